@@ -1,0 +1,360 @@
+"""Every exception that tt raises on purpose, and the text of its message.
+
+Each class carries its facts as attributes, is a `TTError`, and is also the built-in exception that a caller of a
+PyTorch program would catch (`RuntimeError`, `IndexError`, ...).  A message says what was asked, what was found, the
+nearest candidates and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "ArgumentError",
+    "BroadcastError",
+    "DataDependentError",
+    "DeviceError",
+    "DeviceMismatchError",
+    "DimensionError",
+    "DispatchError",
+    "DtypeError",
+    "DtypeNotServedError",
+    "DuplicateRegistrationError",
+    "GradientError",
+    "InplaceError",
+    "KernelContractError",
+    "KeyBitsExhaustedError",
+    "NoKernelError",
+    "PluginError",
+    "PluginFailedError",
+    "PluginMissingError",
+    "PromotionError",
+    "SavedTensorError",
+    "SchemaError",
+    "SchemaProblem",
+    "ShapeError",
+    "TTError",
+    "UnknownNameError",
+    "UnknownOpError",
+    "ValueRangeError",
+    "nearest",
+]
+
+
+def nearest(word: str, candidates: Iterable[str], *, count: int = 3) -> list[str]:
+    """Return the candidates that `word` was probably meant to be, best first.
+
+    Examples
+    --------
+    >>> from tt.core.errors import nearest
+    >>> nearest("matmull", ["matmul", "mul", "exp"], count=1)
+    ['matmul']
+    """
+    return difflib.get_close_matches(word, list(candidates), n=count, cutoff=0.6)
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """Return "; did you mean 'x' or 'y'?" or an empty string."""
+    found = nearest(word, candidates)
+    return "; did you mean " + " or ".join(repr(name) for name in found) + "?" if found else ""
+
+
+class TTError(Exception):
+    """The base of every exception that tt raises on purpose."""
+
+
+# --- names and arguments ---------------------------------------------------------------------------------------
+
+
+class UnknownNameError(TTError, ValueError):
+    """A name (device, layout, dtype, plugin, mode, ...) that nobody registered."""
+
+    def __init__(self, kind: str, name: str, candidates: Iterable[str], *, note: str = "") -> None:
+        self.kind, self.name, self.candidates = kind, name, tuple(candidates)
+        known = ", ".join(sorted(self.candidates)) or "(none)"
+        text = f"unknown {kind} {name!r}{did_you_mean(name, self.candidates)}\n  known: {known}"
+        super().__init__(text + (f"\n  {note}" if note else ""))
+
+
+class UnknownOpError(TTError, AttributeError):
+    """An operator that no schema defines."""
+
+    def __init__(self, op: str, candidates: Iterable[str] = ()) -> None:
+        self.op, self.candidates = op, tuple(nearest(op, candidates))
+        super().__init__(
+            f"no operator is named {op!r}{did_you_mean(op, self.candidates)}\n  see: tt ops list"
+        )
+
+
+class ArgumentError(TTError, TypeError):
+    """An argument that an operator does not take, lacks, or takes in another type."""
+
+    def __init__(self, op: str, problem: str, *, signatures: Sequence[str] = (), hint: str = "") -> None:
+        self.op, self.problem, self.signatures, self.hint = op, problem, tuple(signatures), hint
+        lines = [f"{op}(): {problem}"]
+        lines += [f"  signature: {signature}" for signature in self.signatures]
+        lines += [f"  {hint}"] if hint else []
+        super().__init__("\n".join(lines))
+
+
+class ValueRangeError(TTError, ValueError):
+    """An argument of the right type whose value is not allowed."""
+
+
+# --- shapes ----------------------------------------------------------------------------------------------------
+
+
+class ShapeError(TTError, RuntimeError):
+    """Shapes that an operator cannot combine."""
+
+
+class BroadcastError(ShapeError):
+    """Two shapes that do not broadcast."""
+
+    def __init__(self, op: str, left: Sequence[int], right: Sequence[int], dim: int) -> None:
+        self.op, self.left, self.right, self.dim = op, tuple(left), tuple(right), dim
+        from_end = dim - max(len(left), len(right))
+        size_left, size_right = left[from_end], right[from_end]
+        super().__init__(
+            f"{op}(): the shapes {list(left)} and {list(right)} do not broadcast: the size of tensor a ({size_left}) "
+            f"must match the size of tensor b ({size_right}) at non-singleton dimension {dim}"
+        )
+
+
+class DimensionError(TTError, IndexError):
+    """A dimension that the tensor does not have."""
+
+    def __init__(self, op: str, dim: int, ndim: int) -> None:
+        self.op, self.dim, self.ndim = op, dim, ndim
+        low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
+        super().__init__(
+            f"{op}(): Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+        )
+
+
+class IndexValueError(TTError, IndexError):
+    """An index outside of the dimension that it indexes, or an index expression that is not one."""
+
+
+# --- dtypes ----------------------------------------------------------------------------------------------------
+
+
+class DtypeError(TTError, RuntimeError):
+    """A dtype that the operator, not a particular backend, refuses."""
+
+
+class PromotionError(DtypeError):
+    """Two dtypes that have no common dtype."""
+
+    def __init__(self, left: str, right: str) -> None:
+        self.left, self.right = left, right
+        super().__init__(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {left} and {right}\n"
+            f"  try: convert one of them first, for instance x.to(tt.{right})"
+        )
+
+
+class CastError(DtypeError):
+    """A result whose dtype cannot be stored in the target of an in-place or out= call."""
+
+    def __init__(self, op: str, found: str, target: str) -> None:
+        self.op, self.found, self.target = op, found, target
+        super().__init__(f"{op}(): result type {found} can't be cast to the desired output type {target}")
+
+
+# --- devices ---------------------------------------------------------------------------------------------------
+
+
+class DeviceError(TTError, RuntimeError):
+    """A device that is not there, or that is asked for what it cannot do."""
+
+
+class DeviceMismatchError(DeviceError):
+    """Tensors of several devices in one call that permits one."""
+
+    def __init__(self, op: str, found: Sequence[tuple[str, str]]) -> None:
+        self.op, self.found = op, tuple(found)
+        devices = list(dict.fromkeys(device for _, device in found))
+        lines = [
+            f"{op}(): Expected all tensors to be on the same device, but found at least two devices, "
+            + " and ".join(devices[:2]) + "!"
+        ]
+        lines += [f"  argument {name!r} is on {device}" for name, device in found]
+        lines.append(f"  try: {found[-1][0]}.to({devices[0]!r})")
+        super().__init__("\n".join(lines))
+
+
+class KeyBitsExhaustedError(TTError, RuntimeError):
+    """More device types, layouts and layers than the 62 bits of a dispatch key."""
+
+    def __init__(self, kind: str, name: str, holders: Sequence[str]) -> None:
+        self.kind, self.name, self.holders = kind, name, tuple(holders)
+        super().__init__(
+            f"no dispatch key bit is left for the {kind} {name!r}: all {len(self.holders)} are taken\n"
+            f"  taken by: {', '.join(self.holders)}\n"
+            f"  try: disable plugins that are not needed (TT_DISABLE_PLUGINS)"
+        )
+
+
+# --- kernels: the four cases -----------------------------------------------------------------------------------
+
+
+class DispatchError(TTError, NotImplementedError):
+    """A call that the dispatcher cannot route.
+
+    Attributes
+    ----------
+    op : str
+        Signature of the operator that was called.
+    arguments : tuple of (name, description)
+        What was found.
+    tried : tuple of str
+        The candidates in order, each with the reason why it was passed over.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        headline: str,
+        *,
+        arguments: Sequence[tuple[str, str]] = (),
+        tried: Sequence[str] = (),
+        exist: str = "",
+        hint: str = "",
+        see: str = "",
+    ) -> None:
+        self.op, self.headline = op, headline
+        self.arguments, self.tried = tuple(arguments), tuple(tried)
+        self.exist, self.hint, self.see = exist, hint, see
+        lines = [headline]
+        lines += [f"  argument {name!r}: {description}" for name, description in self.arguments]
+        lines += [f"  tried: {' -> '.join(self.tried)}"] if self.tried else []
+        lines += [f"  kernels exist for: {exist}"] if exist else []
+        lines += [f"  try: {hint}"] if hint else []
+        lines += [f"  see: {see}"] if see else []
+        super().__init__("\n".join(lines))
+
+
+class NoKernelError(DispatchError):
+    """No kernel, composite or fallback serves this operator on this backend."""
+
+
+class DtypeNotServedError(NoKernelError):
+    """The backend has kernels for this operator, but not for this dtype."""
+
+
+class PluginFailedError(DispatchError):
+    """The plugin that would serve the call is installed but failed to load."""
+
+
+class PluginMissingError(DispatchError):
+    """The plugin that would serve the call is known but not installed."""
+
+
+class KernelContractError(TTError, RuntimeError):
+    """A kernel whose result is not what the schema promises; the fault is the plugin's, not the caller's."""
+
+
+# --- registrations and plugins ---------------------------------------------------------------------------------
+
+
+class DuplicateRegistrationError(TTError, ValueError):
+    """Two registrations for the same operator, key and dtype."""
+
+    def __init__(self, what: str, first: str, second: str) -> None:
+        self.what, self.first, self.second = what, first, second
+        super().__init__(
+            f"{what} is registered twice:\n  first by {first}\n  again by {second}\n"
+            f"  try: override=True, if the second shall replace the first"
+        )
+
+
+class PluginError(TTError, RuntimeError):
+    """A plugin that is used although it is broken, blocked or made for another version of tt."""
+
+
+# --- in-place, fake tensors, gradients -------------------------------------------------------------------------
+
+
+class InplaceError(TTError, RuntimeError):
+    """An in-place or out= call on what does not allow it."""
+
+
+class DataDependentError(TTError, RuntimeError):
+    """A call whose result depends on data, made on tensors that have none."""
+
+    def __init__(self, op: str, device: str) -> None:
+        self.op, self.device = op, device
+        super().__init__(
+            f"{op}(): the result depends on the values of its tensors, and a {device} tensor has none\n"
+            f"  try: run it on a tensor with data, for instance on device='cpu'"
+        )
+
+
+class GradientError(TTError, RuntimeError):
+    """A backward pass that is not possible."""
+
+
+class SavedTensorError(GradientError):
+    """A tensor needed by backward was changed in place after it was saved."""
+
+    def __init__(self, node: str, shape: Sequence[int], dtype: str, saved: int, found: int) -> None:
+        self.node, self.shape, self.dtype, self.saved, self.found = node, tuple(shape), dtype, saved, found
+        super().__init__(
+            f"one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{dtype} {list(shape)}], saved by {node}, is at version {found}; expected version {saved} instead\n"
+            f"  try: clone the tensor before changing it in place"
+        )
+
+
+# --- schema ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaProblem:
+    """One mistake in a schema file, with its place.
+
+    Attributes
+    ----------
+    file, line, column : str, int, int
+        Where; line and column count from 1.
+    message : str
+        What is wrong.
+    source : str
+        The text of the line.
+    hint : str
+        The nearest valid word, or what to write instead.
+    """
+
+    file: str
+    line: int
+    column: int
+    message: str
+    source: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.file}:{self.line}:{self.column}: {self.message}"]
+        if self.source:
+            lines += [f"    {self.source}", "    " + " " * (self.column - 1) + "^"]
+        if self.hint:
+            lines.append(f"    {self.hint}")
+        return "\n".join(lines)
+
+
+class SchemaError(TTError, ValueError):
+    """All the mistakes of one or more schema files, reported together."""
+
+    def __init__(self, problems: Sequence[SchemaProblem]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        head = f"{count} problem{'s' if count != 1 else ''} in the operator schema"
+        super().__init__("\n".join([head, *map(str, self.problems)]))
+
+
+def describe(value: Any) -> str:
+    """Return the short name of a value's type, as error messages print it."""
+    return type(value).__name__
