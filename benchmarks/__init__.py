@@ -1,0 +1,1 @@
+"""How fast tt is, as a ratio to NumPy and to PyTorch measured in the same run: `python -m benchmarks.run`."""
