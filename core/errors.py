@@ -264,11 +264,17 @@ class KernelContractError(TTError, RuntimeError):
 class DuplicateRegistrationError(TTError, ValueError):
     """Two registrations for the same operator, key and dtype."""
 
-    def __init__(self, what: str, first: str, second: str) -> None:
+    def __init__(
+        self,
+        what: str,
+        first: str,
+        second: str,
+        *,
+        hint: str = "override=True, if the second shall replace the first",
+    ) -> None:
         self.what, self.first, self.second = what, first, second
         super().__init__(
-            f"{what} is registered twice:\n  first by {first}\n  again by {second}\n"
-            f"  try: override=True, if the second shall replace the first"
+            f"{what} is registered twice:\n  first by {first}\n  again by {second}\n  try: {hint}"
         )
 
 

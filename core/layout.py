@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tt.core.errors import UnknownNameError
 from tt.core.keys import KEYS
 
 __all__ = ["LAYOUTS", "layout", "register_layout", "strided", "to_layout"]
@@ -54,6 +53,8 @@ def to_layout(value: Any) -> layout:
     ------
     UnknownNameError
         When no plugin declares it.
+    PluginMissingError
+        When the plugin that brings it is known but not installed.
     """
     if isinstance(value, layout):
         return value
@@ -62,7 +63,5 @@ def to_layout(value: Any) -> layout:
         return LAYOUTS[name]
     from tt.core import host
 
-    host.load()
-    if name in LAYOUTS:
-        return LAYOUTS[name]
-    raise UnknownNameError("layout", name, LAYOUTS)
+    host.require("layout", name)
+    return register_layout(name)

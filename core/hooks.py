@@ -1,0 +1,65 @@
+"""The hooks of a plugin: what an entry point of the group `tt.plugins` may implement.
+
+The value of the entry point is a light module (or an object) with functions marked `@hookimpl`:
+
+    from tt.core.hooks import Manifest, hookimpl
+
+    @hookimpl
+    def tt_manifest():
+        return Manifest("acme", namespaces=("acme",))
+
+    @hookimpl
+    def tt_register(registry):
+        from tt_acme.kernels import acme
+        registry.add(acme)
+
+`tt_manifest` is called when the first tensor is made and must import nothing heavy; `tt_register` when
+something that the manifest declares is used for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from tt.core.manifest import Manifest
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.registry import Registry
+
+__all__ = ["Hooks", "Manifest", "hookimpl"]
+
+hookspec = pluggy.HookspecMarker("tt")
+hookimpl = pluggy.HookimplMarker("tt")
+"""Marks a function of a plugin as the implementation of the hook of the same name."""
+
+
+class Hooks:
+    """The specifications of the hooks."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def tt_manifest() -> Manifest:  # type: ignore[empty-body]
+        """Return what the plugin is called and what it brings."""
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def tt_register(registry: Registry) -> Any:
+        """Hand the plugin's tables over to the dispatcher.
+
+        Parameters
+        ----------
+        registry : Registry
+            Takes kernel and composite tables (`add`), backends (`add_backend`), layers (`add_layer`) and
+            operator definitions (`add_definitions`), and notes which plugin brought them.
+        """
+
+    @staticmethod
+    @hookspec(firstresult=True)
+    def tt_commands() -> Mapping[str, str]:  # type: ignore[empty-body]
+        """Return further commands of `tt`: name -> "module:attribute" of a function or a typer application.
+
+        The module is imported when the command, or the help of `tt`, is asked for.
+        """

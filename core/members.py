@@ -1,0 +1,73 @@
+"""Members of tensors that plugins bring: found at first use, then as fast as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from tt.core.errors import PluginError
+
+__all__ = ["LazyMember"]
+
+
+class LazyMember:
+    """Stands on a class for a function, property or other descriptor of a plugin until it is first used.
+
+    The first use activates the plugin, imports the target and puts it in the place of this object.
+
+    Parameters
+    ----------
+    owner : type
+        The class that carries it.
+    name : str
+        The name of the attribute.
+    target : str
+        "module:attribute" of what takes its place.
+    activate : callable
+        Activates the plugin; raises when it failed.
+    """
+
+    def __init__(self, owner: type, name: str, target: str, activate: Callable[[], object]) -> None:
+        self.owner, self.name, self.target, self._activate = owner, name, target, activate
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return getattr(self.resolve(), "__doc__", None)
+
+    def resolve(self) -> Any:
+        """Activate the plugin, replace this object by its target, and return the target."""
+        self._activate()
+        module, _, attribute = self.target.partition(":")
+        try:
+            found = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise PluginError(
+                f"the member {self.name!r} of {self.owner.__name__} cannot be found at {self.target}: {error}"
+            ) from error
+        setattr(self.owner, self.name, found)
+        return found
+
+    # The target is bound here rather than looked up again: a subclass may override the name and call super().
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        found = self.resolve()
+        bind = getattr(type(found), "__get__", None)
+        return found if bind is None else bind(found, instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        found = self.resolve()
+        if hasattr(type(found), "__set__"):
+            found.__set__(instance, value)
+        else:
+            instance.__dict__[self.name] = value
+
+    def __delete__(self, instance: Any) -> None:
+        found = self.resolve()
+        if hasattr(type(found), "__delete__"):
+            found.__delete__(instance)
+        else:
+            object.__delattr__(instance, self.name)
+
+    def __repr__(self) -> str:
+        return f"<member {self.name!r} of {self.owner.__name__}, to be found at {self.target}>"
