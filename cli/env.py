@@ -1,0 +1,108 @@
+"""`tt env`: what a bug report needs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+from typing import Any
+
+from tt.cli import output
+from tt.cli.options import Json
+
+__all__ = ["env"]
+
+LIBRARIES = (
+    "numpy", "scipy", "ml_dtypes", "array-api-compat", "cupy", "cupy-cuda12x", "cupy-cuda13x", "torch", "cython",
+    "pluggy", "PyYAML", "typer", "rich",
+)  # fmt: skip
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)  # fmt: skip
+
+
+def env(as_json: Json = False) -> None:
+    """Print what a bug report needs: versions, platform, libraries, threads, plugins and settings."""
+    report = environment()
+    if as_json:
+        output.as_json(report)
+        return
+    for number, (section, values) in enumerate(report.items()):
+        if number:
+            output.text("")
+        output.text(section)
+        output.fields({f"  {name}": value for name, value in values.items()} or {"  (none)": " "})
+
+
+def environment() -> dict[str, dict[str, Any]]:
+    """Return the facts by section."""
+    return {
+        "tt": tt_facts(),
+        "system": system_facts(),
+        "libraries": library_versions(),
+        "blas": blas_facts(),
+        "threads": thread_facts(),
+        "plugins": plugin_facts(),
+        "variables": {name: value for name, value in sorted(os.environ.items()) if name.startswith("TT_")},
+    }
+
+
+def version(distribution: str) -> str | None:
+    """Return the version of a distribution without importing it, or None."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def tt_facts() -> dict[str, str]:
+    import tt
+    from tt.core import compiled
+
+    return {
+        "version": version("tt-tensor") or "not installed",
+        "hot modules": str(compiled.status()),
+        "folder": os.path.dirname(os.path.abspath(tt.__file__ or "")),
+    }
+
+
+def system_facts() -> dict[str, str]:
+    return {
+        "python": f"{platform.python_version()} ({platform.python_implementation()})",
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+    }
+
+
+def library_versions() -> dict[str, str]:
+    found = {name: version(name) for name in LIBRARIES}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def blas_facts() -> dict[str, str]:
+    """Return what NumPy says of the BLAS that it was built with."""
+    import numpy as np
+
+    described: Any = np.show_config(mode="dicts")
+    blas = (described or {}).get("Build Dependencies", {}).get("blas", {})
+    wanted = ("name", "version", "openblas configuration")
+    return {key: str(blas[key]) for key in wanted if blas.get(key)}
+
+
+def thread_facts() -> dict[str, str]:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    facts = {"cores": str(os.cpu_count()), "usable cores": str(usable)}
+    return facts | {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
+
+
+def plugin_facts() -> dict[str, str]:
+    from tt.core import host
+
+    facts = {}
+    for plugin in host.plugins():
+        reason = f" ({plugin.reason.splitlines()[0]})" if plugin.reason else ""
+        facts[plugin.name] = f"{plugin.distribution} {plugin.version}: {plugin.state}{reason}"
+    return facts

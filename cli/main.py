@@ -1,0 +1,109 @@
+"""The command `tt`: its commands and what they share.
+
+Exit codes: 0 all is well; 1 what was asked for was done and found something wrong; 2 the command was called wrongly.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tt.cli import demo, env, ops, output, plugins
+from tt.core.errors import TTError, UnknownNameError, UnknownOpError
+
+__all__ = ["build", "main"]
+
+WRONG_CALL = 2
+FOUND_PROBLEMS = 1
+USAGE_ERRORS = (UnknownNameError, UnknownOpError)
+
+
+class Commands(TyperGroup):
+    """The group of all commands: tells errors of tt from faults of the program."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an error that tt raises on purpose is printed without its traceback."""
+        try:
+            return super().invoke(ctx)
+        except TTError as error:
+            if ctx.params.get("debug"):
+                raise
+            output.problem(str(error))
+            raise typer.Exit(WRONG_CALL if isinstance(error, USAGE_ERRORS) else FOUND_PROBLEMS) from None
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and leave."""
+    if wanted:
+        output.text(f"tt {env.version('tt-tensor') or '(not installed)'}")
+        raise typer.Exit
+
+
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=show_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """A plugin-based tensor framework: its operators, plugins and surroundings."""
+    if context.invoked_subcommand is None:
+        output.text(context.get_help())
+
+
+def build() -> typer.Typer:
+    """Return the command with all its subcommands, those of plugins included."""
+    # Boxes around the help are for eyes; a pipe gets plain text.
+    markup = "rich" if sys.stdout.isatty() else None
+    app = typer.Typer(
+        name="tt",
+        cls=Commands,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=markup,  # type: ignore[arg-type]  # typer types the literal, not str
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(root)
+    app.add_typer(ops.app, name="ops")
+    app.add_typer(plugins.app, name="plugins")
+    app.command("env")(env.env)
+    app.command("demo")(demo.demo)
+    add_plugin_commands(app, taken={"ops", "plugins", "env", "demo"})
+    return app
+
+
+def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
+    """Add what the hook `tt_commands` of plugins brings; one that fails is reported and left out."""
+    from tt.core import host
+
+    try:
+        brought = host.commands()
+    except TTError as error:  # an environment variable that names no plugin must not disable `tt env`
+        output.problem(str(error))
+        return
+    for name, target in brought.items():
+        module, _, attribute = target.partition(":")
+        try:
+            if name in taken:
+                raise ValueError("tt has a command of this name")
+            command = getattr(import_module(module), attribute)
+        except Exception as error:  # whatever a plugin does, the other commands go on
+            output.problem(f"command {name!r} ({target}) is left out: {type(error).__name__}: {error}")
+            continue
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+
+
+def main() -> None:
+    """Run the command `tt`."""
+    build()(prog_name="tt")
+
+
+if __name__ == "__main__":
+    main()

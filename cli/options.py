@@ -1,0 +1,37 @@
+"""Options and arguments that several commands share, with their completion."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Json", "OpName", "complete_backend", "complete_op", "complete_plugin"]
+
+
+def complete_op(incomplete: str) -> list[str]:
+    """Return the operators whose name begins so."""
+    from tt.core.dispatch.registry import REGISTRY
+
+    return sorted(name for name in REGISTRY.names() if name.startswith(incomplete))
+
+
+def complete_plugin(incomplete: str) -> list[str]:
+    """Return the plugins whose name begins so."""
+    from tt.core import host
+
+    return sorted(plugin.name for plugin in host.plugins() if plugin.name.startswith(incomplete))
+
+
+def complete_backend(incomplete: str) -> list[str]:
+    """Return the device types whose name begins so."""
+    from tt.core import host
+
+    return sorted(name for name in host.names("device") if name.startswith(incomplete))
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OpName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="An operator: add, max.dim, add_, acme::twice.", autocompletion=complete_op),
+]

@@ -1,0 +1,172 @@
+"""Prints: tables for people on a terminal, aligned plain text in a pipe, JSON for programs.
+
+Nothing else in the package prints, so a command only says what it has to say.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Steps", "as_json", "fields", "heading", "listing", "problem", "progress", "table", "text"]
+
+Cell = str | int | float | None
+
+
+def console() -> Console:
+    """Return a console on the standard output as it is now (it may have been redirected since the last call)."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def as_json(value: Any) -> None:
+    """Print a value as JSON."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def text(*lines: str) -> None:
+    """Print lines as they are."""
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def problem(message: str) -> None:
+    """Print an error on the standard error."""
+    errors = Console(stderr=True, highlight=False, soft_wrap=True)
+    if errors.is_terminal:
+        errors.print(Text("error: ", style="bold red") + Text(message))
+    else:
+        sys.stderr.write(f"error: {message}\n")
+
+
+def heading(title: str) -> None:
+    """Print the title of a section, after an empty line."""
+    out = console()
+    out.print()
+    out.print(Text(title, style="bold"))
+
+
+# --- tables ----------------------------------------------------------------------------------------------------
+
+
+def cell(value: Cell) -> str:
+    """Return a cell as text; numbers that are not whole get three digits after the point."""
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str = "nothing found") -> None:
+    """Print a table; columns of numbers are flush right.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        The headings.
+    rows : sequence of sequences
+        As many cells as there are columns in each.
+    empty : str
+        What to say in place of a table without rows; on the standard error, so that a pipe receives nothing.
+    """
+    if not rows:
+        sys.stderr.write(f"{empty}\n")
+        return
+    right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
+    out = console()
+    if out.is_terminal:
+        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+        for name, is_number in zip(columns, right, strict=True):
+            shown.add_column(name, justify="right" if is_number else "left", overflow="fold")
+        for row in rows:
+            shown.add_row(*(Text(cell(value)) for value in row))
+        out.print(shown)
+    else:
+        text(*plain_table([columns, *rows], right))
+
+
+def plain_table(rows: Sequence[Sequence[Cell]], right: Sequence[bool]) -> Iterator[str]:
+    """Yield the lines of a table whose columns are aligned with spaces."""
+    cells = [[cell(value) for value in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(right))]
+    for row in cells:
+        aligned = (
+            value.rjust(width) if flush_right else value.ljust(width)
+            for value, width, flush_right in zip(row, widths, right, strict=True)
+        )
+        yield "  ".join(aligned).rstrip()
+
+
+def fields(values: Mapping[str, Cell]) -> None:
+    """Print names and values, one pair a line; those that are None or empty are left out."""
+    shown = {name: cell(value) for name, value in values.items() if value not in (None, "")}
+    width = max(map(len, shown), default=0)
+    out = console()
+    for name, value in shown.items():
+        first, *more = value.splitlines()
+        if out.is_terminal:
+            out.print(Text(name.ljust(width), style="cyan") + Text("  " + first), soft_wrap=True)
+        else:
+            text(f"{name.ljust(width)}  {first}")
+        text(*(" " * (width + 2) + line for line in more))
+
+
+def listing(items: Sequence[str]) -> None:
+    """Print items, one a line, behind dashes; further lines of an item are indented."""
+    for item in items:
+        first, *more = item.splitlines()
+        text(f"- {first}", *(f"  {line}" for line in more))
+
+
+# --- progress --------------------------------------------------------------------------------------------------
+
+
+class Steps(Protocol):
+    """Receives the progress of something that takes time."""
+
+    def __call__(self, done: int, note: str) -> None:
+        """Say how many steps are done, and what happened in the last one."""
+
+
+@contextmanager
+def progress(title: str, total: int, *, lines: int = 4) -> Iterator[Steps]:
+    """Show the progress of `total` steps: a bar on a terminal, a few lines in a pipe.
+
+    Both go to the standard error, so that the standard output holds results only.
+
+    Parameters
+    ----------
+    title : str
+        What is in progress.
+    total : int
+        The number of steps.
+    lines : int
+        How many lines to print in a pipe; 0 prints none.
+    """
+    errors = Console(stderr=True, highlight=False)
+    if errors.is_terminal:
+        columns = (
+            SpinnerColumn(finished_text="✓"),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=errors) as bar:
+            task = bar.add_task(title, total=total, note="")
+            yield lambda done, note: bar.update(task, completed=done, note=note)
+        return
+
+    def line(done: int, note: str) -> None:
+        every = max(1, total // lines) if lines else total + 1
+        if done % every == 0 or (done == total and lines):
+            sys.stderr.write(f"{title}: {done}/{total} {note}\n")
+
+    yield line
