@@ -28,7 +28,7 @@ from tt.core.errors import (
     UnknownNameError,
 )
 from tt.core.manifest import API_VERSION, Declares, Manifest
-from tt.core.members import LazyMember
+from tt.core.lazy_member import LazyMember
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -39,6 +39,7 @@ __all__ = [
     "Host",
     "PluginState",
     "activate",
+    "commands",
     "declares",
     "load",
     "names",
