@@ -1,0 +1,204 @@
+"""Backend: what the core must know of a device (and layout) and its native arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tt.core.device import Device
+from tt.core.dtype import dtype as Dtype
+from tt.core.errors import DeviceError
+from tt.core.keys import KEYS
+from tt.core.layout import register_layout
+from tt.core.tensor_base import TensorSpec
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Backend", "contiguous_strides"]
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the row-major strides of a shape, in elements.
+
+    Examples
+    --------
+    >>> from tt.core.backend import contiguous_strides
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+class Backend:
+    """Describes a device's native arrays ("handles") to the core.
+
+    A backend author subclasses this and overrides what differs; methods that raise here must be overridden.  Every
+    handle has `.shape` and `.ndim`.
+
+    Attributes
+    ----------
+    device_type : str
+        For instance "cpu".
+    layout : str
+        For instance "strided".
+    handle_type : type
+        The class of handles; other results of kernels pass through `normalise`.
+    mutable : bool
+        Whether handles can be changed.  If not, the core functionalises in-place operations.
+    has_views : bool
+        Whether a handle can share the memory of another.  If not, the core keeps track of views.
+    silence_numpy : bool
+        Whether kernels run with NumPy's floating-point warnings off.
+    fallback : str or None
+        The device type to which calls may fall back that the backend does not serve, if the user's policy allows it.
+    prefer_fallback : bool
+        Whether the fallback goes before composites.
+    hints : mapping
+        Operator name -> what to try instead, for error messages; "*" for any.
+    """
+
+    device_type: str = ""
+    layout: str = "strided"
+    handle_type: type = object
+    mutable: bool = True
+    has_views: bool = True
+    silence_numpy: bool = True
+    fallback: str | None = None
+    prefer_fallback: bool = False
+    hints: Mapping[str, str] = {}
+    layer_bits: int = 0
+
+    def __init__(self) -> None:
+        self._specs: dict[tuple[Dtype, Device], TensorSpec] = {}
+
+    # --- identity ----------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> int:
+        """The level-1 bits of this backend's tensors."""
+        bits = KEYS.bit("device", self.device_type) | KEYS.bit("layout", self.layout) | self.layer_bits
+        if not (self.mutable and self.has_views) and self.layout == "strided":
+            bits |= KEYS.bit("layer", "functionalise")
+        return bits
+
+    def spec(self, dtype: Dtype, device: Device | None = None) -> TensorSpec:
+        """Return the (one) spec of tensors of a dtype on a device of this backend."""
+        device = self.default_device() if device is None else device
+        found = self._specs.get((dtype, device))
+        if found is None:
+            found = TensorSpec(dtype, device, register_layout(self.layout), self, self.keys)
+            self._specs[dtype, device] = found
+        return found
+
+    def default_device(self) -> Device:
+        """Return the device that the bare device type means."""
+        return Device(self.device_type)
+
+    def available(self) -> str | None:
+        """Return why the device cannot be used, or None if it can."""
+        return None
+
+    def device_count(self) -> int:
+        """Return how many devices of this type there are."""
+        return 0 if self.available() else 1
+
+    def synchronize(self, device: Device | None = None) -> None:
+        """Wait until the device has done what it was given."""
+
+    def generic_kernel(self, operator: Any) -> Callable[..., Any] | None:
+        """Return a kernel that serves the operator without having been registered, if there is one."""
+        return None
+
+    # --- handles -----------------------------------------------------------------------------------------------
+
+    def native_dtype(self, dtype: Dtype) -> Any:
+        """Return the backend's own object for a dtype."""
+        return dtype.numpy
+
+    def dtype_of(self, handle: Any) -> Any:
+        """Return the backend's own dtype of a handle, comparable to `native_dtype`."""
+        return handle.dtype
+
+    def normalise(self, result: Any) -> Any:
+        """Turn a kernel's result that is no handle (a NumPy scalar) into one."""
+        raise TypeError(f"the {self.device_type} backend cannot make a handle of {type(result).__name__}")
+
+    def cast(self, handle: Any, native_dtype: Any) -> Any:
+        """Return the handle converted to one of the backend's own dtypes."""
+        raise NotImplementedError(f"{type(self).__name__}.cast")
+
+    def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
+        """Return a new handle with any content."""
+        raise NotImplementedError(f"{type(self).__name__}.empty")
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> Any:
+        """Return a handle with the content of a NumPy array; it may share the array's memory."""
+        raise NotImplementedError(f"{type(self).__name__}.from_numpy")
+
+    def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
+        """Return the content as a NumPy array; it may share the handle's memory."""
+        raise NotImplementedError(f"{type(self).__name__}.to_numpy")
+
+    def item(self, handle: Any) -> bool | int | float | complex:
+        """Return the only element as a Python number."""
+        value: bool | int | float | complex = self.to_numpy(handle).item()
+        return value
+
+    def copy_into(self, target: Any, source: Any) -> None:
+        """Write `source`, cast and broadcast, into `target`."""
+        raise NotImplementedError(f"{type(self).__name__}.copy_into")
+
+    def clone(self, handle: Any) -> Any:
+        """Return a copy that shares no memory."""
+        raise NotImplementedError(f"{type(self).__name__}.clone")
+
+    # --- what functionalisation needs of a backend that is not mutable or has no views ------------------------------
+
+    def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
+        """Return the elements of a one-dimensional handle at the positions of a host array."""
+        raise NotImplementedError(f"{type(self).__name__}.take")
+
+    def concat(self, handles: Sequence[Any]) -> Any:
+        """Return one-dimensional handles laid end to end."""
+        raise NotImplementedError(f"{type(self).__name__}.concat")
+
+    def reshape(self, handle: Any, shape: Sequence[int]) -> Any:
+        """Return the elements of a handle, in row-major order, in another shape."""
+        raise NotImplementedError(f"{type(self).__name__}.reshape")
+
+    # --- memory ------------------------------------------------------------------------------------------------
+
+    def strides(self, handle: Any) -> tuple[int, ...]:
+        """Return the strides in elements; contiguous ones where the library has none."""
+        return contiguous_strides(handle.shape)
+
+    def offset(self, handle: Any) -> int:
+        """Return the position of the first element in the storage, in elements."""
+        return 0
+
+    def data_ptr(self, handle: Any) -> int:
+        """Return the address of the first element, or 0 where there is none."""
+        return 0
+
+    def storage_owner(self, handle: Any) -> Any:
+        """Return what owns the memory of a handle."""
+        return handle
+
+    def storage_nbytes(self, owner: Any) -> int:
+        """Return the size of an owner's memory in bytes."""
+        return int(owner.nbytes)
+
+    def storage_data_ptr(self, owner: Any) -> int:
+        """Return the address of an owner's memory."""
+        return self.data_ptr(owner)
+
+    def require_available(self) -> None:
+        """Raise if the device cannot be used."""
+        reason = self.available()
+        if reason:
+            raise DeviceError(f"device {self.device_type!r} is not available: {reason}\n  see: tt plugins list")

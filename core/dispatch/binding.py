@@ -1,0 +1,256 @@
+"""Binding: from what a user wrote to the full argument tuple of a schema.
+
+For each form of each operator a small Python function with the real parameters is generated at first use: Python
+itself then matches names and fills defaults, and the function converts what is not of the plain type already.
+"""
+
+from __future__ import annotations
+
+import operator as _operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt.core.device import device as to_device
+from tt.core.dtype import dtype as Dtype
+from tt.core.dtype import to_dtype
+from tt.core.errors import ArgumentError, TTError, describe
+from tt.core.layout import layout as Layout
+from tt.core.layout import to_layout
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.schema.model import Argument, Signature, Type
+
+__all__ = ["BindError", "Binder", "make_binder"]
+
+Binder = Callable[[tuple[Any, ...], "dict[str, Any] | None"], tuple[Any, ...]]
+
+
+class BindError(ArgumentError):
+    """Arguments that do not fit a signature; with several overloads the next one is tried."""
+
+
+class Mismatch(Exception):  # noqa: N818 - an internal signal, never seen by users
+    """A value that a parameter cannot take; carries what was expected."""
+
+
+# --- converters: value -> value of the plain type, or Mismatch ---------------------------------------------------
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, bool | np.bool_ | float | complex | str):
+        raise Mismatch("int")
+    if isinstance(value, TensorBase) and (value.ndim or not value.dtype.kind.endswith("signed")):
+        raise Mismatch("int")
+    try:
+        return _operator.index(value)
+    except TypeError:
+        raise Mismatch("int") from None
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, bool | np.bool_ | str | complex):
+        raise Mismatch("float")
+    if isinstance(value, int | float | np.number) or (isinstance(value, TensorBase) and value.ndim == 0):
+        return float(value)  # type: ignore[arg-type]
+    raise Mismatch("float")
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise Mismatch("bool")
+
+
+def _str(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise Mismatch("str")
+
+
+def _scalar(value: Any) -> bool | int | float | complex:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, np.generic) or (isinstance(value, TensorBase) and value.ndim == 0):
+        value = value.item()  # type: ignore[union-attr]
+    for kind in (int, float, complex):
+        if isinstance(value, kind):
+            return kind(value)
+    raise Mismatch("Number")
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value
+    raise Mismatch("Tensor")
+
+
+def _tensor_or_scalar(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value
+    try:
+        return _scalar(value)
+    except Mismatch:
+        raise Mismatch("Tensor or Number") from None
+
+
+def _dtype(value: Any) -> Dtype:
+    try:
+        return to_dtype(value)
+    except TTError:
+        raise Mismatch("dtype") from None
+
+
+def _device(value: Any) -> Any:
+    if isinstance(value, bool | float) or value is None:
+        raise Mismatch("device")
+    return to_device(value)
+
+
+def _layout(value: Any) -> Any:
+    if isinstance(value, Layout | str):
+        return to_layout(value)
+    raise Mismatch("layout")
+
+
+def _any(value: Any) -> Any:
+    return value
+
+
+def _generator(value: Any) -> Any:
+    from tt.core.random import Generator
+
+    if isinstance(value, Generator):
+        return value
+    raise Mismatch("Generator")
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "int": _int, "float": _float, "bool": _bool, "str": _str, "Scalar": _scalar, "Tensor": _tensor,
+    "dtype": _dtype, "device": _device, "layout": _layout, "memory_format": _any, "Generator": _generator,
+    "any": _any,
+}  # fmt: skip
+
+# When `type(value)` is one of these the value needs no converter.
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (float,), "bool": (bool,), "str": (str,), "Scalar": (int, float, bool, complex),
+    "dtype": (Dtype,), "layout": (Layout,),
+}  # fmt: skip
+
+
+def converter(type_: Type) -> Callable[[Any], Any]:
+    """Return the function that converts a value to a schema type."""
+    element = _tensor_or_scalar if type_.or_scalar else _CONVERTERS[type_.base]
+    if not type_.list:
+        return element
+
+    def convert(value: Any) -> Any:
+        if type_.size is not None and not isinstance(value, list | tuple):
+            try:
+                return (element(value),) * type_.size
+            except Mismatch:
+                raise Mismatch(f"{element.__name__.lstrip('_')} or tuple of them") from None
+        if not isinstance(value, list | tuple):
+            raise Mismatch(f"tuple of {type_.base}s")
+        items = []
+        for position, item in enumerate(value):
+            try:
+                items.append(None if item is None and type_.element_optional else element(item))
+            except Mismatch as mismatch:
+                raise Mismatch(f"tuple of {mismatch}s, with {describe(item)} at position {position}") from None
+        return items if type_.is_tensor else tuple(items)
+
+    return convert
+
+
+# --- the generated function --------------------------------------------------------------------------------------
+
+
+def takes_variadic_sizes(signature: Signature) -> bool:
+    """Tell whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional besides self is a list."""
+    positional = [a for a in signature.positional if a.name != "self"]
+    return bool(positional) and positional[0].type.list and positional[0].type.base == "int" and (
+        len(positional) == 1
+    )  # fmt: skip
+
+
+def _check(argument: Argument, index: int) -> list[str]:
+    """Return the lines that convert one parameter."""
+    name, type_ = argument.name, argument.type
+    tests = []
+    if type_.optional:
+        tests.append(f"{name} is not None")
+    if not type_.list:
+        if type_.is_tensor:
+            tests.append(f"not isinstance({name}, TensorBase)")
+        elif type_.base in _PLAIN:
+            plain = [f"type({name}) is not plain{index}_{i}" for i in range(len(_PLAIN[type_.base]))]
+            tests += plain
+    elif type_.is_tensor:
+        pass
+    return [f"    if {' and '.join(tests) or 'True'}: {name} = convert({index}, {name})"]
+
+
+def make_binder(signature: Signature, name: str, signatures: tuple[str, ...], *, method_of: str = "") -> Binder:
+    """Return a function (args, kwargs) -> full argument tuple for a signature.
+
+    Parameters
+    ----------
+    signature : Signature
+        The form that is called.
+    name : str
+        What the user called, for messages.
+    signatures : tuple of str
+        The signatures to show when the arguments do not fit.
+    """
+    arguments = signature.arguments
+    converters = [converter(a.type) for a in arguments]
+
+    def convert(index: int, value: Any) -> Any:
+        try:
+            return converters[index](value)
+        except Mismatch as mismatch:
+            argument = arguments[index]
+            raise BindError(
+                name,
+                f"argument {argument.name!r} (position {index + 1}) must be {mismatch}, not {describe(value)}",
+                signatures=signatures,
+            ) from None
+
+    variadic = takes_variadic_sizes(signature)
+    namespace: dict[str, Any] = {"TensorBase": TensorBase, "convert": convert, "default": [a.default for a in arguments]}
+    parameters, lines, seen_keyword = [], [], False
+    from tt.core.schema.model import MISSING
+
+    for index, argument in enumerate(arguments):
+        if argument.keyword_only and not seen_keyword:
+            parameters.append("*")
+            seen_keyword = True
+        default = "" if argument.default is MISSING else f"=default[{index}]"
+        parameters.append(argument.name + default)
+        for i, plain in enumerate(_PLAIN.get(argument.type.base, ())):
+            namespace[f"plain{index}_{i}"] = plain
+        lines += _check(argument, index)
+    result = "".join(f"{a.name}, " for a in arguments)
+    source = f"def bind({', '.join(parameters)}):\n" + "\n".join(lines) + f"\n    return ({result})\n"
+    exec(compile(source, f"<binder of {name}>", "exec"), namespace)
+    bind: Callable[..., tuple[Any, ...]] = namespace["bind"]
+    list_at = next((i for i, a in enumerate(signature.positional) if a.type.list), -1)
+
+    def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
+        if variadic and len(args) > list_at and not isinstance(args[list_at], list | tuple):
+            args = (*args[:list_at], args[list_at:])
+        try:
+            return bind(*args, **kwargs) if kwargs else bind(*args)
+        except TypeError as error:
+            if isinstance(error, TTError) or (error.__traceback__ and error.__traceback__.tb_next):
+                raise
+            if kwargs and "input" in kwargs and arguments and arguments[0].name == "self":
+                renamed = {"self" if k == "input" else k: v for k, v in kwargs.items()}
+                return binder(args, renamed)
+            problem = str(error).removeprefix("bind() ").replace("'self'", "'input'")
+            raise BindError(name, problem, signatures=signatures) from None
+
+    return binder

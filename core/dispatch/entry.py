@@ -1,0 +1,311 @@
+"""Entries: what one operator does for one combination of keys and dtypes.
+
+An entry is made once, slowly, by `resolve`; every later call with the same combination runs it.  This is a hot
+module: plain Python that Cython compiles with the C types of `entry.pxd` where it can.
+"""
+
+from tt.core.dispatch.failure import failed, verify
+from tt.core.tensor import Tensor, alias
+from tt.core.tensor_base import TensorBase
+
+# What an entry does.
+KERNEL = 0
+COMPOSITE = 1
+LAYER = 2
+REROUTE = 3
+
+# What a kernel returns.
+ONE = 0
+SEVERAL = 1
+LIST = 2
+RAW = 3
+
+
+class Choice:
+    """A kernel together with the arguments that it takes.
+
+    Attributes
+    ----------
+    function : callable
+        Gets the arguments positionally.
+    takes : tuple of int
+        Their positions in the schema.
+    omitted : tuple of (int, object)
+        Positions that it does not take, with their defaults: it serves calls that leave them there.
+    takes_all_tensors : bool
+        The taken arguments are exactly the leading positions, all of them tensors or numbers.
+    """
+
+    __slots__ = ("function", "leading", "omitted", "registration", "takes")
+
+    def __init__(self, function, takes, omitted, registration):
+        self.function = function
+        self.takes = takes
+        self.omitted = omitted
+        self.registration = registration
+        self.leading = len(takes) if takes == tuple(range(len(takes))) else -1
+
+    def covers(self, args):
+        """Tell whether a call with these arguments leaves all omitted ones at their defaults."""
+        for position, default in self.omitted:
+            value = args[position]
+            # `is` first: comparing tensors or arrays with == would not give a bool.
+            if value is not default and (isinstance(value, TensorBase) or value != default):
+                return False
+        return True
+
+
+class Entry:
+    """What one operator does for one (keys, bits) pair in one epoch.
+
+    Attributes
+    ----------
+    keys, bits, epoch : int
+        For which calls it is right.
+    operator, form : Operator, str
+        What is called: form is "functional", "inplace" or "out".
+        Form "out" is always a REROUTE: it runs the functional form and writes the result.
+    kind : int
+        KERNEL, COMPOSITE, LAYER or REROUTE (mixed devices, fallbacks).
+    direct : bool
+        One call of `plain` on bare handles serves a call with defaults; nothing to cast, check or share.
+    plain : callable
+        The kernel that takes the leading tensor arguments only.
+    choices : tuple of Choice
+        The kernels that may serve, the narrowest first.
+    compute_code : int
+        Code of the dtype that the promotion group is cast to; -1 if all have it already.
+    compute_native : object
+        The same as the backend's own dtype.
+    result : int
+        ONE, SEVERAL, LIST or RAW.
+    specs : tuple of TensorSpec
+        Of the results.
+    result_bits : int
+        The promotion bit of the results where it is known before the call, else 0.
+    downcast : object
+        The backend's dtype to which float32 results of half precision calls return, or None.
+    shares : int
+        Position of the argument whose memory the results share, or -1.
+    below, rule, clear : Entry, callable, int
+        For LAYER: what lies below, the layer's rule, and the bits that `call_below` clears.
+    function : callable
+        For COMPOSITE and REROUTE.
+    rest : Entry or None
+        Serves the calls that no choice covers.
+    resolution : Resolution
+        Why; `explain` prints it.
+    """
+
+    __slots__ = (
+        "__weakref__", "backend", "below", "bits", "choices", "clear", "compute_code", "compute_native", "direct",
+        "downcast", "epoch", "form", "function", "group", "handle_type", "keys", "kind", "operator", "plain",
+        "resolution", "rest", "result", "result_bits", "rule", "shares", "spec", "specs", "verified",
+        "writes_target",
+    )  # fmt: skip
+
+    def __init__(self, operator, form, keys, bits, epoch, kind):
+        self.operator = operator
+        self.form = form
+        self.keys = keys
+        self.bits = bits
+        self.epoch = epoch
+        self.kind = kind
+        self.direct = False
+        self.verified = False
+        self.plain = None
+        self.choices = ()
+        self.compute_code = -1
+        self.compute_native = None
+        self.group = ()
+        self.result = 0
+        self.spec = None
+        self.specs = ()
+        self.result_bits = 0
+        self.downcast = None
+        self.shares = -1
+        self.backend = None
+        self.handle_type = None
+        self.writes_target = 0
+        self.below = None
+        self.rule = None
+        self.clear = 0
+        self.function = None
+        self.rest = None
+        self.resolution = None
+
+    # --- the fast paths of the callers -------------------------------------------------------------------------
+
+    def finish(self, handle):
+        """Return the tensor of a direct call's result."""
+        if type(handle) is not self.handle_type:
+            handle = self.backend.normalise(handle)
+        new = Tensor.__new__(Tensor)
+        spec = self.spec
+        new.handle = handle
+        new.spec = spec
+        new.keys = spec.keys
+        bits = self.result_bits
+        if bits == 0:
+            bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+        new.promotion = bits
+        new.storage = None
+        new.record = None
+        return new
+
+    # --- the general path --------------------------------------------------------------------------------------
+
+    def run(self, args):
+        """Run the call; `args` holds all arguments of the schema (and the out tensors for form "out")."""
+        kind = self.kind
+        if kind == 0:
+            if self.form == "functional":
+                return self.run_kernel(args)
+            return self.run_inplace(args)
+        if kind == 2:
+            return self.rule(self, args)
+        if kind == 1:
+            return self.function(*args)
+        return self.function(self, args)
+
+    def call_below(self, args):
+        """Run what lies below the layer, for the layer's rule.
+
+        Kernels see bare handles, so the tensors go down as they are; composites and further layers get shallow
+        aliases that the layer does not hold.
+        """
+        below = self.below
+        if below.kind == 0:
+            return below.run(args)
+        return below.run(self.strip(args))
+
+    def strip(self, args):
+        """Return the arguments with aliases in the place of tensors that the layer holds."""
+        clear = self.clear
+        stripped = []
+        for value in args:
+            if isinstance(value, TensorBase):
+                if value.keys & clear:
+                    value = alias(value, clear)
+            elif type(value) is list or type(value) is tuple:
+                value = self.strip(value)
+            stripped.append(value)
+        return stripped if type(args) is list else tuple(stripped)
+
+    def choose(self, args):
+        """Return the narrowest kernel that covers the call, or None."""
+        for choice in self.choices:
+            if choice.covers(args):
+                return choice
+        return None
+
+    def handles(self, choice, args):
+        """Return the kernel's arguments: handles in the place of tensors, cast where the group needs it."""
+        code = self.compute_code
+        prepared = []
+        for position in choice.takes:
+            value = args[position]
+            if isinstance(value, TensorBase):
+                handle = value.handle
+                if code >= 0 and value.spec.code != code and position in self.group:
+                    handle = self.backend.cast(handle, self.compute_native)
+                prepared.append(handle)
+            elif type(value) is list:
+                prepared.append(self.handle_list(value, position))
+            else:
+                prepared.append(value)
+        return prepared
+
+    def handle_list(self, values, position):
+        code = self.compute_code
+        prepared = []
+        for value in values:
+            if isinstance(value, TensorBase):
+                handle = value.handle
+                if code >= 0 and value.spec.code != code and position in self.group:
+                    handle = self.backend.cast(handle, self.compute_native)
+                prepared.append(handle)
+            else:
+                prepared.append(value)
+        return prepared
+
+    def run_kernel(self, args):
+        choice = self.choose(args)
+        if choice is None:
+            return self.operator.resolve_rest(self).run(args)
+        prepared = self.handles(choice, args)
+        if self.operator.adapts:
+            self.operator.adapt(self, choice, args, prepared)
+        try:
+            handles = choice.function(*prepared)
+        except Exception as error:
+            handles = failed(self, choice, error, args, prepared)
+        if not self.verified:
+            verify(self, choice, handles)
+        result = self.result
+        if result == 0:
+            return self.wrap_one(handles, 0, args)
+        if result == 1:
+            return self.operator.return_type(self.wrap_one(h, i, args) for i, h in enumerate(handles))
+        if result == 2:
+            return [self.wrap_one(h, 0, args) for h in handles]
+        return handles
+
+    def wrap_one(self, handle, index, args):
+        """Return the tensor of one result."""
+        spec = self.specs[index]
+        if spec is None:
+            return handle
+        if type(handle) is not self.handle_type:
+            handle = self.backend.normalise(handle)
+        if self.downcast is not None:
+            handle = self.backend.cast(handle, spec.backend.native_dtype(spec.dtype))
+        if self.operator.indexed:
+            spec = self.operator.spec_at(spec, args)
+        new = Tensor.__new__(Tensor)
+        new.handle = handle
+        new.spec = spec
+        new.keys = spec.keys
+        new.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+        new.record = None
+        new.storage = args[self.shares].ensure_storage() if self.shares >= 0 else None
+        return new
+
+    def run_inplace(self, args):
+        """Change the first argument and return it."""
+        choice = self.choose(args)
+        if choice is None:
+            return self.operator.resolve_rest(self).run(args)
+        target = args[0]
+        prepared = self.handles(choice, args)
+        if self.operator.adapts:
+            self.operator.adapt(self, choice, args, prepared)
+        how = self.writes_target
+        if how == 1:  # the kernel changes its first argument
+            try:
+                choice.function(*prepared)
+            except Exception as error:
+                failed(self, choice, error, args, prepared)
+        elif how == 2:  # the kernel writes into an output
+            try:
+                choice.function(*prepared, target.handle)
+            except Exception as error:
+                prepared.append(target.handle)
+                failed(self, choice, error, args, prepared)
+        else:
+            try:
+                handle = choice.function(*prepared)
+            except Exception as error:
+                handle = failed(self, choice, error, args, prepared)
+            if not self.verified:
+                verify(self, choice, handle)
+            if how == 3:  # the result is another view of the same memory
+                target.set_data(handle, target.spec)
+            else:
+                self.operator.write_back(self, target, handle)
+        target.bump_version()
+        return target
+
+
+EMPTY = Entry(None, "functional", -1, -1, -2, 3)
+"""Matches no call: what a caller has before its first one."""

@@ -1,0 +1,126 @@
+"""What happens when a kernel raises, and the check of a kernel's first result.
+
+Shape rules do not run before kernels; when a kernel has raised, the rule says in the words of the operator what is
+wrong with the call.  An error of tt's own passes unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.quiet import is_conflict, run_in_copy
+from tt.core.errors import DtypeError, KernelContractError, TTError
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.entry import Choice, Entry
+
+__all__ = ["check_shapes", "failed", "failed_direct", "verify"]
+
+
+def failed_direct(entry: Entry, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]) -> Any:
+    """Handle an error of a direct call: repeat it, or raise what explains it."""
+    args = (*leading, *tail)
+    choice = entry.choices[0]
+    return failed(entry, choice, error, args, entry.handles(choice, args))
+
+
+def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...], prepared: list[Any]) -> Any:
+    """Handle an error of a kernel.
+
+    Returns the result where the call only has to be repeated: in a context of its own (see Note [Silencing NumPy per
+    kernel]), or with a Python integer wrapped to the dtype, as PyTorch does.
+    """
+    if is_conflict(error):
+        try:
+            return run_in_copy(choice.function, prepared)
+        except Exception as second:
+            return failed(entry, choice, second, args, prepared)
+    if isinstance(error, TTError):
+        raise error
+    if isinstance(error, OverflowError):
+        wrapped = _wrap_integers(entry, prepared)
+        if wrapped is not None:
+            return choice.function(*wrapped)
+    check_shapes(entry, args, error)
+    raise error
+
+
+def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = None) -> None:
+    """Run the shape rule of the operator, which raises if the call is wrong."""
+    from tt.core.meta import run_rule
+
+    try:
+        run_rule(entry.operator.definition, args)
+    except TTError as explained:
+        raise explained from cause
+    except NotImplementedError:
+        return
+
+
+def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:
+    """Return the arguments with Python integers wrapped around to the compute dtype, or None."""
+    import numpy as np
+
+    dtype = entry.resolution.compute
+    if dtype is None or dtype.kind not in ("signed", "unsigned"):
+        return None
+    bits = dtype.itemsize * 8
+    wrapped = []
+    for value in prepared:
+        if type(value) is int:
+            value &= (1 << bits) - 1
+            value = int(np.array(value, dtype=f"u{dtype.itemsize}").view(f"{dtype.numpy.kind}{dtype.itemsize}"))
+        wrapped.append(value)
+    return None if all(a is b for a, b in zip(wrapped, prepared, strict=True)) else wrapped
+
+
+def verify(entry: Entry, choice: Choice, handles: Any) -> None:
+    """Check the results of an entry's first run against the schema, and note that it may run directly.
+
+    Raises
+    ------
+    KernelContractError
+        When the number or a dtype of the results is wrong; the message names who brought the kernel.
+    """
+    from tt.core.dispatch.entry import LIST, ONE, RAW
+
+    if entry.result != RAW:
+        several = [handles] if entry.result == ONE else list(handles)
+        expected = len(several) if entry.result == LIST else len(entry.specs)
+        if len(several) != expected:
+            raise KernelContractError(
+                f"the kernel of {entry.operator.name} by {choice.registration} returned {len(several)} results instead of "
+                f"{expected}"
+            )
+        for index, handle in enumerate(several):
+            spec = entry.specs[0 if entry.result == LIST else index]
+            if spec is not None and entry.downcast is None:
+                _verify_dtype(entry, choice, handle, spec)
+    entry.verified = True
+    entry.direct = entry.plain is not None and choice is entry.choices[0]
+
+
+def _verify_dtype(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:
+    backend = entry.backend
+    if type(handle) is not entry.handle_type:
+        handle = backend.normalise(handle)
+    found, promised = backend.dtype_of(handle), backend.native_dtype(spec.dtype)
+    if found != promised:
+        raise KernelContractError(
+            f"the kernel of {entry.operator.name} by {choice.registration} returned {found} where the schema promises "
+            f"{spec.dtype.name} for {entry.resolution.call}"
+        )
+
+
+def refuse_dtype(name: str, message: str) -> DtypeError:
+    """Return the error for a dtype that an operator refuses on every backend."""
+    return DtypeError(f"{name}(): {message}")
+
+
+def describe_argument(value: Any) -> str:
+    """Return an argument's device, layout, dtype and shape in words, for messages."""
+    if isinstance(value, TensorBase):
+        layout = value.layout.name
+        return f"device={value.device} layout={layout} dtype={value.dtype.name} shape={list(value.shape)}"
+    return f"{type(value).__name__} {value!r}"

@@ -1,0 +1,98 @@
+"""Fallbacks: running on another device what a backend lacks, by policy, counted and visible.
+
+The policy is "error" (the default: nothing falls back), "warn" or "silent".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from tt.core.device import Device
+from tt.core.dispatch.mixed import transfer
+from tt.core.dispatch.state import STATE
+from tt.core.errors import UnknownNameError
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.entry import Entry
+
+__all__ = ["FALLBACKS", "Policy", "fallback_policy", "policy_of", "run_fallback", "set_fallback_policy"]
+
+Policy = Literal["error", "warn", "silent"]
+_POLICIES = ("error", "warn", "silent")
+
+FALLBACKS: Counter[tuple[str, str, str]] = Counter()
+"""(operator, from device, to device) -> how often."""
+
+
+def policy_of(device_type: str) -> Policy:
+    """Return the policy for a device type."""
+    policy: Policy = STATE.get(("fallback", device_type)) or STATE.get(("fallback", "*")) or "error"
+    return policy
+
+
+def set_fallback_policy(policy: Policy, device: str = "*") -> None:
+    """Set the policy for a device type, or for all.
+
+    Parameters
+    ----------
+    policy : {"error", "warn", "silent"}
+        What happens when a backend lacks an operator that its fallback device has.
+    device : str
+        A device type; "*" for all that have no policy of their own.
+    """
+    if policy not in _POLICIES:
+        raise UnknownNameError("fallback policy", policy, _POLICIES)
+    STATE.change(("fallback", device), None if policy == "error" else policy)
+
+
+@contextlib.contextmanager
+def fallback_policy(policy: Policy, device: str = "*") -> Iterator[None]:
+    """Use another fallback policy inside a `with` block.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.fallback_policy("warn"):
+    ...     pass
+    """
+    before = STATE.get(("fallback", device))
+    set_fallback_policy(policy, device)
+    try:
+        yield
+    finally:
+        STATE.change(("fallback", device), before)
+
+
+def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Move the tensors to the fallback device, run there, and move the results back."""
+    backend, operator = entry.backend, entry.operator
+    here, there = backend.device_type, backend.fallback
+    FALLBACKS[operator.name, here, there] += 1
+    if policy_of(here) == "warn":
+        warnings.warn(f"{operator.name} has no kernel for {here} and runs on {there}", UserWarning, stacklevel=3)
+    first = next(v for v in args if isinstance(v, TensorBase)) if any(isinstance(v, TensorBase) for v in args) else None
+    home = first.device if first is not None else Device(here)
+    moved = tuple(_move(value, Device(there)) for value in args)
+    if operator.device_at >= 0 and moved[operator.device_at] is not None:
+        moved = (*moved[: operator.device_at], Device(there), *moved[operator.device_at + 1 :])
+    result = operator.caller(entry.form).execute(moved)
+    if entry.form == "inplace":
+        from tt.core.dispatch.registry import ops
+
+        return ops.copy_(args[0], result)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return operator.return_type([_move(item, home) for item in result])
+    return _move(result, home)
+
+
+def _move(value: Any, device: Device) -> Any:
+    if isinstance(value, TensorBase):
+        return transfer(value, device)
+    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
+        return type(value)(_move(item, device) for item in value)
+    return value

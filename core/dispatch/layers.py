@@ -1,0 +1,65 @@
+"""Layers: what stands between a call and the kernels for tensors that carry the layer's key bit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tt.core.errors import NoKernelError
+from tt.core.keys import KEYS
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.entry import Entry
+    from tt.core.dispatch.operator import Operator
+
+__all__ = ["Layer", "Rule"]
+
+
+class Rule(Protocol):
+    """What a layer does for one form of one operator."""
+
+    def __call__(self, entry: Entry, args: tuple[Any, ...], /) -> Any:
+        """Handle a call; `entry.call_below(args)` runs what lies below."""
+
+
+class Layer:
+    """The base of all layers: autograd, fake tensors, functionalisation, transforms.
+
+    A call whose tensors carry the bit of a layer meets, in this order: the layer's rule for the operator; else the
+    operator's composite on the original tensors, so that its inner calls meet the layer; else, if the layer lets the
+    operator pass, what lies below; else `unsupported`.
+
+    Attributes
+    ----------
+    name : str
+        Names the key bit.
+    order : int
+        Layers with a higher order are further out and handle a call first.
+    bit : int
+        The key bit.
+    """
+
+    name: str = ""
+    order: int = 0
+
+    def __init__(self) -> None:
+        self.bit = KEYS.bit("layer", self.name)
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return what the layer does for a form of an operator, or None if it has no rule for it."""
+        return None
+
+    def passes_through(self, operator: Operator, form: str) -> bool:
+        """Tell whether calls go below unchanged where there is neither rule nor composite."""
+        return False
+
+    def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Handle a call that nothing else serves; by default it is refused."""
+        raise NoKernelError(
+            str(entry.operator.definition.signature),
+            f"{entry.operator.name} has no rule in the layer {self.name!r} and no composite",
+            hint=f"register one with the {self.name} plugin, or a composite for the operator",
+        )
+
+    def accept(self, table: Any, source: Any) -> Any:
+        """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
+        raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")

@@ -1,0 +1,280 @@
+"""Operator: one overload of the schema in the dispatcher, with its callers for each form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch import callers as c
+from tt.core.dispatch.binding import Binder, make_binder
+from tt.core.errors import InplaceError, UnknownOpError
+from tt.core.keys import KEYS
+from tt.core.layout import strided
+from tt.core.promotion import GROUP_BITS
+from tt.core.schema.model import MISSING, OpDefinition, Signature
+from tt.core.tensor_base import TensorBase, TensorSpec
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.callers import Caller
+    from tt.core.dispatch.entry import Choice, Entry
+    from tt.core.dispatch.registry import Registry
+
+__all__ = ["Operator"]
+
+_POSITION_BITS = 4  # 15 dtypes and "absent"
+
+
+class Operator:
+    """One overload of the schema: what the dispatcher knows of it that does not change from call to call.
+
+    Attributes
+    ----------
+    definition : OpDefinition
+        The entry of ops.yaml.
+    name : str
+        Qualified name, for instance "max.dim".
+    group : tuple of int
+        Positions of the arguments that promote together.
+    others : tuple of (int, int)
+        Positions of the other tensor arguments, with the shift of their dtype in the level-2 bits.
+    """
+
+    def __init__(self, definition: OpDefinition, registry: Registry) -> None:
+        self.definition, self.registry, self.name = definition, registry, definition.name
+        self.module = f"tt.{definition.module}" if definition.module else "tt"
+        self.arguments = definition.signature.arguments
+        self.positions = {a.name: i for i, a in enumerate(self.arguments)}
+        self.group = tuple(self.positions[name] for name in definition.promote)
+        self.dtype_at = self._position_of_type("dtype")
+        self.device_at = self._position_of_type("device")
+        self.layout_at = self._position_of_type("layout")
+        self.is_factory = definition.kind == "factory"
+        self.defaults = tuple(a.default for a in self.arguments)
+        self.adapts = self.dtype_at >= 0
+        self.indexed = self.is_factory
+        self._callers: dict[str, Caller] = {}
+        self._return_type: Callable[..., Any] | None = None
+        self.plan, self.others, self.dtype_shift, self.target_shift = self._make_plan()
+
+    def __repr__(self) -> str:
+        return f"<operator {self.definition.signature}>"
+
+    def _position_of_type(self, base: str) -> int:
+        return next((i for i, a in enumerate(self.arguments) if a.type.base == base and not a.type.list), -1)
+
+    def _make_plan(self) -> tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, int], ...], int, int]:
+        """Return how arguments make keys and bits, and where the dtypes outside the group stand in the bits."""
+        plan, others, shift = [], [], GROUP_BITS
+        for position, argument in enumerate(self.arguments):
+            type_, grouped = argument.type, position in self.group
+            if type_.is_tensor and type_.list:
+                plan.append((position, c.GROUP_LIST if grouped else c.OTHER_LIST, 0))
+            elif type_.is_tensor and grouped:
+                plan.append((position, c.GROUP_TENSOR, 0))
+            elif type_.is_tensor:
+                plan.append((position, c.OTHER_TENSOR, shift))
+                others.append((position, shift))
+                shift += _POSITION_BITS
+            elif type_.base == "Scalar" and grouped:
+                plan.append((position, c.SCALAR_IN_GROUP, 0))
+        dtype_shift = shift
+        if self.dtype_at >= 0:
+            plan.append((self.dtype_at, c.DTYPE, dtype_shift))
+            shift += _POSITION_BITS
+        if self.device_at >= 0:
+            plan.append((self.device_at, c.DEVICE, 0))
+        if self.layout_at >= 0:
+            plan.append((self.layout_at, c.LAYOUT, 0))
+        return tuple(plan), tuple(others), dtype_shift, shift
+
+    # --- forms and callers -------------------------------------------------------------------------------------
+
+    def caller(self, form: str = "functional") -> Caller:
+        """Return the caller of a form: functional, inplace or out.
+
+        Raises
+        ------
+        UnknownOpError
+            When the operator does not have the form.
+        """
+        found = self._callers.get(form)
+        if found is None:
+            found = self._callers.setdefault(form, self._make_caller(form))
+        return found
+
+    def _make_caller(self, form: str) -> Caller:
+        definition = self.definition
+        if form == "inplace" and not definition.has_inplace:
+            raise UnknownOpError(definition.inplace_name, self.registry.names())
+        if form == "out" and not definition.has_out:
+            raise UnknownOpError(f"{self.name} with out=", self.registry.names())
+        plan, name = self.plan, definition.signature.name
+        if form == "inplace":
+            plan, name = (*plan, (0, c.OTHER_TENSOR, self.target_shift)), definition.signature.name + "_"
+        if form == "out":
+            count = len(self.arguments)
+            plan = (*plan, *((count + i, c.OTHER_TENSOR, self.target_shift) for i in range(self.out_count)))
+        leading = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
+        rest = self.defaults
+        kind: type[Caller] = c.Caller
+        if form != "functional" or not leading or not leading[0]:
+            pass
+        elif len(leading) > 1 and leading[1] and all(d is not MISSING for d in rest[2:]):
+            kind, rest = c.BinaryCaller, rest[2:]
+        elif all(d is not MISSING for d in rest[1:]):
+            kind, rest = c.UnaryCaller, rest[1:]
+        return kind(self, form, plan, rest, name)
+
+    def signature(self, form: str = "functional") -> Signature:
+        """Return the signature of a form."""
+        signature = self.definition.signature
+        if form == "inplace":
+            return signature.inplace()
+        return signature.out() if form == "out" else signature
+
+    @property
+    def out_count(self) -> int:
+        """How many tensors `out=` takes."""
+        return len(self.definition.signature.returns)
+
+    def binder(self, caller: Caller) -> Binder:
+        """Return (and keep) the function that binds a user's arguments for a caller."""
+        bind = make_binder(
+            self.definition.signature, caller.name, (str(self.signature(caller.form)),)
+        )
+        caller.binder = bind
+        return bind
+
+    def call_with_options(self, caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call with `out=` or `requires_grad=`, which are no arguments of the schema."""
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None) if self.definition.has_out else None
+        requires_grad = kwargs.pop("requires_grad", False) if self.is_factory else False
+        binder = caller.binder or self.binder(caller)
+        bound = binder(args, kwargs)
+        if out is not None:
+            from tt.core.dispatch.out import call_with_out
+
+            return call_with_out(self, bound, out)
+        result = caller.dispatch(bound)
+        if requires_grad:
+            result.requires_grad_(True)
+        return result
+
+    # --- what entries ask --------------------------------------------------------------------------------------
+
+    @property
+    def return_type(self) -> Callable[..., Any]:
+        """The named tuple of the results (a plain tuple where they have no names)."""
+        if self._return_type is None:
+            names = [r.name for r in self.definition.signature.returns]
+            if all(names) and len(names) > 1:
+                from tt.core.dispatch.return_types import return_type
+
+                make = return_type(self.definition.signature.name, tuple(str(n) for n in names))
+                self._return_type = make._make
+            else:
+                self._return_type = tuple
+        return self._return_type
+
+    def place(self, keys: int, args: tuple[Any, ...]) -> int:
+        """Return the keys of a call whose device or layout is (also) given by arguments."""
+        device = args[self.device_at] if self.device_at >= 0 else None
+        layout = args[self.layout_at] if self.layout_at >= 0 else None
+        if keys == 0:
+            if device is None:
+                from tt.core.device import get_default_device
+
+                device = get_default_device()
+            backend = self.registry.backend(device.type, (layout or strided).name)
+            backend.require_available()
+            return backend.keys
+        devices = KEYS.mask("device")
+        layouts = KEYS.mask("layout")
+        if device is not None:
+            bit = KEYS.bit("device", device.type)
+            keys = (keys & ~devices) | bit if self.is_factory else keys | bit
+        if layout is not None:
+            keys = (keys & ~layouts) | layout.bit if self.is_factory else keys | layout.bit
+        return keys
+
+    def adapt(self, entry: Entry, choice: Choice, args: tuple[Any, ...], prepared: list[Any]) -> None:
+        """Give the kernel the backend's own dtype where it takes the `dtype` argument."""
+        if self.dtype_at in choice.takes:
+            at = choice.takes.index(self.dtype_at)
+            prepared[at] = entry.backend.native_dtype(entry.spec.dtype)
+
+    def spec_at(self, spec: TensorSpec, args: tuple[Any, ...]) -> TensorSpec:
+        """Return the spec for the device (with index) that the arguments name."""
+        device = args[self.device_at] if self.device_at >= 0 else None
+        if device is None:
+            first = next((v for v in args if isinstance(v, TensorBase)), None)
+            if first is not None:
+                device = first.device
+            else:
+                from tt.core.device import get_default_device
+
+                device = get_default_device()
+        if device == spec.device or device.type != spec.device.type:
+            return spec
+        found: TensorSpec = spec.backend.spec(spec.dtype, device)
+        return found
+
+    def write_back(self, entry: Entry, target: TensorBase, handle: Any) -> None:
+        """Write a functional result into the target of an in-place call."""
+        backend = target.spec.backend
+        if type(handle) is not backend.handle_type:
+            handle = backend.normalise(handle)
+        if tuple(handle.shape) != tuple(target.handle.shape):
+            raise InplaceError(
+                f"{self.definition.inplace_name}(): output with shape {list(target.handle.shape)} doesn't match the "
+                f"broadcast shape {list(handle.shape)}"
+            )
+        backend.copy_into(target.handle, handle)
+
+    # --- resolving ---------------------------------------------------------------------------------------------
+
+    def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> Entry:
+        """Return a new entry for a combination; see `resolve`."""
+        from tt.core.dispatch.resolve import resolve
+
+        return resolve(self, form, keys, bits, args)
+
+    def resolve_rest(self, entry: Entry) -> Entry:
+        """Return what serves the calls that no kernel of an entry covers."""
+        if entry.rest is None:
+            from tt.core.dispatch.resolve import resolve
+
+            entry.rest = resolve(self, entry.form, entry.keys, entry.bits, (), without_kernels=True)
+        return entry.rest
+
+    def invalidate(self) -> None:
+        """Forget all entries of all forms."""
+        for caller in self._callers.values():
+            caller.invalidate()
+
+    # --- documentation -----------------------------------------------------------------------------------------
+
+    def documentation(self, caller: Caller) -> str:
+        """Return the docstring of a caller."""
+        definition = self.definition
+        lines = [str(self.signature(caller.form)), ""]
+        if caller.form == "inplace":
+            lines += [f"In-place form of `{definition.signature.name}`."]
+        lines += [definition.doc]
+        if definition.example and caller.form == "functional":
+            lines += ["", "Examples", "--------", ">>> import tt", definition.example.strip()]
+        return "\n".join(lines)
+
+    def python_signature(self, caller: Caller) -> inspect.Signature:
+        """Return the Python signature of a caller, for help() and editors."""
+        parameters = []
+        for argument in self.arguments:
+            kind = inspect.Parameter.KEYWORD_ONLY if argument.keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            default = inspect.Parameter.empty if argument.default is MISSING else argument.default
+            parameters.append(inspect.Parameter(argument.name, kind, default=default, annotation=str(argument.type)))
+        if caller.form == "functional" and self.definition.has_out:
+            parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        return inspect.Signature(parameters)
+

@@ -1,0 +1,134 @@
+"""Operators with several overloads: `tt.max(x)`, `tt.max(x, dim)`, `tt.max(x, other)`."""
+
+from __future__ import annotations
+
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.binding import BindError
+from tt.core.errors import ArgumentError, UnknownOpError
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.callers import Caller
+    from tt.core.dispatch.registry import Registry
+
+__all__ = ["OverloadedOp", "lookup"]
+
+
+class OverloadedOp:
+    """Chooses among the overloads of one name by the arguments.
+
+    The overloads are attributes: `tt.max.dim`, `tt.max.default`.
+    """
+
+    def __init__(self, name: str, callers: dict[str, Caller]) -> None:
+        self.__name__ = self.__qualname__ = self.name = name
+        self.callers = callers
+        self._choices: dict[Any, Caller] = {}
+        for overload, caller in callers.items():
+            setattr(self, overload or "default", caller)
+        first = next(iter(callers.values()))
+        self.__module__ = first.operator.module
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return "\n\n".join(str(caller.__doc__) for caller in self.callers.values())
+
+    @property
+    def form(self) -> str:
+        """The form of the callers: functional or inplace."""
+        return next(iter(self.callers.values())).form
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs:
+            return self._call_with_out(args, kwargs)
+        # What was chosen for arguments of these types before is tried first.
+        key = (*map(type, args), *kwargs)
+        caller = self._choices.get(key)
+        if caller is not None:
+            try:
+                bound = self._bind(caller, args, kwargs)
+            except BindError:
+                pass
+            else:
+                return caller.dispatch(bound)
+        for caller in self.callers.values():
+            try:
+                bound = self._bind(caller, args, kwargs)
+            except BindError:
+                continue
+            self._choices[key] = caller
+            return caller.dispatch(bound)
+        raise self._refusal(args, kwargs)
+
+    def _call_with_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from tt.core.dispatch.out import call_with_out
+
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+        if out is None:
+            return self(*args, **kwargs)
+        for caller in self.callers.values():
+            try:
+                bound = self._bind(caller, args, kwargs)
+            except BindError:
+                continue
+            return call_with_out(caller.operator, bound, out)
+        raise self._refusal(args, kwargs)
+
+    @staticmethod
+    def _bind(caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        binder = caller.binder or caller.operator.binder(caller)
+        bound: tuple[Any, ...] = binder(args, kwargs)
+        return bound
+
+    def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
+        found = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+        return ArgumentError(
+            self.name,
+            f"received an invalid combination of arguments - got ({', '.join(found)})",
+            signatures=[str(caller.schema) for caller in self.callers.values()],
+        )
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name} with overloads {', '.join(o or 'default' for o in self.callers)}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        return _reload, (self.name, self.form)
+
+
+def _reload(name: str, form: str) -> Any:
+    from tt.core.dispatch.registry import ops
+
+    return getattr(ops, name)
+
+
+def lookup(registry: Registry, namespace: str, name: str) -> Any:
+    """Return what `ops.<name>` is; see `Operators`.
+
+    Raises
+    ------
+    UnknownOpError
+        With the nearest names.
+    """
+    from tt.core.dispatch.registry import Operators
+
+    qualified = f"{namespace}::{name}" if namespace else name
+    form = "functional"
+    overloads = registry.overloads(qualified)
+    if not overloads and name.endswith("_") and not name.endswith("__"):
+        overloads, form = registry.overloads(qualified[:-1]), "inplace"
+        overloads = tuple(o for o in overloads if registry.operator(o).definition.has_inplace)
+    if overloads:
+        callers = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.caller(o, form)
+                   for o in overloads}  # fmt: skip
+        return next(iter(callers.values())) if len(callers) == 1 else OverloadedOp(name, callers)
+    if not namespace:
+        from tt.core import host
+
+        if any(n.startswith(f"{name}::") for n in registry.names()) or host.activate("namespace", name):
+            return Operators(registry, name)
+    raise UnknownOpError(qualified, registry.names())

@@ -1,0 +1,529 @@
+"""The registry: which operators exist, and who brought which kernel, composite, layer and backend.
+
+Registering and unregistering go through here, so that exactly the affected operators forget their entries.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
+from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
+from tt.core.keys import KEYS
+from tt.core.layout import register_layout
+
+if TYPE_CHECKING:
+    from tt.core.backend import Backend
+    from tt.core.dispatch.callers import Caller
+    from tt.core.dispatch.layers import Layer
+    from tt.core.dispatch.operator import Operator
+    from tt.core.schema.model import OpDefinition
+
+__all__ = ["REGISTRY", "Handle", "KernelRegistration", "Registry", "Source", "ops"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who brought a registration.
+
+    Attributes
+    ----------
+    distribution, version : str
+        The installed package.
+    plugin : str
+        The name of its entry point.
+    """
+
+    distribution: str = "(this program)"
+    version: str = ""
+    plugin: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".rstrip()
+
+
+def code_location(function: Callable[..., Any]) -> str:
+    """Return "module:line" of a function, or the name of a builtin."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    code = getattr(function, "__code__", None)
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if code is None:
+        return f"{module}.{getattr(function, '__name__', type(function).__name__)}"
+    return f"{module}:{code.co_firstlineno}"
+
+
+@dataclass(slots=True, eq=False)
+class KernelRegistration:
+    """A kernel in the registry: what was declared, for which device and layouts, by whom."""
+
+    kernel: Kernel
+    device: str
+    layouts: tuple[str, ...]
+    source: Source
+    dtypes: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.source} {code_location(self.kernel.function)}"
+
+    @property
+    def where(self) -> str:
+        """The device and layouts in words."""
+        layouts = "+".join(self.layouts)
+        return self.device if layouts == "strided" else f"{self.device}/{layouts}"
+
+
+@dataclass(slots=True, eq=False)
+class CompositeRegistration:
+    """A composite in the registry."""
+
+    op: str
+    function: Callable[..., Any]
+    source: Source
+
+    def __str__(self) -> str:
+        return f"{self.source} {code_location(self.function)}"
+
+
+class Handle:
+    """Undoes one registration, exactly; also usable in a `with` statement."""
+
+    def __init__(self, undo: Callable[[], None]) -> None:
+        self._undo: Callable[[], None] | None = undo
+
+    def remove(self) -> None:
+        """Unregister; what was shadowed comes back.  Doing it twice does nothing."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+@dataclass
+class Registry:
+    """Everything that the dispatcher knows.
+
+    Attributes
+    ----------
+    kernels : dict
+        op -> registrations, the one that was registered last first.
+    composites : dict
+        op -> registrations, the one that counts first.
+    backends : dict
+        (device type, layout) -> Backend.
+    layers : dict
+        name -> Layer.
+    """
+
+    kernels: dict[str, list[KernelRegistration]] = field(default_factory=dict)
+    composites: dict[str, list[CompositeRegistration]] = field(default_factory=dict)
+    backends: dict[tuple[str, str], Backend] = field(default_factory=dict)
+    backend_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
+    layers: dict[str, Layer] = field(default_factory=dict)
+    operators: dict[str, Operator] = field(default_factory=dict)
+    _extra: dict[str, tuple[OpDefinition, Source]] = field(default_factory=dict)
+    _core_composites: bool = False
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    # --- operators ---------------------------------------------------------------------------------------------
+
+    def definitions(self) -> Iterator[OpDefinition]:
+        """Yield the definitions of all operators, tt's own first."""
+        from tt.core.schema.snapshot import definitions
+
+        yield from definitions().values()
+        for definition, _ in list(self._extra.values()):
+            yield definition
+
+    def definition(self, name: str) -> OpDefinition | None:
+        """Return the definition of an overload, or None."""
+        from tt.core.schema.snapshot import definitions
+
+        name = name.removeprefix("tt::")
+        found = self._extra.get(name)
+        return found[0] if found is not None else definitions().get(name)
+
+    def definition_source(self, name: str) -> Source:
+        """Return who defined an operator."""
+        found = self._extra.get(name)
+        return found[1] if found is not None else TT_SOURCE
+
+    def names(self) -> list[str]:
+        """Return the qualified names of all overloads."""
+        from tt.core.schema.snapshot import definitions
+
+        return [*definitions(), *self._extra]
+
+    def overloads(self, name: str) -> tuple[str, ...]:
+        """Return the qualified overload names of an operator's name, in the order of the schema."""
+        from tt.core.schema import snapshot
+
+        own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
+        return own or tuple(snapshot.overloads(name))
+
+    def operator(self, name: str) -> Operator:
+        """Return the operator of a qualified overload name, making it at first use."""
+        found = self.operators.get(name)
+        if found is not None:
+            return found
+        from tt.core.dispatch.operator import Operator
+
+        definition = self.definition(name)
+        if definition is None:
+            raise UnknownOpError(name, self.names())
+        with self._lock:
+            return self.operators.setdefault(definition.name, Operator(definition, self))
+
+    def caller(self, name: str, form: str = "functional") -> Caller:
+        """Return the caller of one form of an operator."""
+        return self.operator(name).caller(form)
+
+    def _invalidate(self, name: str) -> None:
+        operator = self.operators.get(name)
+        if operator is not None:
+            operator.invalidate()
+
+    # --- registering -------------------------------------------------------------------------------------------
+
+    def add(self, table: Any, source: Source | None = None) -> Handle:
+        """Register a table of kernels, of composites, or one that a layer understands.
+
+        Returns
+        -------
+        Handle
+            Undoes the registration.
+        """
+        source = source or Source()
+        if isinstance(table, KernelTable):
+            return self._add_kernels(table, source)
+        if isinstance(table, CompositeTable):
+            return self._add_composites(table, source)
+        layer = getattr(table, "layer", None)
+        if isinstance(layer, str):
+            from tt.core import host
+
+            host.activate("layer", layer)
+            undo = self.layers[layer].accept(table, source)
+            self.invalidate_all()
+
+            def remove() -> None:
+                undo()
+                self.invalidate_all()
+
+            return Handle(remove)
+        raise TypeError(
+            f"a plugin hands over kernel tables, composite tables and tables of layers, not {type(table).__name__}"
+        )
+
+    def _add_kernels(self, table: KernelTable, source: Source) -> Handle:
+        from tt.core.schema.classes import dtype_names
+
+        for layout in table.layouts:
+            register_layout(layout)
+        new = [
+            KernelRegistration(kernel, table.device, table.layouts, source, frozenset(dtype_names(kernel.dtypes)))
+            for kernel in table.kernels
+        ]
+        with self._lock:
+            for registration in new:
+                self._refuse_duplicate(registration)
+            for registration in new:
+                self.kernels.setdefault(registration.kernel.op, []).insert(0, registration)
+                self._invalidate(registration.kernel.op)
+
+        def remove() -> None:
+            with self._lock:
+                for registration in new:
+                    self.kernels[registration.kernel.op].remove(registration)
+                    self._invalidate(registration.kernel.op)
+
+        return Handle(remove)
+
+    def _refuse_duplicate(self, new: KernelRegistration) -> None:
+        if new.kernel.override:
+            return
+        for old in self.kernels.get(new.kernel.op, ()):
+            same_place = (old.device, old.layouts) == (new.device, new.layouts)
+            same_call = (old.kernel.form, old.kernel.takes, old.kernel.priority) == (
+                new.kernel.form,
+                new.kernel.takes,
+                new.kernel.priority,
+            )
+            if same_place and same_call and old.dtypes & new.dtypes and _same_takes(old.kernel, new.kernel):
+                dtypes = ", ".join(sorted(old.dtypes & new.dtypes))
+                raise DuplicateRegistrationError(
+                    f"kernel of {new.kernel.op} for {new.where} {{{dtypes}}}", str(old), str(new)
+                )
+
+    def _add_composites(self, table: CompositeTable, source: Source) -> Handle:
+        new = [CompositeRegistration(op, function, source) for op, function in table.functions.items()]
+        with self._lock:
+            for registration in new:
+                self.composites.setdefault(registration.op, []).insert(0, registration)
+                self._invalidate(registration.op)
+
+        def remove() -> None:
+            with self._lock:
+                for registration in new:
+                    self.composites[registration.op].remove(registration)
+                    self._invalidate(registration.op)
+
+        return Handle(remove)
+
+    def add_backend(self, backend: Backend, source: Source | None = None) -> Handle:
+        """Register the backend of a device type and layout."""
+        source = source or Source()
+        place = (backend.device_type, backend.layout)
+        with self._lock:
+            if place in self.backends:
+                raise DuplicateRegistrationError(
+                    f"backend of {'/'.join(place)}", str(self.backend_sources[place]), str(source)
+                )
+            KEYS.bit("device", backend.device_type)
+            register_layout(backend.layout)
+            self.backends[place] = backend
+            self.backend_sources[place] = source
+        self.invalidate_all()
+
+        def remove() -> None:
+            self.backends.pop(place, None)
+            self.backend_sources.pop(place, None)
+            self.invalidate_all()
+
+        return Handle(remove)
+
+    def add_layer(self, layer: Layer, source: Source | None = None) -> Handle:
+        """Register a layer."""
+        with self._lock:
+            if layer.name in self.layers:
+                raise DuplicateRegistrationError(f"layer {layer.name}", "an earlier plugin", str(source or Source()))
+            self.layers[layer.name] = layer
+        self.invalidate_all()
+
+        def remove() -> None:
+            self.layers.pop(layer.name, None)
+            self.invalidate_all()
+
+        return Handle(remove)
+
+    def add_definitions(self, definitions: Any, source: Source | None = None) -> Handle:
+        """Register operators: a path of a YAML file, or definitions.
+
+        Raises
+        ------
+        SchemaError
+            With all mistakes of the file.
+        DuplicateRegistrationError
+            When an operator of that name exists.
+        """
+        from tt.core.schema.load import load
+        from tt.core.schema.model import OpDefinition
+
+        source = source or Source()
+        if isinstance(definitions, OpDefinition):
+            new: list[OpDefinition] = [definitions]
+        elif isinstance(definitions, Mapping):
+            new = list(definitions.values())
+        elif isinstance(definitions, list | tuple) and all(isinstance(d, OpDefinition) for d in definitions):
+            new = list(definitions)
+        else:
+            new = list(load([definitions]).values())
+        with self._lock:
+            for definition in new:
+                if self.definition(definition.name) is not None:
+                    first = self.definition_source(definition.name)
+                    raise DuplicateRegistrationError(f"operator {definition.name}", str(first), str(source))
+            for definition in new:
+                self._extra[definition.name] = (definition, source)
+            ops.forget()
+
+        def remove() -> None:
+            for definition in new:
+                self._extra.pop(definition.name, None)
+                self.operators.pop(definition.name, None)
+            ops.forget()
+
+        return Handle(remove)
+
+    def invalidate_all(self) -> None:
+        """Make every operator forget its entries."""
+        for operator in list(self.operators.values()):
+            operator.invalidate()
+
+    # --- looking up --------------------------------------------------------------------------------------------
+
+    def backend(self, device_type: str, layout: str = "strided") -> Backend:
+        """Return the backend of a device type and layout, loading its plugin at first use.
+
+        Raises
+        ------
+        DeviceError
+            When its plugin failed to load, with the reason.
+        """
+        found = self.backends.get((device_type, layout))
+        if found is None and device_type in _CORE_BACKENDS and layout == "strided":
+            self.add_backend(_load(_CORE_BACKENDS[device_type])(), TT_SOURCE)
+            found = self.backends.get((device_type, layout))
+        if found is None:
+            from tt.core import host
+
+            host.activate("device", device_type)
+            host.activate("layout", layout)
+            found = self.backends.get((device_type, layout))
+        if found is None:
+            places = ["/".join(place) for place in self.backends]
+            if not any(place[0] == device_type for place in self.backends):
+                raise UnknownNameError("device", device_type, {place[0] for place in self.backends})
+            raise DeviceError(
+                f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(places)}"
+            )
+        return found
+
+    def layer(self, name: str) -> Layer:
+        """Return a layer, loading what brings it at first use."""
+        found = self.layers.get(name)
+        if found is None:
+            if name in _CORE_LAYERS:
+                self.add_layer(_load(_CORE_LAYERS[name])(), TT_SOURCE)
+            else:
+                from tt.core import host
+
+                host.activate("layer", name)
+            found = self.layers.get(name)
+        if found is None:
+            raise UnknownNameError("layer", name, {*self.layers, *_CORE_LAYERS})
+        return found
+
+    def composite(self, op: str) -> CompositeRegistration | None:
+        """Return the composite of an operator that counts, or None."""
+        if not self._core_composites:
+            self._core_composites = True
+            from tt.core.composites import tables
+
+            for table in tables():
+                self._add_composites(table, TT_SOURCE)
+        found = self.composites.get(op)
+        return found[0] if found else None
+
+    def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
+        """Return the kernels of an operator for a device and the layouts of a call, the one that counts first."""
+        found = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
+        return sorted(found, key=lambda r: -r.kernel.priority)
+
+    def for_plugin(self, source: Source) -> PluginRegistry:
+        """Return a view of the registry that notes `source` with everything that is added."""
+        return PluginRegistry(self, source)
+
+
+# What the core itself brings, loaded at first use like a plugin's.
+_CORE_LAYERS = {
+    "functionalise": "tt.core.functionalise:FunctionaliseLayer",
+    "fake": "tt.core.fake:FakeLayer",
+}
+_CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
+
+
+def _load(reference: str) -> Any:
+    module, _, attribute = reference.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _same_takes(first: Kernel, second: Kernel) -> bool:
+    """Tell whether two kernels without declared `takes` take the same arguments."""
+    if first.takes is not None or second.takes is not None:
+        return first.takes == second.takes
+    return _parameters(first.function) == _parameters(second.function)
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+class PluginRegistry:
+    """What a plugin's `tt_register` hook gets: the registry, with the plugin noted as the source.
+
+    The handles of all that was added are kept, so that a plugin can be taken out again.
+    """
+
+    def __init__(self, registry: Registry, source: Source) -> None:
+        self._registry, self.source = registry, source
+        self.handles: list[Handle] = []
+
+    def add(self, table: Any) -> Handle:
+        """Register a table of kernels, composites, formulas or rules."""
+        return self._keep(self._registry.add(table, self.source))
+
+    def add_backend(self, backend: Backend) -> Handle:
+        """Register the backend of a device type and layout."""
+        return self._keep(self._registry.add_backend(backend, self.source))
+
+    def add_layer(self, layer: Layer) -> Handle:
+        """Register a layer."""
+        return self._keep(self._registry.add_layer(layer, self.source))
+
+    def add_definitions(self, definitions: Any) -> Handle:
+        """Register operators from a YAML file or from definitions."""
+        return self._keep(self._registry.add_definitions(definitions, self.source))
+
+    def _keep(self, handle: Handle) -> Handle:
+        self.handles.append(handle)
+        return handle
+
+    def remove(self) -> None:
+        """Undo everything, the last first."""
+        while self.handles:
+            self.handles.pop().remove()
+
+
+class Operators:
+    """Operators by attribute: `ops.add`, `ops.max.dim`, `ops.acme.twice`.
+
+    An attribute is the caller of an operator with a single overload, an `OverloadedOp` for several, or the
+    namespace of a third party.
+    """
+
+    def __init__(self, registry: Registry, namespace: str = "") -> None:
+        self._registry, self._namespace = registry, namespace
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from tt.core.dispatch.overloads import lookup
+        from tt.core.startup import start
+
+        start()
+        found = lookup(self._registry, self._namespace, name)
+        setattr(self, name, found)
+        return found
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self._namespace}::" if self._namespace else ""
+        names = {n.removeprefix(prefix).split(".")[0] for n in self._registry.names() if n.startswith(prefix)}
+        return sorted(n for n in names if "::" not in n)
+
+    def __repr__(self) -> str:
+        return f"<operators of {self._namespace or 'tt'}>"
+
+    def forget(self) -> None:
+        """Forget the attributes found so far (after an operator was removed)."""
+        for name in [n for n in vars(self) if not n.startswith("_")]:
+            delattr(self, name)
+
+
+TT_SOURCE = Source("tt-tensor", "", "")
+REGISTRY = Registry()
+"""The registry of this process."""
+ops = Operators(REGISTRY)
+"""All operators by attribute."""

@@ -1,0 +1,9 @@
+cdef class DispatchState:
+    cdef public long long guard
+    cdef public long long epoch
+    cdef public long long modes
+    cdef public dict settings
+    cdef dict _epochs
+    cdef object _lock
+
+cdef DispatchState STATE

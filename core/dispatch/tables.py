@@ -1,0 +1,158 @@
+"""Tables: what plugins fill when they are imported and hand over in a hook.
+
+Filling a table registers nothing.  A plugin's `tt_register` hook gives its tables to the registry, which notes who
+brought them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from tt.core.errors import ValueRangeError
+
+__all__ = ["CompositeTable", "Form", "HalfPolicy", "Kernel", "KernelTable"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Form = Literal["functional", "out", "inplace"]
+HalfPolicy = Literal["float32", "native"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel as its author declared it.
+
+    Attributes
+    ----------
+    op : str
+        Qualified name of the operator's overload, for instance "max.dim".
+    function : callable
+        A plain function over native handles.
+    dtypes : str or tuple of str
+        The compute dtypes that it serves: a named class ("floating") or names.
+    form : str
+        functional, out or inplace.
+    takes : tuple of str or None
+        The schema arguments that it takes; None: read from its parameters.
+    half : str
+        "float32": float16 and bfloat16 are computed in float32; "native": the kernel serves them itself.
+    priority : int
+        The highest wins among kernels of one device.
+    override : bool
+        Replaces, rather than conflicts with, an earlier kernel of the same priority.
+    check : bool
+        Run the shape rule before the kernel, because it accepts what the operator refuses.
+    """
+
+    op: str
+    function: Callable[..., Any]
+    dtypes: str | tuple[str, ...] = "all"
+    form: Form = "functional"
+    takes: tuple[str, ...] | None = None
+    half: HalfPolicy = "float32"
+    priority: int = 0
+    override: bool = False
+    check: bool = False
+
+
+@dataclass
+class KernelTable:
+    """Kernels for one device and layout.
+
+    Parameters
+    ----------
+    device : str
+        The device type.
+    layout : str or tuple of str
+        The layout of the tensors, or the layouts that occur together in a mixed call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tt.core.library import KernelTable
+    >>> table = KernelTable(device="cpu")
+    >>> _ = table.kernel("exp", np.exp, dtypes="floating_complex")
+    >>> @table.kernel("hypot", dtypes="floating")
+    ... def hypot(self, other):
+    ...     return np.hypot(self, other)
+    >>> [kernel.op for kernel in table.kernels]
+    ['exp', 'hypot']
+    """
+
+    device: str
+    layout: str | tuple[str, ...] = "strided"
+    kernels: list[Kernel] = field(default_factory=list)
+
+    @property
+    def layouts(self) -> tuple[str, ...]:
+        """The layouts of a call that the kernels serve."""
+        return (self.layout,) if isinstance(self.layout, str) else tuple(sorted(self.layout))
+
+    def kernel(
+        self,
+        op: str,
+        function: Callable[..., Any] | None = None,
+        *,
+        dtypes: str | Iterable[str] = "all",
+        form: Form = "functional",
+        takes: Iterable[str] | None = None,
+        half: HalfPolicy = "float32",
+        priority: int = 0,
+        override: bool = False,
+        check: bool = False,
+    ) -> Any:
+        """Add a kernel; without a function, return a decorator that adds it.
+
+        See `Kernel` for the parameters.
+        """
+        if form not in ("functional", "out", "inplace"):
+            raise ValueRangeError(f"form must be functional, out or inplace, not {form!r}")
+
+        def add(function: Function) -> Function:
+            self.kernels.append(
+                Kernel(
+                    op,
+                    function,
+                    dtypes if isinstance(dtypes, str) else tuple(dtypes),
+                    form,
+                    None if takes is None else tuple(takes),
+                    half,
+                    priority,
+                    override,
+                    check,
+                )
+            )
+            return function
+
+        return add if function is None else add(function)
+
+    def kernels_of(self, functions: Mapping[str, Callable[..., Any]], **options: Any) -> None:
+        """Add several kernels that share their options: {op: function}."""
+        for op, function in functions.items():
+            self.kernel(op, function, **options)
+
+
+@dataclass
+class CompositeTable:
+    """Operators written in other operators.
+
+    Examples
+    --------
+    >>> from tt.core.library import CompositeTable, ops
+    >>> table = CompositeTable()
+    >>> @table.composite("square")
+    ... def square(self):
+    ...     return ops.mul(self, self)
+    """
+
+    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def composite(self, op: str, function: Callable[..., Any] | None = None) -> Any:
+        """Add a composite; it gets all arguments of the schema positionally."""
+
+        def add(function: Function) -> Function:
+            self.functions[op] = function
+            return function
+
+        return add if function is None else add(function)

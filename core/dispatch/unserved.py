@@ -1,0 +1,69 @@
+"""The errors for calls that nothing serves: which of the four cases it is, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tt.core.errors import DtypeNotServedError, NoKernelError
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.backend import Backend
+    from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.resolution import Resolution
+
+__all__ = ["no_kernel"]
+
+
+def no_kernel(
+    operator: Operator, resolution: Resolution, args: tuple[Any, ...], backend: Backend, layouts: tuple[str, ...]
+) -> NoKernelError:
+    """Return the error for an operator that has no kernel for a backend, or none for the dtype."""
+    name = operator.name
+    place = f"{'+'.join(layouts)}/{backend.device_type}" if layouts != ("strided",) else backend.device_type
+    dtype = f"/{resolution.compute.name}" if resolution.compute is not None else ""
+    signature = operator.definition.signature
+    here = operator.registry.kernels_of(name, backend.device_type, layouts)
+    exist = _places(operator)
+    spec = f"{backend.device_type}{'' if layouts == ('strided',) else '/' + _special(layouts)}"
+    see = f"tt ops explain {name} {spec}{':' + resolution.compute.name if resolution.compute else ''}"
+    tried = [f"{c.kind} {c.source if c.source == '(none)' else ''}({c.reason})".replace("(none)(", "(") for c in
+             resolution.candidates]  # fmt: skip
+    arguments = [(operator.arguments[i].name, _describe(v)) for i, v in enumerate(args[: len(operator.arguments)])
+                 if isinstance(v, TensorBase)]  # fmt: skip
+    hint = backend.hints.get(name) or backend.hints.get("*", "")
+    if hint and arguments:
+        hint = hint.replace("{self}", arguments[0][0])
+    if here:
+        served = sorted({d for r in here for d in r.dtypes})
+        return DtypeNotServedError(
+            str(signature),
+            f'"{name}" not implemented for {resolution.compute.name if resolution.compute else "this dtype"} on {place}',
+            arguments=arguments,
+            tried=tried,
+            exist=exist,
+            hint=hint or f"convert the arguments to one of {{{', '.join(served)}}}",
+            see=see,
+        )
+    head = f"{name}({_short(operator)}) has no kernel for {place}{dtype}"
+    return NoKernelError(str(signature), head, arguments=arguments, tried=tried, exist=exist, hint=hint, see=see)
+
+
+def _special(layouts: tuple[str, ...]) -> str:
+    return next((layout for layout in layouts if layout != "strided"), "strided")
+
+
+def _short(operator: Operator) -> str:
+    return ", ".join(f"{a.type} {a.name}" for a in operator.arguments if a.type.is_tensor)
+
+
+def _describe(value: TensorBase) -> str:
+    return f"device={value.device} layout={value.layout.name} dtype={value.dtype.name}"
+
+
+def _places(operator: Operator) -> str:
+    """Return where kernels exist: "cpu {float32, float64}; cuda {float32}"."""
+    served: dict[str, set[str]] = {}
+    for registration in operator.registry.kernels.get(operator.name, ()):
+        served.setdefault(registration.where, set()).update(registration.dtypes)
+    return "; ".join(f"{where} {{{', '.join(sorted(dtypes))}}}" for where, dtypes in served.items())

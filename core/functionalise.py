@@ -1,0 +1,236 @@
+"""Functionalisation: in-place operations and views on backends whose arrays cannot change or cannot share memory.
+
+Note [Views without memory]
+---------------------------
+Tensors of such a backend carry the key bit of the layer "functionalise".  When a tensor is viewed, its elements
+become the flat content of a shared `FlatStorage`, and both the tensor and the view remember a geometry (shape,
+strides, offset) in it, computed by the same shape rules that meta tensors use.  A write through any of them replaces
+the flat content and advances the version; the others, whose array is then out of date, gather their elements anew
+before they are used next.  Gathering and writing both are `take` with an index array made on the host, so an
+immutable array library needs nothing but `take` and `concat`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt.core.backend import contiguous_strides
+from tt.core.dispatch.layers import Layer, Rule
+from tt.core.errors import InplaceError, ShapeError
+from tt.core.meta import MetaHandle, run_rule
+from tt.core.tensor import Tensor, wrap
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.entry import Entry
+    from tt.core.dispatch.operator import Operator
+
+__all__ = ["FlatStorage", "FunctionaliseLayer"]
+
+
+class FlatStorage:
+    """The content that a tensor and its views share, as one flat array that is replaced at each write.
+
+    Attributes
+    ----------
+    flat : object
+        The backend's array, one-dimensional.
+    version : int
+        Counts the writes.
+    """
+
+    def __init__(self, flat: Any, backend: Any) -> None:
+        self.flat, self.backend, self.version = flat, backend, 0
+
+    def nbytes(self) -> int:
+        """Return the size of the content in bytes."""
+        return int(self.backend.storage_nbytes(self.flat))
+
+    def size(self) -> int:
+        """Return the size of the content in bytes."""
+        return self.nbytes()
+
+    def data_ptr(self) -> int:
+        """Return 0: the content has no address."""
+        return 0
+
+
+class ViewStorage:
+    """One tensor's place in a `FlatStorage`; stands where mutable backends have a `Storage`.
+
+    Attributes
+    ----------
+    base : FlatStorage
+        The shared content.
+    geometry : MetaHandle
+        Shape, strides and offset of the tensor in it.
+    seen : int
+        The version at which the tensor's array was made.
+    """
+
+    __slots__ = ("base", "geometry", "seen")
+
+    def __init__(self, base: FlatStorage, geometry: MetaHandle, seen: int) -> None:
+        self.base, self.geometry, self.seen = base, geometry, seen
+
+    @property
+    def version(self) -> int:
+        """The version of the shared content."""
+        return self.base.version
+
+    @version.setter
+    def version(self, value: int) -> None:
+        self.base.version = value
+        self.seen = value
+
+    def nbytes(self) -> int:
+        """Return the size of the shared content in bytes."""
+        return self.base.nbytes()
+
+    def data_ptr(self) -> int:
+        """Return 0: the content has no address."""
+        return 0
+
+
+def positions(geometry: MetaHandle) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return, for each element of a geometry in row-major order, its position in the flat content."""
+    index = np.full((), geometry.offset, dtype=np.int64)
+    for size, stride in zip(geometry.shape, geometry.strides, strict=True):
+        index = index[..., None] + np.arange(size, dtype=np.int64) * stride
+    return index.reshape(-1)
+
+
+def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
+    """Return the tensor's place in shared content, making it the whole content if it shares with nobody yet."""
+    storage = tensor.storage
+    if isinstance(storage, ViewStorage):
+        return storage
+    backend, shape = tensor.spec.backend, tuple(tensor.handle.shape)
+    version = 0 if storage is None else storage.version
+    base = FlatStorage(backend.reshape(tensor.handle, (-1,)), backend)
+    base.version = version
+    geometry = MetaHandle(shape, tensor.dtype, contiguous_strides(shape), 0)
+    tensor.storage = ViewStorage(base, geometry, version)
+    return tensor.storage
+
+
+def refresh(tensor: TensorBase) -> None:
+    """Bring the tensor's array up to date with the shared content."""
+    storage = tensor.storage
+    if isinstance(storage, ViewStorage) and storage.seen != storage.base.version:
+        backend, geometry = tensor.spec.backend, storage.geometry
+        taken = backend.take(storage.base.flat, positions(geometry))
+        tensor.handle = backend.reshape(taken, geometry.shape)
+        storage.seen = storage.base.version
+
+
+def write(tensor: TensorBase, handle: Any) -> None:
+    """Replace the tensor's elements, in the shared content if it shares any."""
+    tensor.handle = handle
+    storage = tensor.storage
+    if not isinstance(storage, ViewStorage):
+        tensor.bump_version()
+        return
+    backend, base = tensor.spec.backend, storage.base
+    where = positions(storage.geometry)
+    count = int(base.flat.shape[0])
+    if len(np.unique(where)) != len(where):
+        raise InplaceError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+    # The new content is gathered from old content and new values laid end to end.
+    source = np.arange(count, dtype=np.int64)
+    source[where] = count + np.arange(len(where), dtype=np.int64)
+    base.flat = backend.take(backend.concat([base.flat, backend.reshape(handle, (-1,))]), source)
+    base.version += 1
+    storage.seen = base.version
+
+
+class FunctionaliseLayer(Layer):
+    """Turns in-place operations into functional ones and keeps views in step."""
+
+    name = "functionalise"
+    order = 10
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return how the layer handles a form of an operator."""
+        if form == "out":
+            return None
+        if operator.definition.kind == "view":
+            return self._metadata_view if form == "inplace" else self._view
+        return self._inplace if form == "inplace" else self._plain
+
+    def _prepare(self, entry: Entry, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the arguments with up-to-date aliases that the layer does not hold."""
+        prepared: list[Any] = []
+        for value in args:
+            if isinstance(value, TensorBase):
+                if value.keys & self.bit:
+                    refresh(value)
+                    bare = wrap(value.handle, value.spec)
+                    bare.keys = value.keys & ~self.bit
+                    value = bare
+            elif isinstance(value, list):
+                value = list(self._prepare(entry, value))
+            prepared.append(value)
+        return tuple(prepared)
+
+    def _hold(self, value: Any) -> Any:
+        """Give results below the layer's bit."""
+        if isinstance(value, TensorBase):
+            value.keys |= self.bit & value.spec.keys
+        elif isinstance(value, list | tuple):
+            for item in value:
+                self._hold(item)
+        return value
+
+    def _plain(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        return self._hold(entry.below.run(self._prepare(entry, args)))
+
+    def _inplace(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        target = args[0]
+        functional = entry.operator.caller("functional")
+        prepared = self._prepare(entry, args)
+        result = functional.execute(prepared)
+        if tuple(result.shape) != tuple(target.handle.shape):
+            if entry.operator.name != "resize":
+                raise ShapeError(
+                    f"{entry.operator.definition.inplace_name}(): output with shape {list(target.handle.shape)} doesn't "
+                    f"match the broadcast shape {list(result.shape)}"
+                )
+        handle = result.handle
+        if result.dtype is not target.dtype:
+            handle = target.spec.backend.cast(handle, target.spec.backend.native_dtype(target.dtype))
+        write(target, handle)
+        return target
+
+    def _geometry(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Return the geometry of the results of a view in the storage of its first argument."""
+        storage = ensure_view_storage(args[0])
+        return storage, run_rule(entry.operator.definition, (storage.geometry, *args[1:]))
+
+    def _view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        refresh(args[0])
+        storage, geometry = self._geometry(entry, args)
+        if isinstance(geometry, list):
+            return [self._view_tensor(args[0], storage, g) for g in geometry]
+        return self._view_tensor(args[0], storage, geometry)
+
+    def _view_tensor(self, source: TensorBase, storage: ViewStorage, geometry: MetaHandle) -> Tensor:
+        backend = source.spec.backend
+        taken = backend.take(storage.base.flat, positions(geometry))
+        new = wrap(backend.reshape(taken, geometry.shape), source.spec)
+        new.storage = ViewStorage(storage.base, geometry, storage.base.version)
+        return new
+
+    def _metadata_view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        target = args[0]
+        view = self._view(entry, args)
+        target.set_data(view.handle, view.spec)
+        target.storage = view.storage
+        target.bump_version()
+        return target

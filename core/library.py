@@ -1,0 +1,84 @@
+"""All that a plugin author imports.
+
+The plugins and backends of tt itself use this module and nothing else of the core, so what they can do, a third
+party's package can do.
+"""
+
+from __future__ import annotations
+
+from tt.core.backend import Backend, contiguous_strides
+from tt.core.custom_op import CustomOp, custom_op
+from tt.core.device import Device, get_default_device
+from tt.core.dispatch.entry import Entry
+from tt.core.dispatch.fallback import fallback_policy, set_fallback_policy
+from tt.core.dispatch.layers import Layer, Rule
+from tt.core.dispatch.masking import mask_kernels
+from tt.core.dispatch.modes import Mode, active_modes
+from tt.core.dispatch.operator import Operator
+from tt.core.dispatch.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
+from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
+from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
+from tt.core.hooks import Manifest, hookimpl
+from tt.core.keys import KEYS
+from tt.core.layout import layout, register_layout
+from tt.core.meta import MetaHandle, run_rule
+from tt.core.promotion import get_default_dtype, promote_types, result_type
+from tt.core.random import Generator, reserve
+from tt.core.schema.model import Argument, OpDefinition, Signature
+from tt.core.size import Size
+from tt.core.storage import Storage
+from tt.core.tensor import Tensor, alias, wrap
+from tt.core.tensor_base import TensorBase, TensorSpec
+
+__all__ = [
+    "DTYPES",
+    "KEYS",
+    "REGISTRY",
+    "Argument",
+    "Backend",
+    "CompositeTable",
+    "CustomOp",
+    "Device",
+    "Entry",
+    "Generator",
+    "Handle",
+    "Kernel",
+    "KernelTable",
+    "Layer",
+    "Manifest",
+    "MetaHandle",
+    "Mode",
+    "OpDefinition",
+    "Operator",
+    "PluginRegistry",
+    "Registry",
+    "Rule",
+    "Signature",
+    "Size",
+    "Source",
+    "Storage",
+    "Tensor",
+    "TensorBase",
+    "TensorSpec",
+    "active_modes",
+    "alias",
+    "contiguous_strides",
+    "custom_op",
+    "dtype",
+    "fallback_policy",
+    "from_numpy_dtype",
+    "get_default_device",
+    "get_default_dtype",
+    "hookimpl",
+    "layout",
+    "mask_kernels",
+    "ops",
+    "promote_types",
+    "register_layout",
+    "reserve",
+    "result_type",
+    "run_rule",
+    "set_fallback_policy",
+    "to_dtype",
+    "wrap",
+]

@@ -1,0 +1,168 @@
+"""Methods: putting operators on `Tensor`, from the schema, and the members that are no operators.
+
+`Tensor.add` is found through a small descriptor that looks the operator up at first use and then takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tt.core.dispatch.overloads import lookup
+from tt.core.dispatch.registry import REGISTRY, ops
+from tt.core.schema.model import OpDefinition
+from tt.core.tensor import Tensor
+from tt.core.tensor_base import TensorBase
+
+__all__ = ["LazyMethod", "install", "install_definition"]
+
+
+class LazyMethod:
+    """Stands for an operator on `Tensor` until it is used first."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        method = lookup(REGISTRY, "", self.name)
+        setattr(Tensor, self.name, method)
+        return method.__get__(instance, owner)
+
+
+# --- Python's operators ----------------------------------------------------------------------------------------
+
+_NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+def _operand(value: Any) -> bool:
+    """Tell whether an operand is one that tt's operators take; for others Python tries the other side."""
+    return isinstance(value, TensorBase) or isinstance(value, _NUMBERS)
+
+
+def _binary(name: str) -> Callable[[Any, Any], Any]:
+    caller: Any = None
+
+    def method(self: Any, other: Any) -> Any:
+        nonlocal caller
+        if caller is None:
+            found = getattr(ops, name)
+            caller = getattr(found, "two", found)
+        if not _operand(other):
+            return NotImplemented
+        return caller(self, other)
+
+    return method
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return function(self, other) if _operand(other) else NotImplemented
+
+    return method
+
+
+def _inplace(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return getattr(ops, name)(self, other) if _operand(other) else NotImplemented
+
+    return method
+
+
+def _as_tensor(other: Any, like: Any) -> Any:
+    """Return a number as a zero-dimensional tensor beside another tensor."""
+    return ops.scalar_tensor(other, dtype=None if isinstance(other, float) else _dtype_of(other), device=like.device)
+
+
+def _dtype_of(value: Any) -> Any:
+    from tt.core.dtype import to_dtype
+    from tt.core.promotion import get_default_dtype
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    return get_default_dtype().to_complex() if isinstance(value, complex) else to_dtype(type(value))
+
+
+def _rsub(self: Any, other: Any) -> Any:
+    return ops.sub(_as_tensor(other, self), self)
+
+
+def _rpow(self: Any, other: Any) -> Any:
+    return ops.pow(_as_tensor(other, self), self)
+
+
+DUNDERS: dict[str, Callable[..., Any]] = {
+    "__add__": _binary("add"),
+    "__radd__": _binary("add"),
+    "__sub__": _binary("sub"),
+    "__rsub__": _reflected(_rsub),
+    "__mul__": _binary("mul"),
+    "__rmul__": _binary("mul"),
+    "__truediv__": _binary("div"),
+    "__rtruediv__": _reflected(lambda self, other: ops.mul(ops.reciprocal(self), other)),
+    "__floordiv__": _binary("floor_divide"),
+    "__rfloordiv__": _reflected(lambda self, other: ops.floor_divide(_as_tensor(other, self), self)),
+    "__mod__": _binary("remainder"),
+    "__rmod__": _reflected(lambda self, other: ops.remainder(_as_tensor(other, self), self)),
+    "__pow__": _binary("pow"),
+    "__rpow__": _reflected(_rpow),
+    "__matmul__": _binary("matmul"),
+    "__rmatmul__": _reflected(lambda self, other: ops.matmul(other, self)),
+    "__and__": _binary("bitwise_and"),
+    "__rand__": _binary("bitwise_and"),
+    "__or__": _binary("bitwise_or"),
+    "__ror__": _binary("bitwise_or"),
+    "__xor__": _binary("bitwise_xor"),
+    "__rxor__": _binary("bitwise_xor"),
+    "__eq__": _binary("eq"),
+    "__ne__": _binary("ne"),
+    "__lt__": _binary("lt"),
+    "__le__": _binary("le"),
+    "__gt__": _binary("gt"),
+    "__ge__": _binary("ge"),
+    "__neg__": lambda self: ops.neg(self),
+    "__pos__": lambda self: self,
+    "__abs__": lambda self: ops.abs(self),
+    "__invert__": lambda self: ops.bitwise_not(self),
+    "__iadd__": _inplace("add_"),
+    "__isub__": _inplace("sub_"),
+    "__imul__": _inplace("mul_"),
+    "__itruediv__": _inplace("div_"),
+    "__ifloordiv__": _inplace("floor_divide_"),
+    "__imod__": _inplace("remainder_"),
+    "__ipow__": _inplace("pow_"),
+    "__iand__": _inplace("bitwise_and_"),
+    "__ior__": _inplace("bitwise_or_"),
+    "__ixor__": _inplace("bitwise_xor_"),
+}
+
+
+def install_definition(definition: OpDefinition) -> None:
+    """Put the methods of one operator on `Tensor`."""
+    name = definition.signature.name
+    if definition.signature.namespace != "tt":
+        return
+    if "method" in definition.variants and name not in vars(Tensor):
+        setattr(Tensor, name, LazyMethod(name))
+    if definition.has_inplace and f"{name}_" not in vars(Tensor):
+        setattr(Tensor, f"{name}_", LazyMethod(f"{name}_"))
+
+
+def install() -> None:
+    """Put operators, Python's operators and the core's members on `Tensor`; doing it twice does nothing."""
+    if "__add__" in vars(Tensor):
+        return
+    from tt.core.members import MEMBERS
+
+    for name, member in MEMBERS.items():
+        setattr(Tensor, name, member)
+    for definition in REGISTRY.definitions():
+        install_definition(definition)
+    for name, function in DUNDERS.items():
+        function.__name__ = function.__qualname__ = name
+        setattr(Tensor, name, function)
+    # Equality is elementwise, but tensors are hashed by identity, as PyTorch's are.
+    Tensor.__hash__ = lambda self: id(self)  # type: ignore[method-assign]

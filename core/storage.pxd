@@ -1,0 +1,4 @@
+cdef class Storage:
+    cdef public object owner
+    cdef public object backend
+    cdef public long long version

@@ -1,0 +1,118 @@
+"""TensorBase: the data and the keys of a tensor, without operators.
+
+This is a hot module: plain Python that Cython compiles with the C types of `tensor_base.pxd` where it can.  It
+therefore stays untyped here (the stub `tensor_base.pyi` types it) and holds nothing that a call does not need.
+"""
+
+from tt.core.size import Size
+from tt.core.storage import Storage
+
+
+class TensorSpec:
+    """What tensors of one dtype on one device in one layout have in common; there is one object for each.
+
+    Attributes
+    ----------
+    dtype, device, layout : dtype, Device, layout
+        As the tensor shows them.
+    backend : Backend
+        Knows the handles.
+    keys : int
+        Level-1 bits of a tensor that no layer holds.
+    dim_bit, zero_dim_bit : int
+        Level-2 bits of a tensor with and without dimensions.
+    code : int
+        The code of the dtype.
+    """
+
+    __slots__ = ("__weakref__", "backend", "code", "device", "dim_bit", "dtype", "keys", "layout", "zero_dim_bit")
+
+    def __init__(self, dtype, device, layout, backend, keys):
+        self.dtype = dtype
+        self.device = device
+        self.layout = layout
+        self.backend = backend
+        self.keys = keys
+        self.code = dtype.code
+        self.dim_bit = 1 << (2 * dtype.code)
+        self.zero_dim_bit = 2 << (2 * dtype.code)
+
+    def __repr__(self):
+        return f"TensorSpec({self.dtype}, {self.device}, {self.layout})"
+
+
+class TensorBase:
+    """The data and keys of a tensor.
+
+    Attributes
+    ----------
+    handle : object
+        The backend's native array.
+    keys : int
+        Level-1 bits: device, layout, and the layers that hold the tensor.
+    promotion : int
+        Its level-2 bit.
+    spec : TensorSpec
+        dtype, device, layout and backend.
+    storage : Storage or None
+        The memory that it shares with others; None as long as it shares with nobody and never changed.
+    record : object
+        Opaque to the core: what the layer that holds the tensor knows of it.
+    """
+
+    __slots__ = ("__weakref__", "handle", "keys", "promotion", "record", "spec", "storage")
+
+    @property
+    def shape(self):
+        """The shape of the tensor."""
+        return Size(self.handle.shape)
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self.handle.ndim
+
+    @property
+    def dtype(self):
+        """The type of the elements."""
+        return self.spec.dtype
+
+    @property
+    def device(self):
+        """Where the data is."""
+        return self.spec.device
+
+    @property
+    def layout(self):
+        """How the data is laid out."""
+        return self.spec.layout
+
+    @property
+    def _version(self):
+        """How often the memory was changed in place."""
+        storage = self.storage
+        return 0 if storage is None else storage.version
+
+    def ensure_storage(self):
+        """Return the storage, making it if the tensor has none yet."""
+        storage = self.storage
+        if storage is None:
+            backend = self.spec.backend
+            storage = Storage(backend.storage_owner(self.handle), backend)
+            self.storage = storage
+        return storage
+
+    def bump_version(self):
+        """Note that the memory was changed in place."""
+        storage = self.storage
+        if storage is None:
+            storage = self.ensure_storage()
+        storage.version += 1
+
+    def set_data(self, handle, spec):
+        """Point the tensor to another handle, keeping its layer bits (for metadata ops and `data`)."""
+        layers = self.keys & ~self.spec.keys
+        self.handle = handle
+        self.spec = spec
+        self.keys = spec.keys | layers
+        self.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
