@@ -1,0 +1,446 @@
+"""Construction: tensors from Python data, arrays and buffers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from tt.core.device import Device, get_default_device, to_device
+from tt.core.dtype import dtype as Dtype
+from tt.core.dtype import from_numpy_dtype, to_dtype
+from tt.core.errors import ValueRangeError
+from tt.core.nested import array_from_nested
+from tt.core.numbers import cast_array
+from tt.core.tensor import Tensor, wrap
+from tt.core.tensor_base import TensorBase
+
+__all__ = ["as_tensor", "asarray", "from_array", "from_dlpack", "from_numpy", "frombuffer", "tensor"]
+
+
+# --- placing an array on a device --------------------------------------------------------------------------------
+
+
+def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bool = False) -> Tensor:
+    """Return a tensor on a device with the content of an array, whose memory it may share.
+
+    The active modes see the new tensor (`Mode.lift`), so that a fake mode can make it fake.
+    """
+    from tt.core.dispatch.modes import active_modes
+    from tt.core.dispatch.registry import REGISTRY
+
+    backend = REGISTRY.backend(device.type)
+    backend.require_available()
+    new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
+    for mode in reversed(active_modes()):
+        lift = getattr(mode, "lift", None)
+        if lift is not None:
+            new = lift(new)
+    return _with_gradient(new, requires_grad)
+
+
+def _with_gradient(tensor: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        tensor.requires_grad_(True)
+    return tensor
+
+
+def _dtype_argument(name: str, dtype: Any) -> Dtype | None:
+    if dtype is None or isinstance(dtype, Dtype):
+        return dtype
+    if isinstance(dtype, type) and dtype in (bool, int, float, complex):
+        return to_dtype(dtype)
+    raise TypeError(f"{name}(): argument 'dtype' must be a tt.dtype, not {type(dtype).__name__}")
+
+
+def _device_or_default(device: Any) -> Device:
+    return get_default_device() if device is None else to_device(device)
+
+
+# --- checks of NumPy arrays --------------------------------------------------------------------------------------
+
+
+def _check_array(array: np.ndarray[Any, Any]) -> Dtype:
+    """Return the dtype of an array that a tensor can share.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For dtypes, byte orders and strides that tensors do not have.
+    """
+    dtype = from_numpy_dtype(array.dtype)
+    if not array.dtype.isnative:
+        raise ValueRangeError(
+            "given numpy array has byte order different from the native byte order; conversion between byte orders is "
+            "not supported\n  try: array.astype(array.dtype.newbyteorder('='))"
+        )
+    if any(stride < 0 for stride in array.strides):
+        raise ValueRangeError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "supported\n  try: array.copy()"
+        )
+    if any(stride % array.itemsize for stride in array.strides):
+        raise ValueRangeError(
+            "given numpy array strides not a multiple of the element byte size\n  try: array.copy()"
+        )
+    return dtype
+
+
+def _warn_if_read_only(array: np.ndarray[Any, Any], stacklevel: int) -> None:
+    if not array.flags.writeable:
+        warnings.warn(
+            "The given NumPy array is not writable, and tensors cannot be protected against writing: writing to this "
+            "tensor fails or is undefined. Copy the array to make it writable.",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+# --- the functions -----------------------------------------------------------------------------------------------
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Device | str | int | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Return a new tensor with a copy of `data`.
+
+    Parameters
+    ----------
+    data : number, nested sequence, numpy.ndarray, Tensor, object with `__dlpack__` or `__array_interface__`
+        The values.
+    dtype : dtype, optional
+        By default that of the data: bool, int64, the default dtype for Python floats, its complex counterpart; NumPy
+        arrays and scalars keep theirs.
+    device : Device or str, optional
+        By default that of the data, or the default device.
+    requires_grad : bool
+        Whether autograd shall record operations on the tensor.
+    pin_memory : bool
+        Only False: no backend has page-locked memory.
+
+    Raises
+    ------
+    ValueError
+        For sequences of different lengths, or numbers that the dtype cannot hold.
+    TypeError
+        For data that is no number, sequence or array.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> tt.tensor([1, 2.5]).dtype
+    tt.float32
+    """
+    if pin_memory:
+        raise ValueRangeError("tensor(): pin_memory=True: no backend has page-locked memory")
+    wanted = _dtype_argument("tensor", dtype)
+    if isinstance(data, TensorBase):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than tt.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        place = data.device if device is None else to_device(device)
+        copy: Tensor = data.detach().to(place, wanted or data.dtype, copy=True)  # type: ignore[attr-defined]
+        return _with_gradient(copy, requires_grad)
+    if _has_array_protocol(data):
+        shared = _share(data)
+        if not isinstance(shared, np.ndarray):
+            place = shared.device if device is None else to_device(device)
+            return _with_gradient(shared.to(place, wanted or shared.dtype, copy=True), requires_grad)
+        found = _check_array(shared)
+        array = cast_array(shared, wanted or found)
+        if array is shared:
+            array = shared.copy()
+    else:
+        array = array_from_nested(data, wanted)
+    return from_array(array, _device_or_default(device), requires_grad=requires_grad)
+
+
+def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int | None = None) -> Tensor:
+    """Return a tensor with the values of `data`, sharing its memory where that is possible.
+
+    A tensor of the right dtype and device is returned as it is, with its autograd history; a NumPy array of the
+    right dtype is shared on the CPU; everything else is copied.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tt
+    >>> array = np.array([1, 2, 3])
+    >>> shared = tt.as_tensor(array)
+    >>> shared[0] = -1
+    >>> array.tolist()
+    [-1, 2, 3]
+    """
+    wanted = _dtype_argument("as_tensor", dtype)
+    if isinstance(data, TensorBase):
+        place = data.device if device is None else to_device(device)
+        return data.to(place, wanted or data.dtype)  # type: ignore[attr-defined, no-any-return]
+    if _has_array_protocol(data):
+        shared = _share(data)
+        if not isinstance(shared, np.ndarray):
+            place = shared.device if device is None else to_device(device)
+            return shared.to(place, wanted or shared.dtype)
+        found = _check_array(shared)
+        if isinstance(data, np.ndarray):
+            _warn_if_read_only(shared, stacklevel=2)
+        array = cast_array(shared, wanted or found)
+    else:
+        array = array_from_nested(data, wanted)
+    return from_array(array, _device_or_default(device))
+
+
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+    """Return a CPU tensor that shares the memory of a NumPy array.
+
+    Raises
+    ------
+    TypeError
+        For anything but an array, and for dtypes that tensors do not have.
+    ValueError
+        For byte orders and strides that tensors do not have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tt
+    >>> tt.from_numpy(np.array([1.5, 2.0], dtype=np.float32))
+    tensor([1.5000, 2.0000])
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _check_array(ndarray)
+    _warn_if_read_only(ndarray, stacklevel=2)
+    return from_array(ndarray.view(np.ndarray), to_device("cpu"))
+
+
+def frombuffer(
+    buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Tensor:
+    """Return a one-dimensional CPU tensor that shares the memory of a buffer.
+
+    Parameters
+    ----------
+    buffer : bytearray, memoryview, array.array, ...
+        Anything with Python's buffer protocol.
+    dtype : dtype
+        What the bytes are.
+    count : int
+        How many elements to take; a negative number takes all.
+    offset : int
+        How many bytes to skip.
+    requires_grad : bool
+        Whether autograd shall record operations on the tensor.
+
+    Raises
+    ------
+    ValueError
+        When the buffer is empty, or not made of whole elements, or too short.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.frombuffer(bytearray([1, 0, 2, 0]), dtype=tt.int16)
+    tensor([1, 2], dtype=tt.int16)
+    """
+    wanted = _dtype_argument("frombuffer", dtype)
+    if wanted is None:
+        raise TypeError("frombuffer(): argument 'dtype' must be a tt.dtype, not NoneType")
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise ValueRangeError(f"{type(buffer).__name__} object does not implement Python buffer protocol.") from None
+    length, size = view.nbytes, wanted.itemsize
+    if length == 0 or count == 0:
+        raise ValueRangeError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueRangeError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+        )
+    if count < 0:
+        if (length - offset) % size:
+            raise ValueRangeError(
+                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
+                f"size ({size})"
+            )
+        count = (length - offset) // size
+    elif offset + count * size > length:
+        raise ValueRangeError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({length} bytes)"
+        )
+    if view.readonly:
+        warnings.warn(
+            "The given buffer is not writable, and tensors cannot be protected against writing: writing to this tensor "
+            "fails or is undefined. Copy the buffer to make it writable.",
+            UserWarning,
+            stacklevel=2,
+        )
+    array = np.frombuffer(view, dtype=wanted.numpy, count=count, offset=offset)
+    return from_array(array, to_device("cpu"), requires_grad=requires_grad)
+
+
+def from_dlpack(
+    ext_tensor: Any, *, device: Device | str | int | None = None, copy: bool | None = None
+) -> Tensor:
+    """Return a tensor that shares the memory of another library's array.
+
+    Parameters
+    ----------
+    ext_tensor : object with `__dlpack__` and `__dlpack_device__`
+        The array.
+    device : Device or str, optional
+        Where the tensor shall be; by default where the data is.
+    copy : bool, optional
+        True always copies, False never does, None only if it must.
+
+    Raises
+    ------
+    TypeError
+        When the object does not speak DLPack.
+    ValueError
+        When copy=False and a copy is needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tt
+    >>> tt.from_dlpack(np.arange(3))
+    tensor([0, 1, 2])
+    """
+    if not (hasattr(ext_tensor, "__dlpack__") and hasattr(ext_tensor, "__dlpack_device__")):
+        raise TypeError(
+            f"from_dlpack() takes an object with __dlpack__ and __dlpack_device__, not {type(ext_tensor).__name__}"
+        )
+    from tt.core.dlpack import import_array
+
+    new = import_array(ext_tensor)
+    if device is not None and to_device(device) != new.device:
+        if copy is False:
+            raise ValueRangeError(f"cannot move data from {new.device} to {to_device(device)} without copying it")
+        return new.to(to_device(device))
+    return new.to(copy=True) if copy else new
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Device | str | int | None = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
+    """Return a tensor with the values of any array-like object.
+
+    Parameters
+    ----------
+    obj : Tensor, numpy.ndarray, DLPack object, buffer, number or nested sequence
+        The values.
+    dtype, device : optional
+        By default those of the object.
+    copy : bool, optional
+        True always copies, False never does (and raises where it must), None only if it must.
+    requires_grad : bool, optional
+        Whether autograd shall record operations on the result; by default what a tensor already says, otherwise
+        False.  A tensor's history is kept unless this is False.
+
+    Raises
+    ------
+    ValueError
+        When copy=False and a copy is needed.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor([1.0, 2.0])
+    >>> tt.asarray(x) is x, tt.asarray(x, copy=True) is x
+    (True, False)
+    """
+    wanted = _dtype_argument("asarray", dtype)
+    if isinstance(obj, TensorBase):
+        found: Tensor = obj  # type: ignore[assignment]
+    elif _has_array_protocol(obj):
+        shared = _share(obj)
+        if isinstance(shared, np.ndarray):
+            _check_array(shared)
+            if copy is not True:
+                _warn_if_read_only(shared, stacklevel=2)
+            found = from_array(shared, to_device("cpu"))
+        else:
+            found = shared
+        if device is None and not _is_elsewhere(obj):
+            device = get_default_device()
+    elif not isinstance(obj, str) and _has_buffer(obj):
+        found = frombuffer(obj, dtype=wanted or numbers_default())
+        device = get_default_device() if device is None else device
+    else:
+        if copy is False:
+            raise ValueRangeError("can't alias arbitrary sequence into a tensor.")
+        array = array_from_nested(obj, wanted)
+        return from_array(array, _device_or_default(device), requires_grad=bool(requires_grad))
+    return _adopt(found, wanted or found.dtype, found.device if device is None else to_device(device), copy, requires_grad)
+
+
+def _adopt(found: Tensor, dtype: Dtype, device: Device, copy: bool | None, requires_grad: bool | None) -> Tensor:
+    if copy is False and device != found.device:
+        raise ValueRangeError(f"can't alias tensor from device '{found.device}' to '{device}'.")
+    if copy is False and dtype != found.dtype:
+        raise ValueRangeError(f"can't alias tensor with dtype {found.dtype} into dtype {dtype}.")
+    had = bool(getattr(found, "requires_grad", False))
+    new = found.to(device, dtype, copy=bool(copy))
+    if requires_grad is False and had:
+        return new.detach()
+    if requires_grad and not had:
+        new = new.detach() if new is found else new
+        new.requires_grad_(True)
+    return new
+
+
+def numbers_default() -> Dtype:
+    """Return the default dtype."""
+    from tt.core.promotion import get_default_dtype
+
+    return get_default_dtype()
+
+
+# --- protocols ---------------------------------------------------------------------------------------------------
+
+
+def _has_array_protocol(data: Any) -> bool:
+    if isinstance(data, np.ndarray | np.generic):
+        return not isinstance(data, np.str_ | np.bytes_)
+    return any(hasattr(data, name) for name in ("__dlpack__", "__array_interface__", "__cuda_array_interface__"))
+
+
+def _is_elsewhere(data: Any) -> bool:
+    return not isinstance(data, np.ndarray | np.generic) and not hasattr(data, "__array_interface__")
+
+
+def _has_buffer(data: Any) -> bool:
+    try:
+        memoryview(data).release()
+    except TypeError:
+        return False
+    return True
+
+
+def _share(data: Any) -> np.ndarray[Any, Any] | Tensor:
+    """Return another library's array without copying it: a NumPy array, or a tensor where that is not possible."""
+    if isinstance(data, np.ndarray):
+        return data.view(np.ndarray)
+    if isinstance(data, np.generic) or hasattr(data, "__array_interface__"):
+        return np.asarray(data)
+    from tt.core.dlpack import import_array
+
+    return import_array(data)

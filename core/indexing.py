@@ -1,0 +1,327 @@
+"""Indexing: `x[...]` and `x[...] = value`.
+
+Integers, slices, None and Ellipsis are views, made one dimension at a time; masks and integer tensors are collected
+on the way and handed, together with the view, to `index` or `index_put_`.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tt.core import dtype as dt
+from tt.core.errors import IndexValueError, ValueRangeError
+from tt.core.numbers import number_array
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.tensor import Tensor
+
+__all__ = ["getitem", "setitem"]
+
+_INDEX_DTYPES: Final = frozenset((dt.int64, dt.int32, dt.uint8, dt.bool_))
+_NUMBER_TYPES: Final = (bool, int, float, complex, np.number, np.bool_)
+_NOT_AN_INDEX: Final = (
+    "only integers, slices (`:`), ellipsis (`...`), None, booleans and integer or boolean tensors, arrays and sequences "
+    "are valid indices (got {})"
+)
+
+
+# --- the index -----------------------------------------------------------------------------------------------------
+
+
+def _is_integer(item: Any) -> bool:
+    return isinstance(item, int | np.integer) and not isinstance(item, bool)
+
+
+def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a sequence or array inside an index as an array of int64 or bool."""
+    if not isinstance(item, np.ndarray):
+        from tt.core.nested import array_from_nested
+
+        try:
+            item = array_from_nested(item) if len(item) else np.empty(0, np.int64)
+        except (TypeError, RuntimeError) as error:
+            raise IndexValueError(
+                f"{_NOT_AN_INDEX.format(type(item).__name__)}: {error}\n  try: a tuple, for several dimensions"
+            ) from error
+    if item.size == 0 and item.dtype.kind == "f":
+        item = item.astype(np.int64)
+    if item.dtype == np.bool_ or item.dtype == np.uint8:
+        return item
+    if item.dtype.kind not in "iu":
+        raise IndexValueError(
+            f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
+        )
+    return item.astype(np.int64, copy=False)
+
+
+def _expand(self: Tensor, index: Any) -> list[Any]:
+    """Return the items of an index as a flat list with at most one Ellipsis, in which arrays stand for sequences."""
+    items: list[Any] = []
+    dims = ellipses = 0
+    for item in index if isinstance(index, tuple) else (index,):
+        if item is None or isinstance(item, bool | np.bool_):
+            pass
+        elif item is Ellipsis:
+            ellipses += 1
+        elif isinstance(item, slice) or _is_integer(item):
+            dims += 1
+        elif isinstance(item, TensorBase):
+            if item.dtype not in _INDEX_DTYPES and item.ndim:
+                raise IndexValueError(
+                    f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
+                )
+            dims += item.ndim if item.dtype in (dt.bool_, dt.uint8) else 1
+        elif isinstance(item, np.ndarray | list | tuple | range):
+            item = _nested_array(item)
+            dims += item.ndim if item.dtype.kind == "b" or item.dtype == np.uint8 else 1
+        else:
+            try:
+                item = operator.index(item)
+            except TypeError:
+                raise IndexValueError(_NOT_AN_INDEX.format(type(item).__name__)) from None
+            dims += 1
+        items.append(item)
+    if ellipses > 1:
+        raise IndexValueError("an index can only have a single ellipsis ('...')")
+    if dims > self.ndim:
+        if self.ndim == 0 and len(items) == 1 and _is_integer(items[0]):
+            raise IndexValueError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number"
+            )
+        raise IndexValueError(f"too many indices for tensor of dimension {self.ndim}: {dims} were given")
+    if not ellipses:
+        items.append(Ellipsis)
+    at = next(i for i, item in enumerate(items) if item is Ellipsis)
+    return [*items[:at], *([slice(None)] * (self.ndim - dims)), *items[at + 1 :]]
+
+
+def _bound(value: Any) -> int | None:
+    if value is None:
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _step(value: Any) -> int:
+    step = 1 if value is None else _bound(value)
+    if step is None or step <= 0:
+        reason = "slice step cannot be zero" if step == 0 else "step must be greater than zero"
+        raise ValueRangeError(f"{reason}; to reverse a tensor, use flip")
+    return step
+
+
+def _select(view: Tensor, dim: int, index: int) -> Tensor:
+    from tt.core.dispatch.registry import ops
+
+    size = view.handle.shape[dim]
+    if not -size <= index < size:
+        raise IndexValueError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+    return ops.select(view, dim, index)  # type: ignore[no-any-return]
+
+
+def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
+    """Return the view that the basic part of an index makes, and the tensors that remain, at their dimensions."""
+    from tt.core.dispatch.registry import ops
+
+    view, dim = self, 0
+    advanced: dict[int, Tensor] = {}
+    for item in _expand(self, index):
+        if item is None:
+            view = ops.unsqueeze(view, dim)
+            dim += 1
+        elif isinstance(item, slice):
+            step = _step(item.step)
+            start, stop = _bound(item.start), _bound(item.stop)
+            if (start, stop, step) != (None, None, 1):
+                start, stop, step = slice(start, stop, step).indices(view.handle.shape[dim])
+                view = ops.slice(view, dim, start, max(start, stop), step)
+            dim += 1
+        elif isinstance(item, bool | np.bool_):
+            view = ops.unsqueeze(view, dim)
+            advanced[dim] = _place(np.zeros(int(item), np.int64), self)
+            dim += 1
+        elif isinstance(item, np.ndarray):
+            for array in _integer_arrays(item, view, dim):
+                advanced[dim] = _place(array, self)
+                dim += 1
+        elif isinstance(item, TensorBase):
+            view, dim = _apply_tensor(view, dim, item, advanced)
+        else:
+            view = _select(view, dim, int(item))
+    last = max(advanced, default=-1)
+    return view, [advanced.get(i) for i in range(last + 1)]
+
+
+def _apply_tensor(view: Tensor, dim: int, item: Any, advanced: dict[int, Tensor]) -> tuple[Tensor, int]:
+    """Apply a tensor inside an index; return the new view and the next dimension."""
+    from tt.core.dispatch.registry import ops
+    from tt.core.keys import KEYS
+
+    mask = item.dtype in (dt.bool_, dt.uint8)
+    if item.dtype is dt.uint8:
+        warnings.warn("indexing with dtype tt.uint8 is deprecated, use a dtype tt.bool instead", UserWarning, stacklevel=5)
+        item = item.to(dt.bool_)
+    if item.ndim:
+        advanced[dim] = item
+        return view, dim + (item.ndim if mask else 1)
+    if mask:
+        # A zero-dimensional mask asks for a new dimension of size 1 or 0.
+        view = ops.unsqueeze(view, dim)
+        advanced[dim] = _place(np.zeros(int(bool(item.item())), np.int64), view)
+        return view, dim + 1
+    if item.dtype.kind not in ("signed", "unsigned"):
+        raise IndexValueError(f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}")
+    if item.device.type == "meta" or item.keys & KEYS.mask("layer") & ~item.spec.keys:
+        # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
+        advanced[dim] = item
+        return view, dim + 1
+    return _select(view, dim, int(item.item())), dim
+
+
+def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list[np.ndarray[Any, Any]]:
+    """Return the integer arrays that an array inside an index stands for: one, or the positions of a mask."""
+    if array.dtype == np.uint8:
+        warnings.warn("indexing with dtype uint8 is deprecated, use a dtype bool instead", UserWarning, stacklevel=5)
+        array = array.astype(np.bool_)
+    if array.dtype != np.bool_:
+        return [array]
+    shape = tuple(view.handle.shape)
+    for position, size in enumerate(array.shape):
+        if shape[dim + position] != size:
+            raise IndexValueError(
+                f"The shape of the mask {list(array.shape)} at index {position} does not match the shape of the indexed "
+                f"tensor {list(shape)} at index {dim + position}"
+            )
+    return list(np.nonzero(array)) if array.ndim else []
+
+
+def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
+    from tt.core.construct import from_array
+
+    return from_array(array, like.device)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def getitem(self: Tensor, index: Any, /) -> Tensor:
+    """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
+
+    Parameters
+    ----------
+    index : int, slice, None, Ellipsis, bool, tensor, array, sequence, or a tuple of these
+        A sequence that is no tuple stands for a tensor of its values.  When masks or integer tensors in a tuple are
+        apart from each other, their dimensions come first in the result, as in NumPy.
+
+    Raises
+    ------
+    IndexError
+        For too many indices, an index outside of its dimension, or something that is no index.
+    ValueError
+        For slices with a step that is not positive.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.arange(6).reshape(2, 3)
+    >>> x[1, ::2]
+    tensor([3, 5])
+    >>> x[x > 2]
+    tensor([3, 4, 5])
+    """
+    from tt.core.dispatch.registry import ops
+
+    view, advanced = _apply(self, index)
+    if advanced:
+        return ops.index(view, advanced)  # type: ignore[no-any-return]
+    return ops.alias(self) if view is self else view
+
+
+# --- assignment ----------------------------------------------------------------------------------------------------
+
+
+def _value(target: Tensor, value: Any) -> Any:
+    """Return the value of an assignment as a tensor, or as a Python number that the dtype of the target can hold."""
+    if isinstance(value, TensorBase):
+        return value
+    if not isinstance(value, _NUMBER_TYPES):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a tensor of dtype {target.dtype}\n  try: tt.as_tensor(value)"
+        )
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, complex) and not target.dtype.is_complex:
+        raise _ComplexValueError(f"value cannot be converted to type {target.dtype.name} without overflow: {number}")
+    return number
+
+
+class _ComplexValueError(ValueRangeError, RuntimeError):
+    """A complex number assigned to an element of a real tensor."""
+
+
+def _fit(value: Tensor, ndim: int) -> Tensor:
+    """Return the value without leading dimensions of size 1 that the target does not have."""
+    from tt.core.dispatch.registry import ops
+
+    shape = tuple(value.shape)
+    extra = len(shape) - ndim
+    if extra > 0 and all(size == 1 for size in shape[:extra]):
+        return ops.reshape(value, shape[extra:])  # type: ignore[no-any-return]
+    return value
+
+
+def _indexed_ndim(view: Tensor, advanced: list[Tensor | None]) -> int:
+    """Return the number of dimensions of `index(view, advanced)`."""
+    given = [item for item in advanced if item is not None]
+    consumed = sum(item.ndim if item.dtype is dt.bool_ else 1 for item in given)
+    broadcast = max(1 if item.dtype is dt.bool_ else item.ndim for item in given)
+    return view.ndim - consumed + broadcast
+
+
+def setitem(self: Tensor, index: Any, value: Any, /) -> None:
+    """Assign to `self[index]`; the value is broadcast and converted to the dtype of the tensor.
+
+    Parameters
+    ----------
+    index : see `getitem`
+        Where.
+    value : Tensor or number
+        What.
+
+    Raises
+    ------
+    IndexError, ValueError
+        As `getitem` does.
+    TypeError
+        For a value that is neither a tensor nor a number.
+    RuntimeError
+        For a value that does not broadcast to the shape of `self[index]`, or a number that the dtype cannot hold.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.zeros(2, 3)
+    >>> x[:, 1] = tt.tensor([1.0, 2.0])
+    >>> x
+    tensor([[0., 1., 0.],
+            [0., 2., 0.]])
+    """
+    from tt.core.dispatch.registry import ops
+
+    found = _value(self, value)
+    view, advanced = _apply(self, index)
+    if not isinstance(found, TensorBase):
+        found = _place(number_array([found], self.dtype).reshape(()), self)
+    if not advanced:
+        ops.copy_(view, _fit(found, view.ndim))  # type: ignore[arg-type]
+        return
+    if found.dtype is not self.dtype or (found.ndim == 0 and found.device != self.device):
+        found = found.to(self.device if found.ndim == 0 else found.device, self.dtype)  # type: ignore[attr-defined]
+    ops.index_put_(view, advanced, _fit(found, _indexed_ndim(view, advanced)))  # type: ignore[arg-type]

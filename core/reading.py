@@ -1,0 +1,62 @@
+"""Reading: the values of a tensor on the host, for printing, `item`, `tolist` and `numpy`.
+
+A handle is only read where no layer could know better: what a layer holds is asked of the operators, which the layer
+sees (a functionalised view gathers its elements anew, a tensor inside a transform refuses).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt.core.errors import DataDependentError, DtypeError
+from tt.core.keys import KEYS
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.layers import Layer
+    from tt.core.tensor import Tensor
+
+__all__ = ["host_array", "layers_of", "values_are_hidden"]
+
+
+def layers_of(tensor: Tensor) -> list[Layer]:
+    """Return the layers that hold a tensor, the outermost first."""
+    if not tensor.keys & KEYS.mask("layer"):
+        return []
+    from tt.core.dispatch.registry import REGISTRY
+
+    found = [REGISTRY.layers[name] for name in KEYS.names("layer", tensor.keys) if name in REGISTRY.layers]
+    return sorted(found, key=lambda layer: -layer.order)
+
+
+def values_are_hidden(tensor: Tensor) -> bool:
+    """Tell whether the tensor has a shape and a dtype but no values (meta and fake tensors)."""
+    return tensor.device.type == "meta" or "fake" in KEYS.names("layer", tensor.keys)
+
+
+def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
+    """Return the values of a tensor as a NumPy array; it may share memory with the tensor.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Strided.
+    what : str
+        What is asked for, for the message of an error.
+
+    Raises
+    ------
+    DataDependentError
+        When the tensor has no values.
+    """
+    if values_are_hidden(tensor):
+        raise DataDependentError(what, "meta" if tensor.device.type == "meta" else "fake")
+    if tensor.keys & KEYS.mask("layer"):
+        from tt.core.dispatch.registry import ops
+
+        tensor = ops.clone(ops.detach(tensor))
+        for layer in layers_of(tensor):
+            if tensor.spec.keys & layer.bit == 0:
+                raise DtypeError(f"{what}(): the values of a tensor that the layer {layer.name!r} holds cannot be read")
+    return tensor.spec.backend.to_numpy(tensor.handle)
