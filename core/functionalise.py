@@ -225,6 +225,7 @@ class FunctionaliseLayer(Layer):
         taken = backend.take(storage.base.flat, positions(geometry))
         new = wrap(backend.reshape(taken, geometry.shape), source.spec)
         new.storage = ViewStorage(storage.base, geometry, storage.base.version)
+        new.base = source if source.base is None else source.base
         return new
 
     def _metadata_view(self, entry: Entry, args: tuple[Any, ...]) -> Any:

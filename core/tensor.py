@@ -49,6 +49,7 @@ def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:
     new.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
     new.storage = None
     new.record = None
+    new.base = None
     return new
 
 

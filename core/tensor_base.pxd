@@ -14,6 +14,7 @@ cdef class TensorBase:
     cdef public long long keys
     cdef public long long promotion
     cdef public object record
+    cdef public object base
     cdef public TensorSpec spec
     cdef public object storage
     cdef object __weakref__

@@ -58,9 +58,11 @@ class TensorBase:
         The memory that it shares with others; None as long as it shares with nobody and never changed.
     record : object
         Opaque to the core: what the layer that holds the tensor knows of it.
+    base : Tensor or None
+        The tensor that this one is a view of; never a view itself.
     """
 
-    __slots__ = ("__weakref__", "handle", "keys", "promotion", "record", "spec", "storage")
+    __slots__ = ("__weakref__", "base", "handle", "keys", "promotion", "record", "spec", "storage")
 
     @property
     def shape(self):

@@ -151,6 +151,7 @@ class Entry:
         new.promotion = bits
         new.storage = None
         new.record = None
+        new.base = None
         return new
 
     # --- the general path --------------------------------------------------------------------------------------
@@ -246,7 +247,10 @@ class Entry:
         if result == 0:
             return self.wrap_one(handles, 0, args)
         if result == 1:
-            return self.operator.return_type(self.wrap_one(h, i, args) for i, h in enumerate(handles))
+            several = []
+            for index, handle in enumerate(handles):
+                several.append(self.wrap_one(handle, index, args))
+            return self.operator.return_type(several)
         if result == 2:
             return [self.wrap_one(h, 0, args) for h in handles]
         return handles
@@ -268,7 +272,13 @@ class Entry:
         new.keys = spec.keys
         new.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
         new.record = None
-        new.storage = args[self.shares].ensure_storage() if self.shares >= 0 else None
+        if self.shares >= 0:
+            source = args[self.shares]
+            new.storage = source.ensure_storage()
+            new.base = source if source.base is None else source.base
+        else:
+            new.storage = None
+            new.base = None
         return new
 
     def run_inplace(self, args):
