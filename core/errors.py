@@ -27,6 +27,7 @@ __all__ = [
     "InplaceError",
     "KernelContractError",
     "KeyBitsExhaustedError",
+    "LayoutError",
     "NoKernelError",
     "PluginError",
     "PluginFailedError",
@@ -185,6 +186,10 @@ class DeviceMismatchError(DeviceError):
         lines += [f"  argument {name!r} is on {device}" for name, device in found]
         lines.append(f"  try: {found[-1][0]}.to({devices[0]!r})")
         super().__init__("\n".join(lines))
+
+
+class LayoutError(TTError, RuntimeError):
+    """A tensor whose layout does not have what is asked of it."""
 
 
 class KeyBitsExhaustedError(TTError, RuntimeError):

@@ -6,7 +6,9 @@ party's package can do.
 
 from __future__ import annotations
 
+from tt.core import errors
 from tt.core.backend import Backend, contiguous_strides
+from tt.core.construct import as_tensor
 from tt.core.custom_op import CustomOp, custom_op
 from tt.core.device import Device, get_default_device
 from tt.core.dispatch.entry import Entry
@@ -62,9 +64,11 @@ __all__ = [
     "TensorSpec",
     "active_modes",
     "alias",
+    "as_tensor",
     "contiguous_strides",
     "custom_op",
     "dtype",
+    "errors",
     "fallback_policy",
     "from_numpy_dtype",
     "get_default_device",

@@ -66,6 +66,7 @@ class KernelRegistration:
     layouts: tuple[str, ...]
     source: Source
     dtypes: frozenset[str]
+    result: str | None = None
 
     def __str__(self) -> str:
         return f"{self.source} {code_location(self.kernel.function)}"
@@ -230,7 +231,9 @@ class Registry:
         for layout in table.layouts:
             register_layout(layout)
         new = [
-            KernelRegistration(kernel, table.device, table.layouts, source, frozenset(dtype_names(kernel.dtypes)))
+            KernelRegistration(
+                kernel, table.device, table.layouts, source, frozenset(dtype_names(kernel.dtypes)), table.result
+            )
             for kernel in table.kernels
         ]
         with self._lock:

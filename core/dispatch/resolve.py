@@ -322,7 +322,9 @@ def _build(
     entry = _entry(
         operator, form, keys, bits, KERNEL, resolution, choices=tuple(choices), writes_target=how % 4, backend=backend
     )
-    _set_results(entry, operator, backend, dtypes)
+    layout = chosen[0][0].result
+    made_by = backend if layout is None else operator.registry.backend(backend.device_type, layout)
+    _set_results(entry, operator, made_by, dtypes)
     compute = upcast_of(dtypes.compute) if upcast else dtypes.compute
     if operator.group and compute is not None and (upcast or not dtypes.homogeneous):
         entry.group = operator.group

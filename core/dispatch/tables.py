@@ -66,6 +66,8 @@ class KernelTable:
         The device type.
     layout : str or tuple of str
         The layout of the tensors, or the layouts that occur together in a mixed call.
+    result : str, optional
+        The layout of the results; by default that of the tensors, the one that is not strided in a mixed call.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class KernelTable:
 
     device: str
     layout: str | tuple[str, ...] = "strided"
+    result: str | None = None
     kernels: list[Kernel] = field(default_factory=list)
 
     @property

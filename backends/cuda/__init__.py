@@ -1,0 +1,1 @@
+"""NVIDIA GPUs through CuPy.  Nothing here imports CuPy before a CUDA device is used."""

@@ -1,0 +1,28 @@
+"""The plugin `cuda`: what it brings, and how it registers.  Light: imports neither CuPy nor the kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tt.core.hooks import Manifest, hookimpl
+
+if TYPE_CHECKING:
+    from tt.core.library import PluginRegistry
+
+
+@hookimpl
+def tt_manifest() -> Manifest:
+    """Declare the device type."""
+    return Manifest("cuda", devices=("cuda",), available="tt.backends.cuda.availability:reason")
+
+
+@hookimpl
+def tt_register(registry: PluginRegistry) -> None:
+    """Hand over the backend and its kernels; both import CuPy when they are first used."""
+    from tt.backends.cuda.backend import CudaBackend
+    from tt.backends.cuda.kernels import kernel_tables
+
+    backend = CudaBackend()
+    registry.add_backend(backend)
+    for table in kernel_tables(backend):
+        registry.add(table)

@@ -1,0 +1,1 @@
+"""Sparse layouts: tensors that store only the elements that are not zero."""

@@ -1,0 +1,120 @@
+"""Kernels of sparse_coo tensors on the CPU: of their own, beside strided operands, and between the layouts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.library import KernelTable, errors
+from tt.plugins.sparse.layouts import Array, CooHandle
+
+__all__ = ["tables"]
+
+coo: Final = KernelTable(device="cpu", layout="sparse_coo")
+mixed: Final = KernelTable(device="cpu", layout=("sparse_coo", "strided"))
+mixed_to_dense: Final = KernelTable(device="cpu", layout=("sparse_coo", "strided"), result="strided")
+to_dense: Final = KernelTable(device="cpu", layout="sparse_coo", result="strided")
+from_dense: Final = KernelTable(device="cpu", layout="strided", result="sparse_coo")
+
+tables: Final = (coo, mixed, mixed_to_dense, to_dense, from_dense)
+
+
+def _same_size(op: str, self: Any, other: Any) -> None:
+    if tuple(self.shape) != tuple(other.shape):
+        raise errors.ShapeError(
+            f"{op}(): the sizes {list(self.shape)} and {list(other.shape)} of a sparse and another tensor must be the "
+            f"same; they are not broadcast"
+        )
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------
+
+coo.kernel("neg", lambda self: self.with_values(-self.values))
+
+
+@coo.kernel("add")
+def add(self: CooHandle | Any, other: CooHandle | Any, alpha: Any) -> CooHandle:
+    """Lay coordinates and values of both end to end."""
+    if not isinstance(other, CooHandle):
+        raise errors.ValueRangeError("add(): a number added to a sparse tensor would fill it\n  try: self.to_dense()")
+    _same_size("add", self, other)
+    if self.sparse_dim != other.sparse_dim:
+        raise errors.ShapeError(f"add(): {self.sparse_dim} and {other.sparse_dim} sparse dimensions do not match")
+    values = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
+    joined = CooHandle(
+        np.concatenate([self.indices, other.indices], axis=1), np.concatenate([self.values, values]), self.shape
+    )
+    return joined.coalesce() if self.coalesced and other.coalesced else joined
+
+
+@mixed_to_dense.kernel("add")
+def add_dense(self: CooHandle | Array, other: CooHandle | Array, alpha: Any) -> Array:
+    """Add the values at their coordinates to a copy of the dense operand."""
+    _same_size("add", self, other)
+    if isinstance(self, CooHandle):
+        result = (other * alpha).astype(other.dtype) if alpha != 1 else other.copy()
+        np.add.at(result, tuple(self.indices), self.values)
+        return result
+    result = self.copy()
+    values = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
+    np.add.at(result, tuple(other.indices), values)
+    return result
+
+
+@coo.kernel("mul")
+def mul(self: CooHandle | Any, other: CooHandle | Any) -> CooHandle:
+    """Multiply by a number, or the values at the coordinates that both store."""
+    if not isinstance(other, CooHandle):
+        return self.with_values((self.values * other).astype(self.dtype))
+    _same_size("mul", self, other)
+    if self.sparse_dim != other.sparse_dim:
+        raise errors.ShapeError(f"mul(): {self.sparse_dim} and {other.sparse_dim} sparse dimensions do not match")
+    left, right = self.coalesce(), other.coalesce()
+    _, at, other_at = np.intersect1d(left.positions(), right.positions(), assume_unique=True, return_indices=True)
+    return CooHandle(left.indices[:, at], left.values[at] * right.values[other_at], self.shape, coalesced=True)
+
+
+@mixed.kernel("mul")
+def mul_dense(self: CooHandle | Array, other: CooHandle | Array) -> CooHandle:
+    """Multiply the values by the elements of the dense operand at their coordinates."""
+    sparse, dense = (self, other) if isinstance(self, CooHandle) else (other, self)
+    if dense.ndim == 0:
+        return sparse.with_values((sparse.values * dense).astype(sparse.dtype))
+    _same_size("mul", self, other)
+    return sparse.with_values(sparse.values * dense[tuple(sparse.indices)])
+
+
+@coo.kernel("div")
+def div(self: CooHandle, other: Any) -> CooHandle:
+    """Divide by a number."""
+    if isinstance(other, CooHandle):
+        raise errors.ValueRangeError(
+            "div(): a sparse tensor cannot be divided by a sparse one: the elements that it does not store are zeros\n"
+            "  try: self.to_dense() / other.to_dense()"
+        )
+    return self.with_values((self.values / other).astype(self.dtype))
+
+
+# --- copies ----------------------------------------------------------------------------------------------------
+
+
+@coo.kernel("clone", half="native")
+def clone(self: CooHandle) -> CooHandle:
+    """Copy coordinates and values."""
+    return CooHandle(self.indices.copy(), self.values.copy(), self.shape, self.coalesced)
+
+
+# --- coordinates, values and the other layout ------------------------------------------------------------------
+
+coo.kernel("sparse::coalesce", lambda self: self.coalesce(), half="native")
+to_dense.kernel("sparse::to_dense", lambda self: self.to_dense(), half="native")
+to_dense.kernel("sparse::indices", lambda self: self.indices.copy(), half="native")
+to_dense.kernel("sparse::values", lambda self: self.values.copy(), half="native")
+from_dense.kernel("sparse::to_sparse", lambda self: CooHandle.from_dense(self), half="native")
+
+
+@from_dense.kernel("sparse::coo", half="native")
+def make_coo(indices: Array, values: Array, size: tuple[int, ...], coalesced: bool) -> CooHandle:
+    """Put coordinates and values together."""
+    return CooHandle(indices.copy(), values.copy(), size, coalesced)

@@ -1,0 +1,108 @@
+"""Why CUDA cannot be used: the exact texts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt.backends.cuda.availability import Driver, diagnose, find_driver, installed_cupy, reason
+
+
+@pytest.mark.parametrize(
+    ("driver", "packages", "expected"),
+    [
+        (Driver(12040, 2), ("cupy-cuda12x",), None),
+        (Driver(13000, 1), ("cupy-cuda12x",), None),
+        (Driver(12040, 1), ("cupy",), None),
+        (
+            Driver(problem="there is no NVIDIA driver (libcuda.so.1 was not found)"),
+            ("cupy-cuda12x",),
+            "there is no NVIDIA driver (libcuda.so.1 was not found)",
+        ),
+        (Driver(12040, 0), ("cupy-cuda12x",), "the NVIDIA driver finds no device"),
+        (Driver(12040, 1), (), "CuPy is not installed; try: pip install 'tt-tensor[cuda12]'"),
+        (Driver(13010, 1), (), "CuPy is not installed; try: pip install 'tt-tensor[cuda13]'"),
+        (
+            Driver(12040, 1),
+            ("cupy-cuda13x",),
+            "cupy-cuda13x needs a driver for CUDA 13, this one supports 12.4; try: pip install 'tt-tensor[cuda12]'",
+        ),
+        (
+            Driver(11080, 1),
+            ("cupy-cuda12x",),
+            "cupy-cuda12x needs a driver for CUDA 12, this one supports 11.8; try: a newer driver",
+        ),
+        (
+            Driver(12040, 1),
+            ("cupy-cuda11x", "cupy-cuda12x"),
+            "several CuPy packages are installed and overwrite each other: cupy-cuda11x, cupy-cuda12x",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_what_to_do(driver, packages, expected):
+    assert diagnose(driver, packages) == expected
+
+
+def test_a_machine_without_a_driver_says_so(monkeypatch):
+    import ctypes
+
+    def refuse(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    find_driver.cache_clear()
+    try:
+        assert "there is no NVIDIA driver" in reason()
+    finally:
+        find_driver.cache_clear()
+
+
+class FakeLibrary:
+    """Answers as the driver's library does."""
+
+    def __init__(self, version: int, init: int, count: int) -> None:
+        self.version, self.init, self.count = version, init, count
+
+    def cuDriverGetVersion(self, out):  # noqa: N802 - the library's name
+        out._obj.value = self.version
+        return 0
+
+    def cuInit(self, flags):  # noqa: N802 - the library's name
+        return self.init
+
+    def cuDeviceGetCount(self, out):  # noqa: N802 - the library's name
+        out._obj.value = self.count
+        return 0
+
+    def cuGetErrorName(self, code, out):  # noqa: N802 - the library's name
+        out._obj.value = {100: b"CUDA_ERROR_NO_DEVICE"}.get(code)
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [
+        (FakeLibrary(12040, 0, 2), Driver(12040, 2)),
+        (
+            FakeLibrary(12040, 100, 0),
+            Driver(12040, problem="the NVIDIA driver reports: CUDA_ERROR_NO_DEVICE (100)"),
+        ),
+        (FakeLibrary(12040, 77, 0), Driver(12040, problem="the NVIDIA driver reports: error 77")),
+    ],
+)
+def test_the_driver_is_asked_for_its_version_and_devices(monkeypatch, library, expected):
+    import ctypes
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    find_driver.cache_clear()
+    try:
+        assert find_driver() == expected
+    finally:
+        find_driver.cache_clear()
+
+
+def test_cupy_packages_are_found_without_importing_cupy():
+    import sys
+
+    before = "cupy" in sys.modules
+    installed_cupy()
+    assert ("cupy" in sys.modules) == before
