@@ -87,3 +87,11 @@ def report(runs: Sequence[Training], operators: list[dict[str, Any]], seconds: f
         "seconds": seconds,
         "operators": operators,
     }
+
+
+def operator_rows(counts: Any) -> list[dict[str, Any]]:
+    """Return which operators ran, in which form, how often, and who served them; the most frequent first."""
+    return [
+        {"op": op, "form": form, "calls": calls, "served_by": served_by}
+        for (op, form, served_by), calls in counts.calls.most_common()
+    ]

@@ -1,0 +1,27 @@
+"""The group `tt ops` with its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from tt.cli.ops.check import check
+from tt.cli.ops.explain import explain
+from tt.cli.ops.list import list_ops
+from tt.cli.ops.show import show
+
+__all__ = ["app"]
+
+app = typer.Typer(help="The operators: what there is, who serves it, and whether all is as it should be.")
+
+
+@app.callback(invoke_without_command=True)
+def ops(context: typer.Context) -> None:
+    """The operators: what there is, who serves it, and whether all is as it should be."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+app.command("list")(list_ops)
+app.command("show")(show)
+app.command("check")(check)
+app.command("explain")(explain)

@@ -1,0 +1,124 @@
+"""`tt ops list`: the operators, filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tt.cli import output
+from tt.cli.options import Json, complete_backend, complete_plugin
+from tt.core.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from tt.core.coverage import Place
+    from tt.core.schema.model import OpDefinition
+
+__all__ = ["list_ops"]
+
+
+def list_ops(
+    kind: Annotated[
+        str, typer.Option(help="Only this kind: pointwise, reduction, view, factory, composite, other.")
+    ] = "",
+    tag: Annotated[str, typer.Option(help="Only operators with this tag, for instance data_dependent.")] = "",
+    core: Annotated[bool, typer.Option("--core", help="Only the set that a new backend must implement.")] = False,
+    backend: Annotated[
+        str,
+        typer.Option(help="How this backend serves them: cpu, cuda, cpu/sparse_coo.", autocompletion=complete_backend),
+    ] = "",
+    plugin: Annotated[
+        str,
+        typer.Option(help="Only operators for which this plugin brings something.", autocompletion=complete_plugin),
+    ] = "",
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Only those that the backend (default: cpu) does not serve.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """List the operators, all of them or those that pass every filter."""
+    from tt.core import host
+    from tt.core.coverage import parse_place
+    from tt.core.dispatch.registry import REGISTRY
+
+    host.activate_all()
+    place = parse_place(backend or "cpu") if backend or missing else None
+    definitions = list(REGISTRY.definitions())
+    if kind:
+        definitions = only("kind", kind, definitions, lambda d: [d.kind])
+    if tag:
+        definitions = only("tag", tag, definitions, lambda d: d.tags)
+    if core:
+        definitions = [d for d in definitions if d.core]
+    if plugin:
+        definitions = brought_by(plugin, definitions)
+    rows = [row(definition, place) for definition in definitions]
+    if missing:
+        rows = [r for r in rows if r["served_by"] == "missing"]
+    if as_json:
+        output.as_json(rows)
+        return
+    columns = ["operator", "kind", "core", *(["served by", "dtypes"] if place else []), "description"]
+    output.table(columns, [cells(r, place) for r in rows], empty="no operator passes the filters")
+
+
+def only(
+    what: str, wanted: str, definitions: list[OpDefinition], values: Callable[[OpDefinition], Iterable[str]]
+) -> list[OpDefinition]:
+    """Return the definitions with a value; a value that none has is a mistake of the user."""
+    known = {value for definition in definitions for value in values(definition)}
+    if wanted not in known:
+        raise UnknownNameError(what, wanted, known)
+    return [definition for definition in definitions if wanted in values(definition)]
+
+
+def brought_by(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition]:
+    """Return the operators for which a plugin brings a definition, kernels, a composite or a rule of its layer."""
+    from tt.core import host
+    from tt.core.coverage import brought_by
+    from tt.core.dispatch.registry import REGISTRY
+
+    state = next((p for p in host.plugins() if p.name == plugin), None)
+    if state is None:
+        raise UnknownNameError("plugin", plugin, [p.name for p in host.plugins()])
+    layers = [REGISTRY.layer(name) for name in state.manifest.layers] if state.manifest and state.state == "active" else []
+    return [
+        definition
+        for definition in definitions
+        if brought_by(plugin, definition)
+        or any(layer.rule(REGISTRY.operator(definition.name), "functional") for layer in layers)
+    ]
+
+
+def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
+    """Return what is listed of an operator."""
+    found: dict[str, Any] = {
+        "name": definition.name,
+        "signature": str(definition.signature),
+        "kind": definition.kind,
+        "core": definition.core,
+        "tags": list(definition.tags),
+        "doc": definition.doc,
+    }
+    if place is not None:
+        from tt.core.coverage import coverage
+
+        served = coverage(definition, place)
+        found |= {
+            "backend": str(place),
+            "served_by": served.how,
+            "dtypes": list(served.dtypes),
+            "sources": list(served.sources),
+        }
+    return found
+
+
+def cells(found: dict[str, Any], place: Place | None) -> list[str]:
+    """Return a row of the table."""
+    from tt.core.coverage import dtypes_in_words
+
+    line = [found["name"], found["kind"], "core" if found["core"] else ""]
+    if place is not None:
+        line += [found["served_by"], dtypes_in_words(found["dtypes"])]
+    return [*line, found["doc"].strip().split("\n")[0]]

@@ -1,0 +1,135 @@
+"""`tt ops show`: everything that is known of an operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tt.cli import output
+from tt.cli.options import Json, OpName
+
+if TYPE_CHECKING:
+    from tt.core.schema.model import OpDefinition
+
+__all__ = ["show"]
+
+
+def show(name: OpName, as_json: Json = False) -> None:
+    """Show an operator: signature, forms, rules, example, and who serves it where."""
+    from tt.core import host
+    from tt.core.coverage import definitions_of
+
+    host.activate_all()
+    found = [describe(definition) for definition in definitions_of(name)]
+    if as_json:
+        output.as_json(found)
+        return
+    for number, description in enumerate(found):
+        if number:
+            output.text("", "")
+        print_description(description)
+
+
+def describe(definition: OpDefinition) -> dict[str, Any]:
+    """Return everything about an overload as plain data."""
+    from tt.core.dispatch.registry import REGISTRY
+
+    result = definition.result
+    return {
+        "name": definition.name,
+        "signature": str(definition.signature),
+        "forms": forms(definition),
+        "doc": definition.doc.strip(),
+        "kind": definition.kind,
+        "shape_rule": definition.meta,
+        "promotes": list(definition.promote),
+        "result_dtype": result if isinstance(result, str) else ", ".join(result),
+        "dtypes": definition.dtypes,
+        "gradient": list(definition.grad),
+        "core": definition.core,
+        "tags": list(definition.tags),
+        "reference": definition.ref,
+        "samples": definition.samples,
+        "defined_by": str(REGISTRY.definition_source(definition.name)),
+        "example": definition.example.strip(),
+        "served": served(definition),
+    }
+
+
+def forms(definition: OpDefinition) -> dict[str, str]:
+    """Return the forms beside the function, with their signatures."""
+    found = {}
+    if definition.has_method:
+        method = definition.signature.name
+        found["method"] = f"Tensor.{method}"
+    if definition.has_inplace:
+        found["in-place"] = str(definition.signature.inplace())
+    if definition.has_out:
+        found["out"] = str(definition.signature.out())
+    return found
+
+
+def served(definition: OpDefinition) -> list[dict[str, Any]]:
+    """Return who serves an operator: kernels by place and form, the composite, the rules of layers."""
+    from tt.core import host
+    from tt.core.coverage import kernel_dtypes
+    from tt.core.dispatch.registry import REGISTRY, code_location
+    from tt.core.dtype import DTYPES
+
+    rows: list[dict[str, Any]] = []
+    for registration in REGISTRY.kernels.get(definition.name, ()):
+        kernel, dtypes = registration.kernel, kernel_dtypes(registration, definition)
+        rows.append(
+            {
+                "where": registration.where,
+                "how": f"kernel, {kernel.form}",
+                "dtypes": [d.name for d in DTYPES if d.name in dtypes],
+                "by": str(registration.source),
+                "code": code_location(kernel.function),
+            }
+        )
+    rows.sort(key=lambda row: row["where"])
+    composite = REGISTRY.composite(definition.name)
+    if composite is not None:
+        location = code_location(composite.function)
+        rows.append({"where": "anywhere", "how": "composite", "dtypes": [], "by": str(composite.source), "code": location})
+    for name in host.names("layer"):
+        layer = REGISTRY.layers.get(name)
+        rule = layer.rule(REGISTRY.operator(definition.name), "functional") if layer is not None else None
+        if rule is not None:
+            rows.append({"where": f"layer {name}", "how": "rule", "dtypes": [], "by": layer_source(name), "code": ""})
+    return rows
+
+
+def layer_source(name: str) -> str:
+    """Return which distribution brings a layer."""
+    from tt.core import host
+
+    for plugin in host.plugins():
+        if plugin.manifest is not None and name in plugin.manifest.layers:
+            return f"{plugin.distribution} {plugin.version}".rstrip()
+    return "tt itself"
+
+
+def print_description(found: dict[str, Any]) -> None:
+    """Print what `describe` returned."""
+    from tt.core.coverage import dtypes_in_words
+
+    output.text(found["signature"], "")
+    output.text(*(f"  {line}".rstrip() for line in found["doc"].splitlines()), "")
+    names = {
+        "kind": "kind", "shape_rule": "shape rule", "result_dtype": "result dtype", "dtypes": "dtypes",
+        "reference": "reference", "samples": "samples", "defined_by": "defined by",
+    }  # fmt: skip
+    values: dict[str, str] = {f"  {kind}": signature for kind, signature in found["forms"].items()}
+    values |= {f"  {label}": found[key] for key, label in names.items()}
+    values |= {f"  {key}": ", ".join(found[key]) for key in ("promotes", "gradient", "tags")}
+    values["  core"] = "yes: a new backend must implement it" if found["core"] else "no"
+    output.fields(values)
+    if found["example"]:
+        output.text("", *(f"  {line}" for line in found["example"].splitlines()))
+    output.heading(f"who serves {found['name']}")
+    output.table(
+        ["where", "how", "dtypes", "by", "code"],
+        [[r["where"], r["how"], dtypes_in_words(r["dtypes"]), r["by"], r["code"]] for r in found["served"]],
+        empty="nobody",
+    )

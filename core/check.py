@@ -1,0 +1,269 @@
+"""Checks that the operators and what plugins registered for them fit together; `tt ops check` prints the findings.
+
+The schema's own rules (grammar, allowed words, consistent fields) are checked when a file is loaded; here it is
+about the whole: rules that do not exist, kernels that do not fit, dtypes that are promised and not served.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.coverage import Place, coverage
+from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.resolve import taken_positions
+from tt.core.errors import KernelContractError, SchemaError, TTError, UnknownNameError
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.operator import Operator
+    from tt.core.schema.model import OpDefinition
+
+__all__ = ["MAX_CORE", "Problem", "check_all", "check_backend", "check_files"]
+
+MAX_CORE: Final = 100
+"""How many operators a new backend must implement at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be.
+
+    Attributes
+    ----------
+    check : str
+        Which check found it.
+    subject : str
+        The operator, plugin or file that it is about.
+    message : str
+        What is wrong.
+    file, line, column : str, int, int
+        Where, for a mistake in a file; otherwise empty and 0.
+    hint : str
+        What to do, where that is known.
+    """
+
+    check: str
+    subject: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    hint: str = ""
+
+
+def check_files(files: Iterable[str]) -> list[Problem]:
+    """Check schema files on their own, without registering anything."""
+    from tt.core.schema.load import load
+
+    problems = []
+    for file in files:
+        try:
+            load([file])
+        except SchemaError as error:
+            problems += [
+                Problem("schema", p.file, p.message, p.file, p.line, p.column, p.hint) for p in error.problems
+            ]
+    return problems
+
+
+def check_all(backends: Iterable[Place] = (Place("cpu"),)) -> list[Problem]:
+    """Check the schema, every registration, and that some backends serve what the schema promises.
+
+    Parameters
+    ----------
+    backends : iterable of Place
+        Those that are expected to be complete.
+    """
+    from tt.core import host
+
+    host.activate_all()
+    definitions = list(REGISTRY.definitions())
+    problems = [*check_plugins(), *check_core_size(definitions), *check_unknown_operators()]
+    for definition in definitions:
+        for check in PER_OPERATOR:
+            problems += check(definition)
+    for place in backends:
+        problems += check_backend(place)
+    return problems
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------
+
+
+def check_plugins() -> Iterator[Problem]:
+    """Find plugins that failed."""
+    from tt.core import host
+
+    for plugin in host.plugins():
+        if plugin.state == "failed":
+            yield Problem("plugins", plugin.name, plugin.reason.splitlines()[0], hint="see: tt plugins list")
+
+
+# --- the schema as a whole -------------------------------------------------------------------------------------
+
+
+def check_core_size(definitions: list[OpDefinition]) -> Iterator[Problem]:
+    """Find a core set that is too large to ask of a backend's author."""
+    count = sum(definition.core for definition in definitions)
+    if count > MAX_CORE:
+        yield Problem("core set", "core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}")
+
+
+def check_description(definition: OpDefinition) -> Iterator[Problem]:
+    """Find operators without description, example or samples."""
+    for field, what in (("doc", "description"), ("example", "example"), ("samples", "samples for the checks")):
+        if not getattr(definition, field):
+            yield Problem("description", definition.name, f"has no {what}", hint=f"write {field}: in its entry")
+
+
+def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
+    """Find operators whose shape rule does not exist or needs arguments that they lack."""
+    from tt.core.shapes import find_rule
+
+    if not definition.meta:
+        if REGISTRY.composite(definition.name) is None:
+            yield Problem("shape rule", definition.name, "has neither a shape rule nor a composite")
+        return
+    try:
+        rule = find_rule(definition.meta)
+    except (TTError, ImportError, AttributeError) as error:
+        yield Problem("shape rule", definition.name, str(error).splitlines()[0])
+        return
+    absent = rule.missing([argument.name for argument in definition.signature.arguments])
+    if absent:
+        yield Problem("shape rule", definition.name, f"its rule {definition.meta!r} needs {', '.join(absent)}")
+
+
+# --- registrations ---------------------------------------------------------------------------------------------
+
+
+def check_unknown_operators() -> Iterator[Problem]:
+    """Find kernels and composites for operators that no schema defines."""
+    known = set(REGISTRY.names())
+    REGISTRY.composite("")  # loads the composites of the core
+    for what, table in (("kernel", REGISTRY.kernels), ("composite", REGISTRY.composites)):
+        for name, registrations in table.items():
+            if name in known:
+                continue
+            for registration in registrations:
+                error = UnknownNameError("operator", name, known)
+                yield Problem("registrations", name, f"{what} by {registration}: {str(error).splitlines()[0]}")
+
+
+def check_kernel_signatures(definition: OpDefinition) -> Iterator[Problem]:
+    """Find kernels whose parameters are not arguments of the operator."""
+    operator = REGISTRY.operator(definition.name)
+    for registration in REGISTRY.kernels.get(definition.name, ()):
+        try:
+            taken_positions(operator, registration)
+        except KernelContractError as error:
+            yield Problem("kernel signature", definition.name, str(error).splitlines()[0], hint=str(definition.signature))
+        except (TypeError, ValueError):
+            yield Problem(
+                "kernel signature",
+                definition.name,
+                f"the parameters of the kernel by {registration} cannot be read",
+                hint="register it with takes=(...)",
+            )
+
+
+def check_composite_signature(definition: OpDefinition) -> Iterator[Problem]:
+    """Find composites that do not take the arguments of the operator in its order."""
+    registration = REGISTRY.composite(definition.name)
+    if registration is None:
+        return
+    parameters = list(inspect.signature(registration.function).parameters.values())
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return
+    names = [p.name for p in parameters]
+    expected = [argument.name for argument in definition.signature.arguments]
+    if names != expected or any(p.kind is p.KEYWORD_ONLY for p in parameters):
+        yield Problem(
+            "composite signature",
+            definition.name,
+            f"the composite by {registration} takes ({', '.join(names)}), the schema ({', '.join(expected)})",
+        )
+
+
+def check_gradient(definition: OpDefinition) -> Iterator[Problem]:
+    """Find operators that promise a gradient and have neither a formula nor a composite to differentiate."""
+    from tt.core import host
+
+    if not definition.grad or not host.declares("layer", "autograd") or "autograd" not in REGISTRY.layers:
+        return
+    operator = REGISTRY.operator(definition.name)
+    layer = REGISTRY.layer("autograd")
+    try:
+        rule = layer.rule(operator, "functional")
+    except TTError as error:
+        yield Problem("gradient", definition.name, str(error).splitlines()[0])
+        return
+    if rule is None and REGISTRY.composite(definition.name) is None:
+        arguments = ", ".join(definition.grad)
+        yield Problem("gradient", definition.name, f"promises gradients ({arguments}) and has no formula and no composite")
+
+
+PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
+    check_description,
+    check_shape_rule,
+    check_kernel_signatures,
+    check_composite_signature,
+    check_gradient,
+)
+
+
+# --- a backend -------------------------------------------------------------------------------------------------
+
+
+def check_backend(place: Place) -> list[Problem]:
+    """Find what a backend lacks: operators, core kernels, and dtypes that the schema promises."""
+    backend: Any = REGISTRY.backend(place.device, place.layout)
+    problems = []
+    for definition in REGISTRY.definitions():
+        found = coverage(definition, place)
+        if found.missing:
+            problems.append(Problem(f"backend {place}", definition.name, "has no kernel and no composite"))
+        elif definition.core and found.how == "composite":
+            problems.append(Problem(f"backend {place}", definition.name, "is core and has no kernel"))
+        elif found.how == "kernel" and backend is not None:
+            absent = unserved_dtypes(REGISTRY.operator(definition.name), set(found.dtypes))
+            if absent:
+                from tt.core.coverage import dtypes_in_words
+
+                problems.append(
+                    Problem(
+                        f"backend {place}",
+                        definition.name,
+                        f"promises dtypes that no kernel serves: {dtypes_in_words(absent)}",
+                        hint="register a kernel for them, or correct `dtypes:` of the operator",
+                    )
+                )
+    return problems
+
+
+def unserved_dtypes(operator: Operator, served: set[str]) -> list[str]:
+    """Return the promised dtypes whose compute dtype no kernel serves."""
+    from tt.core.dispatch.dtypes import resolve_dtypes
+    from tt.core.promotion import DIM_BITS
+    from tt.core.schema.classes import dtype_names
+    from tt.core.dtype import to_dtype
+
+    if REGISTRY.composite(operator.name) is not None:
+        return []
+    absent = []
+    for name in dtype_names(operator.definition.dtypes):
+        dtype = to_dtype(name)
+        if operator.group:
+            bits = DIM_BITS[dtype.code]
+        elif operator.others:
+            bits = (dtype.code + 1) << operator.others[0][1]
+        elif operator.dtype_at >= 0:
+            bits = (dtype.code + 1) << operator.dtype_shift
+        else:
+            return []
+        compute = resolve_dtypes(operator, "functional", bits).compute
+        if compute is not None and compute.name not in served:
+            absent.append(name)
+    return absent
