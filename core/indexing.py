@@ -86,6 +86,9 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
             except TypeError:
                 raise IndexValueError(_NOT_AN_INDEX.format(type(item).__name__)) from None
             dims += 1
+        if isinstance(item, np.ndarray) and item.ndim == 0:
+            # A zero-dimensional array is the number in it.
+            item = item.item() if item.dtype != np.uint8 else bool(item)
         items.append(item)
     if ellipses > 1:
         raise IndexValueError("an index can only have a single ellipsis ('...')")
@@ -132,36 +135,39 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     from tt.core.dispatch.registry import ops
 
     view, dim = self, 0
-    advanced: dict[int, Tensor] = {}
+    # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
+    entries: list[Tensor | None] = []
     for item in _expand(self, index):
-        if item is None:
-            view = ops.unsqueeze(view, dim)
-            dim += 1
-        elif isinstance(item, slice):
+        if isinstance(item, slice):
             step = _step(item.step)
             start, stop = _bound(item.start), _bound(item.stop)
             if (start, stop, step) != (None, None, 1):
                 start, stop, step = slice(start, stop, step).indices(view.handle.shape[dim])
                 view = ops.slice(view, dim, start, max(start, stop), step)
-            dim += 1
+            found, width = [None], 1
+        elif item is None:
+            view = ops.unsqueeze(view, dim)
+            found, width = [None], 1
         elif isinstance(item, bool | np.bool_):
             view = ops.unsqueeze(view, dim)
-            advanced[dim] = _place(np.zeros(int(item), np.int64), self)
-            dim += 1
+            found, width = [_place(np.zeros(int(item), np.int64), self)], 1
         elif isinstance(item, np.ndarray):
-            for array in _integer_arrays(item, view, dim):
-                advanced[dim] = _place(array, self)
-                dim += 1
+            found = [_place(array, self) for array in _integer_arrays(item, view, dim)]
+            width = len(found)
         elif isinstance(item, TensorBase):
-            view, dim = _apply_tensor(view, dim, item, advanced)
+            view, found, width = _apply_tensor(view, dim, item)
         else:
             view = _select(view, dim, int(item))
-    last = max(advanced, default=-1)
-    return view, [advanced.get(i) for i in range(last + 1)]
+            found, width = [], 0
+        entries += found
+        dim += width
+    while entries and entries[-1] is None:
+        entries.pop()
+    return view, entries
 
 
-def _apply_tensor(view: Tensor, dim: int, item: Any, advanced: dict[int, Tensor]) -> tuple[Tensor, int]:
-    """Apply a tensor inside an index; return the new view and the next dimension."""
+def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tensor | None], int]:
+    """Apply a tensor inside an index; return the view, the new entries, and how many dimensions they stand for."""
     from tt.core.dispatch.registry import ops
     from tt.core.keys import KEYS
 
@@ -170,20 +176,17 @@ def _apply_tensor(view: Tensor, dim: int, item: Any, advanced: dict[int, Tensor]
         warnings.warn("indexing with dtype tt.uint8 is deprecated, use a dtype tt.bool instead", UserWarning, stacklevel=5)
         item = item.to(dt.bool_)
     if item.ndim:
-        advanced[dim] = item
-        return view, dim + (item.ndim if mask else 1)
+        return view, [item], item.ndim if mask else 1
     if mask:
         # A zero-dimensional mask asks for a new dimension of size 1 or 0.
         view = ops.unsqueeze(view, dim)
-        advanced[dim] = _place(np.zeros(int(bool(item.item())), np.int64), view)
-        return view, dim + 1
+        return view, [_place(np.zeros(int(bool(item.item())), np.int64), view)], 1
     if item.dtype.kind not in ("signed", "unsigned"):
         raise IndexValueError(f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}")
     if item.device.type == "meta" or item.keys & KEYS.mask("layer") & ~item.spec.keys:
         # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
-        advanced[dim] = item
-        return view, dim + 1
-    return _select(view, dim, int(item.item())), dim
+        return view, [item.to(dt.int64)], 1
+    return _select(view, dim, int(item.item())), [], 0
 
 
 def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list[np.ndarray[Any, Any]]:
@@ -200,7 +203,7 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
                 f"The shape of the mask {list(array.shape)} at index {position} does not match the shape of the indexed "
                 f"tensor {list(shape)} at index {dim + position}"
             )
-    return list(np.nonzero(array)) if array.ndim else []
+    return list(np.nonzero(array))
 
 
 def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:

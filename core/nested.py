@@ -104,8 +104,8 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         level = list(chain.from_iterable(level))
     if not level:
         return tuple(shape), level
-    for leaf in level:
-        if type(leaf) not in _NUMBERS:
+    if not _NUMBERS.issuperset(map(type, level)):
+        for leaf in level:
             _check_leaf(leaf, len(shape))
     return tuple(shape), level
 

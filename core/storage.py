@@ -40,5 +40,11 @@ class Storage:
     def __len__(self):
         return self.nbytes()
 
+    def __reduce__(self):
+        # Tensors that share a storage share it again when they are unpickled together.
+        from tt.core.copying import reduce_storage
+
+        return reduce_storage(self)
+
     def __repr__(self):
         return f"<tt.UntypedStorage of {self.nbytes()} bytes on {self.backend.device_type}>"

@@ -1,0 +1,268 @@
+"""Copying: pickling, `copy`, `deepcopy`, subclasses and `data`.
+
+Note [Views in a pickle]
+------------------------
+Tensors that share memory share it again after a round trip, as long as they travel together: a tensor that has a
+storage is written as a place in that storage, and pickle (or the memo of `deepcopy`) writes the storage once.  This
+holds for memory of the host; tensors of other devices are copied one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from tt.core.device import Device, to_device
+from tt.core.dtype import dtype as Dtype
+from tt.core.dtype import to_dtype
+from tt.core.errors import DtypeError, GradientError
+from tt.core.storage import Storage
+from tt.core.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from tt.core.tensor_base import TensorSpec
+
+__all__ = ["COPYING_MEMBERS", "as_kind", "rebuild_storage", "rebuild_tensor", "reduce_storage"]
+
+Kind = TypeVar("Kind", bound=Tensor)
+
+
+def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
+    """Return the tensor as an instance of a subclass, without calling the subclass."""
+    # Not kind.__new__: a subclass may ask for arguments there.
+    new = Tensor.__new__(kind)
+    new.handle, new.spec, new.keys, new.promotion = tensor.handle, tensor.spec, tensor.keys, tensor.promotion
+    new.storage, new.record, new.base = tensor.ensure_storage(), tensor.record, tensor.base
+    return new
+
+
+def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
+    """Return the tensor as an instance of a subclass of `Tensor`; both share memory and history.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Image(tt.Tensor):
+    ...     pass
+    >>> type(tt.ones(2).as_subclass(Image)).__name__
+    'Image'
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(
+            f"Creating a Tensor subclass from a class that does not inherit from Tensor is not possible: {cls!r}"
+        )
+    return as_kind(self, cls)
+
+
+# --- host memory -------------------------------------------------------------------------------------------------
+
+
+def _shares_host_memory(tensor: Tensor) -> bool:
+    """Tell whether the tensor can be written as a place in its storage."""
+    storage = tensor.storage
+    if type(storage) is not Storage or tensor.device.type != "cpu" or not isinstance(tensor.handle, np.ndarray):
+        return False
+    owner = storage.owner
+    if not isinstance(owner, np.ndarray) or not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+        return False
+    offset = _byte_offset(tensor.handle, owner)
+    return tensor.handle.size == 0 or 0 <= offset < max(owner.nbytes, 1)
+
+
+def _byte_offset(handle: np.ndarray[Any, Any], owner: np.ndarray[Any, Any]) -> int:
+    return handle.__array_interface__["data"][0] - owner.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _bytes_of(owner: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy of an array's memory as bytes."""
+    return np.frombuffer(owner.tobytes(order="A"), dtype=np.uint8).copy()
+
+
+def _new_storage(memory: np.ndarray[Any, Any]) -> Storage:
+    from tt.core.dispatch.registry import REGISTRY
+
+    return Storage(memory, REGISTRY.backend("cpu"))
+
+
+def _place_in(
+    storage: Storage, dtype: Dtype, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, kind: type[Kind]
+) -> Kind:
+    """Return a tensor at a place (strides and offset in bytes) of a storage made by `_new_storage`."""
+    memory = storage.owner
+    if memory.nbytes == 0 or 0 in shape:
+        handle = np.empty(shape, dtype.numpy)
+    else:
+        handle = np.ndarray(shape, dtype.numpy, buffer=memory, offset=offset, strides=strides)
+    new = _make(handle, storage.backend.spec(dtype, to_device("cpu")), kind)
+    new.storage = storage
+    return new
+
+
+def _make(handle: Any, spec: TensorSpec, kind: type[Kind]) -> Kind:
+    return as_kind(wrap(handle, spec), kind)
+
+
+# --- pickling ----------------------------------------------------------------------------------------------------
+
+
+def reduce_storage(storage: Storage) -> tuple[Callable[..., Storage], tuple[Any, ...]]:
+    """Return how a storage of host memory is pickled."""
+    if not isinstance(storage.owner, np.ndarray):
+        raise DtypeError(f"only storages in host memory can be pickled, not {storage!r}")
+    return rebuild_storage, (_bytes_of(storage.owner),)
+
+
+def rebuild_storage(memory: np.ndarray[Any, Any]) -> Storage:
+    """Return a new storage over the bytes that `reduce_storage` wrote."""
+    return _new_storage(memory if memory.flags.writeable else memory.copy())
+
+
+def _pack(self: Tensor) -> tuple[Any, ...]:
+    """Return what the values of a tensor are rebuilt from: the name of a form and its arguments."""
+    if self.is_sparse:
+        return "sparse", self._indices(), self._values(), tuple(self.shape), str(self.device)
+    if self.device.type == "meta":
+        return "meta", self.dtype, tuple(self.shape), self.stride(), str(self.device)
+    if _shares_host_memory(self):
+        handle, storage = self.handle, self.storage
+        offset = _byte_offset(handle, storage.owner) if handle.size else 0
+        return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
+    from tt.core.reading import host_array
+
+    # Not .copy(order="C"): the order of the dimensions in memory is part of the tensor.
+    return "array", np.array(host_array(self, "pickle"), order="K"), str(self.device)
+
+
+def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
+    from tt.core.dispatch.registry import REGISTRY, ops
+
+    if form == "place":
+        storage, dtype, shape, strides, offset = parts
+        return _place_in(storage, to_dtype(dtype), shape, strides, offset, kind)
+    if form == "array":
+        from tt.core.construct import from_array
+
+        array, device = parts
+        return as_kind(from_array(array, Device(device)), kind)
+    if form == "meta":
+        dtype, shape, strides, device = parts
+        return as_kind(ops.empty_strided(shape, strides, dtype=dtype, device=Device(device)), kind)
+    indices, values, shape, device = parts
+    REGISTRY.backend(Device(device).type, "sparse_coo")
+    return as_kind(ops.sparse_coo_tensor(indices, values, shape, device=Device(device)), kind)
+
+
+def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: bool) -> Kind:
+    """Return a tensor from what `__reduce_ex__` wrote."""
+    new = _unpack(kind, *packed)
+    if requires_grad:
+        new.requires_grad_(True)
+    return new
+
+
+def _bare(self: Tensor) -> Tensor:
+    """Return the tensor without its history."""
+    return self.detach() if getattr(self, "requires_grad", False) else self
+
+
+def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
+    """Return how a tensor is pickled: its class, values, attributes, and whether it requires gradients."""
+    gradient = bool(getattr(self, "requires_grad", False))
+    bare = _bare(self)
+    return rebuild_tensor, (type(self), _pack(bare), gradient), dict(self.__dict__) or None
+
+
+# --- copy and deepcopy -------------------------------------------------------------------------------------------
+
+
+def shallow_copy(self: Tensor) -> Tensor:
+    """Return a new tensor that shares the memory, with the same attributes and without the history."""
+    new = as_kind(self.detach(), type(self))
+    if getattr(self, "requires_grad", False):
+        new.requires_grad_(True)
+    new.__dict__.update(self.__dict__)
+    return new
+
+
+def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """Return a copy that shares nothing; tensors that are copied together keep sharing with each other.
+
+    Raises
+    ------
+    GradientError
+        For a tensor that is the result of a differentiated operation.
+    """
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    if not getattr(self, "is_leaf", True):
+        raise GradientError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment\n"
+            "  try: copy.deepcopy(x.detach()), or x.clone() to keep the history"
+        )
+    new = _deep_copied_values(_bare(self), type(self), memo)
+    if getattr(self, "requires_grad", False):
+        new.requires_grad_(True)
+    memo[id(self)] = new
+    from copy import deepcopy
+
+    gradient = getattr(self, "grad", None)
+    if gradient is not None:
+        new.grad = deepcopy(gradient, memo)
+    new.__dict__.update(deepcopy(self.__dict__, memo))
+    return new
+
+
+def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) -> Kind:
+    from tt.core.dispatch.registry import ops
+
+    if self.is_sparse or not _shares_host_memory(self):
+        copied: Kind = as_kind(ops.clone(self), kind)
+        copied.storage = None
+        return copied
+    storage = self.storage
+    copy = memo.get(id(storage))
+    if copy is None:
+        copy = memo[id(storage)] = _new_storage(_bytes_of(storage.owner))
+    _, _, dtype, shape, strides, offset = _pack(self)
+    return _place_in(copy, dtype, shape, strides, offset, kind)
+
+
+# --- data --------------------------------------------------------------------------------------------------------
+
+
+def _get_data(self: Tensor) -> Tensor:
+    """The same memory without history, and with a version of its own: autograd does not see changes through it.
+
+    Assigning a tensor makes this one use its memory.
+    """
+    new: Tensor = self.detach()
+    storage = new.storage
+    if type(storage) is Storage:
+        new.storage = Storage(storage.owner, storage.backend)
+    return new
+
+
+def _set_data(self: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"data must be set to a Tensor, not {type(value).__name__}")
+    if value.layout != self.layout or value.device.type != self.device.type:
+        raise DtypeError(
+            f"data cannot be set from a {value.layout} tensor on {value.device} to a {self.layout} tensor on {self.device}"
+        )
+    if getattr(self, "requires_grad", False) and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise DtypeError(
+            f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
+        )
+    self.set_data(value.handle, value.spec)
+    self.storage = value.ensure_storage()
+
+
+COPYING_MEMBERS: dict[str, Any] = {
+    "__copy__": shallow_copy,
+    "__deepcopy__": deep_copy,
+    "__reduce_ex__": reduce_ex,
+    "as_subclass": as_subclass,
+    "data": property(_get_data, _set_data),
+}
