@@ -41,7 +41,7 @@ def problem(message: str) -> None:
     """Print an error on the standard error."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
     if errors.is_terminal:
-        errors.print(Text("error: ", style="bold red") + Text(message))
+        errors.print(Text.assemble(("error: ", "bold red"), message))
     else:
         sys.stderr.write(f"error: {message}\n")
 
@@ -111,7 +111,7 @@ def fields(values: Mapping[str, Cell]) -> None:
     for name, value in shown.items():
         first, *more = value.splitlines()
         if out.is_terminal:
-            out.print(Text(name.ljust(width), style="cyan") + Text("  " + first), soft_wrap=True)
+            out.print(Text.assemble((name, "cyan"), " " * (width - len(name) + 2), first), soft_wrap=True)
         else:
             text(f"{name.ljust(width)}  {first}")
         text(*(" " * (width + 2) + line for line in more))
