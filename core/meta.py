@@ -1,0 +1,321 @@
+"""Meta tensors: shape, strides and dtype without data, and the backend that runs every shape rule on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tt.core.backend import Backend, contiguous_strides
+from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
+from tt.core.errors import DataDependentError, ShapeError, UnknownNameError
+from tt.core.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.device import Device
+    from tt.core.dispatch.operator import Operator
+    from tt.core.schema.model import OpDefinition
+    from tt.core.shapes import Outcome, Result
+
+__all__ = ["MetaBackend", "MetaHandle", "describe", "run_rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetaHandle:
+    """What is known of a tensor that has no data.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The sizes.
+    dtype : dtype
+        The type of the elements that are not there.
+    strides : tuple of int
+        In elements.
+    offset : int
+        Position of the first element in the memory, in elements.
+    extent : int or None
+        How many elements the whole memory has, where that is known.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.meta import MetaHandle
+    >>> MetaHandle((2, 3), tt.float32, (3, 1), 0).ndim
+    2
+    """
+
+    shape: tuple[int, ...]
+    dtype: dtype
+    strides: tuple[int, ...]
+    offset: int = 0
+    extent: int | None = None
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the whole memory in bytes."""
+        return (prod(self.shape) if self.extent is None else self.extent) * self.dtype.itemsize
+
+
+def fresh(shape: Sequence[int], d: dtype, strides: Sequence[int] | None = None) -> MetaHandle:
+    """Return the handle of a tensor with memory of its own."""
+    size = tuple(shape)
+    return MetaHandle(size, d, contiguous_strides(size) if strides is None else tuple(strides), 0, prod(size))
+
+
+# --- describing arguments --------------------------------------------------------------------------------------
+
+
+def describe(value: Any, backend: Backend | None = None) -> Any:
+    """Return what a shape rule may know of an argument: tensors and native arrays become `MetaHandle`s.
+
+    Parameters
+    ----------
+    value : object
+        An argument of an operator; lists are described item by item, and what is no tensor stays.
+    backend : Backend, optional
+        To whom native arrays belong; NumPy arrays need none.
+    """
+    if isinstance(value, MetaHandle):
+        return value
+    if isinstance(value, TensorBase):
+        handle = value.handle
+        return handle if isinstance(handle, MetaHandle) else _describe_handle(handle, value.spec.backend, value.dtype)
+    if isinstance(value, list | tuple):
+        return [describe(item, backend) for item in value]
+    if isinstance(value, np.ndarray):
+        strides = tuple(stride // (value.itemsize or 1) for stride in value.strides)
+        return MetaHandle(value.shape, from_numpy_dtype(value.dtype), strides)
+    if backend is not None and isinstance(value, backend.handle_type):
+        return _describe_handle(value, backend, _dtype_of(value, backend))
+    if hasattr(value, "shape") and hasattr(value, "ndim"):
+        return MetaHandle(tuple(value.shape), _dtype_of(value, backend), contiguous_strides(value.shape))
+    return value
+
+
+def _describe_handle(handle: Any, backend: Backend, d: dtype) -> MetaHandle:
+    extent = None
+    if backend.layout == "strided" and backend.has_views:
+        extent = backend.storage_nbytes(backend.storage_owner(handle)) // d.itemsize
+    return MetaHandle(tuple(handle.shape), d, tuple(backend.strides(handle)), backend.offset(handle), extent)
+
+
+def _dtype_of(handle: Any, backend: Backend | None) -> dtype:
+    native = handle.dtype if backend is None else backend.dtype_of(handle)
+    if isinstance(native, dtype):
+        return native
+    if backend is not None:
+        for candidate in DTYPES:
+            try:
+                if backend.native_dtype(candidate) == native:
+                    return candidate
+            except (KeyError, TypeError, ValueError, NotImplementedError):
+                continue  # a backend need not have every dtype
+    return to_dtype(native if isinstance(native, np.dtype) else str(native).rpartition(".")[2])
+
+
+# --- running a rule --------------------------------------------------------------------------------------------
+
+
+@cache
+def bound_rule(definition: OpDefinition) -> Callable[[Sequence[Any]], Outcome]:
+    """Return the shape rule of an operator as a function of its described arguments.
+
+    Raises
+    ------
+    NotImplementedError
+        When the operator declares none.
+    UnknownNameError
+        When nothing has the name that it declares.
+    """
+    from tt.core.shapes import find_rule
+
+    if not definition.meta:
+        raise NotImplementedError(f"{definition.name} has no shape rule")
+    arguments = definition.signature.arguments
+    names = [argument.name for argument in arguments]
+    tensors = [position for position, argument in enumerate(arguments) if argument.type.is_tensor]
+    return find_rule(definition.meta).bind(definition.name, names, tensors)
+
+
+def run_rule(
+    definition: OpDefinition, args: Sequence[Any], backend: Backend | None = None
+) -> MetaHandle | tuple[MetaHandle, ...] | list[MetaHandle]:
+    """Return what an operator's results look like, or raise what PyTorch would.
+
+    Parameters
+    ----------
+    definition : OpDefinition
+        The operator.
+    args : sequence
+        All arguments in the order of the schema: tensors, native arrays or `MetaHandle`s among them.
+    backend : Backend, optional
+        To whom native arrays belong, if they are not NumPy's.
+
+    Raises
+    ------
+    TTError
+        When the shapes do not fit.
+    NotImplementedError
+        When the operator has no shape rule.
+    """
+    described = [describe(value, backend) for value in args]
+    outcome = bound_rule(definition)(described)
+    return to_handles(outcome, _result_dtypes(definition, described), described)
+
+
+def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype | None, ...]:
+    """Return the dtypes that the dispatcher would resolve for described arguments."""
+    from tt.core.dispatch.dtypes import resolve_dtypes
+    from tt.core.dispatch.registry import REGISTRY
+
+    operator = REGISTRY.operator(definition.name)
+    bits = 0
+    for position in operator.group:
+        items = args[position] if isinstance(args[position], list) else [args[position]]
+        for item in items:
+            if isinstance(item, MetaHandle):
+                bits |= (DIM_BITS if item.ndim else ZERO_DIM_BITS)[item.dtype.code]
+            elif item is not None:
+                bits |= scalar_bit(item)
+    for position, shift in operator.others:
+        if isinstance(args[position], MetaHandle):
+            bits |= (args[position].dtype.code + 1) << shift
+    if operator.dtype_at >= 0 and args[operator.dtype_at] is not None:
+        try:
+            bits |= (to_dtype(args[operator.dtype_at]).code + 1) << operator.dtype_shift
+        except UnknownNameError:
+            pass  # a backend's own dtype object; the kernel that got it knows the result's dtype itself
+    return resolve_dtypes(operator, "functional", bits).results
+
+
+def to_handles(
+    outcome: Outcome, dtypes: Sequence[dtype | None], args: Sequence[Any]
+) -> MetaHandle | tuple[MetaHandle, ...] | list[MetaHandle]:
+    """Return the handles of a rule's results.
+
+    Parameters
+    ----------
+    outcome : Result, tuple or list
+        What the rule returned.
+    dtypes : sequence
+        Of each result of the operator; a list of tensors has one for all.
+    args : sequence
+        The described arguments, of which the first owns the memory of views.
+    """
+    if isinstance(outcome, list):
+        return [_handle(result, dtypes[0], args) for result in outcome]
+    if isinstance(outcome, tuple):
+        return tuple(_handle(result, d, args) for result, d in zip(outcome, dtypes, strict=True))
+    return _handle(outcome, dtypes[0], args)
+
+
+def _handle(result: Result, d: dtype | None, args: Sequence[Any]) -> MetaHandle:
+    found = result.dtype if d is None else d
+    if result.offset is None:
+        return fresh(result.shape, found, result.strides)
+    extent = None
+    base = args[0] if args and isinstance(args[0], MetaHandle) else None
+    if base is not None and base.extent is not None:
+        extent = base.extent * base.dtype.itemsize // found.itemsize
+    return MetaHandle(result.shape, found, result.full_strides, result.offset, extent)
+
+
+# --- the backend -----------------------------------------------------------------------------------------------
+
+
+class MetaBackend(Backend):
+    """The device "meta": every operator with a shape rule runs, and no element exists.
+
+    Examples
+    --------
+    >>> import tt
+    >>> (tt.zeros(2, 1, device="meta") + tt.zeros(3, device="meta")).shape
+    tt.Size([2, 3])
+    """
+
+    device_type = "meta"
+    handle_type = MetaHandle
+    silence_numpy = False
+
+    def generic_kernel(self, operator: Operator) -> Callable[..., Any] | None:
+        """Return a kernel that runs the operator's shape rule, or None if it has none."""
+        definition = operator.definition
+        if "data_dependent_shape" in definition.tags:
+            return _refuse(definition.name)
+        if not definition.meta:
+            return None
+        rule = bound_rule(definition)
+
+        def meta_kernel(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> Any:
+            return to_handles(rule(args), result_dtypes, args)
+
+        return meta_kernel
+
+    # --- handles -----------------------------------------------------------------------------------------------
+
+    def native_dtype(self, dtype: dtype) -> Any:
+        """Return the dtype itself."""
+        return dtype
+
+    def cast(self, handle: MetaHandle, native_dtype: Any) -> MetaHandle:
+        """Return a handle of another dtype."""
+        from tt.core.shapes.pointwise import like_strides
+
+        return fresh(handle.shape, native_dtype, like_strides(handle))
+
+    def empty(self, shape: Sequence[int], native_dtype: Any) -> MetaHandle:
+        """Return a row-major handle."""
+        return fresh(shape, native_dtype)
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> MetaHandle:
+        """Return a handle with the array's shape and strides, without its content."""
+        return self.cast(describe(array), from_numpy_dtype(array.dtype))
+
+    def to_numpy(self, handle: MetaHandle) -> np.ndarray[Any, Any]:
+        """Refuse: there is no content."""
+        raise DataDependentError("numpy", "meta")
+
+    def item(self, handle: MetaHandle) -> bool | int | float | complex:
+        """Refuse: there is no content."""
+        raise DataDependentError("item", "meta")
+
+    def clone(self, handle: MetaHandle) -> MetaHandle:
+        """Return a handle with memory of its own, dense in the same order of dimensions."""
+        return self.cast(handle, handle.dtype)
+
+    def copy_into(self, target: MetaHandle, source: Any) -> None:
+        """Check that the shapes fit; there is nothing to copy."""
+        from tt.core.shapes.geometry import broadcast
+
+        shape = tuple(source.shape)
+        if broadcast("copy_", target.shape, shape) != target.shape:
+            raise ShapeError(
+                f"copy_(): output with shape {list(target.shape)} doesn't match the broadcast shape of {list(shape)}"
+            )
+
+    # --- memory ------------------------------------------------------------------------------------------------
+
+    def strides(self, handle: MetaHandle) -> tuple[int, ...]:
+        """Return the strides in elements."""
+        return handle.strides
+
+    def offset(self, handle: MetaHandle) -> int:
+        """Return the position of the first element."""
+        return handle.offset
+
+
+def _refuse(name: str) -> Callable[..., Any]:
+    def refuse(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> Any:
+        raise DataDependentError(name, "meta")
+
+    return refuse

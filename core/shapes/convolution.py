@@ -1,0 +1,273 @@
+"""Shape rules of operators that slide a window: convolutions, pooling, unfold, interpolation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.dtype import int64
+from tt.core.errors import ShapeError
+from tt.core.shapes.geometry import Described
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+def each(op: str, value: Any, count: int, name: str) -> Shape:
+    """Return a number for each spatial dimension from one number or as many."""
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
+    if len(values) == 1:
+        values *= count
+    if len(values) != count:
+        raise ShapeError(f"{op}(): {name} must be one int or {count} ints, got {list(values)}")
+    return values
+
+
+# --- convolution -----------------------------------------------------------------------------------------------
+
+
+@rule("conv")
+def conv(
+    input: Described,
+    weight: Described,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    *,
+    op: str,
+) -> Shape:
+    """Convolution over the last dimensions: (N, C, ...) or (C, ...) with weight (out, C / groups, ...)."""
+    count = weight.ndim - 2
+    batch, channels, sizes = split_channels(op, input, count)
+    if channels != weight.shape[1] * groups:
+        raise ShapeError(
+            f"{op}(): Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
+            f"to have {weight.shape[1] * groups} channels, but got {channels} channels instead"
+        )
+    if weight.shape[0] % groups:
+        raise ShapeError(
+            f"{op}(): expected weight to be at least {groups} at dimension 0 and divisible by groups"
+        )
+    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
+        raise ShapeError(
+            f"{op}(): Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
+            f"{weight.shape[0]} elements, but got bias of size {list(bias.shape)} instead"
+        )
+    kernel = weight.shape[2:]
+    steps, gaps = each(op, stride, count, "stride"), each(op, dilation, count, "dilation")
+    pads = padding_of(op, padding, kernel, steps, gaps)
+    spatial = []
+    for size, width, step, gap, pad in zip(sizes, kernel, steps, gaps, pads, strict=True):
+        reach = gap * (width - 1) + 1
+        if step <= 0 or gap <= 0:
+            raise ShapeError(f"{op}(): non-positive stride or dilation is not supported")
+        if size + pad < reach:
+            raise ShapeError(
+                f"{op}(): Calculated padded input size per channel: ({size + pad}). Kernel size: ({reach}). Kernel "
+                f"size can't be greater than actual input size"
+            )
+        spatial.append((size + pad - reach) // step + 1)
+    return (*batch, weight.shape[0], *spatial)
+
+
+def split_channels(op: str, input: Described, count: int) -> tuple[Shape, int, Shape]:
+    """Return batch, channels and spatial sizes of an input with or without a batch."""
+    if input.ndim not in (count + 1, count + 2):
+        raise ShapeError(
+            f"{op}(): Expected {count + 1}D (unbatched) or {count + 2}D (batched) input, but got input of size: "
+            f"{list(input.shape)}"
+        )
+    lead = input.ndim - count - 1
+    return tuple(input.shape[:lead]), input.shape[lead], tuple(input.shape[lead + 1 :])
+
+
+def padding_of(op: str, padding: Any, kernel: Shape, steps: Shape, gaps: Shape) -> Shape:
+    """Return how much each spatial dimension grows by padding on both sides."""
+    if padding == "valid":
+        return (0,) * len(kernel)
+    if padding == "same":
+        if any(step != 1 for step in steps):
+            raise ShapeError(f"{op}(): padding='same' is not supported for strided convolutions")
+        return tuple(gap * (width - 1) for width, gap in zip(kernel, gaps, strict=True))
+    return tuple(2 * pad for pad in each(op, padding, len(kernel), "padding"))
+
+
+@rule("conv_transpose")
+def conv_transpose(
+    input: Described,
+    weight: Described,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+    *,
+    op: str,
+) -> Shape:
+    """The transpose of a convolution: weight (C, out / groups, ...)."""
+    count = weight.ndim - 2
+    batch, channels, sizes = split_channels(op, input, count)
+    if channels != weight.shape[0]:
+        raise ShapeError(
+            f"{op}(): Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to "
+            f"have {weight.shape[0]} channels, but got {channels} channels instead"
+        )
+    steps, gaps = each(op, stride, count, "stride"), each(op, dilation, count, "dilation")
+    pads, more = each(op, padding, count, "padding"), each(op, output_padding, count, "output_padding")
+    spatial = tuple(
+        (size - 1) * step - 2 * pad + gap * (width - 1) + extra + 1
+        for size, width, step, gap, pad, extra in zip(
+            sizes, weight.shape[2:], steps, gaps, pads, more, strict=True
+        )
+    )
+    return (*batch, weight.shape[1] * groups, *spatial)
+
+
+# --- pooling ---------------------------------------------------------------------------------------------------
+
+
+def pooled(
+    op: str, sizes: Shape, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Shape:
+    """Return the spatial sizes after pooling."""
+    count = len(sizes)
+    widths = each(op, kernel, count, "kernel_size")
+    steps = widths if stride is None or stride == [] or stride == () else each(op, stride, count, "stride")
+    pads, gaps = each(op, padding, count, "padding"), each(op, dilation, count, "dilation")
+    result = []
+    for size, width, step, pad, gap in zip(sizes, widths, steps, pads, gaps, strict=True):
+        if step <= 0:
+            raise ShapeError(f"{op}(): stride should not be zero")
+        if pad > width // 2:
+            raise ShapeError(
+                f"{op}(): pad should be at most half of effective kernel size, but got pad={pad}, {width}"
+            )
+        span = size + 2 * pad - gap * (width - 1) - 1 + (step - 1 if ceil_mode else 0)
+        out = span // step + 1
+        if ceil_mode and (out - 1) * step >= size + pad:
+            out -= 1
+        if out < 1:
+            raise ShapeError(
+                f"{op}(): Given input size {list(sizes)}, the calculated output size is too small: {out}"
+            )
+        result.append(out)
+    return tuple(result)
+
+
+def _pool(op: str, input: Described, count: int, *how: Any) -> Shape:
+    batch, channels, sizes = split_channels(op, input, count)
+    return (*batch, channels, *pooled(op, sizes, *how))
+
+
+def _count(kernel: Any, op: str) -> int:
+    digits = [c for c in op if c.isdigit()]
+    return int(digits[-1]) if digits else len(kernel)
+
+
+@rule("avg_pool")
+def avg_pool(
+    self: Described,
+    /,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    *,
+    op: str,
+) -> Shape:
+    """The mean in each window; the operator's name tells the number of spatial dimensions."""
+    return _pool(op, self, _count(kernel_size, op), kernel_size, stride, padding, 1, ceil_mode)
+
+
+@rule("max_pool")
+def max_pool(
+    self: Described,
+    /,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    *,
+    op: str,
+) -> Shape:
+    """The largest value in each window."""
+    return _pool(op, self, _count(kernel_size, op), kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@rule("max_pool_with_indices")
+def max_pool_with_indices(
+    self: Described,
+    /,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    *,
+    op: str,
+) -> tuple[Result, Result]:
+    """The largest value in each window and its place."""
+    shape = _pool(op, self, _count(kernel_size, op), kernel_size, stride, padding, dilation, ceil_mode)
+    return Result(shape), Result(shape, dtype=int64)
+
+
+@rule("adaptive_pool")
+def adaptive_pool(self: Described, /, output_size: Any, *, op: str) -> Shape:
+    """Windows chosen so that the output has a size; None keeps a dimension."""
+    count = _count(output_size, op)
+    batch, channels, sizes = split_channels(op, self, count)
+    wanted = each(op, output_size, count, "output_size")
+    return (
+        *batch,
+        channels,
+        *(size if new is None else new for size, new in zip(sizes, wanted, strict=True)),
+    )
+
+
+@rule("adaptive_pool_with_indices")
+def adaptive_pool_with_indices(self: Described, /, output_size: Any, *, op: str) -> tuple[Result, Result]:
+    """As `adaptive_pool`, and where the values were found."""
+    shape = adaptive_pool(self, output_size, op=op)
+    return Result(shape), Result(shape, dtype=int64)
+
+
+# --- windows as columns, other sizes ---------------------------------------------------------------------------
+
+
+@rule("im2col")
+def im2col(
+    input: Described, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1, *, op: str
+) -> Shape:
+    """Every window of an image as a column."""
+    batch, channels, sizes = split_channels(op, input, 2)
+    widths, gaps = each(op, kernel_size, 2, "kernel_size"), each(op, dilation, 2, "dilation")
+    pads, steps = each(op, padding, 2, "padding"), each(op, stride, 2, "stride")
+    blocks = 1
+    for size, width, gap, pad, step in zip(sizes, widths, gaps, pads, steps, strict=True):
+        out = (size + 2 * pad - gap * (width - 1) - 1) // step + 1
+        if out < 1:
+            raise ShapeError(
+                f"{op}(): Given input with spatial size {list(sizes)}, the window {list(widths)} is too large"
+            )
+        blocks *= out
+    return (*batch, channels * widths[0] * widths[1], blocks)
+
+
+@rule("interpolate")
+def interpolate(input: Described, size: Any = None, scale_factor: Any = None, *, op: str) -> Shape:
+    """Other spatial sizes, given or scaled."""
+    count = input.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise ShapeError(f"{op}(): only one of size or scale_factor should be defined")
+    if size is not None:
+        return (*input.shape[:2], *each(op, size, count, "size"))
+    factors = each(op, scale_factor, count, "scale_factor")
+    return (
+        *input.shape[:2],
+        *(int(old * factor) for old, factor in zip(input.shape[2:], factors, strict=True)),
+    )

@@ -1,0 +1,96 @@
+"""Shape rules of factories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.errors import ShapeError
+from tt.core.shapes.geometry import Described, check_size
+from tt.core.shapes.pointwise import like_strides
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+@rule("sized")
+def sized(size: Sequence[int], *, op: str) -> Shape:
+    """A tensor of the size that the call names."""
+    return check_size(op, size)
+
+
+@rule("full_like")
+def full_like(self: Described, /) -> Result:
+    """A tensor of the size of another, in the same order of dimensions."""
+    return Result(self.shape, like_strides(self))
+
+
+@rule("scalar")
+def scalar() -> Shape:
+    """One number."""
+    return ()
+
+
+@rule("arange")
+def arange(end: Any, start: Any = 0, step: Any = 1, *, op: str) -> Shape:
+    """Numbers from start to before end."""
+    start = 0 if start is None else start
+    if not step:
+        raise ShapeError(f"{op}(): step must be nonzero")
+    for value in (start, end):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ShapeError(f"{op}(): unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise ShapeError(
+            f"{op}(): upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}"
+        )
+    if all(isinstance(value, int) for value in (start, end, step)):
+        return (-(-(end - start) // step),)
+    return (math.ceil((end - start) / step),)
+
+
+@rule("linspace")
+def linspace(steps: int, *, op: str) -> Shape:
+    """So many numbers between two."""
+    if steps < 0:
+        raise ShapeError(f"{op}(): number of steps must be non-negative")
+    return (steps,)
+
+
+@rule("eye")
+def eye(n: int, m: int | None = None, *, op: str) -> Shape:
+    """A matrix with ones on its diagonal."""
+    for name, value in (("n", n), ("m", m)):
+        if value is not None and value < 0:
+            raise ShapeError(f"{op}(): {name} must be greater or equal to 0, got {value}")
+    return n, n if m is None else m
+
+
+@rule("triangle_indices")
+def triangle_indices(row: int, col: int, offset: int = 0, *, op: str) -> Shape:
+    """Row and column of every place of a triangle; the rule of `tril_indices`."""
+    return 2, triangle_size(op, row, col, offset)
+
+
+@rule("upper_triangle_indices")
+def upper_triangle_indices(row: int, col: int, offset: int = 0, *, op: str) -> Shape:
+    """Row and column of every place of an upper triangle."""
+    return 2, row * col - triangle_size(op, row, col, offset - 1)
+
+
+def triangle_size(op: str, row: int, col: int, offset: int) -> int:
+    """Return how many places lie on and below a diagonal."""
+    if row < 0 or col < 0:
+        raise ShapeError(f"{op}(): row and col must be non-negative, got {row} and {col}")
+    return sum(min(max(i + 1 + offset, 0), col) for i in range(row))
+
+
+@rule("window")
+def window(window_length: int, *, op: str) -> Shape:
+    """A window of a length."""
+    if window_length < 0:
+        raise ShapeError(f"{op}(): requires non-negative window_length, got window_length={window_length}")
+    return (window_length,)

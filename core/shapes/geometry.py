@@ -1,0 +1,350 @@
+"""Sizes and strides: what every shape rule needs.
+
+Strides count elements, sizes are plain tuples.  The functions say what PyTorch says to the same mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Protocol
+
+from tt.core.backend import contiguous_strides
+from tt.core.errors import ArgumentError, BroadcastError, DimensionError, ShapeError
+
+__all__ = [
+    "Described",
+    "broadcast",
+    "broadcast_strides",
+    "check_size",
+    "contiguous_strides",
+    "dense_strides",
+    "dims_to_reduce",
+    "infer_size",
+    "is_channels_last",
+    "is_contiguous",
+    "is_described",
+    "is_non_overlapping_and_dense",
+    "reduced_shape",
+    "view_strides",
+    "wrap_dim",
+    "wrap_dims",
+]
+
+Shape = tuple[int, ...]
+
+
+class Described(Protocol):
+    """What a shape rule may know of a tensor."""
+
+    @property
+    def shape(self) -> Shape: ...
+    @property
+    def strides(self) -> Shape: ...
+    @property
+    def offset(self) -> int: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> Any: ...
+
+
+def is_described(value: Any) -> bool:
+    """Tell whether a rule's argument is a tensor (and not a number, a list or None)."""
+    return hasattr(value, "strides") and hasattr(value, "shape")
+
+
+# --- dimensions ------------------------------------------------------------------------------------------------
+
+
+def wrap_dim(op: str, dim: Any, ndim: int) -> int:
+    """Return a dimension counted from the front; a zero-dimensional tensor has dimension 0 (and -1) here.
+
+    Raises
+    ------
+    DimensionError
+        When the tensor has no such dimension.
+    """
+    try:
+        index = dim.__index__()
+    except AttributeError:
+        raise ArgumentError(op, f"a dimension must be an int, not {type(dim).__name__}") from None
+    limit = ndim or 1
+    if not -limit <= index < limit:
+        raise DimensionError(op, index, ndim)
+    return int(index % limit)
+
+
+def wrap_dims(op: str, dims: Sequence[int], ndim: int) -> Shape:
+    """Return distinct dimensions counted from the front.
+
+    Raises
+    ------
+    ShapeError
+        When a dimension appears twice.
+    """
+    found: list[int] = []
+    for dim in dims:
+        index = wrap_dim(op, dim, ndim)
+        if index in found:
+            raise ShapeError(f"{op}(): dim {index} appears multiple times in the list of dims")
+        found.append(index)
+    return tuple(found)
+
+
+def dims_to_reduce(op: str, dim: Any, ndim: int) -> Shape:
+    """Return the dimensions that a reduction removes: all of them for None and for an empty list."""
+    if dim is None:
+        return tuple(range(ndim))
+    if isinstance(dim, (list, tuple)):
+        found = wrap_dims(op, dim, ndim) or tuple(range(ndim))
+    else:
+        found = (wrap_dim(op, dim, ndim),)
+    return found if ndim else ()
+
+
+def reduced_shape(shape: Shape, dims: Shape, keepdim: bool) -> Shape:
+    """Return the shape after a reduction over `dims`."""
+    if keepdim:
+        return tuple(1 if i in dims else size for i, size in enumerate(shape))
+    return tuple(size for i, size in enumerate(shape) if i not in dims)
+
+
+# --- sizes -----------------------------------------------------------------------------------------------------
+
+
+def check_size(op: str, size: Any) -> Shape:
+    """Return the shape of a new tensor.
+
+    Raises
+    ------
+    ShapeError
+        For a negative size.
+    """
+    values = tuple(size) if isinstance(size, (list, tuple)) else (size,)
+    shape = []
+    for value in values:
+        if not hasattr(value, "__index__"):
+            raise ArgumentError(op, f"a size must be a list of ints, and {type(value).__name__} is none")
+        shape.append(int(value.__index__()))
+    for index, value in enumerate(shape):
+        if value < 0:
+            raise ShapeError(
+                f"{op}(): Trying to create tensor with negative dimension {value}: {shape} (at position {index})"
+            )
+    return tuple(shape)
+
+
+def infer_size(op: str, size: Sequence[int], numel: int) -> Shape:
+    """Return the size of a view, its single -1 replaced by what is left.
+
+    Raises
+    ------
+    ShapeError
+        When the number of elements differs, for several -1, and for an ambiguous -1.
+    """
+    wanted = [int(value.__index__()) for value in size]
+    free = [i for i, value in enumerate(wanted) if value == -1]
+    if len(free) > 1:
+        raise ShapeError(f"{op}(): only one dimension can be inferred, but the shape {wanted} has several -1")
+    for value in wanted:
+        if value < -1:
+            raise ShapeError(f"{op}(): invalid shape dimension {value}")
+    known = prod(value for value in wanted if value != -1)
+    fits = known == numel if not free else known != 0 and numel % known == 0
+    if free and known == 0 and numel == 0:
+        raise ShapeError(
+            f"{op}(): cannot reshape tensor of 0 elements into shape {wanted} because the unspecified dimension "
+            f"size -1 can be any value and is ambiguous"
+        )
+    if not fits:
+        raise ShapeError(f"{op}(): shape '{wanted}' is invalid for input of size {numel}")
+    if free:
+        wanted[free[0]] = numel // known
+    return tuple(wanted)
+
+
+def broadcast(op: str, *shapes: Sequence[int]) -> Shape:
+    """Return the common shape.
+
+    Raises
+    ------
+    BroadcastError
+        When there is none; it names the two shapes and the dimension.
+    """
+    result: Shape = ()
+    for shape in shapes:
+        result = _broadcast_two(op, result, tuple(shape))
+    return result
+
+
+def _broadcast_two(op: str, left: Shape, right: Shape) -> Shape:
+    if left == right or not right:
+        return left
+    ndim = max(len(left), len(right))
+    padded_left = (1,) * (ndim - len(left)) + left
+    padded_right = (1,) * (ndim - len(right)) + right
+    result = []
+    for dim in range(ndim - 1, -1, -1):
+        a, b = padded_left[dim], padded_right[dim]
+        if a != b and a != 1 and b != 1:
+            raise BroadcastError(op, left, right, dim)
+        result.append(b if a == 1 else a)
+    return tuple(reversed(result))
+
+
+# --- strides ---------------------------------------------------------------------------------------------------
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether the elements lie in row-major order without gaps."""
+    if 0 in shape:
+        return True
+    step = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return True
+
+
+def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether a tensor of four dimensions lies in the order N, H, W, C."""
+    if len(shape) != 4:
+        return False
+    step = 1
+    for dim in (1, 3, 2, 0):
+        if shape[dim] != 1 and strides[dim] != step:
+            return False
+        step *= shape[dim]
+    return True
+
+
+def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether the elements fill their memory exactly once, in some order of the dimensions."""
+    if 0 in shape:
+        return True
+    step = 1
+    for stride, size in sorted(
+        (stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1
+    ):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def broadcast_strides(tensor: Described, shape: Sequence[int]) -> Shape:
+    """Return the strides that a tensor has when it is read with a larger shape."""
+    lead = len(shape) - tensor.ndim
+    return (0,) * lead + tuple(
+        0 if own == 1 and size != 1 else stride
+        for own, stride, size in zip(tensor.shape, tensor.strides, shape[lead:], strict=True)
+    )
+
+
+def dense_strides(shape: Shape, operands: Sequence[Described], *, scalars: bool = False) -> Shape:
+    """Return the strides of a pointwise result: dense, in the order of dimensions that the operands share.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        The broadcast shape.
+    operands : sequence
+        The tensors, in the order of the schema: the first that orders two dimensions decides.
+    scalars : bool
+        Python numbers take part, which count as zero-dimensional tensors.
+
+    Notes
+    -----
+    The rule is PyTorch's (aten/src/ATen/TensorIterator.cpp, `compute_fast_setup_type` and `reorder_dimensions`).
+    """
+    ndim = len(shape)
+    if ndim < 2 or not operands:
+        return contiguous_strides(shape)
+    if all(t.shape == shape for t in operands) and not scalars:
+        if all(is_contiguous(shape, t.strides) for t in operands):
+            return contiguous_strides(shape)
+        if all(is_channels_last(shape, t.strides) for t in operands):
+            _, channels, height, width = shape
+            return (channels * height * width, 1, channels * width, channels)
+        first = tuple(operands[0].strides)
+        if is_non_overlapping_and_dense(shape, first) and all(tuple(t.strides) == first for t in operands):
+            return first
+    table = [broadcast_strides(t, shape) for t in operands]
+    order = _order(shape, table)
+    if order == list(range(ndim - 1, -1, -1)):
+        return contiguous_strides(shape)
+    strides = [0] * ndim
+    step = 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim]
+    return tuple(strides)
+
+
+def _order(shape: Shape, table: Sequence[Shape]) -> list[int]:
+    """Return the dimensions from the fastest to the slowest, by an insertion sort that lets ties stand."""
+
+    def comes_after(one: int, other: int) -> int:
+        for strides in table:
+            a, b = strides[one], strides[other]
+            if a == 0 or b == 0:
+                continue
+            if a != b:
+                return 1 if a > b else -1
+            if shape[one] > shape[other]:
+                return 1
+        return 0
+
+    order = list(range(len(shape) - 1, -1, -1))
+    for start in range(1, len(order)):
+        moving = start
+        for fixed in range(start - 1, -1, -1):
+            comparison = comes_after(order[fixed], order[moving])
+            if comparison > 0:
+                order[fixed], order[moving] = order[moving], order[fixed]
+                moving = fixed
+            elif comparison < 0:
+                break
+    return order
+
+
+def view_strides(shape: Sequence[int], strides: Sequence[int], size: Sequence[int]) -> Shape | None:
+    """Return the strides with which the same memory is read in another shape, or None where a copy is needed.
+
+    Parameters
+    ----------
+    shape, strides : tuple of int
+        Of the tensor.
+    size : tuple of int
+        The new shape, of as many elements.
+
+    Notes
+    -----
+    Neighbouring dimensions whose strides continue each other form a chunk; each chunk must split into new
+    dimensions of its own.
+    """
+    if 0 in shape:
+        return tuple(strides) if tuple(shape) == tuple(size) else contiguous_strides(size)
+    if not shape:
+        return (1,) * len(size)
+    result = [1] * len(size)
+    position = len(size) - 1
+    base = strides[-1]
+    chunk = new = 1
+    for dim in range(len(shape) - 1, -1, -1):
+        chunk *= shape[dim]
+        if dim and (shape[dim - 1] == 1 or strides[dim - 1] == chunk * base):
+            continue
+        while position >= 0 and (new < chunk or size[position] == 1):
+            result[position] = new * base
+            new *= size[position]
+            position -= 1
+        if new != chunk:
+            return None
+        if dim:
+            base = strides[dim - 1]
+            chunk = new = 1
+    return tuple(result) if position == -1 else None

@@ -1,0 +1,381 @@
+"""Shape rules of operators that index with tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tt.core.dtype import bool_, int32, int64, uint8
+from tt.core.errors import (
+    BroadcastError,
+    DataDependentError,
+    DtypeError,
+    IndexValueError,
+    ShapeError,
+)
+from tt.core.shapes.geometry import (
+    Described,
+    broadcast,
+    broadcast_strides,
+    contiguous_strides,
+    dense_strides,
+    reduced_shape,
+    wrap_dim,
+)
+from tt.core.shapes.pointwise import expect_broadcastable_to, like_strides
+from tt.core.shapes.registry import Result, RuleTable
+from tt.core.shapes.slicing import as_strided, diagonal, select, slice_rule
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+# --- one index tensor along a dimension ------------------------------------------------------------------------
+
+
+@rule("gather")
+def gather(self: Described, dim: int, index: Described, *, op: str) -> Shape:
+    """Take elements along a dimension; the index gives the shape."""
+    expect_index_dtype(op, index)
+    expect_index_fits(op, self, dim, index)
+    return index.shape
+
+
+def expect_index_dtype(op: str, index: Described) -> None:
+    """Raise unless an index has an integer dtype that PyTorch takes."""
+    if index.dtype not in (int32, int64):
+        raise DtypeError(f"{op}(): Expected dtype int32/int64 for index, got {index.dtype}")
+
+
+def expect_index_fits(op: str, self: Described, dim: int, index: Described, name: str = "self") -> None:
+    """Raise unless the index is no larger than the tensor apart from `dim`."""
+    at = wrap_dim(op, dim, self.ndim)
+    if 0 in index.shape:
+        return
+    if (self.ndim or 1) != (index.ndim or 1):
+        raise ShapeError(
+            f"{op}(): Index tensor must have the same number of dimensions as {name} tensor: the index has shape "
+            f"{list(index.shape)}, {name} {list(self.shape)}"
+        )
+    for i, (size, limit) in enumerate(zip(index.shape, self.shape, strict=False)):
+        if i != at and size > limit:
+            raise ShapeError(
+                f"{op}(): Size does not match at dimension {i} expected index {list(index.shape)} to be no larger "
+                f"than {name} {list(self.shape)} apart from dimension {at}"
+            )
+
+
+@rule("take_along_dim")
+def take_along_dim(self: Described, indices: Described, dim: int | None = None, *, op: str) -> Shape:
+    """Take elements along a dimension; the other dimensions broadcast."""
+    if dim is None:
+        return (prod(indices.shape),)
+    if self.ndim != indices.ndim:
+        raise ShapeError(
+            f"{op}(): input and indices should have the same number of dimensions, but got {self.ndim} dimensions "
+            f"for input, and {indices.ndim} dimensions for indices"
+        )
+    at = wrap_dim(op, dim, self.ndim)
+    rest = broadcast(
+        op,
+        tuple(1 if i == at else s for i, s in enumerate(self.shape)),
+        tuple(1 if i == at else s for i, s in enumerate(indices.shape)),
+    )
+    return tuple(indices.shape[i] if i == at else size for i, size in enumerate(rest))
+
+
+@rule("scatter")
+def scatter(self: Described, dim: int, index: Described, src: Any = None, *, op: str) -> Result:
+    """Write elements along a dimension; the result is like the first argument."""
+    expect_index_dtype(op, index)
+    expect_index_fits(op, self, dim, index)
+    if hasattr(src, "shape") and 0 not in index.shape:
+        if (src.ndim or 1) != (index.ndim or 1):
+            raise ShapeError(f"{op}(): Index tensor must have the same number of dimensions as src tensor")
+        for i, (size, limit) in enumerate(zip(index.shape, src.shape, strict=False)):
+            if size > limit:
+                raise ShapeError(
+                    f"{op}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)} "
+                    f"at dimension {i}"
+                )
+    return Result(self.shape)
+
+
+@rule("index_select")
+def index_select(self: Described, dim: int, index: Described, *, op: str) -> Shape:
+    """Slices of a dimension, chosen by a vector."""
+    at = wrap_dim(op, dim, self.ndim)
+    expect_vector(op, index)
+    expect_index_dtype(op, index)
+    shape = list(self.shape)
+    if shape:
+        shape[at] = index.shape[0] if index.ndim else 1
+    return tuple(shape)
+
+
+def expect_vector(op: str, index: Described) -> None:
+    """Raise unless an index has at most one dimension."""
+    if index.ndim > 1:
+        raise IndexValueError(f"{op}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+
+
+@rule("index_add")
+def index_add(self: Described, dim: int, index: Described, source: Any = None, *, op: str) -> Result:
+    """Change slices of a dimension, chosen by a vector; one source slice for each index."""
+    at = wrap_dim(op, dim, self.ndim)
+    expect_vector(op, index)
+    expect_index_dtype(op, index)
+    if hasattr(source, "shape"):
+        count = index.shape[0] if index.ndim else 1
+        have = source.shape[at] if source.ndim else 1
+        if count != have:
+            raise ShapeError(
+                f"{op}(): Number of indices ({count}) should be equal to source.size(dim): ({have}), for dim: {at}"
+            )
+        if (
+            reduced_shape(self.shape, (at,), False) != reduced_shape(source.shape, (at,), False)
+            and source.ndim
+        ):
+            raise ShapeError(
+                f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+                f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
+            )
+    return Result(self.shape, like_strides(self))
+
+
+@rule("index_fill")
+def index_fill(self: Described, dim: int, index: Described, value: Any = None, *, op: str) -> Result:
+    """Fill slices of a dimension, chosen by a vector, with one value."""
+    wrap_dim(op, dim, self.ndim)
+    expect_vector(op, index)
+    if getattr(value, "ndim", 0):
+        raise ShapeError(
+            f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    return Result(self.shape, like_strides(self))
+
+
+@rule("take")
+def take(self: Described, index: Described, *, op: str) -> Result:
+    """Elements by their place in the flattened tensor."""
+    if index.dtype is not int64:
+        raise DtypeError(f"{op}(): Expected a long tensor for index, but got {index.dtype}")
+    return Result(index.shape, like_strides(index))
+
+
+# --- several index tensors (advanced indexing) -----------------------------------------------------------------
+
+
+@rule("index")
+def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
+    """Advanced indexing: the index tensors broadcast and replace the dimensions that they index."""
+    expect_indices(op, self, indices)
+    if any(i is not None and i.dtype in (bool_, uint8) for i in indices):
+        raise DataDependentError(op, "meta")
+    places = [dim for dim, i in enumerate(indices) if i is not None]
+    tensors = [i for i in indices if i is not None]
+    if not places:
+        return Result(self.shape, self.strides, self.offset)
+    try:
+        common = broadcast(op, *(i.shape for i in tensors))
+    except BroadcastError as error:
+        shapes = ", ".join(str(list(i.shape)) for i in tensors)
+        raise IndexValueError(
+            f"{op}(): shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from error
+    rest = [dim for dim in range(self.ndim) if dim not in places]
+    # Neighbouring indices stay where they are; separated ones go to the front.
+    adjacent = places == list(range(places[0], places[0] + len(places)))
+    before = [dim for dim in rest if adjacent and dim < places[0]]
+    after = [dim for dim in rest if dim not in before]
+    if 0 in (self.shape[dim] for dim in places) and 0 not in common:
+        raise IndexValueError(
+            f"{op}(): index is out of bounds for dimension with size 0: shape {list(self.shape)}"
+        )
+    shape = (*(self.shape[d] for d in before), *common, *(self.shape[d] for d in after))
+    source = _Read(
+        shape, (*(self.strides[d] for d in before), *(0,) * len(common), *(self.strides[d] for d in after))
+    )
+    lead, trail = (1,) * len(before), (1,) * len(after)
+    readers = [
+        _Read((*lead, *common, *trail), (*lead, *broadcast_strides(i, common), *trail)) for i in tensors
+    ]
+    return Result(shape, dense_strides(shape, [source, *readers]))
+
+
+class _Read:
+    """A tensor as an iteration reads it."""
+
+    __slots__ = ("dtype", "ndim", "offset", "shape", "strides")
+
+    def __init__(self, shape: Shape, strides: Shape) -> None:
+        self.shape, self.strides = shape, strides
+        self.ndim, self.offset, self.dtype = len(shape), 0, None
+
+
+def expect_indices(op: str, self: Described, indices: Sequence[Any]) -> None:
+    """Raise unless the index tensors fit the dimensions that they index."""
+    dim = 0
+    for i in indices:
+        if i is None:
+            dim += 1
+            continue
+        if i.dtype not in (int64, int32, uint8, bool_):
+            raise IndexValueError(f"{op}(): tensors used as indices must be long, int, byte or bool tensors")
+        if i.dtype in (bool_, uint8):
+            for own in range(i.ndim):
+                if dim + own >= self.ndim or i.shape[own] != self.shape[dim + own]:
+                    raise IndexValueError(
+                        f"{op}(): The shape of the mask {list(i.shape)} at index {own} does not match the shape of "
+                        f"the indexed tensor {list(self.shape)} at index {dim + own}"
+                    )
+        dim += i.ndim if i.dtype in (bool_, uint8) else 1
+    if dim > self.ndim:
+        raise IndexValueError(f"{op}(): too many indices for tensor of dimension {self.ndim} (got {dim})")
+
+
+@rule("index_put")
+def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op: str) -> Result:
+    """Write at the places that advanced indexing reads; the result is like the first argument."""
+    expect_indices(op, self, indices)
+    if not any(i is not None and i.dtype in (bool_, uint8) for i in indices) and hasattr(values, "shape"):
+        place = index(self, indices, op=op).shape
+        found = broadcast(op, place, trimmed(values.shape, len(place)))
+        if found != place:
+            raise ShapeError(
+                f"{op}(): shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+                f"result of shape {list(place)}"
+            )
+    return Result(self.shape, like_strides(self))
+
+
+def trimmed(shape: Shape, ndim: int) -> Shape:
+    """Return a shape without the leading 1s that it has more than `ndim`."""
+    while len(shape) > ndim and shape[0] == 1:
+        shape = shape[1:]
+    return shape
+
+
+# --- masks -----------------------------------------------------------------------------------------------------
+
+
+@rule("masked_fill")
+def masked_fill(self: Described, mask: Described, value: Any = None, *, op: str) -> Result:
+    """One value where a mask is true; tensor and mask broadcast."""
+    expect_mask(op, mask)
+    if getattr(value, "ndim", 0):
+        raise ShapeError(
+            f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    shape = broadcast(op, self.shape, mask.shape)
+    return Result(shape, like_strides(_Read(shape, broadcast_strides(self, shape))))
+
+
+def expect_mask(op: str, mask: Described) -> None:
+    """Raise unless a mask is boolean."""
+    if mask.dtype is not bool_:
+        raise DtypeError(f"{op}(): only supports boolean masks, but got mask with dtype {mask.dtype}")
+
+
+@rule("masked_scatter")
+def masked_scatter(self: Described, mask: Described, source: Described, *, op: str) -> Result:
+    """The next values of a source where a mask is true; tensor and mask broadcast."""
+    expect_mask(op, mask)
+    if self.dtype is not source.dtype:
+        raise DtypeError(
+            f"{op}(): expected self and source to have same dtypes but got {self.dtype}, {source.dtype}"
+        )
+    shape = broadcast(op, self.shape, mask.shape)
+    return Result(shape, contiguous_strides(shape))
+
+
+@rule("masked_select")
+def masked_select(self: Described, mask: Described, *, op: str) -> Result:
+    """The elements where a mask is true: how many depends on its values."""
+    expect_mask(op, mask)
+    broadcast(op, self.shape, mask.shape)
+    raise DataDependentError(op, "meta")
+
+
+# --- writing a view --------------------------------------------------------------------------------------------
+
+
+@rule("select_scatter")
+def select_scatter(self: Described, src: Described, dim: int, index: int, *, op: str) -> Result:
+    """A copy with one slice replaced."""
+    return _replaced(op, self, src, select(self, dim, index, op=op).shape)
+
+
+@rule("slice_scatter")
+def slice_scatter(
+    self: Described, src: Described, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1,
+    *, op: str,
+) -> Result:  # fmt: skip
+    """A copy with a range of slices replaced."""
+    return _replaced(op, self, src, slice_rule(self, dim, start, end, step, op=op).shape)
+
+
+@rule("diagonal_scatter")
+def diagonal_scatter(
+    self: Described, src: Described, offset: int = 0, dim1: int = 0, dim2: int = 1, *, op: str
+) -> Result:
+    """A copy with a diagonal replaced."""
+    return _replaced(op, self, src, diagonal(self, offset, dim1, dim2, op=op).shape)
+
+
+@rule("as_strided_scatter")
+def as_strided_scatter(
+    self: Described, src: Described, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None,
+    *, op: str,
+) -> Result:  # fmt: skip
+    """A copy with a strided view replaced."""
+    return _replaced(op, self, src, as_strided(self, size, stride, storage_offset, op=op).shape)
+
+
+def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(
+            f"{op}(): expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+            f"slice size = {list(shape)}"
+        )
+    return Result(self.shape, like_strides(self))
+
+
+# --- look-ups --------------------------------------------------------------------------------------------------
+
+
+@rule("searchsorted")
+def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
+    """The place of each value in a sorted sequence (or in the row of its batch)."""
+    if not hasattr(self, "shape"):
+        return ()
+    if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != self.shape[:-1]:
+        raise ShapeError(
+            f"{op}(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+            f"input value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input "
+            f"value tensor {list(self.shape)}"
+        )
+    return tuple(self.shape)
+
+
+@rule("bucketize")
+def bucketize(self: Any, boundaries: Described, *, op: str) -> Shape:
+    """The bucket of each value."""
+    if boundaries.ndim != 1:
+        raise ShapeError(f"{op}(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return tuple(self.shape) if hasattr(self, "shape") else ()
+
+
+@rule("isin")
+def isin(elements: Any, test_elements: Any) -> Shape:
+    """For each element whether it is among others."""
+    return tuple(elements.shape) if hasattr(elements, "shape") else ()
+
+
+@rule("copy")
+def copy(self: Described, src: Described, *, op: str) -> Result:
+    """The values of another tensor in the shape of the first."""
+    expect_broadcastable_to(op, src.shape, self.shape)
+    return Result(self.shape, like_strides(self))

@@ -1,0 +1,71 @@
+"""Shape rules of operators that work element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.errors import ShapeError
+from tt.core.shapes.geometry import (
+    Described,
+    broadcast,
+    broadcast_strides,
+    dense_strides,
+    is_described,
+    is_non_overlapping_and_dense,
+)
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+
+@rule("broadcast")
+def broadcast_rule(*tensors: Any, op: str) -> Result:
+    """All tensors broadcast; the result keeps the order of dimensions that they share."""
+    operands = [t for t in tensors if is_described(t)]
+    shape = broadcast(op, *(t.shape for t in operands))
+    return Result(shape, dense_strides(shape, operands, scalars=len(operands) < len(tensors)))
+
+
+@rule("same", "like")
+def same(self: Described, /) -> Result:
+    """The result has the shape of the first argument, and its order of dimensions."""
+    return Result(self.shape, like_strides(self))
+
+
+def like_strides(tensor: Described) -> tuple[int, ...]:
+    """Return the strides of a fresh tensor that follows another: its own if dense, else dense in their order."""
+    if is_non_overlapping_and_dense(tensor.shape, tensor.strides):
+        return tuple(tensor.strides)
+    return dense_strides(tensor.shape, [tensor])
+
+
+@rule("broadcast_to_self")
+def broadcast_to_self(self: Described, /, *tensors: Any, op: str) -> Result:
+    """All tensors broadcast to the shape of the first, which does not grow."""
+    for other in tensors:
+        if is_described(other):
+            expect_broadcastable_to(op, other.shape, self.shape)
+    return Result(self.shape, like_strides(self))
+
+
+def expect_broadcastable_to(op: str, shape: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """Raise unless `shape` broadcasts to `target` without changing it."""
+    found = broadcast(op, target, shape)
+    if found != target:
+        raise ShapeError(
+            f"{op}(): output with shape {list(target)} doesn't match the broadcast shape {list(found)}"
+        )
+
+
+@rule("broadcast_tensors")
+def broadcast_tensors(*tensors: Described, op: str) -> list[Result]:
+    """Each tensor as a view in the common shape."""
+    shape = broadcast(op, *(t.shape for t in tensors))
+    return [Result(shape, broadcast_strides(t, shape), t.offset) for t in tensors]
+
+
+@rule("frexp")
+def two_same(self: Described, /) -> tuple[Result, Result]:
+    """Two results like the first argument."""
+    strides = like_strides(self)
+    return Result(self.shape, strides), Result(self.shape, strides)

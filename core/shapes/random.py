@@ -1,0 +1,48 @@
+"""Shape rules of random operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tt.core.errors import ShapeError
+from tt.core.shapes.geometry import Described, check_size
+from tt.core.shapes.registry import RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+@rule("randint")
+def randint(low: int, high: int, size: Sequence[int], *, op: str) -> Shape:
+    """Integers from low to before high."""
+    expect_range(op, low, high)
+    return check_size(op, size)
+
+
+def expect_range(op: str, low: int, high: int) -> None:
+    """Raise unless there is an integer between the bounds."""
+    if low >= high:
+        raise ShapeError(
+            f"{op}(): random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+
+
+@rule("randperm")
+def randperm(n: int, *, op: str) -> Shape:
+    """The integers before n in random order."""
+    if n < 0:
+        raise ShapeError(f"{op}(): n must be non-negative, got {n}")
+    return (n,)
+
+
+@rule("multinomial")
+def multinomial(self: Described, num_samples: int, replacement: bool = False, *, op: str) -> Shape:
+    """Indices drawn with the weights in each row."""
+    if self.ndim not in (1, 2):
+        raise ShapeError(f"{op}(): prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise ShapeError(f"{op}(): cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > self.shape[-1]:
+        raise ShapeError(f"{op}(): cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    return (*self.shape[:-1], num_samples)

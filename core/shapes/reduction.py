@@ -1,0 +1,177 @@
+"""Shape rules of reductions, scans, sorts, and what depends on the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.dtype import int64
+from tt.core.errors import DataDependentError, IndexValueError, ShapeError
+from tt.core.shapes.geometry import Described, dims_to_reduce, reduced_shape, wrap_dim
+from tt.core.shapes.pointwise import like_strides
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+# --- reductions ------------------------------------------------------------------------------------------------
+
+
+@rule("reduce")
+def reduce(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: str) -> Shape:
+    """Remove the dimensions in `dim`, all of them for None or an empty list."""
+    return reduced_shape(self.shape, dims_to_reduce(op, dim, self.ndim), keepdim)
+
+
+@rule("reduce_all")
+def reduce_all(self: Described, /) -> Shape:
+    """Remove every dimension."""
+    return ()
+
+
+@rule("reduce_nonempty")
+def reduce_nonempty(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: str) -> Shape:
+    """Reduce with an operation that has no identity (amax, argmin, ...): no dimension may be empty."""
+    dims = dims_to_reduce(op, dim, self.ndim)
+    expect_nonempty(op, self.shape, dims, dim_given=dim is not None and dim != [] and dim != ())
+    return reduced_shape(self.shape, dims, keepdim)
+
+
+def expect_nonempty(op: str, shape: Shape, dims: Shape, *, dim_given: bool) -> None:
+    """Raise when an operation without identity would reduce nothing.
+
+    A result without elements is fine, as long as the reduced dimensions themselves are not empty.
+    """
+    if not dim_given:
+        if 0 in shape:
+            raise ShapeError(
+                f"{op}(): Expected reduction dim to be specified for input.numel() == 0. "
+                f"Specify the reduction dim with the 'dim' argument."
+            )
+        return
+    for dim in dims:
+        if shape and shape[dim] == 0:
+            raise IndexValueError(f"{op}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+@rule("reduce_two")
+def reduce_two(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: str) -> tuple[Shape, Shape]:
+    """Two reductions at once (var_mean, std_mean)."""
+    shape = reduced_shape(self.shape, dims_to_reduce(op, dim, self.ndim), keepdim)
+    return shape, shape
+
+
+@rule("aminmax")
+def aminmax(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: str) -> tuple[Shape, Shape]:
+    """The smallest and the largest: two reductions without identity."""
+    shape = reduce_nonempty(self, dim, keepdim, op=op)
+    return shape, shape
+
+
+@rule("reduce_with_indices")
+def reduce_with_indices(
+    self: Described, /, dim: Any = -1, keepdim: bool = False, *, op: str
+) -> tuple[Result, Result]:
+    """Values and their places along one dimension (max.dim, median.dim, mode, ...)."""
+    shape = reduce_nonempty(self, dim, keepdim, op=op)
+    return Result(shape), Result(shape, dtype=int64)
+
+
+@rule("kthvalue")
+def kthvalue(
+    self: Described, k: int, dim: int = -1, keepdim: bool = False, *, op: str
+) -> tuple[Result, Result]:
+    """The k-th smallest value along a dimension and its place."""
+    size = self.shape[wrap_dim(op, dim, self.ndim)] if self.ndim else 1
+    if not 1 <= k <= size:
+        raise ShapeError(
+            f"{op}(): selected number k out of range for dimension {dim}: k is {k}, the size {size}"
+        )
+    return reduce_with_indices(self, dim, keepdim, op=op)
+
+
+# --- scans -----------------------------------------------------------------------------------------------------
+
+
+@rule("scan")
+def scan(self: Described, /, dim: int, *, op: str) -> Shape:
+    """Accumulate along a dimension; the result has the same shape."""
+    wrap_dim(op, dim, self.ndim)
+    return self.shape
+
+
+@rule("scan_with_indices")
+def scan_with_indices(self: Described, /, dim: int, *, op: str) -> tuple[Result, Result]:
+    """Accumulate along a dimension and tell where the values were found (cummax, cummin)."""
+    wrap_dim(op, dim, self.ndim)
+    return Result(self.shape), Result(self.shape, dtype=int64)
+
+
+@rule("diff")
+def diff(
+    self: Described, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, op: str
+) -> Shape:
+    """Differences of neighbours, n times."""
+    if not self.ndim:
+        raise ShapeError(f"{op}(): expects input to be at least one-dimensional")
+    if n < 0:
+        raise ShapeError(f"{op}(): order must be non-negative but got {n}")
+    index = wrap_dim(op, dim, self.ndim)
+    size = self.shape[index] + sum(t.shape[index] for t in (prepend, append) if t is not None)
+    shape = list(self.shape)
+    shape[index] = max(size - n, 0)
+    return tuple(shape)
+
+
+# --- sorting ---------------------------------------------------------------------------------------------------
+
+
+@rule("sort")
+def sort(self: Described, /, dim: int = -1, *, op: str) -> tuple[Result, Result]:
+    """Sorted values and their former places, both in the memory order of the input."""
+    wrap_dim(op, dim, self.ndim)
+    strides = like_strides(self)
+    return Result(self.shape, strides), Result(self.shape, strides, dtype=int64)
+
+
+@rule("argsort")
+def argsort(self: Described, /, dim: int = -1, *, op: str) -> Result:
+    """The places of the sorted values."""
+    return sort(self, dim, op=op)[1]
+
+
+@rule("topk")
+def topk(self: Described, k: int, dim: int = -1, *, op: str) -> tuple[Result, Result]:
+    """The k largest or smallest values along a dimension and their places."""
+    index = wrap_dim(op, dim, self.ndim)
+    size = self.shape[index] if self.ndim else 1
+    if not 0 <= k <= size:
+        raise ShapeError(
+            f"{op}(): selected index k out of range: k is {k}, dimension {index} has size {size}"
+        )
+    shape = list(self.shape)
+    if shape:
+        shape[index] = k
+    return Result(tuple(shape)), Result(tuple(shape), dtype=int64)
+
+
+# --- what depends on the values --------------------------------------------------------------------------------
+
+
+@rule("data_dependent")
+def data_dependent(*tensors: Any, op: str) -> Result:
+    """Refuse: the shape (or the value) of the result follows from the elements (nonzero, unique, item, ...)."""
+    raise DataDependentError(op, "meta")
+
+
+@rule("histogram")
+def histogram(self: Described, /, bins: int = 100) -> Shape:
+    """One count for each of the bins."""
+    return (bins,)
+
+
+@rule("equal")
+def scalar(*tensors: Any) -> Shape:
+    """One number for all tensors."""
+    return ()

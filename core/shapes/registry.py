@@ -1,0 +1,230 @@
+"""Shape rules: what one is, and the table of all of them.
+
+A rule is a function of an operator's arguments that says what the results look like, or raises the error that
+PyTorch would.  It sees tensors as objects with `shape`, `strides`, `offset`, `ndim` and `dtype`, never their data.
+Operators name their rule in ops.yaml (`meta: broadcast`, or `meta: module:function`).
+
+Note [The parameters of a rule]
+-------------------------------
+A rule lists what it needs, and several operators share it:
+
+- parameters before a `/` take the leading arguments of the operator, whatever their names;
+- `*tensors` takes all tensor arguments, lists among them flattened, None left out; a Python number that stands in
+  the place of a tensor stays;
+- all other parameters take the argument of their name; one with a default may be absent from the schema;
+- `op` takes the operator's name, for messages.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, TypeVar
+
+from tt.core.errors import KernelContractError, UnknownNameError
+from tt.core.shapes.geometry import contiguous_strides
+
+__all__ = ["Outcome", "Result", "Rule", "RuleTable", "find_rule", "rules"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one result of an operator looks like.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Its shape.
+    strides : tuple of int or None
+        In elements; None stands for row-major.
+    offset : int or None
+        Of the first element in the memory, for views; None stands for fresh memory.
+    dtype : dtype or None
+        Where it does not follow from the operator's promotion.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    offset: int | None = None
+    dtype: Any = None
+
+    @property
+    def full_strides(self) -> tuple[int, ...]:
+        """The strides, row-major ones written out."""
+        return contiguous_strides(self.shape) if self.strides is None else self.strides
+
+
+Outcome = Result | tuple[Result, ...] | list[Result]
+"""One result, several (a tuple), or a list of tensors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named shape rule.
+
+    Attributes
+    ----------
+    name : str
+        As ops.yaml writes it after `meta:`.
+    function : callable
+        See Note [The parameters of a rule].
+    """
+
+    name: str
+    function: Callable[..., Any]
+    leading: int = field(init=False, default=0)
+    variadic: bool = field(init=False, default=False)
+    named: tuple[str, ...] = field(init=False, default=())
+    required: tuple[str, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        parameters = inspect.signature(self.function).parameters.values()
+        leading = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+        named = [
+            p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "op"
+        ]
+        object.__setattr__(self, "leading", len(leading))
+        object.__setattr__(self, "variadic", any(p.kind is p.VAR_POSITIONAL for p in parameters))
+        object.__setattr__(self, "named", tuple(p.name for p in named))
+        object.__setattr__(self, "required", tuple(p.name for p in named if p.default is p.empty))
+
+    def missing(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the parameters that an operator with these arguments cannot give."""
+        lead = [f"argument {i + 1}" for i in range(len(names), self.leading)]
+        return (*lead, *(name for name in self.required if name not in names))
+
+    def bind(
+        self, op: str, names: Sequence[str], tensors: Sequence[int]
+    ) -> Callable[[Sequence[Any]], Outcome]:
+        """Return the rule as a function of an operator's arguments.
+
+        Parameters
+        ----------
+        op : str
+            The operator's name, for messages.
+        names : sequence of str
+            Its arguments in schema order.
+        tensors : sequence of int
+            The positions of those that may be tensors or lists of tensors.
+
+        Raises
+        ------
+        KernelContractError
+            When the operator lacks an argument that the rule needs.
+        """
+        if absent := self.missing(names):
+            raise KernelContractError(
+                f"the shape rule {self.name!r} needs {', '.join(absent)}, which {op}({', '.join(names)}) lacks"
+            )
+        function, leading, positions = self.function, self.leading, tuple(tensors)
+        keywords = {name: names.index(name) for name in self.named if name in names}
+        fixed = {"op": op} if "op" in inspect.signature(function).parameters else {}
+        variadic = self.variadic
+
+        def bound(args: Sequence[Any]) -> Outcome:
+            given = [*args[:leading]]
+            if variadic:
+                given += flatten(args[i] for i in positions)
+            return normalise(function(*given, **{name: args[i] for name, i in keywords.items()}, **fixed))
+
+        return bound
+
+
+def flatten(values: Any) -> Iterator[Any]:
+    """Yield what lists hold, without None."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from flatten(value)
+        elif value is not None:
+            yield value
+
+
+def normalise(outcome: Any) -> Outcome:
+    """Return what a rule returned with every shape tuple as a `Result`."""
+    if isinstance(outcome, Result):
+        return outcome
+    if isinstance(outcome, list):
+        return [value if isinstance(value, Result) else Result(tuple(value)) for value in outcome]
+    if isinstance(outcome, tuple) and (not outcome or isinstance(outcome[0], int)):
+        return Result(outcome)
+    if isinstance(outcome, tuple):
+        return tuple(value if isinstance(value, Result) else Result(tuple(value)) for value in outcome)
+    raise KernelContractError(f"a shape rule returns shapes or Results, not {type(outcome).__name__}")
+
+
+class RuleTable:
+    """The rules of one module.
+
+    Examples
+    --------
+    >>> from tt.core.shapes import RuleTable
+    >>> rule = RuleTable()
+    >>> @rule("doubled")
+    ... def doubled(self, /):
+    ...     return (2 * self.shape[0], *self.shape[1:])
+    >>> list(rule.rules)
+    ['doubled']
+    """
+
+    def __init__(self) -> None:
+        self.rules: dict[str, Rule] = {}
+
+    def __call__(self, *names: str) -> Callable[[F], F]:
+        """Register the decorated function under one or more names."""
+
+        def register(function: F) -> F:
+            for name in names:
+                self.rules[name] = Rule(name, function)
+            return function
+
+        return register
+
+
+FAMILIES: Final = (
+    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "linalg",
+    "creation", "random", "nn", "convolution",
+)  # fmt: skip
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """Return all named rules; the first call imports the family modules.
+
+    Examples
+    --------
+    >>> from tt.core.shapes import rules
+    >>> rules()["broadcast"].name
+    'broadcast'
+    """
+    found: dict[str, Rule] = {}
+    for family in FAMILIES:
+        table = importlib.import_module(f"tt.core.shapes.{family}").rule.rules
+        if twice := found.keys() & table.keys():
+            raise KernelContractError(f"shape rules are defined twice: {', '.join(sorted(twice))}")
+        found.update(table)
+    return found
+
+
+@cache
+def find_rule(name: str) -> Rule:
+    """Return the rule that ops.yaml calls `name`: a named one, or "module:function".
+
+    Raises
+    ------
+    UnknownNameError
+        When there is none.
+    """
+    if ":" not in name:
+        if name in rules():
+            return rules()[name]
+        raise UnknownNameError("shape rule", name, rules())
+    module, _, attribute = name.partition(":")
+    try:
+        return Rule(name, getattr(importlib.import_module(module), attribute))
+    except (ImportError, AttributeError) as error:
+        raise UnknownNameError("shape rule", name, rules(), note=str(error)) from error
