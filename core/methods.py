@@ -35,39 +35,40 @@ class LazyMethod:
 
 # --- Python's operators ----------------------------------------------------------------------------------------
 
-_NUMBERS = (int, float, complex, np.number, np.bool_)
+# What tt's operators take on their other side; for anything else Python asks the other operand.
+_OPERANDS = (TensorBase, int, float, complex, np.number, np.bool_)
 
 
-def _operand(value: Any) -> bool:
-    """Tell whether an operand is one that tt's operators take; for others Python tries the other side."""
-    return isinstance(value, TensorBase) or isinstance(value, _NUMBERS)
+def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
+    """Return a method that looks its operator up when it is first called, and then leaves its place to a faster one."""
+
+    def first_call(self: Any, other: Any) -> Any:
+        found = getattr(ops, name)
+        method = _calling(getattr(found, "two", found))
+        method.__name__ = method.__qualname__ = dunder
+        setattr(Tensor, dunder, method)
+        return method(self, other)
+
+    return first_call
 
 
-def _binary(name: str) -> Callable[[Any, Any], Any]:
-    caller: Any = None
-
+def _calling(caller: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        nonlocal caller
-        if caller is None:
-            found = getattr(ops, name)
-            caller = getattr(found, "two", found)
-        if not _operand(other):
-            return NotImplemented
-        return caller(self, other)
+        return caller(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     return method
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return function(self, other) if _operand(other) else NotImplemented
+        return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     return method
 
 
 def _inplace(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return getattr(ops, name)(self, other) if _operand(other) else NotImplemented
+        return getattr(ops, name)(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     return method
 
@@ -95,34 +96,34 @@ def _rpow(self: Any, other: Any) -> Any:
 
 
 DUNDERS: dict[str, Callable[..., Any]] = {
-    "__add__": _binary("add"),
-    "__radd__": _binary("add"),
-    "__sub__": _binary("sub"),
+    "__add__": _binary("__add__", "add"),
+    "__radd__": _binary("__radd__", "add"),
+    "__sub__": _binary("__sub__", "sub"),
     "__rsub__": _reflected(_rsub),
-    "__mul__": _binary("mul"),
-    "__rmul__": _binary("mul"),
-    "__truediv__": _binary("div"),
+    "__mul__": _binary("__mul__", "mul"),
+    "__rmul__": _binary("__rmul__", "mul"),
+    "__truediv__": _binary("__truediv__", "div"),
     "__rtruediv__": _reflected(lambda self, other: ops.mul(ops.reciprocal(self), other)),
-    "__floordiv__": _binary("floor_divide"),
+    "__floordiv__": _binary("__floordiv__", "floor_divide"),
     "__rfloordiv__": _reflected(lambda self, other: ops.floor_divide(_as_tensor(other, self), self)),
-    "__mod__": _binary("remainder"),
+    "__mod__": _binary("__mod__", "remainder"),
     "__rmod__": _reflected(lambda self, other: ops.remainder(_as_tensor(other, self), self)),
-    "__pow__": _binary("pow"),
+    "__pow__": _binary("__pow__", "pow"),
     "__rpow__": _reflected(_rpow),
-    "__matmul__": _binary("matmul"),
+    "__matmul__": _binary("__matmul__", "matmul"),
     "__rmatmul__": _reflected(lambda self, other: ops.matmul(other, self)),
-    "__and__": _binary("bitwise_and"),
-    "__rand__": _binary("bitwise_and"),
-    "__or__": _binary("bitwise_or"),
-    "__ror__": _binary("bitwise_or"),
-    "__xor__": _binary("bitwise_xor"),
-    "__rxor__": _binary("bitwise_xor"),
-    "__eq__": _binary("eq"),
-    "__ne__": _binary("ne"),
-    "__lt__": _binary("lt"),
-    "__le__": _binary("le"),
-    "__gt__": _binary("gt"),
-    "__ge__": _binary("ge"),
+    "__and__": _binary("__and__", "bitwise_and"),
+    "__rand__": _binary("__rand__", "bitwise_and"),
+    "__or__": _binary("__or__", "bitwise_or"),
+    "__ror__": _binary("__ror__", "bitwise_or"),
+    "__xor__": _binary("__xor__", "bitwise_xor"),
+    "__rxor__": _binary("__rxor__", "bitwise_xor"),
+    "__eq__": _binary("__eq__", "eq"),
+    "__ne__": _binary("__ne__", "ne"),
+    "__lt__": _binary("__lt__", "lt"),
+    "__le__": _binary("__le__", "le"),
+    "__gt__": _binary("__gt__", "gt"),
+    "__ge__": _binary("__ge__", "ge"),
     "__neg__": lambda self: ops.neg(self),
     "__pos__": lambda self: self,
     "__abs__": lambda self: ops.abs(self),

@@ -2,10 +2,11 @@ cimport cython
 
 from tt.core.dispatch.entry cimport Entry
 from tt.core.dispatch.state cimport DispatchState
-from tt.core.tensor_base cimport TensorBase
+from tt.core.tensor_base cimport TensorBase, TensorSpec
 
 cdef DispatchState STATE
 cdef dict SCALARS
+cdef type Tensor
 
 cdef class Caller:
     cdef public object operator
@@ -28,9 +29,10 @@ cdef class Caller:
     cpdef two(self, left, right)
 
 cdef class UnaryCaller(Caller):
-    @cython.locals(tensor=TensorBase, entry=Entry)
+    @cython.locals(tensor=TensorBase, entry=Entry, new=TensorBase, spec=TensorSpec, bits="long long")
     cpdef one(self, value)
 
 cdef class BinaryCaller(Caller):
-    @cython.locals(first=TensorBase, second=TensorBase, entry=Entry, keys="long long", bits="long long")
+    @cython.locals(first=TensorBase, second=TensorBase, entry=Entry, keys="long long", bits="long long",
+                   new=TensorBase, spec=TensorSpec)
     cpdef two(self, left, right)

@@ -2,7 +2,8 @@
 
 One caller stands for one form (functional, in-place, out=) of one operator.  The classes differ by the shape of the
 signature, so that a call with plain tensors packs no arguments, binds no signature, touches no thread-local state
-and walks no list.  This is a hot module: plain Python that Cython compiles with the C types of `callers.pxd`.
+and walks no list.  `described` subclasses them with what makes them good Python objects (names, documentation,
+pickling).  This is a hot module: plain Python that Cython compiles with the C types of `callers.pxd`.
 
 Note [The path of a call]
 -------------------------
@@ -12,13 +13,12 @@ Note [The path of a call]
 3. Run the entry: call the kernel on the handles and wrap its result, or run a composite, or a layer's rule.
 """
 
-from types import MethodType
-
 from tt.core.dispatch.entry import EMPTY, KERNEL, LAYER
 from tt.core.dispatch.failure import failed_direct
 from tt.core.dispatch.modes import call_with_modes
 from tt.core.dispatch.state import STATE
 from tt.core.promotion import SCALAR_BITS
+from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
 
 SCALARS = SCALAR_BITS
@@ -177,45 +177,6 @@ class Caller:
     def __call__(self, *args, **kwargs):
         return self.general(args, kwargs)
 
-    def __get__(self, instance, owner=None):
-        return self if instance is None else MethodType(self, instance)
-
-    def __repr__(self):
-        return f"<op {self.name}>"
-
-    def __reduce__(self):
-        return self.operator.registry.caller, (self.operator.name, self.form)
-
-    @property
-    def __name__(self):
-        return self.name
-
-    @property
-    def __qualname__(self):
-        return self.name
-
-    @property
-    def __module__(self):
-        return self.operator.module
-
-    @property
-    def __doc__(self):
-        return self.operator.documentation(self)
-
-    @property
-    def __signature__(self):
-        return self.operator.python_signature(self)
-
-    @property
-    def definition(self):
-        """The operator's entry in ops.yaml."""
-        return self.operator.definition
-
-    @property
-    def schema(self):
-        """The signature of this form."""
-        return self.operator.signature(self.form)
-
 
 class UnaryCaller(Caller):
     """An operator whose arguments behind the first tensor all have defaults: `exp(x)`, `x.sum()`."""
@@ -232,7 +193,21 @@ class UnaryCaller(Caller):
                         handle = entry.plain(tensor.handle)
                     except Exception as error:
                         handle = failed_direct(entry, error, (value,), self.tail)
-                    return entry.finish(handle)
+                    # See Note [Written out twice].
+                    if type(handle) is not entry.handle_type:
+                        handle = entry.backend.normalise(handle)
+                    new = Tensor.__new__(Tensor)
+                    spec = entry.spec
+                    new.handle = handle
+                    new.spec = spec
+                    new.keys = spec.keys
+                    bits = entry.result_bits
+                    if bits == 0:
+                        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+                    new.promotion = bits
+                    new.storage = None
+                    new.record = None
+                    return new
                 return entry.run((value, *self.tail))
         return self.general((value,), None)
 
@@ -246,32 +221,48 @@ class BinaryCaller(Caller):
     """An operator on two tensors, or a tensor and a number, whose further arguments have defaults."""
 
     def two(self, left, right):
-        if isinstance(left, TensorBase):
+        try:
             first = left
             keys = first.keys
             bits = first.promotion
-            if isinstance(right, TensorBase):
-                second = right
-                keys |= second.keys
-                bits |= second.promotion
-                operand = second.handle
-            else:
-                bit = SCALARS.get(type(right))
-                if bit is None:
-                    return self.general((left, right), None)
-                bits |= bit
-                operand = right
-            entry = self.last
-            if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
-                entry = self.find(keys, bits)
-            if entry is not None:
-                if entry.direct:
-                    try:
-                        handle = entry.plain(first.handle, operand)
-                    except Exception as error:
-                        handle = failed_direct(entry, error, (left, right), self.tail)
-                    return entry.finish(handle)
-                return entry.run((left, right, *self.tail))
+        except (AttributeError, TypeError):  # no tensor; the compiled form already refuses the assignment
+            return self.general((left, right), None)
+        if isinstance(right, TensorBase):
+            second = right
+            keys |= second.keys
+            bits |= second.promotion
+            operand = second.handle
+        else:
+            bit = SCALARS.get(type(right))
+            if bit is None:
+                return self.general((left, right), None)
+            bits |= bit
+            operand = right
+        entry = self.last
+        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
+            entry = self.find(keys, bits)
+        if entry is not None:
+            if entry.direct:
+                try:
+                    handle = entry.plain(first.handle, operand)
+                except Exception as error:
+                    handle = failed_direct(entry, error, (left, right), self.tail)
+                # See Note [Written out twice].
+                if type(handle) is not entry.handle_type:
+                    handle = entry.backend.normalise(handle)
+                new = Tensor.__new__(Tensor)
+                spec = entry.spec
+                new.handle = handle
+                new.spec = spec
+                new.keys = spec.keys
+                bits = entry.result_bits
+                if bits == 0:
+                    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+                new.promotion = bits
+                new.storage = None
+                new.record = None
+                return new
+            return entry.run((left, right, *self.tail))
         return self.general((left, right), None)
 
     def __call__(self, *args, **kwargs):

@@ -1,5 +1,7 @@
 from tt.core.tensor_base cimport TensorBase, TensorSpec
 
+cdef type Tensor
+
 cdef class Choice:
     cdef public object function
     cdef public tuple takes
@@ -38,7 +40,6 @@ cdef class Entry:
     cdef public Entry rest
     cdef public object resolution
     cdef object __weakref__
-    cpdef finish(self, handle)
     cpdef run(self, tuple args)
     cpdef call_below(self, tuple args)
     cpdef strip(self, args)

@@ -134,26 +134,6 @@ class Entry:
         self.rest = None
         self.resolution = None
 
-    # --- the fast paths of the callers -------------------------------------------------------------------------
-
-    def finish(self, handle):
-        """Return the tensor of a direct call's result."""
-        if type(handle) is not self.handle_type:
-            handle = self.backend.normalise(handle)
-        new = Tensor.__new__(Tensor)
-        spec = self.spec
-        new.handle = handle
-        new.spec = spec
-        new.keys = spec.keys
-        bits = self.result_bits
-        if bits == 0:
-            bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-        new.promotion = bits
-        new.storage = None
-        new.record = None
-        new.base = None
-        return new
-
     # --- the general path --------------------------------------------------------------------------------------
 
     def run(self, args):

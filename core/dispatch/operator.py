@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch import callers as c
 from tt.core.dispatch.binding import Binder, make_binder
+from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
 from tt.core.errors import InplaceError, UnknownOpError
 from tt.core.keys import KEYS
 from tt.core.layout import strided
@@ -117,13 +118,13 @@ class Operator:
             plan = (*plan, *((count + i, c.OTHER_TENSOR, self.target_shift) for i in range(self.out_count)))
         leading = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
         rest = self.defaults
-        kind: type[Caller] = c.Caller
+        kind: type[Caller] = GeneralOp
         if form != "functional" or not leading or not leading[0]:
             pass
         elif len(leading) > 1 and leading[1] and all(d is not MISSING for d in rest[2:]):
-            kind, rest = c.BinaryCaller, rest[2:]
+            kind, rest = BinaryOp, rest[2:]
         elif all(d is not MISSING for d in rest[1:]):
-            kind, rest = c.UnaryCaller, rest[1:]
+            kind, rest = UnaryOp, rest[1:]
         return kind(self, form, plan, rest, name)
 
     def signature(self, form: str = "functional") -> Signature:

@@ -313,12 +313,11 @@ def _build(
     how, chosen = _choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0][1]
     chosen = [(r, u) for r, u in chosen if u == upcast]
-    choices = [_choice(operator, registration, backend, how) for registration, _ in chosen]
-    for index, (registration, _) in enumerate(chosen):
+    choices = sorted((_choice(operator, r, backend, how) for r, _ in chosen), key=lambda choice: len(choice.takes))
+    for index, registration in enumerate(choice.registration for choice in choices):
         form_note = {1: " in place", 2: " with its output given", 3: " changing metadata", 4: " on a clone"}.get(how, "")
         note = "the narrowest kernel that takes the call's arguments serves" if len(chosen) > 1 else "serves the dtype"
         resolution.note("kernel", registration, index == 0, note + form_note)
-    choices.sort(key=lambda choice: len(choice.takes))
     entry = _entry(
         operator, form, keys, bits, KERNEL, resolution, choices=tuple(choices), writes_target=how % 4, backend=backend
     )

@@ -5,5 +5,3 @@ cdef class DispatchState:
     cdef public dict settings
     cdef dict _epochs
     cdef object _lock
-
-cdef DispatchState STATE
