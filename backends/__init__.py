@@ -1,0 +1,1 @@
+"""Devices and array libraries: each backend is a plugin with kernels for them."""

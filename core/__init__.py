@@ -1,0 +1,1 @@
+"""What tt is without any backend or plugin."""

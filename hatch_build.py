@@ -1,0 +1,254 @@
+"""The build hook: lays the folders of the repository out as the package tt, and compiles the hot modules if it can.
+
+Import names are `tt.` + path, except for `api/`, whose entries are the root of the package.  A wheel gets copies under
+`tt/`; an editable install gets a folder of symbolic links, `.editable/tt`, that its .pth file points to.
+
+The environment variable TT_BUILD says whether the hot modules (listed in pyproject.toml) are compiled:
+`auto` if a C compiler is there (the default for wheels), `interpreted` never (the default for editable installs),
+`compiled` always, failing if it cannot be done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PACKAGE = "tt"
+ROOT_FOLDER = "api"
+FOLDERS = ("core", "backends", "plugins", "cli", "examples")
+DATA_FILES = ("ops.yaml",)
+EDITABLE = ".editable"
+CHOICES = ("auto", "compiled", "interpreted")
+LEFT_OUT = (".so", ".pyd", ".pyc", ".o")
+DIRECTIVES = {
+    "language_level": 3,
+    "binding": True,
+    "embedsignature": True,
+    "embedsignature.format": "python",
+    "annotation_typing": False,  # the C types are those of the .pxd, never those of Python annotations
+}
+
+
+class NotCompiled(Exception):
+    """Why the hot modules stay interpreted, in one line."""
+
+
+class LayoutHook(BuildHookInterface[Any]):
+    """Fills the wheel, or the folder of links of an editable install."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Called by hatchling before it builds a target."""
+        if self.target_name != "wheel":
+            return
+        root = Path(self.root)
+        editable = version == "editable"
+        choice = chosen(default="interpreted" if editable else "auto")
+        hot = hot_modules(root, self.config.get("hot-modules", []))
+        # Removed in `finalize`: hatchling reads the files of a wheel after this method has returned.
+        self.scratch = tempfile.TemporaryDirectory(prefix="tt-build-")
+        scratch = Path(self.scratch.name)
+        if editable:
+            package = lay_out_links(root)
+            withdraw(root, package, hot, reason="the build of the compiled modules did not finish")
+        libraries, record = self.compile(root, hot, choice, scratch)
+        if editable:
+            for name, library in libraries.items():
+                shutil.copyfile(library, hot[name].parent / library.name)
+            write_record(package / compiled_module(root).RECORD, record)
+            return
+        record_file = scratch / "record.json"
+        write_record(record_file, record)
+        include = {str(source): f"{PACKAGE}/{place}" for place, source in package_files(root)}
+        include[str(record_file)] = f"{PACKAGE}/{compiled_module(root).RECORD}"
+        for name, library in libraries.items():
+            include[str(library)] = "/".join([*name.split(".")[:-1], library.name])
+        build_data["force_include"].update(include)
+        if libraries:
+            build_data["infer_tag"] = True
+            build_data["pure_python"] = False
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Called by hatchling when the target is built."""
+        if self.target_name == "wheel":
+            self.scratch.cleanup()
+
+    def compile(
+        self, root: Path, hot: dict[str, Path], choice: str, scratch: Path
+    ) -> tuple[dict[str, Path], dict[str, Any]]:
+        """Compile the hot modules as chosen; return the libraries and the record that `tt.core.compiled` reads."""
+        try:
+            if choice == "interpreted":
+                raise NotCompiled("built with TT_BUILD=interpreted")
+            libraries, cython = compile_modules(root, hot, scratch)
+        except NotCompiled as reason:
+            if choice == "compiled":
+                raise
+            if choice == "auto":
+                self.app.display_warning(f"tt: the hot modules stay interpreted: {reason}")
+            return {}, {"reason": str(reason), "modules": {}}
+        digest = compiled_module(root).digest
+        return libraries, {
+            "cython": cython,
+            "suffix": EXTENSION_SUFFIXES[0],
+            "modules": {name: digest(source) for name, source in hot.items()},
+        }
+
+
+# --- what is where ---
+
+
+def chosen(default: str) -> str:
+    """Return the value of TT_BUILD."""
+    choice = os.environ.get("TT_BUILD") or default
+    if choice not in CHOICES:
+        raise ValueError(f"TT_BUILD={choice!r} is none of {', '.join(CHOICES)}")
+    return choice
+
+
+def hot_modules(root: Path, paths: list[str]) -> dict[str, Path]:
+    """Map the import names of the hot modules to their sources."""
+    return {
+        ".".join([PACKAGE, *Path(path).with_suffix("").parts]): root / path for path in paths if (root / path).is_file()
+    }
+
+
+def entries(root: Path) -> dict[str, Path]:
+    """Map the names directly under the package to the files and folders that they stand for."""
+    found = {name: root / name for name in (*FOLDERS, *DATA_FILES) if (root / name).exists()}
+    for source in sorted((root / ROOT_FOLDER).iterdir()):
+        if source.name.startswith((".", "__pycache__")) or source.suffix in LEFT_OUT:
+            continue
+        if source.name in found:
+            raise ValueError(f"{source.relative_to(root)} and {source.name} both claim the name {PACKAGE}.{source.name}")
+        found[source.name] = source
+    return found
+
+
+def package_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each file of the package: its path under `tt/`, and where it lies."""
+    for name, entry in entries(root).items():
+        if entry.is_file():
+            yield name, entry
+            continue
+        for folder, subfolders, files in os.walk(entry):
+            subfolders[:] = sorted(sub for sub in subfolders if not sub.startswith((".", "__pycache__")))
+            for file in sorted(files):
+                source = Path(folder, file)
+                if not file.startswith(".") and source.suffix not in LEFT_OUT:
+                    yield f"{name}/{source.relative_to(entry).as_posix()}", source
+
+
+def compiled_module(root: Path) -> ModuleType:
+    """Load core/compiled.py, which defines the record and the digest, without importing tt."""
+    spec = importlib.util.spec_from_file_location("_tt_compiled", root / "core" / "compiled.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write the record at once, so that nobody reads half of it."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+# --- editable installs ---
+
+
+def lay_out_links(root: Path) -> Path:
+    """Make `.editable/tt` a folder with a symbolic link for each entry of the package."""
+    package = root / EDITABLE / PACKAGE
+    package.mkdir(parents=True, exist_ok=True)
+    wanted = {name: Path(os.path.relpath(source, package)) for name, source in entries(root).items()}
+    for link in package.iterdir():
+        if link.is_symlink() and link.readlink() != wanted.get(link.name):
+            link.unlink()
+    for name, target in wanted.items():
+        if not (package / name).is_symlink():
+            (package / name).symlink_to(target)
+    return package
+
+
+def withdraw(root: Path, package: Path, hot: dict[str, Path], reason: str) -> None:
+    """Remove what an earlier build compiled; the record goes first, so that no process mixes old and new."""
+    write_record(package / compiled_module(root).RECORD, {"reason": reason, "modules": dict.fromkeys(hot, "")})
+    for source in hot.values():
+        for library in source.parent.glob(f"{source.stem}.*"):
+            if library.suffix in (".so", ".pyd"):
+                library.unlink()
+
+
+# --- compiling ---
+
+
+def compile_modules(root: Path, hot: dict[str, Path], scratch: Path) -> tuple[dict[str, Path], str]:
+    """Compile the hot modules in a copy laid out as the package; return their libraries and the version of Cython."""
+    if not hot:
+        raise NotCompiled("there are no hot modules")
+    try:
+        import Cython
+        from Cython.Build import cythonize
+        from setuptools import Distribution, Extension
+        from setuptools.command.build_ext import build_ext
+    except ImportError as error:
+        raise NotCompiled(f"{error.name} is not installed") from error
+    need_compiler(scratch)
+    tree = scratch / "source"
+    for place, source in package_files(root):
+        if source.name == "__init__.py" or source.suffix == ".pxd" or source in hot.values():
+            copy = tree / PACKAGE / place
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy)
+    try:
+        with contextlib.chdir(tree):
+            extensions = cythonize(
+                [Extension(name, [name.replace(".", "/") + ".py"]) for name in hot],
+                include_path=["."],
+                compiler_directives=DIRECTIVES,
+                quiet=True,
+            )
+            command = build_ext(Distribution({"name": PACKAGE, "ext_modules": extensions}))
+            command.build_lib = str(scratch / "libraries")
+            command.build_temp = str(scratch / "objects")
+            command.parallel = os.cpu_count()
+            command.ensure_finalized()
+            command.run()
+    except Exception as error:  # whatever Cython, setuptools or the compiler raised: the .py serve as well
+        first = str(error).strip().splitlines()
+        raise NotCompiled(f"compiling failed: {type(error).__name__}: {first[0] if first else ''}") from error
+    return {name: Path(command.get_ext_fullpath(name)) for name in hot}, Cython.__version__
+
+
+def need_compiler(scratch: Path) -> None:
+    """Raise NotCompiled unless a C compiler and Python's headers are there."""
+    from setuptools import Distribution
+    from setuptools.command.build_ext import build_ext
+
+    probe = scratch / "probe.c"
+    probe.write_text("#include <Python.h>\nint tt_probe(void) { return PY_MAJOR_VERSION; }\n", encoding="utf-8")
+    try:
+        from setuptools import Extension
+
+        command = build_ext(Distribution({"name": PACKAGE, "ext_modules": [Extension("tt_probe", [str(probe)])]}))
+        command.build_lib = command.build_temp = str(scratch / "probe")
+        command.ensure_finalized()
+        command.run()
+    except Exception as error:  # setuptools raises a dozen kinds, some of them no exceptions of its own
+        raise NotCompiled("no working C compiler with Python's headers was found") from error

@@ -1,0 +1,1 @@
+"""What is added to tensors and operators without adding a device: autograd, sparse layouts."""
