@@ -53,7 +53,7 @@ def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) 
     if dtype.is_complex:
         return np.array(numbers, dtype=np.complex128).astype(dtype.numpy)
     kinds = set(map(type, numbers))
-    if complex in kinds:
+    if complex in kinds and dtype is not dt.bool_:
         raise TypeError(f"must be real number, not complex: a complex number cannot be stored as {dtype.name}")
     if dtype.is_floating_point:
         return cast_array(_doubles(numbers), dtype)

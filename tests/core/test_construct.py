@@ -1,0 +1,326 @@
+"""Construction from Python data, arrays and buffers."""
+
+from __future__ import annotations
+
+import array
+import warnings
+
+import numpy as np
+import pytest
+import tt
+from tt.core.nested import array_from_nested
+
+# --- Python data -------------------------------------------------------------------------------------------------
+
+DATA = [
+    3, True, 1.5, 2j, [], (), [1, 2], [1, 2.5], [1, True], [True, False], [1, 2.5, 1j], [[1, 2], [3, 4]], ((1,), (2,)),
+    [[]], [[], []], range(3), [range(2), range(2)], bytearray(b"abc"), np.float64(1.5), [np.float64(1.5), 2.0],
+    [np.float32(1.5), 2], [np.int32(1), 2], [np.int8(1), np.uint8(2)], np.int16(7), np.bool_(True),
+    [float("nan"), float("inf")], 1e300, [[[1.0]]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", DATA, ids=repr)
+def test_dtype_shape_and_values_are_those_of_torch(data):
+    torch = pytest.importorskip("torch")
+    expected, found = torch.tensor(data), tt.tensor(data)
+    assert str(found.dtype) == str(expected.dtype).replace("torch.", "tt.")
+    assert tuple(found.shape) == tuple(expected.shape)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("data", [2, -1, 1.7, -2.5, True, [0, 100], [0.1, 0.2], 70000.0], ids=repr)
+def test_dtype_is_applied_as_torch_does(data, dtype):
+    torch = pytest.importorskip("torch")
+    try:
+        expected = torch.tensor(data, dtype=getattr(torch, dtype))
+    except (RuntimeError, ValueError, TypeError) as error:
+        with pytest.raises(type(error)):
+            tt.tensor(data, dtype=getattr(tt, dtype))
+        return
+    found = tt.tensor(data, dtype=getattr(tt, dtype))
+    assert found.dtype is getattr(tt, dtype)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_half_precision_is_rounded_as_torch_rounds_it():
+    torch = pytest.importorskip("torch")
+    data = np.random.default_rng(0).standard_normal(1000).tolist()
+    for name in ("float16", "bfloat16"):
+        expected = torch.tensor(data, dtype=getattr(torch, name)).double().numpy()
+        np.testing.assert_array_equal(tt.tensor(data, dtype=getattr(tt, name)).double().numpy(), expected)
+
+
+def test_floats_take_the_default_dtype():
+    with tt.default_dtype(tt.float64):
+        assert tt.tensor([1.5]).dtype is tt.float64
+        assert tt.tensor([1j]).dtype is tt.complex128
+        assert tt.tensor([]).dtype is tt.float64
+    assert tt.tensor([1.5]).dtype is tt.float32
+
+
+def test_tensors_of_one_element_stand_for_their_number():
+    assert tt.tensor([tt.tensor(1), 2]).tolist() == [1, 2]
+    mixed = tt.tensor([tt.tensor(1), tt.tensor(2.5, dtype=tt.float64)])
+    assert mixed.dtype is tt.float64 and mixed.tolist() == [1.0, 2.5]
+    assert tt.tensor([tt.tensor([1]), tt.tensor([2])]).shape == (2,)
+
+
+def test_nested_data_of_a_million_numbers_keeps_its_order():
+    rows = [list(range(start, start + 1000)) for start in range(0, 1000_000, 1000)]
+    found = array_from_nested(rows)
+    np.testing.assert_array_equal(found, np.arange(1000_000).reshape(1000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ([[1, 2], [3]], ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
+        ([[[1, 2]], [[3]]], ValueError, r"expected sequence of length 2 at dim 2 \(got 1\)"),
+        ([[1], 2], TypeError, "not a sequence"),
+        ([1, [2]], TypeError, "'list' object cannot be interpreted"),
+        ("abc", TypeError, "invalid data type 'str'"),
+        (["abc"], TypeError, "invalid data type 'str'"),
+        (b"abc", TypeError, "invalid data type 'bytes'"),
+        (None, RuntimeError, "Could not infer dtype of NoneType"),
+        ([None], RuntimeError, "Could not infer dtype of NoneType"),
+        ({1: 2}, RuntimeError, "Could not infer dtype of dict"),
+        ({1}, RuntimeError, "Could not infer dtype of set"),
+        (object(), RuntimeError, "Could not infer dtype of object"),
+        (2**63, ValueError, "Overflow when unpacking long long"),
+        ([1, 2**63], ValueError, "Overflow when unpacking long long"),
+        (np.longdouble(1), TypeError, "can't convert a NumPy array"),
+        (np.array(["a"]), TypeError, "can't convert a NumPy array"),
+    ],
+)
+def test_data_that_is_no_tensor_is_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        tt.tensor(data)
+
+
+def test_a_sequence_inside_itself_is_refused():
+    data: list = []
+    data.append(data)
+    with pytest.raises(ValueError, match="too many dimensions"):
+        tt.tensor(data)
+
+
+def test_tensors_of_several_elements_in_a_list_are_refused_with_the_way_to_stack_them():
+    with pytest.raises(ValueError, match=r"only one element tensors can be converted to Python scalars(.|\n)*tt\.stack"):
+        tt.tensor([tt.tensor([1, 2]), tt.tensor([3, 4])])
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "error"),
+    [
+        (300, "uint8", RuntimeError), (-300, "uint8", RuntimeError), ([128], "int8", RuntimeError),
+        (float("nan"), "int32", RuntimeError), (1e30, "int64", RuntimeError), (2.0**63, "int64", RuntimeError),
+        (1j, "float32", TypeError), (-1, "uint64", OverflowError), (2**64, "uint64", RuntimeError),
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_fit_are_refused(data, dtype, error):
+    with pytest.raises(error):
+        tt.tensor(data, dtype=getattr(tt, dtype))
+
+
+def test_numbers_at_the_limits_fit():
+    for dtype in (tt.uint8, tt.int8, tt.int16, tt.int32, tt.int64, tt.uint16, tt.uint32, tt.uint64):
+        info = tt.iinfo(dtype)
+        assert tt.tensor([info.min, info.max], dtype=dtype).tolist() == [info.min, info.max]
+
+
+def test_a_dtype_that_is_none_is_refused():
+    with pytest.raises(TypeError, match=r"argument 'dtype' must be a tt\.dtype, not str"):
+        tt.tensor([1], dtype="float32")
+    with pytest.raises(RuntimeError, match="can require gradients"):
+        tt.tensor([1, 2], requires_grad=True)
+    with pytest.raises(ValueError, match="pin_memory"):
+        tt.tensor([1], pin_memory=True)
+
+
+def test_python_types_are_dtypes():
+    assert tt.tensor([1], dtype=float).dtype is tt.float64
+    assert tt.tensor([1.5], dtype=int).dtype is tt.int64
+
+
+# --- copying and sharing -------------------------------------------------------------------------------------------
+
+
+def test_tensor_copies_arrays_and_as_tensor_and_from_numpy_share_them():
+    source = np.array([1.0, 2.0])
+    copied, shared, wrapped = tt.tensor(source), tt.as_tensor(source), tt.from_numpy(source)
+    source[0] = 5.0
+    assert copied.tolist() == [1.0, 2.0]
+    assert shared.tolist() == wrapped.tolist() == [5.0, 2.0]
+    assert shared.dtype is tt.float64
+
+
+def test_as_tensor_returns_a_tensor_as_it_is_and_converts_others():
+    x = tt.ones(2, requires_grad=True)
+    assert tt.as_tensor(x) is x
+    assert tt.as_tensor(x, dtype=tt.float64).requires_grad
+    assert tt.as_tensor([1, 2], dtype=tt.float16).dtype is tt.float16
+    assert tt.as_tensor(np.array([1, 2]), dtype=tt.float32).tolist() == [1.0, 2.0]
+
+
+def test_copying_a_tensor_with_tt_tensor_warns():
+    x = tt.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match=r"sourceTensor\.detach\(\)\.clone\(\)"):
+        copy = tt.tensor(x)
+    assert not copy.requires_grad and copy.data_ptr() != x.data_ptr()
+    with pytest.warns(UserWarning):
+        assert tt.tensor(x, dtype=tt.int32).dtype is tt.int32
+
+
+def test_arrays_that_no_tensor_can_share_are_refused():
+    with pytest.raises(TypeError, match=r"expected np\.ndarray \(got list\)"):
+        tt.from_numpy([1])
+    with pytest.raises(ValueError, match="negative"):
+        tt.from_numpy(np.arange(3)[::-1])
+    with pytest.raises(ValueError, match="byte order"):
+        tt.from_numpy(np.arange(3).astype(">i4"))
+    with pytest.raises(ValueError, match="strides not a multiple"):
+        tt.from_numpy(np.zeros(2, dtype=[("a", "i1"), ("b", "i4")])["b"])
+    for make in (tt.tensor, tt.as_tensor, tt.asarray):
+        with pytest.raises(ValueError, match="negative"):
+            make(np.arange(3)[::-1])
+
+
+def test_a_read_only_array_is_shared_with_a_warning():
+    source = np.arange(3)
+    source.flags.writeable = False
+    with pytest.warns(UserWarning, match="not writable"):
+        assert tt.from_numpy(source).tolist() == [0, 1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tt.tensor(source)
+
+
+def test_strided_arrays_keep_their_strides():
+    source = np.arange(12.0).reshape(3, 4)
+    assert tt.from_numpy(source.T).stride() == (1, 4)
+    assert tt.from_numpy(source[:, ::2]).stride() == (4, 2)
+    assert tt.from_numpy(np.array(1.5)).shape == ()
+
+
+def test_asarray_copies_when_told_and_never_when_forbidden():
+    source = np.array([1, 2])
+    assert tt.asarray(source).data_ptr() == source.ctypes.data
+    assert tt.asarray(source, copy=True).data_ptr() != source.ctypes.data
+    assert tt.asarray(source, copy=False).data_ptr() == source.ctypes.data
+    with pytest.raises(ValueError, match="can't alias tensor with dtype"):
+        tt.asarray(source, copy=False, dtype=tt.float32)
+    with pytest.raises(ValueError, match="can't alias arbitrary sequence"):
+        tt.asarray([1, 2], copy=False)
+    with pytest.raises(ValueError, match="can't alias tensor from device"):
+        tt.asarray(source, copy=False, device="meta")
+
+
+def test_asarray_takes_tensors_numbers_sequences_and_buffers():
+    x = tt.ones(2)
+    assert tt.asarray(x) is x
+    assert tt.asarray(3).dtype is tt.int64
+    assert tt.asarray(np.float64(3)).dtype is tt.float64
+    assert tt.asarray([1, 2.5]).tolist() == [1.0, 2.5]
+    assert tt.asarray(bytearray(b"ab"), dtype=tt.uint8).tolist() == [97, 98]
+
+
+def test_asarray_and_gradients():
+    leaf = tt.ones(2, requires_grad=True)
+    assert tt.asarray(leaf) is leaf
+    assert not tt.asarray(leaf, requires_grad=False).requires_grad
+    plain = tt.ones(2)
+    assert tt.asarray(plain, requires_grad=True).requires_grad
+    assert not plain.requires_grad
+
+
+# --- buffers -----------------------------------------------------------------------------------------------------
+
+
+def test_frombuffer_shares_the_memory():
+    buffer = array.array("i", [1, 2, 3])
+    x = tt.frombuffer(buffer, dtype=tt.int32)
+    buffer[0] = 7
+    assert x.tolist() == [7, 2, 3]
+    x[1] = 9
+    assert buffer[1] == 9
+    assert tt.frombuffer(buffer, dtype=tt.int32, count=1, offset=4).tolist() == [9]
+
+
+@pytest.mark.parametrize(
+    ("length", "options"),
+    [
+        (0, {}), (8, {"count": 0}), (8, {"offset": 8}), (8, {"offset": -1}), (7, {}), (8, {"offset": 3}), (8, {"count": 3}),
+    ],
+)  # fmt: skip
+def test_buffers_that_do_not_fit_are_refused_with_torchs_words(length, options):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError) as expected:
+        torch.frombuffer(bytearray(length), dtype=torch.int32, **options)
+    with pytest.raises(ValueError) as found:
+        tt.frombuffer(bytearray(length), dtype=tt.int32, **options)
+    assert str(found.value) == str(expected.value)
+
+
+def test_frombuffer_refuses_what_is_no_buffer_and_warns_when_it_is_read_only():
+    with pytest.raises(ValueError, match="does not implement Python buffer protocol"):
+        tt.frombuffer([1], dtype=tt.int32)
+    with pytest.warns(UserWarning, match="not writable"):
+        tt.frombuffer(b"1234", dtype=tt.int32)
+
+
+# --- DLPack ------------------------------------------------------------------------------------------------------
+
+
+def test_dlpack_shares_memory_both_ways():
+    source = np.arange(3.0)
+    x = tt.from_dlpack(source)
+    source[0] = 9.0
+    assert x.tolist() == [9.0, 1.0, 2.0]
+    back = np.from_dlpack(x)
+    assert back.ctypes.data == source.ctypes.data
+    assert x.__dlpack_device__() == (1, 0)
+
+
+def test_dlpack_with_torch_shares_memory_both_ways():
+    torch = pytest.importorskip("torch")
+    source = torch.arange(6.0).reshape(2, 3).t()
+    x = tt.from_dlpack(source)
+    assert x.stride() == (1, 3) and x.data_ptr() == source.data_ptr()
+    assert torch.from_dlpack(x).data_ptr() == source.data_ptr()
+    assert tt.tensor(source).data_ptr() != source.data_ptr()
+    assert tt.as_tensor(source).data_ptr() == source.data_ptr()
+
+
+def test_dlpack_options_of_the_standard():
+    x = tt.arange(3)
+    assert tt.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+    assert tt.from_dlpack(x).data_ptr() == x.data_ptr()
+    assert tt.from_dlpack(np.arange(3), device="cpu").device.type == "cpu"
+    with pytest.raises(ValueError, match="without copying"):
+        tt.from_dlpack(np.arange(3), device="meta", copy=False)
+
+
+def test_what_dlpack_cannot_share_is_refused():
+    with pytest.raises(TypeError, match="__dlpack__"):
+        tt.from_dlpack([1])
+    with pytest.raises(BufferError, match="require gradient"):
+        tt.ones(2, requires_grad=True).__dlpack__()
+    with pytest.raises(BufferError, match="bfloat16"):
+        tt.ones(2, dtype=tt.bfloat16).__dlpack__()
+    with pytest.raises(BufferError, match="meta"):
+        tt.ones(2, device="meta").__dlpack_device__()
+    with pytest.raises(BufferError, match="stream"):
+        tt.ones(2).__dlpack__(stream=1)
+
+
+# --- devices -----------------------------------------------------------------------------------------------------
+
+
+def test_the_device_is_given_or_the_default():
+    assert tt.tensor([1, 2], device="meta").device.type == "meta"
+    with tt.device("meta"):
+        assert tt.tensor([1, 2]).is_meta
+        assert tt.as_tensor(np.arange(3)).is_meta
+    assert tt.tensor([1]).device.type == "cpu"
