@@ -25,9 +25,7 @@ def view_dtype(self: Described, dtype: Any, *, op: str) -> Result:
     if old == new:
         return Result(self.shape, tuple(self.strides), self.offset, dtype)
     if not self.ndim:
-        raise ShapeError(
-            f"{op}(): self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)"
-        )
+        raise ShapeError(f"{op}(): self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)")
     if self.strides[-1] != 1:
         raise ShapeError(
             f"{op}(): self.stride(-1) must be 1 to view {self.dtype} as {dtype} (different element sizes), "
@@ -87,7 +85,7 @@ def real(self: Described, /, *, op: str) -> Result:
     """The real parts as a view; a real tensor itself."""
     if not self.dtype.is_complex:
         return view(self, self.shape, self.strides)
-    return select(_Reals(view_as_real(self, op=op)), -1, 0, op=op)
+    return select(view_as_real(self, op=op).described(self.dtype.to_real()), -1, 0, op=op)
 
 
 @rule("imag")
@@ -95,17 +93,7 @@ def imag(self: Described, /, *, op: str) -> Result:
     """The imaginary parts as a view."""
     if not self.dtype.is_complex:
         raise DtypeError(f"{op} is not implemented for tensors with non-complex dtypes.")
-    return select(_Reals(view_as_real(self, op=op)), -1, 1, op=op)
-
-
-class _Reals:
-    """A complex tensor described as one of reals."""
-
-    __slots__ = ("dtype", "ndim", "offset", "shape", "strides")
-
-    def __init__(self, result: Result) -> None:
-        self.shape, self.strides = result.shape, result.full_strides
-        self.offset, self.ndim, self.dtype = result.offset or 0, len(result.shape), result.dtype
+    return select(view_as_real(self, op=op).described(self.dtype.to_real()), -1, 1, op=op)
 
 
 @rule("alias")

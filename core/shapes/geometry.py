@@ -83,13 +83,11 @@ def wrap_dims(op: str, dims: Sequence[int], ndim: int) -> Shape:
     ShapeError
         When a dimension appears twice.
     """
-    found: list[int] = []
-    for dim in dims:
-        index = wrap_dim(op, dim, ndim)
-        if index in found:
+    found = tuple(wrap_dim(op, dim, ndim) for dim in dims)
+    for place, index in enumerate(found):
+        if index in found[:place]:
             raise ShapeError(f"{op}(): dim {index} appears multiple times in the list of dims")
-        found.append(index)
-    return tuple(found)
+    return found
 
 
 def dims_to_reduce(op: str, dim: Any, ndim: int) -> Shape:
@@ -226,9 +224,7 @@ def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -
     if 0 in shape:
         return True
     step = 1
-    for stride, size in sorted(
-        (stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1
-    ):
+    for stride, size in sorted((stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1):
         if stride != step:
             return False
         step *= size

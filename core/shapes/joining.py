@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt.core.errors import ShapeError
+from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, is_channels_last, is_contiguous, wrap_dim
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.shapes.shaping import expand, view_rule
 
 rule = RuleTable()
 
@@ -17,7 +18,7 @@ Shape = tuple[int, ...]
 def cat(tensors: Sequence[Described], dim: int = 0, *, op: str) -> Result:
     """Tensors one after the other along a dimension; empty one-dimensional ones are skipped."""
     if not tensors:
-        raise ShapeError(f"{op}(): expected a non-empty list of Tensors")
+        raise ValueRangeError(f"{op}(): expected a non-empty list of Tensors")
     for index, tensor in enumerate(tensors):
         if not tensor.ndim:
             raise ShapeError(f"{op}(): zero-dimensional tensor (at position {index}) cannot be concatenated")
@@ -54,13 +55,13 @@ def stack(tensors: Sequence[Described], dim: int = 0, *, op: str) -> Shape:
     if not tensors:
         raise ShapeError(f"{op}(): expects a non-empty TensorList")
     first = tensors[0].shape
+    at = wrap_dim(op, dim, len(first) + 1)
     for index, tensor in enumerate(tensors):
         if tuple(tensor.shape) != tuple(first):
             raise ShapeError(
                 f"{op}(): expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(tensor.shape)} at entry {index}"
             )
-    at = wrap_dim(op, dim, len(first) + 1)
     return (*first[:at], len(tensors), *first[at:])
 
 
@@ -73,9 +74,7 @@ def meshgrid(tensors: Sequence[Described], indexing: str | None = None, *, op: s
         raise ShapeError(f"{op}(): indexing must be one of 'xy' or 'ij', but received: {indexing}")
     for tensor in tensors:
         if tensor.ndim > 1:
-            raise ShapeError(
-                f"{op}(): Expected 0D or 1D tensor in the tensor list but got size {list(tensor.shape)}"
-            )
+            raise ShapeError(f"{op}(): Expected 0D or 1D tensor in the tensor list but got size {list(tensor.shape)}")
     places = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
         places[0], places[1] = 1, 0
@@ -84,9 +83,9 @@ def meshgrid(tensors: Sequence[Described], indexing: str | None = None, *, op: s
         sizes[place] = tensor.shape[0] if tensor.ndim else 1
     results = []
     for tensor, place in zip(tensors, places, strict=True):
-        strides = [0] * len(sizes)
-        strides[place] = tensor.strides[0] if tensor.ndim else 1
-        results.append(Result(tuple(sizes), tuple(strides), tensor.offset))
+        alone = [1] * len(sizes)
+        alone[place] = sizes[place]
+        results.append(expand(view_rule(tensor, alone, op=op).described(tensor.dtype), sizes, op=op))
     return results
 
 

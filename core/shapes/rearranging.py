@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.errors import DataDependentError, ShapeError
+from tt.core.errors import DataDependentError, IndexValueError, ShapeError
 from tt.core.shapes.geometry import Described, wrap_dim, wrap_dims
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
@@ -39,6 +39,8 @@ def roll(self: Described, shifts: Any, dims: Any = (), *, op: str) -> Shape:
                 f"{op}(): shifts and dimensions must align. shifts: {len(shift_list)}, dims:{len(dim_list)}"
             )
         for dim in dim_list:
+            if not self.ndim:
+                raise IndexValueError(f"{op}(): Dimension specified as {dim} but tensor has no dimensions")
             wrap_dim(op, dim, self.ndim)
     return self.shape
 

@@ -25,7 +25,7 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from tt.core.errors import KernelContractError, UnknownNameError
-from tt.core.shapes.geometry import contiguous_strides
+from tt.core.shapes.geometry import Described, contiguous_strides
 
 __all__ = ["Outcome", "Result", "Rule", "RuleTable", "find_rule", "rules"]
 
@@ -58,6 +58,20 @@ class Result:
         """The strides, row-major ones written out."""
         return contiguous_strides(self.shape) if self.strides is None else self.strides
 
+    def described(self, dtype: Any) -> Described:
+        """Return the result as another rule sees it."""
+        return _ResultView(self, dtype)
+
+
+class _ResultView:
+    """A result that a rule hands on to another rule."""
+
+    __slots__ = ("dtype", "ndim", "offset", "shape", "strides")
+
+    def __init__(self, result: Result, dtype: Any) -> None:
+        self.shape, self.strides = result.shape, result.full_strides
+        self.offset, self.ndim, self.dtype = result.offset or 0, len(result.shape), dtype
+
 
 Outcome = Result | tuple[Result, ...] | list[Result]
 """One result, several (a tuple), or a list of tensors."""
@@ -85,9 +99,7 @@ class Rule:
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.function).parameters.values()
         leading = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
-        named = [
-            p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "op"
-        ]
+        named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "op"]
         object.__setattr__(self, "leading", len(leading))
         object.__setattr__(self, "variadic", any(p.kind is p.VAR_POSITIONAL for p in parameters))
         object.__setattr__(self, "named", tuple(p.name for p in named))
@@ -98,9 +110,7 @@ class Rule:
         lead = [f"argument {i + 1}" for i in range(len(names), self.leading)]
         return (*lead, *(name for name in self.required if name not in names))
 
-    def bind(
-        self, op: str, names: Sequence[str], tensors: Sequence[int]
-    ) -> Callable[[Sequence[Any]], Outcome]:
+    def bind(self, op: str, names: Sequence[str], tensors: Sequence[int]) -> Callable[[Sequence[Any]], Outcome]:
         """Return the rule as a function of an operator's arguments.
 
         Parameters

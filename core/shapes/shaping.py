@@ -11,6 +11,7 @@ from tt.core.shapes.geometry import (
     Described,
     check_size,
     infer_size,
+    is_contiguous,
     view_strides,
     wrap_dim,
     wrap_dims,
@@ -22,9 +23,7 @@ rule = RuleTable()
 Shape = tuple[int, ...]
 
 
-def view(
-    tensor: Described, shape: Sequence[int], strides: Sequence[int], offset: int | None = None
-) -> Result:
+def view(tensor: Described, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> Result:
     """Return a result that reads the memory of `tensor`."""
     return Result(tuple(shape), tuple(strides), tensor.offset if offset is None else offset)
 
@@ -83,7 +82,9 @@ def flatten(self: Described, start_dim: int = 0, end_dim: int = -1, *, op: str) 
 @rule("ravel")
 def ravel(self: Described, /, *, op: str) -> Result:
     """All elements in one dimension."""
-    return reshape(self, (-1,) if 0 not in self.shape else (0,), op=op)
+    if is_contiguous(self.shape, self.strides):
+        return view_rule(self, (prod(self.shape),), op=op)
+    return Result((prod(self.shape),))
 
 
 @rule("unflatten")
@@ -99,9 +100,7 @@ def unflatten(self: Described, dim: int, sizes: Sequence[int], *, op: str) -> Re
             f"{op}(): Provided sizes {list(sizes)} don't multiply up to the size of dim {index} ({size}) "
             f"in the input tensor"
         )
-    return view_rule(
-        self, (*self.shape[:index], *infer_size(op, sizes, size), *self.shape[index + 1 :]), op=op
-    )
+    return view_rule(self, (*self.shape[:index], *infer_size(op, sizes, size), *self.shape[index + 1 :]), op=op)
 
 
 # --- the order of dimensions -----------------------------------------------------------------------------------
@@ -147,16 +146,12 @@ def transpose_all(self: Described, /) -> Result:
 def matrix_transpose(self: Described, /, *, op: str) -> Result:
     """The last two dimensions exchanged."""
     if self.ndim < 2:
-        raise ShapeError(
-            f"{op}: only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
-        )
+        raise ShapeError(f"{op}: only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
     return transpose(self, -2, -1, op=op)
 
 
 @rule("movedim")
-def movedim(
-    self: Described, source: int | Sequence[int], destination: int | Sequence[int], *, op: str
-) -> Result:
+def movedim(self: Described, source: int | Sequence[int], destination: int | Sequence[int], *, op: str) -> Result:
     """Some dimensions at other places, the rest in their order."""
     sources = list(source) if isinstance(source, (list, tuple)) else [source]
     targets = list(destination) if isinstance(destination, (list, tuple)) else [destination]

@@ -30,9 +30,7 @@ def select(self: Described, dim: int, index: int, *, op: str) -> Result:
             f"{op}(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}"
         )
     offset = self.offset + (index % size) * self.strides[at]
-    return view(
-        self, self.shape[:at] + self.shape[at + 1 :], self.strides[:at] + self.strides[at + 1 :], offset
-    )
+    return view(self, self.shape[:at] + self.shape[at + 1 :], self.strides[:at] + self.strides[at + 1 :], offset)
 
 
 @rule("slice")
@@ -41,7 +39,7 @@ def slice_rule(
 ) -> Result:
     """A range of a dimension."""
     if not self.ndim:
-        raise ShapeError(f"{op}() cannot be applied to a 0-dim tensor.")
+        raise IndexValueError(f"{op}() cannot be applied to a 0-dim tensor.")
     at = wrap_dim(op, dim, self.ndim)
     if step <= 0:
         raise ShapeError(f"{op}(): slice step must be positive")
@@ -81,8 +79,6 @@ def narrow(self: Described, dim: int, start: Any, length: int, *, op: str) -> Re
 @rule("diagonal")
 def diagonal(self: Described, offset: int = 0, dim1: int = 0, dim2: int = 1, *, op: str) -> Result:
     """A diagonal of two dimensions, as a new last dimension."""
-    if self.ndim < 2:
-        raise ShapeError(f"{op}(): needs a tensor of at least 2 dimensions, got {self.ndim}")
     first, second = wrap_dim(op, dim1, self.ndim), wrap_dim(op, dim2, self.ndim)
     if first == second:
         raise ShapeError(f"{op}(): diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -128,14 +124,10 @@ def as_strided(
 ) -> Result:
     """Any sizes and strides over the same memory."""
     if len(size) != len(stride):
-        raise ShapeError(
-            f"{op}(): mismatch in length of strides and shape: {len(stride)} strides, {len(size)} sizes"
-        )
+        raise ShapeError(f"{op}(): mismatch in length of strides and shape: {len(stride)} strides, {len(size)} sizes")
     shape = check_size(op, size)
     if any(value < 0 for value in stride):
-        raise ShapeError(
-            f"{op}(): Negative strides are not supported at the moment, got strides: {list(stride)}"
-        )
+        raise ShapeError(f"{op}(): Negative strides are not supported at the moment, got strides: {list(stride)}")
     offset = self.offset if storage_offset is None else storage_offset
     if offset < 0:
         raise ShapeError(f"{op}(): Tensor: invalid storage offset {offset}")
@@ -177,10 +169,10 @@ def split(self: Described, split_size: Any, dim: int = 0, *, op: str) -> list[Re
         return split_with_sizes(self, split_size, dim, op=op)
     if not self.ndim:
         raise ShapeError(f"{op}() expects at least a 1-dimensional tensor")
-    at = wrap_dim(op, dim, self.ndim)
-    size = self.shape[at]
     if split_size < 0:
         raise ShapeError(f"{op}() expects split_size be non-negative, but got split_size={split_size}")
+    at = wrap_dim(op, dim, self.ndim)
+    size = self.shape[at]
     if split_size == 0:
         if size:
             raise ShapeError(
@@ -199,9 +191,7 @@ def split_with_sizes(self: Described, split_sizes: Sequence[int], dim: int = 0, 
         raise ShapeError(f"{op}() expects at least a 1-dimensional tensor")
     at = wrap_dim(op, dim, self.ndim)
     if any(size < 0 for size in split_sizes):
-        raise ShapeError(
-            f"{op}() expects split_sizes have only non-negative entries, but got {list(split_sizes)}"
-        )
+        raise ShapeError(f"{op}() expects split_sizes have only non-negative entries, but got {list(split_sizes)}")
     if sum(split_sizes) != self.shape[at]:
         raise ShapeError(
             f"{op}() expects split_sizes to sum exactly to {self.shape[at]} (input tensor's size at dimension {at}), "
@@ -237,10 +227,7 @@ def tensor_split(self: Described, indices_or_sections: Any, dim: int = 0, *, op:
     size = self.shape[at]
     if isinstance(indices_or_sections, (list, tuple)):
         bounds = [0, *indices_or_sections, size]
-        return [
-            slice_rule(self, at, start, end, op=op)
-            for start, end in zip(bounds[:-1], bounds[1:], strict=True)
-        ]
+        return [slice_rule(self, at, start, end, op=op) for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
     if indices_or_sections <= 0:
         raise ShapeError(f"{op}() expected number of sections to be larger than 0, got {indices_or_sections}")
     least, more = divmod(size, indices_or_sections)

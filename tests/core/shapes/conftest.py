@@ -1,0 +1,84 @@
+"""Comparing a shape rule with PyTorch: the same arguments, the same sizes, strides and offset, the same error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tt.core.dtype as dtypes
+from tt.core.meta import MetaHandle
+from tt.core.shapes import Result, find_rule
+
+torch = pytest.importorskip("torch")
+
+
+def described(value: Any) -> Any:
+    """Return PyTorch's tensors and dtypes as a shape rule sees them."""
+    if isinstance(value, torch.Tensor):
+        dtype = dtypes.to_dtype(str(value.dtype))
+        extent = value.untyped_storage().nbytes() // value.itemsize
+        return MetaHandle(tuple(value.shape), dtype, value.stride(), value.storage_offset(), extent)
+    if isinstance(value, torch.dtype):
+        return dtypes.to_dtype(str(value))
+    if isinstance(value, list | tuple):
+        return [described(item) for item in value]
+    return value
+
+
+def is_tensor_like(value: Any) -> bool:
+    return isinstance(value, MetaHandle) or (isinstance(value, list) and any(map(is_tensor_like, value)))
+
+
+def run_rule(name: str, op: str = "op", /, **arguments: Any) -> Any:
+    """Return what a rule says about named arguments."""
+    values = [described(value) for value in arguments.values()]
+    tensors = [i for i, value in enumerate(values) if is_tensor_like(value)]
+    return find_rule(name).bind(op, list(arguments), tensors)(values)
+
+
+def seen(result: Result) -> tuple[Any, ...]:
+    return result.shape, result.full_strides, result.offset or 0
+
+
+def expected(tensor: Any) -> tuple[Any, ...]:
+    return tuple(tensor.shape), tensor.stride(), tensor.storage_offset()
+
+
+@pytest.fixture(scope="session")
+def agree() -> Callable[..., None]:
+    """Return a function that runs a rule and a PyTorch function and compares them.
+
+    `agree(name, call, **arguments)`: the arguments go to the rule by name, to the call by position; `strides=False`
+    compares sizes only.
+    """
+
+    def compare(
+        name: str, call: Callable[..., Any], /, *, strides: bool = True, op: str = "op", **arguments: Any
+    ) -> None:
+        try:
+            theirs = call(*arguments.values())
+        except Exception as error:
+            kind = next(k for k in (IndexError, RuntimeError, ValueError, TypeError) if isinstance(error, k))
+            with pytest.raises(kind):
+                run_rule(name, op, **arguments)
+            return
+        ours = run_rule(name, op, **arguments)
+        if isinstance(theirs, torch.Tensor):
+            ours, theirs = [ours], [theirs]
+        assert len(ours) == len(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            if strides:
+                assert seen(one) == expected(other)
+            else:
+                assert one.shape == tuple(other.shape)
+            if one.dtype is not None:
+                assert one.dtype is described(other.dtype)
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def rule() -> Callable[..., Any]:
+    """Return a function that runs a rule: `rule(name, op, **arguments)`."""
+    return run_rule
