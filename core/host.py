@@ -68,6 +68,7 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ),
     ("layout", "sparse_coo"): KnownPlugin("sparse", "tt-tensor"),
     ("layout", "sparse_csr"): KnownPlugin("sparse", "tt-tensor"),
+    ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
     ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
 }
 """Who brings what, for the message that a name is known but its plugin is not there."""

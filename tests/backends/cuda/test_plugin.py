@@ -1,0 +1,122 @@
+"""The CUDA plugin where there is no CUDA: it is listed with its reason, and CuPy is never imported."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+import tt
+from tt.backends.cuda import availability
+from tt.backends.cuda.availability import Driver
+from tt.core import host
+from tt.core.dispatch.registry import REGISTRY
+from tt.core.errors import DeviceError
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Return a function that pretends a driver and CuPy packages."""
+
+    def pretend(driver: Driver, packages: tuple[str, ...] = ()) -> None:
+        monkeypatch.setattr(availability, "find_driver", lambda: driver)
+        monkeypatch.setattr(availability, "installed_cupy", lambda: packages)
+
+    return pretend
+
+
+def state():
+    return next(plugin for plugin in host.plugins() if plugin.name == "cuda")
+
+
+@pytest.mark.parametrize(
+    ("driver", "packages", "reason"),
+    [
+        (Driver(problem="there is no NVIDIA driver (libcuda.so.1 was not found)"), (),
+         "there is no NVIDIA driver (libcuda.so.1 was not found)"),
+        (Driver(12040, 1), (), "CuPy is not installed; try: pip install 'tt-tensor[cuda12]'"),
+        (Driver(12040, 1), ("cupy-cuda13x",),
+         "cupy-cuda13x needs a driver for CUDA 13, this one supports 12.4; try: pip install 'tt-tensor[cuda12]'"),
+    ],
+)  # fmt: skip
+def test_the_reason_is_the_same_in_the_list_and_in_the_error(machine, driver, packages, reason):
+    machine(driver, packages)
+    assert (state().state, state().reason) == ("unavailable", reason)
+    with pytest.raises(DeviceError) as caught:
+        tt.zeros(2, device="cuda")
+    assert str(caught.value) == f"device 'cuda' is not available: {reason}\n  see: tt plugins list"
+    with pytest.raises(DeviceError, match="device 'cuda' is not available"):
+        tt.tensor([1.0], device="cuda:0")
+    with pytest.raises(DeviceError, match="device 'cuda' is not available"):
+        tt.zeros(2).to("cuda")
+
+
+def test_the_namespace_answers_and_refuses_with_the_reason(machine):
+    machine(Driver(problem="there is no NVIDIA driver"))
+    assert tt.cuda.is_available() is False
+    assert tt.cuda.device_count() == 0
+    for call in (tt.cuda.current_device, tt.cuda.synchronize, tt.cuda.get_device_name, lambda: tt.cuda.set_device(0)):
+        with pytest.raises(DeviceError, match="device 'cuda' is not available: there is no NVIDIA driver"):
+            call()
+
+
+def test_devices_of_the_type_can_be_named_without_a_driver(machine):
+    machine(Driver(problem="there is no NVIDIA driver"))
+    assert tt.device("cuda:3").index == 3
+
+
+def test_the_coverage_is_known_without_cupy():
+    host.activate("device", "cuda")
+    served = {op for op in ("add", "exp", "matmul", "sum") if REGISTRY.kernels_of(op, "cuda", ("strided",))}
+    assert served == {"add", "exp", "matmul", "sum"}
+
+
+def test_cupy_is_not_imported_before_a_cuda_device_is_used(tmp_path):
+    """A package that fails when it is imported stands in the place of CuPy."""
+    (tmp_path / "cupy").mkdir()
+    (tmp_path / "cupy" / "__init__.py").write_text("raise RuntimeError('CuPy was imported')\n")
+    program = """
+        import sys
+        import tt
+        from tt.core import host
+        (tt.tensor([1.0]) + 1).sum()
+        host.activate_all()
+        tt.device("cuda:0")
+        tt.cuda.is_available()
+        tt.cuda.device_count()
+        list(host.plugins())
+        tt.explain("add", "cuda:float32", "cuda:float32")
+        try:
+            tt.ones(2) + tt.ones(2, device="meta")
+        except RuntimeError:
+            pass
+        assert "cupy" not in sys.modules
+    """
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(program)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# --- with a GPU ------------------------------------------------------------------------------------------------
+
+needs_cuda = pytest.mark.skipif(
+    availability.reason() is not None, reason=f"CUDA cannot be used here: {availability.reason()}"
+)
+
+
+@needs_cuda
+def test_tensors_on_a_cuda_device_compute_what_those_on_the_cpu_do():
+    x, y = tt.rand(5, 7), tt.rand(5, 7)
+    for function in (lambda a, b: a + b, lambda a, b: (a * b).sum(), lambda a, b: a @ b.t(), lambda a, b: a.exp() - b):
+        result = function(x.to("cuda"), y.to("cuda"))
+        assert result.device.type == "cuda"
+        assert tt.allclose(result.to("cpu"), function(x, y), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,267 @@
+"""Tensors of the layout sparse_coo: making them, what they show, and what they do beside dense ones.
+
+SciPy's sparse arrays and NumPy are the references.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tt
+from tt.core.errors import (
+    DtypeError,
+    IndexValueError,
+    InplaceError,
+    LayoutError,
+    NoKernelError,
+    ShapeError,
+    ValueRangeError,
+)
+
+INDICES, VALUES, SIZE = [[0, 1, 1, 0], [2, 0, 2, 2]], [3.0, 4.0, 5.0, 6.0], (2, 3)
+DENSE = [[0.0, 0.0, 9.0], [4.0, 0.0, 5.0]]
+
+
+@pytest.fixture
+def sparse():
+    return tt.sparse_coo_tensor(INDICES, VALUES, SIZE)
+
+
+def random_pair(seed: int, shape=(5, 7), dtype=np.float64):
+    """Return a sparse tensor with repeated coordinates, and the same as a SciPy matrix."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(0, 20))
+    indices = np.stack([rng.integers(0, size, count) for size in shape])
+    values = rng.integers(-5, 6, count).astype(dtype)
+    return tt.sparse_coo_tensor(indices, values, shape), scipy.sparse.coo_array((values, tuple(indices)), shape)
+
+
+# --- making ----------------------------------------------------------------------------------------------------
+
+
+def test_a_sparse_tensor_shows_its_layout_shape_and_elements(sparse):
+    assert (sparse.layout, sparse.shape, sparse.dtype, sparse.device.type) == (tt.sparse_coo, SIZE, tt.float32, "cpu")
+    assert (sparse.is_sparse, sparse._nnz(), sparse.sparse_dim(), sparse.dense_dim()) == (True, 4, 2, 0)
+    assert sparse._indices().tolist() == INDICES
+    assert sparse._values().tolist() == VALUES
+    assert not sparse.is_coalesced()
+    assert sparse.to_dense().tolist() == DENSE
+    assert not tt.zeros(2).is_sparse
+
+
+def test_the_size_is_inferred_from_the_largest_coordinates():
+    assert tt.sparse_coo_tensor(INDICES, VALUES).shape == (2, 3)
+    assert tt.sparse_coo_tensor([[4]], tt.ones(1, 6)).shape == (5, 6)
+
+
+def test_dtype_and_dense_dimensions_are_as_asked_for():
+    made = tt.sparse_coo_tensor([[0, 2]], [[1, 2], [3, 4]], (3, 2), dtype=tt.float64)
+    assert (made.dtype, made.sparse_dim(), made.dense_dim()) == (tt.float64, 1, 1)
+    assert made.to_dense().tolist() == [[1, 2], [0, 0], [3, 4]]
+
+
+def test_a_sparse_tensor_without_elements_is_all_zeros():
+    made = tt.sparse_coo_tensor(tt.zeros(2, 0, dtype=tt.int64), [], (2, 3))
+    assert (made._nnz(), made.is_coalesced(), made.to_dense().tolist()) == (0, True, [[0.0] * 3] * 2)
+
+
+def test_the_tensor_keeps_copies_of_what_it_was_made_from():
+    values = tt.tensor([1.0, 2.0])
+    made = tt.sparse_coo_tensor([[0, 1]], values, (2,))
+    values.mul_(10)
+    assert made.to_dense().tolist() == [1.0, 2.0]
+    made._values().mul_(10)
+    assert made.to_dense().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([[0, 3]], [1.0, 2.0], (3,)), IndexValueError, "for dim 0, size is 3 but found index 3"),
+        (([[0, -1]], [1.0, 2.0], (3,)), IndexValueError, "found negative index -1"),
+        (([[0, 1]], [1.0], (3,)), ShapeError, "2 coordinates and 1 values"),
+        (([[0, 1]], [1.0, 2.0], (3, 3)), ShapeError, r"must be sparse_dim \(1\) \+ dense_dim \(0\)"),
+        (([[0]], [[1.0, 2.0]], (3, 3)), ShapeError, r"values have the dense size \[2\]"),
+        (([[0.5, 1.5]], [1.0, 2.0]), DtypeError, "indices must be an int64 tensor"),
+        (([[[0]]], [1.0]), ShapeError, r"indices must have shape \(sparse dimensions, elements\)"),
+    ],
+)
+def test_coordinates_values_and_size_that_do_not_fit_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        tt.sparse_coo_tensor(*arguments)
+
+
+# --- coalescing and converting ---------------------------------------------------------------------------------
+
+
+def test_coalescing_sums_the_values_of_equal_coordinates_and_sorts(sparse):
+    made = sparse.coalesce()
+    assert made.is_coalesced()
+    assert made.indices().tolist() == [[0, 1, 1], [2, 0, 2]]
+    assert made.values().tolist() == [9.0, 4.0, 5.0]
+    assert made.coalesce() is made
+
+
+def test_indices_and_values_of_an_uncoalesced_tensor_are_refused(sparse):
+    with pytest.raises(LayoutError, match="Cannot get indices on an uncoalesced tensor, please call .coalesce"):
+        sparse.indices()
+    with pytest.raises(LayoutError, match="Cannot get values"):
+        sparse.values()
+
+
+def test_members_of_sparse_tensors_are_refused_on_dense_ones():
+    for name in ("indices", "values", "coalesce", "is_coalesced", "_nnz"):
+        with pytest.raises(LayoutError, match=rf"{name}\(\) expected a tensor of the layout tt.sparse_coo, but got tt.strided"):
+            getattr(tt.zeros(2), name)()
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 4), (2, 3, 4), (0, 3)])
+@pytest.mark.parametrize("dtype", [tt.float32, tt.int64, tt.bool, tt.complex64, tt.bfloat16])
+def test_dense_to_sparse_and_back_is_the_same(shape, dtype):
+    dense = tt.tensor((np.arange(np.prod(shape, dtype=int)) % 3).reshape(shape)).to(dtype)
+    made = dense.to_sparse()
+    assert (made.layout, made.dtype, made.shape, made.is_coalesced()) == (tt.sparse_coo, dtype, dense.shape, True)
+    assert made._nnz() == np.count_nonzero(np.arange(np.prod(shape, dtype=int)) % 3)
+    back = made.to_dense()
+    assert (back.layout, back.dtype, back.tolist()) == (tt.strided, dtype, dense.tolist())
+    assert made.to_sparse() is made
+    assert dense.to_dense() is dense
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_coalescing_agrees_with_scipy(seed):
+    ours, theirs = random_pair(seed)
+    theirs.sum_duplicates()
+    made = ours.coalesce()
+    order = np.lexsort((theirs.coords[1], theirs.coords[0]))
+    np.testing.assert_array_equal(made.indices().numpy(), np.stack(theirs.coords)[:, order])
+    np.testing.assert_array_equal(made.values().numpy(), theirs.data[order])
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_sums_and_products_agree_with_scipy(seed):
+    (left, left_reference), (right, right_reference) = random_pair(seed), random_pair(seed + 1)
+    dense = np.random.default_rng(seed).integers(-5, 6, (5, 7)).astype(np.float64)
+    for ours, reference in [
+        (left + right, left_reference + right_reference),
+        (tt.add(left, right, alpha=3), left_reference + 3 * right_reference),
+        (left * right, left_reference * right_reference),
+        (left * 2.5, left_reference * 2.5),
+        (left / 4, left_reference / 4),
+        (-left, -left_reference),
+        (left * tt.tensor(dense), left_reference * dense),
+        (tt.tensor(dense) * left, left_reference * dense),
+    ]:
+        assert ours.layout is tt.sparse_coo
+        np.testing.assert_allclose(ours.to_dense().numpy(), reference.toarray())
+    for ours, expected in [
+        (tt.tensor(dense) + left, dense + left_reference.toarray()),
+        (left + tt.tensor(dense), dense + left_reference.toarray()),
+        (tt.add(tt.tensor(dense), left, alpha=-2), dense - 2 * left_reference.toarray()),
+        (tt.add(left, tt.tensor(dense), alpha=-2), left_reference.toarray() - 2 * dense),
+    ]:
+        assert ours.layout is tt.strided
+        np.testing.assert_allclose(ours.numpy(), expected)
+
+
+def test_adding_to_a_dense_tensor_in_place_keeps_it_dense(sparse):
+    dense = tt.ones(2, 3)
+    assert dense.add_(sparse) is dense
+    assert dense.tolist() == [[1.0, 1.0, 10.0], [5.0, 1.0, 6.0]]
+
+
+def test_a_dense_result_does_not_go_into_a_sparse_tensor(sparse):
+    with pytest.raises(InplaceError, match="a dense result cannot be stored in a sparse tensor"):
+        sparse.add_(tt.ones(2, 3))
+
+
+def test_the_sum_of_coalesced_tensors_is_coalesced(sparse):
+    assert (sparse.coalesce() + sparse.coalesce()).is_coalesced()
+    assert not (sparse + sparse).is_coalesced()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (tt.int64, tt.float32, tt.float32),
+        (tt.float32, tt.float64, tt.float64),
+        (tt.int32, tt.int64, tt.int64),
+        (tt.bfloat16, tt.bfloat16, tt.bfloat16),
+        (tt.float16, tt.bfloat16, tt.float32),
+    ],
+)
+def test_dtypes_promote_as_those_of_dense_tensors_do(sparse, left, right, expected):
+    made, dense = sparse.to_dense().to(left).to_sparse(), tt.ones(2, 3, dtype=right)
+    for result in (made + dense, dense + made, made + dense.to_sparse(), made * dense):
+        assert result.dtype == expected
+    assert (made + dense).tolist() == [[1.0, 1.0, 10.0], [5.0, 1.0, 6.0]]
+
+
+def test_an_integer_tensor_times_a_float_is_floating():
+    made = tt.sparse_coo_tensor([[0, 1]], [1, 2], (2,))
+    assert ((made * 2).dtype, (made * 2.5).dtype, (made / 2).dtype) == (tt.int64, tt.float32, tt.float32)
+
+
+def test_shapes_are_not_broadcast(sparse):
+    for call in (lambda: sparse + tt.ones(3), lambda: tt.ones(3) + sparse, lambda: sparse * tt.ones(3)):
+        with pytest.raises(ShapeError, match="must be the same; they are not broadcast"):
+            call()
+
+
+def test_a_number_is_not_added(sparse):
+    with pytest.raises(ValueRangeError, match="would fill it"):
+        sparse + 1
+
+
+def test_a_gradient_flows_to_the_dense_operand(sparse):
+    dense = tt.zeros(2, 3, requires_grad=True)
+    (dense + sparse).sum().backward()
+    assert dense.grad.tolist() == [[1.0] * 3] * 2
+
+
+# --- what it cannot do -----------------------------------------------------------------------------------------
+
+
+def test_an_operator_without_a_kernel_says_to_convert(sparse):
+    with pytest.raises(NoKernelError) as caught:
+        tt.exp(sparse)
+    message = str(caught.value)
+    assert "has no kernel for sparse_coo/cpu/float32" in message
+    assert "argument 'self': device=cpu layout=sparse_coo dtype=float32" in message
+    assert "try: self.to_dense()" in message
+    assert "see: tt ops explain exp cpu/sparse_coo:float32" in message
+
+
+def test_a_sparse_tensor_prints_its_coordinates_and_values(sparse):
+    assert repr(sparse) == (
+        "tensor(indices=tensor([[0, 1, 1, 0],\n                       [2, 0, 2, 2]]),\n"
+        "       values=tensor([3., 4., 5., 6.]),\n       size=(2, 3), nnz=4, layout=tt.sparse_coo)"
+    )
+
+
+def test_the_layout_without_tensors_of_its_own_yet_is_refused():
+    with pytest.raises(tt.errors.DeviceError, match="'cpu' has no tensors of layout 'sparse_csr'"):
+        tt.zeros(2, layout=tt.sparse.sparse_csr)
+
+
+# --- against PyTorch -------------------------------------------------------------------------------------------
+
+
+def test_construction_and_coalescing_agree_with_pytorch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        indices, values = rng.integers(0, 4, (2, 6)), rng.standard_normal((6, 2)).astype(np.float32)
+        theirs = torch.sparse_coo_tensor(indices, values, (4, 4, 2)).coalesce()
+        ours = tt.sparse_coo_tensor(indices, values, (4, 4, 2)).coalesce()
+        np.testing.assert_array_equal(ours.indices().numpy(), theirs.indices().numpy())
+        np.testing.assert_allclose(ours.values().numpy(), theirs.values().numpy(), rtol=1e-6)

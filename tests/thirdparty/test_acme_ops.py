@@ -1,0 +1,104 @@
+"""A package of operators outside of this repository's tree, installed from its wheel."""
+
+from __future__ import annotations
+
+import pytest
+
+ACME = "tt-acme-ops"
+
+
+@pytest.fixture
+def acme(run):
+    """Run a program with the package installed."""
+
+    def run_with_acme(program, **options):
+        return run(program, ACME, **options)
+
+    return run_with_acme
+
+
+def test_nothing_of_the_package_is_imported_before_its_namespace_is_used(acme):
+    acme("""
+        import sys
+        import tt
+        tt.tensor([1.0]) + 1
+        assert "tt_acme_ops.plugin" in sys.modules
+        assert "tt_acme_ops.operators" not in sys.modules
+        tt.ops.acme.twice
+        assert "tt_acme_ops.operators" in sys.modules
+    """)
+
+
+def test_its_operators_run_on_tensors_and_promote_like_any_other(acme):
+    acme("""
+        import tt
+        x = tt.tensor([1.0, 2.0])
+        assert tt.ops.acme.twice(x).tolist() == [2.0, 4.0]
+        assert tt.ops.acme.scaled_add(x, x, scale=3).tolist() == [4.0, 8.0]
+        assert tt.ops.acme.scaled_add(x, tt.tensor([1, 2]), scale=3).dtype == tt.float32
+        # The kernel serves floating dtypes only; integers take the composite.
+        assert tt.ops.acme.scaled_add(tt.tensor([1, 2]), tt.tensor([10, 20]), scale=3).tolist() == [31, 62]
+    """)
+
+
+def test_they_run_without_data(acme):
+    acme("""
+        import tt
+        x = tt.empty(2, 3, device="meta")
+        assert tt.ops.acme.twice(x).shape == (2, 3)
+        assert tt.ops.acme.twice(x).device.type == "meta"
+        assert tt.ops.acme.scaled_add(x, tt.empty(3, device="meta")).shape == (2, 3)
+    """)
+
+
+def test_they_are_differentiated_by_the_formula_or_through_their_parts(acme):
+    acme("""
+        import tt
+        x = tt.tensor([1.0, 2.0], requires_grad=True)
+        tt.ops.acme.twice(tt.ops.acme.twice(x)).sum().backward()
+        assert x.grad.tolist() == [4.0, 4.0]
+
+        a = tt.tensor([1.0, 2.0], requires_grad=True)
+        b = tt.tensor([3.0, 4.0], requires_grad=True)
+        tt.ops.acme.scaled_add(a, b, scale=5).sum().backward()
+        assert (a.grad.tolist(), b.grad.tolist()) == ([1.0, 1.0], [5.0, 5.0])
+    """)
+
+
+def test_explain_names_the_distribution_its_version_and_the_line(acme):
+    output = acme("""
+        import tt
+        print(tt.explain("acme::scaled_add", "cpu:float32", "cpu:float32"))
+    """)
+    assert "tt-acme-ops 1.2.3 tt_acme_ops.operators:" in output
+
+
+def test_the_command_lists_shows_and_explains_them(acme):
+    listed = acme(["ops", "list"])
+    assert "acme::twice" in listed and "acme::scaled_add" in listed
+    assert "Adds other times scale to self." in acme(["ops", "show", "acme::scaled_add"])
+    assert "tt-acme-ops 1.2.3" in acme(["ops", "explain", "acme::twice", "cpu:float32"])
+    assert "acme" in acme(["plugins", "list"])
+
+
+def test_importing_the_module_first_registers_its_operator_once(acme):
+    acme("""
+        import tt
+        from tt_acme_ops.operators import twice
+        x = tt.tensor([3.0])
+        assert twice(x).item() == 6
+        assert tt.ops.acme.twice(x).item() == 6
+        assert tt.ops.acme.scaled_add(x, x).item() == 6
+    """)
+
+
+def test_a_blocked_package_is_as_if_it_were_not_there(acme):
+    output = acme(
+        """
+        import tt
+        tt.ops.acme.twice
+        """,
+        environ={"TT_DISABLE_PLUGINS": "acme"},
+        fails=True,
+    )
+    assert "UnknownOpError: no operator is named 'acme'" in output

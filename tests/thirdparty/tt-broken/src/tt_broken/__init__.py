@@ -1,0 +1,1 @@
+"""Plugins that are broken, each in another way."""
