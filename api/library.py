@@ -6,4 +6,4 @@ from tt.backends.array_api import ArrayApiBackend
 from tt.core.library import *  # noqa: F403 - the list of names is the module's own __all__
 from tt.core.library import __all__ as _names
 
-__all__ = [*_names, "ArrayApiBackend"]  # noqa: PLE0604 - strings, from the list above
+__all__ = [*_names, "ArrayApiBackend"]

@@ -27,8 +27,8 @@ from tt.core.errors import (
     PluginMissingError,
     UnknownNameError,
 )
-from tt.core.manifest import API_VERSION, Declares, Manifest
 from tt.core.lazy_member import LazyMember
+from tt.core.manifest import API_VERSION, Declares, Manifest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

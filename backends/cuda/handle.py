@@ -57,7 +57,13 @@ class StridedHandle:
     __slots__ = ("_array", "dtype", "memory", "ndim", "offset", "owner", "shape", "strides")
 
     def __init__(
-        self, memory: Memory, owner: Any, shape: Sequence[int], strides: Sequence[int], offset: int, dtype: Any
+        self,
+        memory: Memory,
+        owner: Any,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        offset: int,
+        dtype: Any,
     ) -> None:
         self.memory, self.owner, self.offset = memory, owner, offset
         self.shape, self.strides = tuple(shape), tuple(strides)
@@ -145,9 +151,11 @@ class StridedHandle:
         """Tell whether both may reach a common element: the same owner and overlapping spans."""
         (start, stop), (first, last) = self.span(), other.span()
         size, other_size = self.dtype.itemsize, other.dtype.itemsize
-        return self.owner is other.owner and start * size < last * other_size and first * other_size < stop * size
+        return (
+            self.owner is other.owner
+            and start * size < last * other_size
+            and first * other_size < stop * size
+        )
 
     def __repr__(self) -> str:
-        return (
-            f"StridedHandle(shape={self.shape}, strides={self.strides}, offset={self.offset}, dtype={self.dtype})"
-        )
+        return f"StridedHandle(shape={self.shape}, strides={self.strides}, offset={self.offset}, dtype={self.dtype})"

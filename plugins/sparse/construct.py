@@ -79,7 +79,9 @@ def sparse_coo_tensor(
 
 def _as_coordinates(places: Tensor) -> Tensor:
     if places.dtype.kind not in ("signed", "unsigned") and places.shape[-1:] != (0,):
-        raise errors.DtypeError(f"sparse_coo_tensor(): indices must be an int64 tensor, but got {places.dtype}")
+        raise errors.DtypeError(
+            f"sparse_coo_tensor(): indices must be an int64 tensor, but got {places.dtype}"
+        )
     if places.ndim == 1:
         places = ops.unsqueeze(places, 0)
     if places.ndim != 2:

@@ -34,8 +34,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
         if package not in folders:
             base = tmp_path_factory.mktemp(package)
             # Building happens in a copy, so that it leaves nothing in the source tree.
-            source = shutil.copytree(HERE / package, base / "source", ignore=shutil.ignore_patterns("__pycache__"))
-            _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(base / "wheels"), str(source))
+            source = shutil.copytree(
+                HERE / package, base / "source", ignore=shutil.ignore_patterns("__pycache__")
+            )
+            _pip(
+                "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(base / "wheels"), str(source)
+            )
             (wheel,) = (base / "wheels").glob("*.whl")
             _pip("install", "--no-deps", "--no-index", "--target", str(base / "site"), str(wheel))
             folders[package] = base / "site"
@@ -52,7 +56,10 @@ def run(installed: Callable[[str], Path]) -> Run:
     """Return a function that runs a program, or `tt` with arguments, with packages installed; it returns the output."""
 
     def run_program(
-        program: str | list[str], *packages: str, environ: Mapping[str, str] | None = None, fails: bool = False
+        program: str | list[str],
+        *packages: str,
+        environ: Mapping[str, str] | None = None,
+        fails: bool = False,
     ) -> str:
         path = [str(installed(package)) for package in packages]
         inherited = os.environ.get("PYTHONPATH")

@@ -42,7 +42,9 @@ class CooBackend(Backend):
     def copy_into(self, target: CooHandle, source: CooHandle) -> None:
         """Give the target the coordinates and values of the source, in its own dtype."""
         if not isinstance(source, CooHandle):
-            raise errors.InplaceError("a dense result cannot be stored in a sparse tensor\n  try: self.to_dense()")
+            raise errors.InplaceError(
+                "a dense result cannot be stored in a sparse tensor\n  try: self.to_dense()"
+            )
         target.indices, target.coalesced = source.indices.copy(), source.coalesced
         target.values = source.values.astype(target.dtype)
 

@@ -37,13 +37,19 @@ coo.kernel("neg", lambda self: self.with_values(-self.values))
 def add(self: CooHandle | Any, other: CooHandle | Any, alpha: Any) -> CooHandle:
     """Lay coordinates and values of both end to end."""
     if not isinstance(other, CooHandle):
-        raise errors.ValueRangeError("add(): a number added to a sparse tensor would fill it\n  try: self.to_dense()")
+        raise errors.ValueRangeError(
+            "add(): a number added to a sparse tensor would fill it\n  try: self.to_dense()"
+        )
     _same_size("add", self, other)
     if self.sparse_dim != other.sparse_dim:
-        raise errors.ShapeError(f"add(): {self.sparse_dim} and {other.sparse_dim} sparse dimensions do not match")
+        raise errors.ShapeError(
+            f"add(): {self.sparse_dim} and {other.sparse_dim} sparse dimensions do not match"
+        )
     values = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
     joined = CooHandle(
-        np.concatenate([self.indices, other.indices], axis=1), np.concatenate([self.values, values]), self.shape
+        np.concatenate([self.indices, other.indices], axis=1),
+        np.concatenate([self.values, values]),
+        self.shape,
     )
     return joined.coalesce() if self.coalesced and other.coalesced else joined
 
@@ -69,10 +75,16 @@ def mul(self: CooHandle | Any, other: CooHandle | Any) -> CooHandle:
         return self.with_values((self.values * other).astype(self.dtype))
     _same_size("mul", self, other)
     if self.sparse_dim != other.sparse_dim:
-        raise errors.ShapeError(f"mul(): {self.sparse_dim} and {other.sparse_dim} sparse dimensions do not match")
+        raise errors.ShapeError(
+            f"mul(): {self.sparse_dim} and {other.sparse_dim} sparse dimensions do not match"
+        )
     left, right = self.coalesce(), other.coalesce()
-    _, at, other_at = np.intersect1d(left.positions(), right.positions(), assume_unique=True, return_indices=True)
-    return CooHandle(left.indices[:, at], left.values[at] * right.values[other_at], self.shape, coalesced=True)
+    _, at, other_at = np.intersect1d(
+        left.positions(), right.positions(), assume_unique=True, return_indices=True
+    )
+    return CooHandle(
+        left.indices[:, at], left.values[at] * right.values[other_at], self.shape, coalesced=True
+    )
 
 
 @mixed.kernel("mul")

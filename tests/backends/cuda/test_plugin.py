@@ -58,7 +58,12 @@ def test_the_namespace_answers_and_refuses_with_the_reason(machine):
     machine(Driver(problem="there is no NVIDIA driver"))
     assert tt.cuda.is_available() is False
     assert tt.cuda.device_count() == 0
-    for call in (tt.cuda.current_device, tt.cuda.synchronize, tt.cuda.get_device_name, lambda: tt.cuda.set_device(0)):
+    for call in (
+        tt.cuda.current_device,
+        tt.cuda.synchronize,
+        tt.cuda.get_device_name,
+        lambda: tt.cuda.set_device(0),
+    ):
         with pytest.raises(DeviceError, match="device 'cuda' is not available: there is no NVIDIA driver"):
             call()
 
@@ -116,7 +121,12 @@ needs_cuda = pytest.mark.skipif(
 @needs_cuda
 def test_tensors_on_a_cuda_device_compute_what_those_on_the_cpu_do():
     x, y = tt.rand(5, 7), tt.rand(5, 7)
-    for function in (lambda a, b: a + b, lambda a, b: (a * b).sum(), lambda a, b: a @ b.t(), lambda a, b: a.exp() - b):
+    for function in (
+        lambda a, b: a + b,
+        lambda a, b: (a * b).sum(),
+        lambda a, b: a @ b.t(),
+        lambda a, b: a.exp() - b,
+    ):
         result = function(x.to("cuda"), y.to("cuda"))
         assert result.device.type == "cuda"
         assert tt.allclose(result.to("cpu"), function(x, y), rtol=1e-4, atol=1e-5)

@@ -37,14 +37,21 @@ def random_pair(seed: int, shape=(5, 7), dtype=np.float64):
     count = int(rng.integers(0, 20))
     indices = np.stack([rng.integers(0, size, count) for size in shape])
     values = rng.integers(-5, 6, count).astype(dtype)
-    return tt.sparse_coo_tensor(indices, values, shape), scipy.sparse.coo_array((values, tuple(indices)), shape)
+    return tt.sparse_coo_tensor(indices, values, shape), scipy.sparse.coo_array(
+        (values, tuple(indices)), shape
+    )
 
 
 # --- making ----------------------------------------------------------------------------------------------------
 
 
 def test_a_sparse_tensor_shows_its_layout_shape_and_elements(sparse):
-    assert (sparse.layout, sparse.shape, sparse.dtype, sparse.device.type) == (tt.sparse_coo, SIZE, tt.float32, "cpu")
+    assert (sparse.layout, sparse.shape, sparse.dtype, sparse.device.type) == (
+        tt.sparse_coo,
+        SIZE,
+        tt.float32,
+        "cpu",
+    )
     assert (sparse.is_sparse, sparse._nnz(), sparse.sparse_dim(), sparse.dense_dim()) == (True, 4, 2, 0)
     assert sparse._indices().tolist() == INDICES
     assert sparse._values().tolist() == VALUES
@@ -107,7 +114,9 @@ def test_coalescing_sums_the_values_of_equal_coordinates_and_sorts(sparse):
 
 
 def test_indices_and_values_of_an_uncoalesced_tensor_are_refused(sparse):
-    with pytest.raises(LayoutError, match="Cannot get indices on an uncoalesced tensor, please call .coalesce"):
+    with pytest.raises(
+        LayoutError, match="Cannot get indices on an uncoalesced tensor, please call .coalesce"
+    ):
         sparse.indices()
     with pytest.raises(LayoutError, match="Cannot get values"):
         sparse.values()
@@ -115,7 +124,10 @@ def test_indices_and_values_of_an_uncoalesced_tensor_are_refused(sparse):
 
 def test_members_of_sparse_tensors_are_refused_on_dense_ones():
     for name in ("indices", "values", "coalesce", "is_coalesced", "_nnz"):
-        with pytest.raises(LayoutError, match=rf"{name}\(\) expected a tensor of the layout tt.sparse_coo, but got tt.strided"):
+        with pytest.raises(
+            LayoutError,
+            match=rf"{name}\(\) expected a tensor of the layout tt.sparse_coo, but got tt.strided",
+        ):
             getattr(tt.zeros(2), name)()
 
 
@@ -124,7 +136,12 @@ def test_members_of_sparse_tensors_are_refused_on_dense_ones():
 def test_dense_to_sparse_and_back_is_the_same(shape, dtype):
     dense = tt.tensor((np.arange(np.prod(shape, dtype=int)) % 3).reshape(shape)).to(dtype)
     made = dense.to_sparse()
-    assert (made.layout, made.dtype, made.shape, made.is_coalesced()) == (tt.sparse_coo, dtype, dense.shape, True)
+    assert (made.layout, made.dtype, made.shape, made.is_coalesced()) == (
+        tt.sparse_coo,
+        dtype,
+        dense.shape,
+        True,
+    )
     assert made._nnz() == np.count_nonzero(np.arange(np.prod(shape, dtype=int)) % 3)
     back = made.to_dense()
     assert (back.layout, back.dtype, back.tolist()) == (tt.strided, dtype, dense.tolist())
