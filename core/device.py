@@ -67,6 +67,7 @@ class Device:
     _known: ClassVar[dict[tuple[str, int | None], Device]] = {}
 
     def __new__(cls, type: str | int | Device, index: int | None = None) -> Device:
+        """Return the one object of a type and an index."""
         if isinstance(type, Device) and index is None:
             return type
         name, index = _parse(type, index)

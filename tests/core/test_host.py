@@ -488,7 +488,7 @@ def test_a_member_of_a_plugin_that_fails_raises_its_reason(packages):
     packages.add("one", MEMBERS.replace("registered.append(1)", "raise OSError('late')"))
     packages.host(tensor_class=kind).load()
     with pytest.raises(
-        PluginFailedError, match="the member 'double' is brought by .*\n  tried: OSError: late"
+        PluginFailedError, match=r"the member 'double' is brought by .*\n  tried: OSError: late"
     ):
         kind().double()
 

@@ -14,6 +14,9 @@ import pytest
 
 HERE = Path(__file__).parent
 
+# Their modules belong to the packages that are installed, not to this process.
+collect_ignore_glob = ["tt-*"]
+
 
 def _pip(*arguments: str) -> None:
     done = subprocess.run(
