@@ -13,6 +13,7 @@ from tt.core.dtype import from_numpy_dtype, to_dtype
 from tt.core.errors import ValueRangeError
 from tt.core.nested import array_from_nested
 from tt.core.numbers import cast_array
+from tt.core.reading import detached
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
 
@@ -32,6 +33,8 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
 
     backend = REGISTRY.backend(device.type)
     backend.require_available()
+    if device.index is None:
+        device = backend.default_device()
     new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
     for mode in reversed(active_modes()):
         lift = getattr(mode, "lift", None)
@@ -151,7 +154,7 @@ def tensor(
             stacklevel=2,
         )
         place = data.device if device is None else to_device(device)
-        copy: Tensor = data.detach().to(place, wanted or data.dtype, copy=True)  # type: ignore[attr-defined]
+        copy: Tensor = detached(data).to(place, wanted or data.dtype, copy=True)  # type: ignore[attr-defined]
         return _with_gradient(copy, requires_grad)
     if _has_array_protocol(data):
         shared = _share(data)
@@ -260,7 +263,9 @@ def frombuffer(
     try:
         view = memoryview(buffer)
     except TypeError:
-        raise ValueRangeError(f"{type(buffer).__name__} object does not implement Python buffer protocol.") from None
+        raise ValueRangeError(
+            f"{type(buffer).__name__} object does not implement Python buffer protocol."
+        ) from None
     length, size = view.nbytes, wanted.itemsize
     if length == 0 or count == 0:
         raise ValueRangeError(f"both buffer length ({length}) and count ({count}) must not be 0")
@@ -328,7 +333,9 @@ def from_dlpack(
     new = import_array(ext_tensor)
     if device is not None and to_device(device) != new.device:
         if copy is False:
-            raise ValueRangeError(f"cannot move data from {new.device} to {to_device(device)} without copying it")
+            raise ValueRangeError(
+                f"cannot move data from {new.device} to {to_device(device)} without copying it"
+            )
         return new.to(to_device(device))
     return new.to(copy=True) if copy else new
 
@@ -389,10 +396,18 @@ def asarray(
             raise ValueRangeError("can't alias arbitrary sequence into a tensor.")
         array = array_from_nested(obj, wanted)
         return from_array(array, _device_or_default(device), requires_grad=bool(requires_grad))
-    return _adopt(found, wanted or found.dtype, found.device if device is None else to_device(device), copy, requires_grad)
+    return _adopt(
+        found,
+        wanted or found.dtype,
+        found.device if device is None else to_device(device),
+        copy,
+        requires_grad,
+    )
 
 
-def _adopt(found: Tensor, dtype: Dtype, device: Device, copy: bool | None, requires_grad: bool | None) -> Tensor:
+def _adopt(
+    found: Tensor, dtype: Dtype, device: Device, copy: bool | None, requires_grad: bool | None
+) -> Tensor:
     if copy is False and device != found.device:
         raise ValueRangeError(f"can't alias tensor from device '{found.device}' to '{device}'.")
     if copy is False and dtype != found.dtype:
@@ -400,9 +415,9 @@ def _adopt(found: Tensor, dtype: Dtype, device: Device, copy: bool | None, requi
     had = bool(getattr(found, "requires_grad", False))
     new = found.to(device, dtype, copy=bool(copy))
     if requires_grad is False and had:
-        return new.detach()
+        return detached(new)
     if requires_grad and not had:
-        new = new.detach() if new is found else new
+        new = detached(new) if new is found else new
         new.requires_grad_(True)
     return new
 
@@ -420,7 +435,9 @@ def numbers_default() -> Dtype:
 def _has_array_protocol(data: Any) -> bool:
     if isinstance(data, np.ndarray | np.generic):
         return not isinstance(data, np.str_ | np.bytes_)
-    return any(hasattr(data, name) for name in ("__dlpack__", "__array_interface__", "__cuda_array_interface__"))
+    return any(
+        hasattr(data, name) for name in ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
+    )
 
 
 def _is_elsewhere(data: Any) -> bool:

@@ -9,18 +9,17 @@ import numpy as np
 
 from tt.core import dtype as dt
 from tt.core.device import Device, to_device
-from tt.core.dtype import to_dtype
 from tt.core.dtype import dtype as Dtype
+from tt.core.dtype import to_dtype
 from tt.core.errors import (
     ArgumentError,
     DataDependentError,
     DeviceError,
-    DtypeError,
     GradientError,
     ValueRangeError,
     describe,
 )
-from tt.core.reading import host_array, values_are_hidden
+from tt.core.reading import detached, host_array, values_are_hidden
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -120,9 +119,9 @@ def _convert(
 ) -> Tensor:
     if device.index is None and device.type == self.device.type:
         device = self.device
-    if dtype is self.dtype and device is self.device and not copy:
-        if memory_format is None or is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format):
-            return self
+    same = dtype is self.dtype and device is self.device and not copy
+    if same and (is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format)):
+        return self
     from tt.core.dispatch.registry import ops
 
     return ops._to_copy(  # type: ignore[no-any-return]
@@ -135,7 +134,7 @@ def _convert(
 
 def is_preserve(memory_format: Any) -> bool:
     """Tell whether a memory format asks for nothing."""
-    return str(memory_format).endswith("preserve_format")
+    return memory_format is None or str(memory_format).endswith("preserve_format")
 
 
 def _to_dtype_method(dtype: Dtype, name: str) -> Callable[..., Tensor]:
@@ -314,7 +313,9 @@ def format_(self: Tensor, format_spec: str) -> str:
 def _exportable(self: Tensor) -> None:
     """Raise unless the tensor's values are plain memory of the host."""
     if getattr(self, "requires_grad", False):
-        raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        raise GradientError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
     if self.layout.name != "strided":
         raise TypeError(
             f"can't convert {self.layout} layout tensor to numpy. Use Tensor.to_dense() to make it strided first."
@@ -350,7 +351,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     array([1, 2])
     """
     if force:
-        self = cpu(self.detach())
+        self = cpu(detached(self))
         if self.layout.name != "strided":
             self = self.to_dense()
     _exportable(self)
@@ -364,13 +365,20 @@ def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
     if dtype is None or np.dtype(dtype) == found.dtype:
         return found.copy() if copy else found
     if copy is False:
-        raise ValueRangeError(f"a {self.dtype.name} tensor cannot become an array of {np.dtype(dtype)} without a copy")
+        raise ValueRangeError(
+            f"a {self.dtype.name} tensor cannot become an array of {np.dtype(dtype)} without a copy"
+        )
     return found.astype(dtype)
 
 
 def _array_interface(self: Tensor) -> dict[str, Any]:
     """NumPy's description of the memory of a CPU tensor; other tensors do not have the attribute."""
-    if self.device.type != "cpu" or self.layout.name != "strided" or self.dtype is dt.bfloat16 or values_are_hidden(self):
+    if (
+        self.device.type != "cpu"
+        or self.layout.name != "strided"
+        or self.dtype is dt.bfloat16
+        or values_are_hidden(self)
+    ):
         # bfloat16: the protocol has no name for it.
         raise AttributeError(f"a {self.dtype.name} tensor on {self.device} has no __array_interface__")
     return dict(numpy(self).__array_interface__)
@@ -449,7 +457,7 @@ def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
         return import_module("tt.array_api")
     except ModuleNotFoundError:
         raise NotImplementedError(
-            "this version of tt has no namespace of the array API standard; its functions are those of PyTorch (tt.add, ...)"
+            "this version of tt has no namespace of the array API standard; its functions are those of PyTorch"
         ) from None
 
 

@@ -18,6 +18,7 @@ from tt.core.device import Device, to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError
+from tt.core.reading import detached, host_array
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, wrap
 
@@ -62,7 +63,11 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
 def _shares_host_memory(tensor: Tensor) -> bool:
     """Tell whether the tensor can be written as a place in its storage."""
     storage = tensor.storage
-    if type(storage) is not Storage or tensor.device.type != "cpu" or not isinstance(tensor.handle, np.ndarray):
+    if (
+        type(storage) is not Storage
+        or tensor.device.type != "cpu"
+        or not isinstance(tensor.handle, np.ndarray)
+    ):
         return False
     owner = storage.owner
     if not isinstance(owner, np.ndarray) or not (owner.flags.c_contiguous or owner.flags.f_contiguous):
@@ -87,7 +92,12 @@ def _new_storage(memory: np.ndarray[Any, Any]) -> Storage:
 
 
 def _place_in(
-    storage: Storage, dtype: Dtype, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, kind: type[Kind]
+    storage: Storage,
+    dtype: Dtype,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    kind: type[Kind],
 ) -> Kind:
     """Return a tensor at a place (strides and offset in bytes) of a storage made by `_new_storage`."""
     memory = storage.owner
@@ -129,8 +139,6 @@ def _pack(self: Tensor) -> tuple[Any, ...]:
         handle, storage = self.handle, self.storage
         offset = _byte_offset(handle, storage.owner) if handle.size else 0
         return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
-    from tt.core.reading import host_array
-
     # Not .copy(order="C"): the order of the dimensions in memory is part of the tensor.
     return "array", np.array(host_array(self, "pickle"), order="K"), str(self.device)
 
@@ -164,7 +172,7 @@ def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: boo
 
 def _bare(self: Tensor) -> Tensor:
     """Return the tensor without its history."""
-    return self.detach() if getattr(self, "requires_grad", False) else self
+    return detached(self) if getattr(self, "requires_grad", False) else self
 
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
@@ -179,7 +187,7 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
 
 def shallow_copy(self: Tensor) -> Tensor:
     """Return a new tensor that shares the memory, with the same attributes and without the history."""
-    new = as_kind(self.detach(), type(self))
+    new = as_kind(detached(self), type(self))
     if getattr(self, "requires_grad", False):
         new.requires_grad_(True)
     new.__dict__.update(self.__dict__)
@@ -237,7 +245,7 @@ def _get_data(self: Tensor) -> Tensor:
 
     Assigning a tensor makes this one use its memory.
     """
-    new: Tensor = self.detach()
+    new = detached(self)
     storage = new.storage
     if type(storage) is Storage:
         new.storage = Storage(storage.owner, storage.backend)
@@ -249,9 +257,12 @@ def _set_data(self: Tensor, value: Any) -> None:
         raise TypeError(f"data must be set to a Tensor, not {type(value).__name__}")
     if value.layout != self.layout or value.device.type != self.device.type:
         raise DtypeError(
-            f"data cannot be set from a {value.layout} tensor on {value.device} to a {self.layout} tensor on {self.device}"
+            f"data of a {self.layout} tensor on {self.device} cannot be set to a {value.layout} tensor on "
+            f"{value.device}"
         )
-    if getattr(self, "requires_grad", False) and not (value.dtype.is_floating_point or value.dtype.is_complex):
+    if getattr(self, "requires_grad", False) and not (
+        value.dtype.is_floating_point or value.dtype.is_complex
+    ):
         raise DtypeError(
             f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
         )

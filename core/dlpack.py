@@ -8,12 +8,13 @@ import numpy as np
 
 from tt.core.device import Device, to_device
 from tt.core.errors import DeviceError, DtypeError
+from tt.core.reading import detached, host_array
 from tt.core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BufferExportError", "DEVICE_CODES", "dlpack_device", "export_array", "import_array"]
+__all__ = ["DEVICE_CODES", "BufferExportError", "dlpack_device", "export_array", "import_array"]
 
 DEVICE_CODES: Final[Mapping[str, int]] = {"cpu": 1, "cuda": 2}
 """The codes that the DLPack standard gives device types."""
@@ -46,15 +47,19 @@ def import_array(source: Any) -> Tensor:
     from tt.core.dtype import from_numpy_dtype
 
     if isinstance(source, Tensor):
-        return source.detach()
-    code, index = source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (DEVICE_CODES["cuda"], 0)
+        return detached(source)
+    code, index = (
+        source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (DEVICE_CODES["cuda"], 0)
+    )
     if int(code) in (DEVICE_CODES["cpu"], _PINNED):
         array = _import_host(source)
         backend, device = REGISTRY.backend("cpu"), to_device("cpu")
         return wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
     name = next((name for name, known in DEVICE_CODES.items() if known == int(code)), None)
     if name is None:
-        raise DeviceError(f"from_dlpack(): the array is on a device of DLPack type {int(code)}, which tt does not know")
+        raise DeviceError(
+            f"from_dlpack(): the array is on a device of DLPack type {int(code)}, which tt does not know"
+        )
     backend, device = REGISTRY.backend(name), Device(name, int(index))
     backend.require_available()
     load = getattr(backend, "from_dlpack", None)
@@ -83,8 +88,6 @@ def export_array(
     copy: bool | None = None,
 ) -> Any:
     """Return a DLPack capsule over the memory of a tensor; the parameters are those of `__dlpack__`."""
-    from tt.core.reading import host_array
-
     if getattr(tensor, "requires_grad", False):
         raise BufferExportError("Can't export tensors that require gradient, use tensor.detach()")
     if tensor.layout.name != "strided":
@@ -101,6 +104,8 @@ def export_array(
         raise BufferExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)
     if array.dtype.kind == "V":
-        raise BufferExportError("a bfloat16 tensor cannot be exported: NumPy, which makes the capsule, has no bfloat16")
+        raise BufferExportError(
+            "a bfloat16 tensor cannot be exported: NumPy, which makes the capsule, has no bfloat16"
+        )
     options: dict[str, Any] = {"max_version": max_version, "copy": copy}
     return array.__dlpack__(**{name: value for name, value in options.items() if value is not None})

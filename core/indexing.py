@@ -26,8 +26,8 @@ __all__ = ["getitem", "setitem"]
 _INDEX_DTYPES: Final = frozenset((dt.int64, dt.int32, dt.uint8, dt.bool_))
 _NUMBER_TYPES: Final = (bool, int, float, complex, np.number, np.bool_)
 _NOT_AN_INDEX: Final = (
-    "only integers, slices (`:`), ellipsis (`...`), None, booleans and integer or boolean tensors, arrays and sequences "
-    "are valid indices (got {})"
+    "only integers, slices (`:`), ellipsis (`...`), None, booleans and integer or boolean tensors, arrays and "
+    "sequences are valid indices (got {})"
 )
 
 
@@ -173,7 +173,11 @@ def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tenso
 
     mask = item.dtype in (dt.bool_, dt.uint8)
     if item.dtype is dt.uint8:
-        warnings.warn("indexing with dtype tt.uint8 is deprecated, use a dtype tt.bool instead", UserWarning, stacklevel=5)
+        warnings.warn(
+            "indexing with dtype tt.uint8 is deprecated, use a dtype tt.bool instead",
+            UserWarning,
+            stacklevel=5,
+        )
         item = item.to(dt.bool_)
     if item.ndim:
         return view, [item], item.ndim if mask else 1
@@ -182,7 +186,9 @@ def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tenso
         view = ops.unsqueeze(view, dim)
         return view, [_place(np.zeros(int(bool(item.item())), np.int64), view)], 1
     if item.dtype.kind not in ("signed", "unsigned"):
-        raise IndexValueError(f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}")
+        raise IndexValueError(
+            f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
+        )
     if item.device.type == "meta" or item.keys & KEYS.mask("layer") & ~item.spec.keys:
         # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
         return view, [item.to(dt.int64)], 1
@@ -192,7 +198,9 @@ def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tenso
 def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list[np.ndarray[Any, Any]]:
     """Return the integer arrays that an array inside an index stands for: one, or the positions of a mask."""
     if array.dtype == np.uint8:
-        warnings.warn("indexing with dtype uint8 is deprecated, use a dtype bool instead", UserWarning, stacklevel=5)
+        warnings.warn(
+            "indexing with dtype uint8 is deprecated, use a dtype bool instead", UserWarning, stacklevel=5
+        )
         array = array.astype(np.bool_)
     if array.dtype != np.bool_:
         return [array]
@@ -200,8 +208,8 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
     for position, size in enumerate(array.shape):
         if shape[dim + position] != size:
             raise IndexValueError(
-                f"The shape of the mask {list(array.shape)} at index {position} does not match the shape of the indexed "
-                f"tensor {list(shape)} at index {dim + position}"
+                f"The shape of the mask {list(array.shape)} at index {position} does not match the shape of the "
+                f"indexed tensor {list(shape)} at index {dim + position}"
             )
     return list(np.nonzero(array))
 
@@ -261,7 +269,9 @@ def _value(target: Tensor, value: Any) -> Any:
         )
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, complex) and not target.dtype.is_complex:
-        raise _ComplexValueError(f"value cannot be converted to type {target.dtype.name} without overflow: {number}")
+        raise _ComplexValueError(
+            f"value cannot be converted to type {target.dtype.name} without overflow: {number}"
+        )
     return number
 
 

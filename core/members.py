@@ -178,11 +178,15 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 def _on(device: str) -> property:
-    return property(lambda self: self.device.type == device, doc=f"Whether the tensor is on a {device} device.")
+    return property(
+        lambda self: self.device.type == device, doc=f"Whether the tensor is on a {device} device."
+    )
 
 
 def _laid_out(layout: str) -> property:
-    return property(lambda self: self.layout.name == layout, doc=f"Whether the layout of the tensor is {layout}.")
+    return property(
+        lambda self: self.layout.name == layout, doc=f"Whether the layout of the tensor is {layout}."
+    )
 
 
 def is_floating_point(self: Tensor) -> bool:
@@ -354,8 +358,12 @@ MEMBERS: dict[str, Any] = {
     # --- attributes that are operators ---
     "T": _attribute("T", _reversed_dims, "The tensor with its dimensions reversed."),
     "mT": _attribute("mT", _transposed("mT", conjugate=False, batches=True), "The transposed matrices."),
-    "H": _attribute("H", _transposed("H", conjugate=True, batches=False), "The transposed and conjugated matrix."),
-    "mH": _attribute("mH", _transposed("mH", conjugate=True, batches=True), "The transposed and conjugated matrices."),
+    "H": _attribute(
+        "H", _transposed("H", conjugate=True, batches=False), "The transposed and conjugated matrix."
+    ),
+    "mH": _attribute(
+        "mH", _transposed("mH", conjugate=True, batches=True), "The transposed and conjugated matrices."
+    ),
     "real": _operator_attribute("real", "The real part."),
     "imag": _operator_attribute("imag", "The imaginary part."),
     "new_tensor": new_tensor,

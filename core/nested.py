@@ -86,7 +86,9 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     level = [data]
     while level and _is_sequence(level[0]):
         if len(shape) == MAX_DIMS:
-            raise ValueRangeError(f"too many dimensions '{type(level[0]).__name__}': a tensor has at most {MAX_DIMS}")
+            raise ValueRangeError(
+                f"too many dimensions '{type(level[0]).__name__}': a tensor has at most {MAX_DIMS}"
+            )
         length = len(level[0])
         for item in level:
             if not _is_sequence(item):

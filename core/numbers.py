@@ -54,7 +54,9 @@ def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) 
         return np.array(numbers, dtype=np.complex128).astype(dtype.numpy)
     kinds = set(map(type, numbers))
     if complex in kinds and dtype is not dt.bool_:
-        raise TypeError(f"must be real number, not complex: a complex number cannot be stored as {dtype.name}")
+        raise TypeError(
+            f"must be real number, not complex: a complex number cannot be stored as {dtype.name}"
+        )
     if dtype.is_floating_point:
         return cast_array(_doubles(numbers), dtype)
     if dtype is dt.bool_:

@@ -39,17 +39,21 @@ class Parameter(Tensor):
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        """Make the parameter; see the class."""
         from tt.core.construct import from_array
         from tt.core.copying import as_kind
         from tt.core.device import get_default_device
         from tt.core.promotion import get_default_dtype
+        from tt.core.reading import detached
 
         if data is None:
             data = from_array(np.empty(0, get_default_dtype().numpy), get_default_device())
         if not isinstance(data, TensorBase):
-            raise TypeError(f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)")
-        new: Parameter = as_kind(data.detach(), cls)  # type: ignore[attr-defined]
-        if requires_grad or new.requires_grad:
+            raise TypeError(
+                f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)"
+            )
+        new: Parameter = as_kind(detached(data), cls)  # type: ignore[attr-defined]
+        if requires_grad or getattr(new, "requires_grad", False):
             new.requires_grad_(requires_grad)
         return new
 

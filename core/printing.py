@@ -47,11 +47,15 @@ class PrintOptions:
         for name in ("precision", "edgeitems", "linewidth"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise ValueRangeError(f"set_printoptions(): {name} must be an int that is not negative, got {value!r}")
+                raise ValueRangeError(
+                    f"set_printoptions(): {name} must be an int that is not negative, got {value!r}"
+                )
         if not isinstance(self.threshold, int | float) or math.isnan(self.threshold):
             raise ValueRangeError(f"set_printoptions(): threshold must be a number, got {self.threshold!r}")
         if self.sci_mode not in (None, True, False):
-            raise ValueRangeError(f"set_printoptions(): sci_mode must be True, False or None, got {self.sci_mode!r}")
+            raise ValueRangeError(
+                f"set_printoptions(): sci_mode must be True, False or None, got {self.sci_mode!r}"
+            )
 
 
 _PROFILES: Final = {
@@ -225,7 +229,12 @@ def _ends(array: np.ndarray[Any, Any], edge: int) -> np.ndarray[Any, Any]:
 
 
 def _rows(
-    array: np.ndarray[Any, Any], style: Callable[[Any], str], width: int, indent: int, short: bool, options: PrintOptions
+    array: np.ndarray[Any, Any],
+    style: Callable[[Any], str],
+    width: int,
+    indent: int,
+    short: bool,
+    options: PrintOptions,
 ) -> str:
     edge = options.edgeitems
     abbreviated = short and array.shape[0] > 2 * edge

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.layers import Layer
     from tt.core.tensor import Tensor
 
-__all__ = ["host_array", "layers_of", "values_are_hidden"]
+__all__ = ["detached", "host_array", "layers_of", "values_are_hidden"]
 
 
 def layers_of(tensor: Tensor) -> list[Layer]:
@@ -28,6 +28,14 @@ def layers_of(tensor: Tensor) -> list[Layer]:
 
     found = [REGISTRY.layers[name] for name in KEYS.names("layer", tensor.keys) if name in REGISTRY.layers]
     return sorted(found, key=lambda layer: -layer.order)
+
+
+def detached(tensor: Tensor) -> Tensor:
+    """Return an alias without history; where no plugin knows of history, just an alias."""
+    from tt.core.tensor import alias
+
+    detach = getattr(tensor, "detach", None)
+    return alias(tensor) if detach is None else detach()
 
 
 def values_are_hidden(tensor: Tensor) -> bool:
@@ -55,8 +63,10 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
     if tensor.keys & KEYS.mask("layer"):
         from tt.core.dispatch.registry import ops
 
-        tensor = ops.clone(ops.detach(tensor))
+        tensor = ops.clone(detached(tensor))
         for layer in layers_of(tensor):
             if tensor.spec.keys & layer.bit == 0:
-                raise DtypeError(f"{what}(): the values of a tensor that the layer {layer.name!r} holds cannot be read")
+                raise DtypeError(
+                    f"{what}(): the values of a tensor that the layer {layer.name!r} holds cannot be read"
+                )
     return tensor.spec.backend.to_numpy(tensor.handle)

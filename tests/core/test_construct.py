@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 import tt
 from tt.core.nested import array_from_nested
 
@@ -29,7 +30,9 @@ def test_dtype_shape_and_values_are_those_of_torch(data):
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64"]
+)
 @pytest.mark.parametrize("data", [2, -1, 1.7, -2.5, True, [0, 100], [0.1, 0.2], 70000.0], ids=repr)
 def test_dtype_is_applied_as_torch_does(data, dtype):
     torch = pytest.importorskip("torch")
@@ -107,7 +110,9 @@ def test_a_sequence_inside_itself_is_refused():
 
 
 def test_tensors_of_several_elements_in_a_list_are_refused_with_the_way_to_stack_them():
-    with pytest.raises(ValueError, match=r"only one element tensors can be converted to Python scalars(.|\n)*tt\.stack"):
+    with pytest.raises(
+        ValueError, match=r"only one element tensors can be converted to Python scalars(.|\n)*tt\.stack"
+    ):
         tt.tensor([tt.tensor([1, 2]), tt.tensor([3, 4])])
 
 
@@ -251,7 +256,8 @@ def test_frombuffer_shares_the_memory():
 @pytest.mark.parametrize(
     ("length", "options"),
     [
-        (0, {}), (8, {"count": 0}), (8, {"offset": 8}), (8, {"offset": -1}), (7, {}), (8, {"offset": 3}), (8, {"count": 3}),
+        (0, {}), (8, {"count": 0}), (8, {"offset": 8}), (8, {"offset": -1}), (7, {}), (8, {"offset": 3}),
+        (8, {"count": 3}),
     ],
 )  # fmt: skip
 def test_buffers_that_do_not_fit_are_refused_with_torchs_words(length, options):

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tt
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+import tt
+
+
+def read(x, index, t=tt):
+    """Return `x[index]` for an index written in Python; `t` stands for the library of `x`."""
+    return eval(f"x[{index}]", {"x": x, "t": t, "tt": tt, "np": np})
+
+
+def write(x, index, value, t=tt):
+    """Do `x[index] = value`, both written in Python."""
+    exec(f"x[{index}] = {value}", {"x": x, "t": t, "tt": tt, "np": np})
+
 
 # --- against NumPy -------------------------------------------------------------------------------------------------
 
@@ -47,10 +59,12 @@ def test_basic_indices_read_views_as_numpy_does(data, shape):
 @st.composite
 def mixed_index(draw, shape):
     """Draw a tuple of integers, slices, None, Ellipsis, bools, masks and integer arrays that fits a shape."""
-    common = draw(hnp.array_shapes(min_dims=0, max_dims=2, max_side=3))
+    common = draw(hnp.array_shapes(min_dims=1, max_dims=2, max_side=3))
     items, dim, ellipsis = [], 0, False
     while True:
-        kind = draw(st.sampled_from(["int", "slice", "none", "ellipsis", "array", "array", "mask", "bool", "stop"]))
+        kind = draw(
+            st.sampled_from(["int", "slice", "none", "ellipsis", "array", "array", "mask", "bool", "stop"])
+        )
         if kind == "none":
             items.append(None)
         elif kind == "bool":
@@ -69,7 +83,7 @@ def mixed_index(draw, shape):
             dim += 1
         elif kind == "array":
             sides = [draw(st.sampled_from([1, side])) for side in common]
-            sides = sides[draw(st.integers(0, len(sides))) :]
+            sides = sides[draw(st.integers(0, len(sides) - 1)) :]
             elements = st.integers(-shape[dim], shape[dim] - 1)
             items.append(draw(hnp.arrays(np.int64, tuple(sides), elements=elements)))
             dim += 1
@@ -84,10 +98,18 @@ def mixed_index(draw, shape):
     return tuple(items)
 
 
+def without_integers(index):
+    """Return an index with slices in the place of integers.
+
+    Beside masks and arrays NumPy takes integers as arrays, which moves dimensions; PyTorch always takes them as views.
+    """
+    return tuple(slice(i, i + 1 or None) if type(i) is int else i for i in index)
+
+
 @settings(max_examples=500, deadline=None)
 @given(data=st.data(), shape=shapes)
 def test_mixed_indices_read_as_numpy_does(data, shape):
-    index = data.draw(mixed_index(shape))
+    index = without_integers(data.draw(mixed_index(shape)))
     array, x = make(shape)
     try:
         expected = array[index]
@@ -102,7 +124,7 @@ def test_mixed_indices_read_as_numpy_does(data, shape):
 @settings(max_examples=300, deadline=None)
 @given(data=st.data(), shape=shapes)
 def test_mixed_indices_write_as_numpy_does(data, shape):
-    index = data.draw(mixed_index(shape))
+    index = without_integers(data.draw(mixed_index(shape)))
     array, x = make(shape)
     try:
         target = array[index].shape
@@ -120,6 +142,23 @@ def test_mixed_indices_write_as_numpy_does(data, shape):
     np.testing.assert_array_equal(x.numpy(), array)
 
 
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), shape=shapes)
+def test_mixed_indices_with_integers_read_as_torch_does(data, shape):
+    torch = pytest.importorskip("torch")
+    index = data.draw(mixed_index(shape))
+    array, x = make(shape)
+    try:
+        expected = torch.from_numpy(array)[
+            tuple(torch.from_numpy(i) if isinstance(i, np.ndarray) else i for i in index)
+        ]
+    except IndexError:
+        with pytest.raises(IndexError):
+            x[as_tt(index)]
+        return
+    np.testing.assert_array_equal(x[as_tt(index)].numpy(), expected.numpy())
+
+
 # --- what an index may be ------------------------------------------------------------------------------------------
 
 INDICES = [
@@ -133,9 +172,9 @@ INDICES = [
 def test_python_indices_read_and_write_as_torch_does(index):
     torch = pytest.importorskip("torch")
     x, y = tt.arange(12.0).reshape(3, 4), torch.arange(12.0).reshape(3, 4)
-    np.testing.assert_array_equal(eval(f"x[{index}]").numpy(), eval(f"y[{index}]").numpy())
-    exec(f"x[{index}] = -1")
-    exec(f"y[{index}] = -1")
+    np.testing.assert_array_equal(read(x, index).numpy(), read(y, index).numpy())
+    write(x, index, "-1")
+    write(y, index, "-1")
     np.testing.assert_array_equal(x.numpy(), y.numpy())
 
 
@@ -153,9 +192,9 @@ def test_tensor_indices_read_and_write_as_torch_does(index):
     results = []
     for t in (tt, torch):
         x = t.arange(12.0).reshape(3, 4)
-        read = eval(f"x[{index}]")
-        exec(f"x[{index}] = -1")
-        results.append((read.numpy(), x.numpy()))
+        found = read(x, index, t)
+        write(x, index, "-1", t)
+        results.append((found.numpy(), x.numpy()))
     np.testing.assert_array_equal(results[0][0], results[1][0])
     np.testing.assert_array_equal(results[0][1], results[1][1])
 
@@ -170,7 +209,7 @@ def test_tensor_indices_read_and_write_as_torch_does(index):
 def test_separated_indices_come_first_as_in_torch(index):
     torch = pytest.importorskip("torch")
     x, y = tt.arange(24).reshape(2, 3, 4), torch.arange(24).reshape(2, 3, 4)
-    np.testing.assert_array_equal(eval(f"x[{index}]").numpy(), eval(f"y[{index}]").numpy())
+    np.testing.assert_array_equal(read(x, index).numpy(), read(y, index).numpy())
 
 
 def test_a_list_that_is_no_tuple_stands_for_a_tensor():
@@ -226,7 +265,11 @@ def test_a_zero_dimensional_tensor_takes_no_dimension():
         ("[0.5]", IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
         ("tt.tensor([0.5])", IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
         ("tt.tensor(0.5)", IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
-        ("tt.tensor([0], dtype=tt.int8)", IndexError, "tensors used as indices must be long, int, byte or bool"),
+        (
+            "tt.tensor([0], dtype=tt.int8)",
+            IndexError,
+            "tensors used as indices must be long, int, byte or bool",
+        ),
         ("tt.tensor([True, False])", IndexError, r"The shape of the mask \[2\] at index 0 does not match"),
         ("[True, False]", IndexError, r"The shape of the mask \[2\] at index 0 does not match"),
         ("[0, 1], [0, 1, 2]", IndexError, "could not be broadcast together"),
@@ -235,9 +278,9 @@ def test_a_zero_dimensional_tensor_takes_no_dimension():
 def test_wrong_indices_are_refused_for_reading_and_writing(index, error, message):
     x = tt.arange(12.0).reshape(3, 4)
     with pytest.raises(error, match=message):
-        eval(f"x[{index}]")
+        read(x, index)
     with pytest.raises(error, match=message):
-        exec(f"x[{index}] = 1")
+        write(x, index, "1")
     np.testing.assert_array_equal(x.numpy(), np.arange(12.0).reshape(3, 4))
 
 
@@ -254,11 +297,11 @@ def test_a_number_has_no_elements():
 @pytest.mark.parametrize("index", ["0", "[0]", "tt.tensor([True, False, False])"])
 def test_values_are_broadcast_and_converted(index):
     x = tt.zeros(3, 4)
-    exec(f"x[{index}] = tt.tensor([1, 2, 3, 4])")
+    write(x, index, "tt.tensor([1, 2, 3, 4])")
     assert x[0].tolist() == [1.0, 2.0, 3.0, 4.0]
-    exec(f"x[{index}] = tt.tensor([[[2.5]]], dtype=tt.float64)")
+    write(x, index, "tt.tensor([[[2.5]]], dtype=tt.float64)")
     assert x[0].tolist() == [2.5] * 4
-    exec(f"x[{index}] = True")
+    write(x, index, "True")
     assert x[0].tolist() == [1.0] * 4 and x[1:].sum().item() == 0
 
 
@@ -266,9 +309,9 @@ def test_values_are_broadcast_and_converted(index):
 def test_values_that_do_not_broadcast_are_refused(index):
     x = tt.arange(12.0).reshape(3, 4)
     with pytest.raises(RuntimeError):
-        exec(f"x[{index}] = tt.ones(5)")
+        write(x, index, "tt.ones(5)")
     with pytest.raises(RuntimeError):
-        exec(f"x[{index}] = tt.ones(3, 5, 4)")
+        write(x, index, "tt.ones(3, 5, 4)")
     assert x.tolist() == np.arange(12.0).reshape(3, 4).tolist()
 
 
@@ -277,7 +320,7 @@ def test_values_that_are_neither_tensor_nor_number_are_refused(index):
     x = tt.zeros(3, 4)
     for value in ("'a'", "None", "[1, 2, 3, 4]", "np.ones(4)"):
         with pytest.raises(TypeError, match=r"can't assign a \w+ to a tensor of dtype tt\.float32"):
-            exec(f"x[{index}] = {value}")
+            write(x, index, value)
 
 
 def test_numbers_that_the_dtype_cannot_hold_are_refused():

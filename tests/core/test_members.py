@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
+
 import tt
 from tt.core.errors import ArgumentError, DataDependentError
 
@@ -18,9 +19,11 @@ from tt.core.errors import ArgumentError, DataDependentError
 @pytest.mark.parametrize("expression", [
     "x.size()", "x.size(1)", "x.size(-1)", "x.dim()", "x.ndim", "x.ndimension()", "x.numel()", "x.nelement()",
     "x.stride()", "x.stride(0)", "x.stride(-1)", "x.storage_offset()", "x[1:].storage_offset()", "x[:, 1:].stride()",
-    "x.element_size()", "x.itemsize", "x.nbytes", "x.is_contiguous()", "x.t().is_contiguous()", "x[:1].t().is_contiguous()",
+    "x.element_size()", "x.itemsize", "x.nbytes", "x.is_contiguous()", "x.t().is_contiguous()",
+    "x[:1].t().is_contiguous()",
     "x[:0].t().is_contiguous()", "len(x)", "x.is_floating_point()", "x.is_complex()", "x.is_signed()", "x.is_cuda",
-    "x.is_meta", "x.is_sparse", "x.get_device()", "x.T.size()", "x.mT.size()", "x.H.size()", "x.mH.size()", "x.untyped_storage().nbytes()",
+    "x.is_meta", "x.is_sparse", "x.get_device()", "x.T.size()", "x.mT.size()", "x.H.size()", "x.mH.size()",
+    "x.untyped_storage().nbytes()",
     "x[1:].untyped_storage().nbytes()", "x.is_cpu", "x._is_view()", "x[0]._is_view()", "x.shape.numel()",
 ])  # fmt: skip
 def test_members_are_those_of_torch(expression):
@@ -32,7 +35,9 @@ def test_members_are_those_of_torch(expression):
 
 @pytest.mark.parametrize("name", ["size", "stride"])
 def test_a_dimension_that_is_not_there_is_refused(name):
-    with pytest.raises(IndexError, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)"):
+    with pytest.raises(
+        IndexError, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)"
+    ):
         getattr(tt.ones(2, 3), name)(2)
     with pytest.raises(TypeError, match="argument 'dim' must be int, not str"):
         getattr(tt.ones(2, 3), name)("a")
@@ -63,7 +68,8 @@ def test_to_returns_the_tensor_itself_when_nothing_changes():
 def test_to_takes_all_of_pytorchs_forms():
     x, other = tt.tensor([1.7, -2.2]), tt.ones(1, dtype=tt.int32)
     for converted in (
-        x.to(tt.int32), x.to("cpu", tt.int32), x.to(other), x.to(other=other), x.to(dtype=tt.int32), x.to(None, tt.int32),
+        x.to(tt.int32), x.to("cpu", tt.int32), x.to(other), x.to(other=other), x.to(dtype=tt.int32),
+        x.to(None, tt.int32),
         x.to(tt.int32, non_blocking=True), x.to(device="cpu", dtype=tt.int32, copy=True), x.int(), x.type(tt.int32),
         x.type("tt.IntTensor"), x.type_as(other),
     ):  # fmt: skip
@@ -144,7 +150,9 @@ def test_truth_needs_exactly_one_element():
 def test_numbers_from_tensors():
     assert int(tt.tensor([1.7])) == 1 and float(tt.tensor(3)) == 3.0 and complex(tt.tensor(1.5)) == 1.5
     assert [10, 20, 30][tt.tensor(1)] == 20 and range(5)[tt.tensor([2])] == 2
-    with pytest.raises(TypeError, match="only integer tensors of a single element can be converted to an index"):
+    with pytest.raises(
+        TypeError, match="only integer tensors of a single element can be converted to an index"
+    ):
         [1, 2][tt.tensor(1.0)]
     with pytest.raises(RuntimeError, match="cannot be converted to type double without overflow"):
         float(tt.tensor(1j))
@@ -235,7 +243,7 @@ def test_membership_compares_elements():
     x = tt.tensor([1, 3])
     assert 3 in x and 2 not in x and tt.tensor(1) in x
     with pytest.raises(RuntimeError, match=r"Tensor.__contains__ only supports Tensor or scalar"):
-        "a" in x
+        _ = "a" in x
 
 
 def test_tensors_hash_by_identity_and_compare_by_element():
@@ -246,10 +254,12 @@ def test_tensors_hash_by_identity_and_compare_by_element():
 
 
 def test_transposed_attributes_name_matrices():
-    with pytest.raises(RuntimeError, match=r"tensor\.mT is only supported on matrices or batches of matrices"):
-        tt.ones(4).mT
+    with pytest.raises(
+        RuntimeError, match=r"tensor\.mT is only supported on matrices or batches of matrices"
+    ):
+        _ = tt.ones(4).mT
     with pytest.raises(RuntimeError, match=r"tensor\.H is only supported on matrices \(2-D tensors\)"):
-        tt.ones(2, 2, 2).H
+        _ = tt.ones(2, 2, 2).H
 
 
 def test_new_tensor_takes_dtype_and_device_of_its_tensor():
@@ -277,7 +287,12 @@ def round_trip(value):
 def test_copies_keep_values_dtype_strides_and_gradients(make, copier):
     x = make()
     y = copier(x)
-    assert type(y) is type(x) and y.dtype is x.dtype and y.shape == x.shape and y.requires_grad == x.requires_grad
+    assert (
+        type(y) is type(x)
+        and y.dtype is x.dtype
+        and y.shape == x.shape
+        and y.requires_grad == x.requires_grad
+    )
     assert y.stride() == x.stride() or x.numel() == 0
     assert y.tolist() == x.tolist()
     assert y.numel() == 0 or y.data_ptr() != x.data_ptr()

@@ -6,6 +6,7 @@ import copy
 import pickle
 
 import pytest
+
 import tt
 from tt.core.parameter import Parameter
 
@@ -57,7 +58,12 @@ def test_copies_are_parameters(copier, gradient):
     p = Parameter(tt.tensor([1.0, 2.0]), requires_grad=gradient)
     p.name = "weight"
     q = copier(p)
-    assert type(q) is Parameter and q.requires_grad == gradient and q.tolist() == [1.0, 2.0] and q.name == "weight"
+    assert (
+        type(q) is Parameter
+        and q.requires_grad == gradient
+        and q.tolist() == [1.0, 2.0]
+        and q.name == "weight"
+    )
 
 
 def test_shared_parameters_stay_shared():
@@ -73,4 +79,8 @@ def test_subclasses_of_parameter_are_parameters():
         pass
 
     s = Scale(tt.ones(1))
-    assert type(s) is Scale and s.requires_grad and repr(s) == "Parameter containing:\nParameter(Scale([1.], requires_grad=True))"
+    assert (
+        type(s) is Scale
+        and s.requires_grad
+        and repr(s) == "Parameter containing:\nParameter(Scale([1.], requires_grad=True))"
+    )

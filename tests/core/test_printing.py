@@ -6,14 +6,27 @@ import math
 
 import numpy as np
 import pytest
-import tt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+import tt
 from tt.core.errors import UnknownNameError, ValueRangeError
 from tt.core.printing import format_array
 
-DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
+DTYPES = (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+)
 
 
 @pytest.fixture(autouse=True)
