@@ -108,7 +108,10 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
         return higher
     if higher.is_floating_point:
         return higher.to_complex() if lower.is_complex else higher
-    if higher is dt.bool_ or lower.is_floating_point or lower.is_complex:
+    if lower.is_complex:
+        # Across ranks PyTorch lets even the wide unsigned dtypes meet complex ones.
+        return lower
+    if higher is dt.bool_ or lower.is_floating_point:
         return promote_types(higher, lower)
     return higher
 
