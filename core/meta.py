@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -9,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from tt.core.backend import Backend, contiguous_strides
 from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
 from tt.core.errors import DataDependentError, ShapeError, UnknownNameError
@@ -191,10 +193,9 @@ def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype
         if isinstance(args[position], MetaHandle):
             bits |= (args[position].dtype.code + 1) << shift
     if operator.dtype_at >= 0 and args[operator.dtype_at] is not None:
-        try:
+        # A backend's own dtype object is nobody else's business: the kernel that got it knows the result's dtype.
+        with contextlib.suppress(UnknownNameError):
             bits |= (to_dtype(args[operator.dtype_at]).code + 1) << operator.dtype_shift
-        except UnknownNameError:
-            pass  # a backend's own dtype object; the kernel that got it knows the result's dtype itself
     return resolve_dtypes(operator, "functional", bits).results
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.core.dtype import int64
-from tt.core.errors import ShapeError
+from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import Result, RuleTable
 
@@ -253,7 +253,7 @@ def interpolate(input: Described, size: Any = None, scale_factor: Any = None, *,
     """Other spatial sizes, given or scaled."""
     count = input.ndim - 2
     if (size is None) == (scale_factor is None):
-        raise ShapeError(f"{op}(): only one of size or scale_factor should be defined")
+        raise ValueRangeError(f"{op}(): only one of size or scale_factor should be defined")
     if size is not None:
         return (*input.shape[:2], *each(op, size, count, "size"))
     factors = each(op, scale_factor, count, "scale_factor")

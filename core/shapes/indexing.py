@@ -21,6 +21,7 @@ from tt.core.shapes.geometry import (
     contiguous_strides,
     dense_strides,
     reduced_shape,
+    view_strides,
     wrap_dim,
 )
 from tt.core.shapes.pointwise import expect_broadcastable_to, like_strides
@@ -110,15 +111,18 @@ def index_select(self: Described, dim: int, index: Described, *, op: str) -> Sha
     expect_vector(op, index)
     expect_index_dtype(op, index)
     shape = list(self.shape)
+    count = index.shape[0] if index.ndim else 1
     if shape:
-        shape[at] = index.shape[0] if index.ndim else 1
+        shape[at] = count
+    elif count != 1:
+        raise ShapeError(f"{op}(): Index to scalar can have only 1 value, got {count} value(s)")
     return tuple(shape)
 
 
-def expect_vector(op: str, index: Described) -> None:
+def expect_vector(op: str, index: Described, kind: type[Exception] = IndexValueError) -> None:
     """Raise unless an index has at most one dimension."""
     if index.ndim > 1:
-        raise IndexValueError(f"{op}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+        raise kind(f"{op}(): Index is supposed to be a vector, but got dim: {index.ndim}")
 
 
 @rule("index_add")
@@ -131,7 +135,8 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
         count = index.shape[0] if index.ndim else 1
         have = source.shape[at] if source.ndim else 1
         if count != have:
-            raise ShapeError(
+            # PyTorch's index_copy raises IndexError here, index_add RuntimeError (but not for a scalar).
+            raise (ShapeError if op.startswith("index_add") and self.ndim else IndexValueError)(
                 f"{op}(): Number of indices ({count}) should be equal to source.size(dim): ({have}), for dim: {at}"
             )
         if reduced_shape(self.shape, (at,), False) != reduced_shape(source.shape, (at,), False) and source.ndim:
@@ -139,14 +144,14 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
                 f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
                 f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
             )
-    return Result(self.shape, like_strides(self))
+    return Result(self.shape)
 
 
 @rule("index_fill")
 def index_fill(self: Described, dim: int, index: Described, value: Any = None, *, op: str) -> Result:
     """Fill slices of a dimension, chosen by a vector, with one value."""
     wrap_dim(op, dim, self.ndim)
-    expect_vector(op, index)
+    expect_vector(op, index, ShapeError)
     if getattr(value, "ndim", 0):
         raise ShapeError(
             f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
@@ -159,7 +164,7 @@ def take(self: Described, index: Described, *, op: str) -> Result:
     """Elements by their place in the flattened tensor."""
     if index.dtype is not int64:
         raise DtypeError(f"{op}(): Expected a long tensor for index, but got {index.dtype}")
-    return Result(index.shape, like_strides(index))
+    return Result(index.shape)
 
 
 # --- several index tensors (advanced indexing) -----------------------------------------------------------------
@@ -190,9 +195,11 @@ def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
     if 0 in (self.shape[dim] for dim in places) and 0 not in common:
         raise IndexValueError(f"{op}(): index is out of bounds for dimension with size 0: shape {list(self.shape)}")
     shape = (*(self.shape[d] for d in before), *common, *(self.shape[d] for d in after))
+    if 0 in shape:
+        return Result(shape)
     source = _Read(shape, (*(self.strides[d] for d in before), *(0,) * len(common), *(self.strides[d] for d in after)))
-    lead, trail = (1,) * len(before), (1,) * len(after)
-    readers = [_Read((*lead, *common, *trail), (*lead, *broadcast_strides(i, common), *trail)) for i in tensors]
+    seen = (*(1,) * len(before), *common, *(1,) * len(after))
+    readers = [_Read(seen, view_strides(common, broadcast_strides(i, common), seen)) for i in tensors]
     return Result(shape, dense_strides(shape, [source, *readers]))
 
 
@@ -201,8 +208,8 @@ class _Read:
 
     __slots__ = ("dtype", "ndim", "offset", "shape", "strides")
 
-    def __init__(self, shape: Shape, strides: Shape) -> None:
-        self.shape, self.strides = shape, strides
+    def __init__(self, shape: Shape, strides: Shape | None) -> None:
+        self.shape, self.strides = shape, contiguous_strides(shape) if strides is None else strides
         self.ndim, self.offset, self.dtype = len(shape), 0, None
 
 
@@ -233,8 +240,7 @@ def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op
     expect_indices(op, self, indices)
     if not any(i is not None and i.dtype in (bool_, uint8) for i in indices) and hasattr(values, "shape"):
         place = index(self, indices, op=op).shape
-        found = broadcast(op, place, trimmed(values.shape, len(place)))
-        if found != place:
+        if not broadcasts_to(values.shape, place):
             raise ShapeError(
                 f"{op}(): shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
                 f"result of shape {list(place)}"
@@ -242,11 +248,11 @@ def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op
     return Result(self.shape, like_strides(self))
 
 
-def trimmed(shape: Shape, ndim: int) -> Shape:
-    """Return a shape without the leading 1s that it has more than `ndim`."""
-    while len(shape) > ndim and shape[0] == 1:
-        shape = shape[1:]
-    return shape
+def broadcasts_to(shape: Shape, target: Shape) -> bool:
+    """Tell whether a shape broadcasts to another without changing it."""
+    if len(shape) > len(target):
+        return False
+    return all(size in (1, wanted) for size, wanted in zip(reversed(shape), reversed(target), strict=False))
 
 
 # --- masks -----------------------------------------------------------------------------------------------------
@@ -260,8 +266,7 @@ def masked_fill(self: Described, mask: Described, value: Any = None, *, op: str)
         raise ShapeError(
             f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
         )
-    shape = broadcast(op, self.shape, mask.shape)
-    return Result(shape, like_strides(_Read(shape, broadcast_strides(self, shape))))
+    return Result(broadcast(op, self.shape, mask.shape))
 
 
 def expect_mask(op: str, mask: Described) -> None:
@@ -276,8 +281,7 @@ def masked_scatter(self: Described, mask: Described, source: Described, *, op: s
     expect_mask(op, mask)
     if self.dtype is not source.dtype:
         raise DtypeError(f"{op}(): expected self and source to have same dtypes but got {self.dtype}, {source.dtype}")
-    shape = broadcast(op, self.shape, mask.shape)
-    return Result(shape, contiguous_strides(shape))
+    return Result(broadcast(op, self.shape, mask.shape))
 
 
 @rule("masked_select")

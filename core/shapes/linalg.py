@@ -333,6 +333,8 @@ def pinv(self: Described, /, *, op: str) -> Shape:
 def solve(A: Described, B: Described, /, left: bool = True, *, op: str) -> Shape:  # noqa: N803 - as on paper
     """The solution of linear equations; one right-hand side or several."""
     batch, order = expect_square(op, A)
+    if not B.ndim:
+        expect_matrix(op, B)
     vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
     if vector:
         if B.shape[-1] != order:

@@ -228,8 +228,13 @@ def reduced(op: str, shape: Shape, reduction: str) -> Shape:
 @rule("nll_loss")
 def nll_loss(self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str) -> Shape:
     """The negative log likelihood of a class index: (C), (N, C) or (N, C, ...) against (), (N) or (N, ...)."""
+    reduced(op, (), reduction)
     if not self.ndim:
-        raise ShapeError(f"{op}(): input tensor should be at least 1D")
+        raise ValueRangeError(f"{op}(): Expected 1 or more dimensions (got 0)")
+    if self.ndim > 1 and target.ndim and self.shape[0] != target.shape[0]:
+        raise ValueRangeError(
+            f"{op}(): Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
     classes = self.shape[0] if self.ndim == 1 else self.shape[1]
     expected = () if self.ndim == 1 else (self.shape[0], *self.shape[2:])
     if tuple(target.shape) != expected:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 import tt.core.dtype as dtypes
 from tt.core.meta import MetaHandle
 from tt.core.shapes import Result, find_rule

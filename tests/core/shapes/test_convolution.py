@@ -1,0 +1,55 @@
+"""Shapes of windows that slide."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_convolutions(agree, count):
+    conv, transposed = getattr(F, f"conv{count}d"), getattr(F, f"conv_transpose{count}d")
+    for batch, channels, stride, padding, dilation, groups in product(
+        [(), (2,), (2, 2)], [4, 3], [1, 2, 0], [0, 1, "same"], [1, 2], [1, 2]
+    ):
+        x, weight = torch.zeros((*batch, channels, *(7,) * count)), torch.zeros((6, 4 // groups, *(3,) * count))
+        how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+        agree("conv", conv, strides=False, input=x, weight=weight, bias=torch.zeros(6), **how)
+        if padding != "same" and stride:
+            weight = torch.zeros((4, 3, *(3,) * count))
+            agree("conv_transpose", transposed, strides=False, input=x, weight=weight, bias=None, stride=stride,
+                  padding=padding, output_padding=0, groups=groups, dilation=dilation)  # fmt: skip
+
+
+def test_a_kernel_larger_than_its_input_is_refused(rule):
+    with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
+        rule("conv", "conv1d", input=torch.zeros(1, 2, 3), weight=torch.zeros(1, 2, 5))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_pooling(agree, count):
+    average, largest = getattr(F, f"avg_pool{count}d"), getattr(F, f"max_pool{count}d")
+    adaptive = getattr(F, f"adaptive_avg_pool{count}d")
+    for batch, kernel, stride, padding, ceil_mode in product(
+        [(), (2,), (2, 2, 2)], [1, 2, 3, 9], [None, 1, 2], [0, 1, 2], [False, True]
+    ):
+        x = torch.zeros((*batch, 3, *(7,) * count))
+        how = {"kernel_size": kernel, "stride": stride, "padding": padding}
+        agree("avg_pool", average, strides=False, op=f"avg_pool{count}d", self=x, **how, ceil_mode=ceil_mode)
+        agree("max_pool", lambda x, k, s, p, c: largest(x, k, s, p, ceil_mode=c), strides=False,
+              op=f"max_pool{count}d", self=x, **how, ceil_mode=ceil_mode)  # fmt: skip
+        if len(batch) < 3:  # PyTorch's adaptive pooling takes more batches, its other pooling does not
+            agree("adaptive_pool", adaptive, strides=False, op=f"adaptive_avg_pool{count}d", self=x, output_size=kernel)
+
+
+def test_windows_as_columns_and_other_sizes(agree):
+    x = torch.zeros(2, 3, 8, 6)
+    for kernel, dilation, padding, stride in product([2, (3, 2), 9], [1, 2], [0, 1], [1, 2]):
+        agree("im2col", F.unfold, strides=False, input=x, kernel_size=kernel, dilation=dilation, padding=padding,
+              stride=stride)  # fmt: skip
+    for size, factor in ((5, None), ((4, 7), None), (None, 2.5), (None, (0.5, 1.2)), (None, None), (3, 2.0)):
+        agree("interpolate", F.interpolate, strides=False, input=x, size=size, scale_factor=factor)
