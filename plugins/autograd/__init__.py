@@ -1,0 +1,1 @@
+"""The autograd plugin: records operations and differentiates them."""

@@ -1,0 +1,169 @@
+"""Making gradients fit: to the shape, dtype and device of what they are the gradient of; sums, copies and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tt.core.errors import GradientError
+from tt.core.library import Tensor, TensorBase, TensorSpec, alias, contiguous_strides, ops
+from tt.plugins.autograd.graph import STATE
+
+if TYPE_CHECKING:
+    from tt.plugins.autograd.graph import AccumulateGrad, Node
+
+__all__ = ["add", "adopt", "can_grow", "copy", "fit", "sum_to_size"]
+
+
+def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
+    """Return the gradient of what was broadcast: summed over the dims that broadcasting added or stretched."""
+    leading = gradient.ndim - len(shape)
+    dims = list(range(leading))
+    dims += [leading + i for i, size in enumerate(shape) if size == 1 and gradient.shape[leading + i] != 1]
+    if dims:
+        gradient = ops.sum(gradient, dims, True)
+    return ops.reshape(gradient, tuple(shape)) if leading else gradient
+
+
+def _fits(found: Sequence[int], shape: Sequence[int]) -> bool:
+    """Tell whether a tensor of shape `shape` can have been broadcast to `found`."""
+    if len(found) < len(shape):
+        return False
+    return all(size in (1, there) for size, there in zip(reversed(shape), reversed(found), strict=False))
+
+
+def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, place: int) -> Any:
+    """Return a gradient in the shape, dtype and device of what it is the gradient of.
+
+    Raises
+    ------
+    GradientError
+        When a formula returned something that cannot be.
+    """
+    if not isinstance(gradient, TensorBase):
+        raise GradientError(
+            f"Function {node.name()} returned an invalid gradient at index {place} - expected a Tensor or None, got "
+            f"{type(gradient).__name__}"
+        )
+    found = tuple(gradient.shape)
+    if found != tuple(shape):
+        if not _fits(found, shape):
+            raise GradientError(
+                f"Function {node.name()} returned an invalid gradient at index {place} - got {list(found)} but "
+                f"expected shape compatible with {list(shape)}"
+            )
+        gradient = sum_to_size(gradient, shape)
+    if gradient.dtype is not spec.dtype:
+        if gradient.dtype.is_complex and not spec.dtype.is_complex:
+            gradient = ops.real(gradient)
+        if gradient.dtype is not spec.dtype:
+            gradient = gradient.to(spec.dtype)
+    if gradient.device != spec.device:
+        if gradient.ndim:
+            raise GradientError(
+                f"Function {node.name()} returned an invalid gradient at index {place} - expected device "
+                f"{spec.device} but got {gradient.device}"
+            )
+        gradient = gradient.to(spec.device)
+    return gradient
+
+
+# --- sums and copies -------------------------------------------------------------------------------------------
+
+
+def add(first: Any, second: Any) -> Any:
+    """Return the sum of two gradients; a dense one comes first, which is what addition to sparse ones expects."""
+    if first.layout is not second.layout and second.layout.name == "strided":
+        first, second = second, first
+    return ops.add(first, second)
+
+
+def can_grow(held: Any, gradient: Any) -> bool:
+    """Tell whether a gradient can be added to another in place."""
+    if held.keys & STATE.bit or gradient.keys & STATE.bit:
+        return False
+    return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
+
+
+def is_dense(tensor: Any) -> bool:
+    """Tell whether each element of a tensor has a place of its own in memory, in row-major order."""
+    if tensor.layout.name != "strided":
+        return True
+    found = tensor.spec.backend.strides(tensor.handle)
+    expected = contiguous_strides(tensor.handle.shape)
+    return all(a == b or n <= 1 for a, b, n in zip(found, expected, tensor.handle.shape, strict=True))
+
+
+def adopt(gradient: Any) -> Any:
+    """Return a gradient without history, which a pass that is not recorded may yet have brought from outside."""
+    if gradient.keys & STATE.bit:
+        return alias(gradient, STATE.bit)
+    gradient.record = None
+    return gradient
+
+
+def copy(gradient: Any) -> Any:
+    """Return a copy of a gradient."""
+    return ops.clone(gradient)
+
+
+# --- hooks -----------------------------------------------------------------------------------------------------
+
+
+def call_hooks(node: Node, gradients: list[Any]) -> None:
+    """Call the hooks on the gradients of a node's results, then keep what `retain_grad` asks for."""
+    extras = node.extras
+    for number, hooks in extras.tensor_hooks.items():
+        for hook in list(hooks.values()):
+            if gradients[number] is not None:
+                changed = hook(gradients[number])
+                if changed is not None:
+                    gradients[number] = _checked(changed, gradients[number], hook)
+    for hook in list(extras.before.values()):
+        changed = hook(tuple(gradients))
+        if changed is not None:
+            gradients[:] = list(changed) if isinstance(changed, tuple | list) else [changed]
+    for number, retained in extras.retained.items():
+        gradient = gradients[number]
+        if gradient is not None:
+            held = retained.gradient
+            retained.gradient = copy(gradient) if held is None else add(held, gradient)
+
+
+def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
+    name = getattr(hook, "__name__", "hook")
+    if not isinstance(changed, TensorBase):
+        raise GradientError(f"the gradient hook {name!r} must return a Tensor or None, not {type(changed).__name__}")
+    if tuple(changed.shape) != tuple(gradient.shape):
+        raise GradientError(
+            f"hook {name!r} has changed the size of value: from {list(gradient.shape)} to {list(changed.shape)}"
+        )
+    return changed
+
+
+def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> list[Any]:
+    """Call the hooks that see what a node computed."""
+    for hook in list(node.extras.after.values()):
+        changed = hook(tuple(found), tuple(gradients))
+        if changed is not None:
+            found = changed if isinstance(changed, tuple | list) else (changed,)
+    return list(found)
+
+
+def call_accumulated_hooks(node: AccumulateGrad) -> None:
+    """Call the hooks that run after a leaf got its gradient."""
+    for hook in list(node.extras.after.values()):
+        hook(node.variable)
+
+
+def raise_count(node: Node, found: int, expected: int) -> NoReturn:
+    """Refuse a node that returned too few or too many gradients."""
+    raise GradientError(
+        f"Function {node.name()} returned an incorrect number of gradients (expected {expected}, got {found})"
+    )
+
+
+def ones_like(tensor: Any) -> Tensor:
+    """Return the gradient with which a backward pass from a scalar starts."""
+    result: Tensor = ops.ones_like(tensor)
+    return result

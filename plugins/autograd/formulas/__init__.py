@@ -1,0 +1,16 @@
+"""The formulas of tt's operators: one table for each family."""
+
+from tt.plugins.autograd.formulas import (
+    indexing,
+    joining,
+    linalg,
+    nn,
+    pointwise,
+    reduction,
+    shaping,
+    sorting,
+)
+
+__all__ = ["TABLES"]
+
+TABLES = [family.d for family in (pointwise, reduction, shaping, joining, indexing, sorting, linalg, nn)]

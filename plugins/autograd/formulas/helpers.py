@@ -1,0 +1,50 @@
+"""What several formulas share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import TensorBase, ops
+
+__all__ = ["conj", "is_complex", "normal_dims", "restore_dims", "size_of", "unsqueeze_dims"]
+
+
+def is_complex(value: Any) -> bool:
+    """Tell whether a tensor or a number is complex."""
+    return bool(value.dtype.is_complex) if isinstance(value, TensorBase) else isinstance(value, complex)
+
+
+def conj(value: Any) -> Any:
+    """Return the conjugate; real values as they are, without a call."""
+    if isinstance(value, TensorBase):
+        return ops.conj(value) if value.dtype.is_complex else value
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Return the dims of a reduction, counted from the front; None and an empty list mean all."""
+    if dim is None or (not isinstance(dim, int) and not len(dim)):
+        return tuple(range(ndim))
+    dims = (dim,) if isinstance(dim, int) else dim
+    return tuple(sorted(d % ndim for d in dims)) if ndim else ()
+
+
+def unsqueeze_dims(tensor: Any, dims: Sequence[int]) -> Any:
+    """Return a tensor with dims of size one put in at the given (ascending) places."""
+    for dim in dims:
+        tensor = ops.unsqueeze(tensor, dim)
+    return tensor
+
+
+def restore_dims(reduced: Any, dim: int | Sequence[int] | None, keepdim: bool, ndim: int) -> Any:
+    """Return the result of a reduction with the reduced dims back, with size one."""
+    return reduced if keepdim or not ndim else unsqueeze_dims(reduced, normal_dims(dim, ndim))
+
+
+def size_of(shape: Sequence[int], dim: int | Sequence[int] | None) -> int:
+    """Return how many elements a reduction combines into one."""
+    count = 1
+    for d in normal_dims(dim, len(shape)):
+        count *= shape[d]
+    return count

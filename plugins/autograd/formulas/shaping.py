@@ -1,0 +1,153 @@
+"""Formulas of operators that change the shape, most of them views.  g is the gradient of the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import ops
+
+from tt.plugins.autograd.formulas.table import Formulas
+
+d = Formulas()
+
+# --- the same elements in another shape ------------------------------------------------------------------------
+
+d.of("view", self=lambda g, self_shape: ops.reshape(g, self_shape))
+d.of("reshape", self=lambda g, self_shape: ops.reshape(g, self_shape))
+d.of("unsqueeze", self=lambda g, dim: ops.squeeze(g, dim))
+d.of("squeeze", self=lambda g, self_shape: ops.reshape(g, self_shape))
+d.of("squeeze.dim", self=lambda g, self_shape: ops.reshape(g, self_shape))
+d.of("squeeze.dims", self=lambda g, self_shape: ops.reshape(g, self_shape))
+d.of("flatten", self=lambda g, self_shape: ops.reshape(g, self_shape))
+d.of("unflatten", self=lambda g, self_shape: ops.reshape(g, self_shape))
+
+# --- another order of dims -------------------------------------------------------------------------------------
+
+
+def inverse(dims: Sequence[int]) -> list[int]:
+    """Return the permutation that undoes another."""
+    dims = [dim % len(dims) for dim in dims]
+    return [dims.index(place) for place in range(len(dims))]
+
+
+d.of("t", self=lambda g: ops.t(g))
+d.of("transpose", self=lambda g, dim0, dim1: ops.transpose(g, dim0, dim1))
+d.of("permute", self=lambda g, dims: ops.permute(g, inverse(dims)))
+d.of("movedim", self=lambda g, source, destination: ops.movedim(g, destination, source))
+d.of("flip", self=lambda g, dims: ops.flip(g, dims))
+d.of("roll", self=lambda g, shifts, dims: ops.roll(g, [-s for s in shifts], dims))
+d.of("rot90", self=lambda g, k, dims: ops.rot90(g, -k, dims))
+
+# --- repetition: the engine sums what was broadcast -------------------------------------------------------------
+
+
+def repeat_self(g: Any, self_shape: Sequence[int], repeats: Sequence[int]) -> Any:
+    """Sum over the repetitions."""
+    shape, dims = [], []
+    sizes = [1] * (len(repeats) - len(self_shape)) + list(self_shape)
+    for count, size in zip(repeats, sizes, strict=True):
+        dims.append(len(shape))
+        shape += [count, size]
+    summed = ops.sum(ops.reshape(g, shape), dims) if dims else g
+    return ops.reshape(summed, tuple(self_shape))
+
+
+d.of("expand", self=lambda g: g)
+d.of("repeat", self=repeat_self)
+
+# --- parts -----------------------------------------------------------------------------------------------------
+
+
+def parts(gs: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], dim: int) -> Any:
+    """Join the gradients of parts along a dim, with zeros where a part was not used."""
+    known = next(g for g in gs if g is not None)
+
+    def zeros(size: int) -> Any:
+        return ops.new_zeros(known, [size if i == dim % len(shape) else n for i, n in enumerate(shape)])
+
+    return ops.cat([zeros(size) if g is None else g for g, size in zip(gs, sizes, strict=True)], dim)
+
+
+def split_sizes(length: int, size: int) -> list[int]:
+    """Return the lengths of the parts that `split` makes."""
+    if length == 0:
+        return [0]
+    return [min(size, length - start) for start in range(0, length, size)]
+
+
+def unbind_self(gs: Sequence[Any], dim: int) -> Any:
+    """Stack the gradients, with zeros where a part was not used."""
+    known = next(g for g in gs if g is not None)
+    return ops.stack([ops.zeros_like(known) if g is None else g for g in gs], dim)
+
+
+d.of("split", self=lambda gs, self_shape, split_size, dim:
+     parts(gs, split_sizes(self_shape[dim], split_size), self_shape, dim))  # fmt: skip
+d.of("split.sizes", self=lambda gs, self_shape, split_size, dim: parts(gs, split_size, self_shape, dim))
+d.of("split_with_sizes", self=lambda gs, self_shape, split_sizes, dim: parts(gs, split_sizes, self_shape, dim))
+d.of("unbind", self=lambda gs, dim: unbind_self(gs, dim))
+
+# --- strides ---------------------------------------------------------------------------------------------------
+
+
+def as_strided_self(
+    g: Any, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int,
+    size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
+) -> Any:  # fmt: skip
+    """Add g up in a copy of the storage, then read it with the geometry of self.
+
+    Elements of self that lie at the same place share the gradient evenly, as each of them is one of several names of
+    one number.
+    """
+    start = self_offset if storage_offset is None else storage_offset
+    low = min(start, self_offset)
+    reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset)) - low
+    flat = ops.new_zeros(g, (reach,))
+    if g.numel():
+        places = _places(g, size, stride, start - low)
+        flat = ops.index_put(flat, [ops.reshape(places, (-1,))], ops.reshape(g, (-1,)), True)
+    mine = _places(g, self_shape, self_strides, self_offset - low)
+    if _overlaps(self_shape, self_strides):
+        ones = ops.new_zeros(g, (reach,))
+        count = ops.index_put(ones, [ops.reshape(mine, (-1,))], ops.new_ones(g, (math.prod(self_shape),)), True)
+        flat = flat / ops.clamp(count, 1)
+    return ops.reshape(ops.index_select(flat, 0, ops.reshape(mine, (-1,))), tuple(self_shape))
+
+
+def _extent(size: Sequence[int], stride: Sequence[int], offset: int) -> int:
+    return offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
+
+
+def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:
+    """Tell whether two positions may lie at one place."""
+    reach = 1
+    for s, n in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1):
+        if s < reach:
+            return True
+        reach = s * (n - 1) + reach
+    return False
+
+
+def _places(like: Any, size: Sequence[int], stride: Sequence[int], offset: int) -> Any:
+    """Return the position in memory of each element of a geometry."""
+    places = ops.full((), offset, dtype=_int64(), device=like.device)
+    for n, s in zip(size, stride, strict=True):
+        places = ops.unsqueeze(places, -1) + ops.arange(n, device=like.device) * s
+    return places
+
+
+def _int64() -> Any:
+    from tt.core.library import to_dtype
+
+    return to_dtype("int64")
+
+
+d.of("as_strided", self=as_strided_self)
+
+# --- diagonals and triangles -----------------------------------------------------------------------------------
+
+d.of("tril", self=lambda g, diagonal: ops.tril(g, diagonal))
+d.of("triu", self=lambda g, diagonal: ops.triu(g, diagonal))
+

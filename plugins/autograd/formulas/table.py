@@ -1,0 +1,88 @@
+"""Tables of formulas: what a plugin hands over so that its operators are differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Formula", "Formulas", "zero"]
+
+Gradient = Callable[..., Any]
+
+
+def zero(g: Any) -> None:
+    """The formula of an argument on whose value the result does not depend smoothly anywhere: the gradient is 0."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """How one operator is differentiated.
+
+    Attributes
+    ----------
+    op : str
+        Qualified name, for instance "max.dim".
+    gradients : dict of str to callable
+        Argument -> function of the result's gradient (`g`, or `gs` for those of all results) and of what is saved.
+    backward, setup_context : callable or None
+        Instead of `gradients`: PyTorch's form for custom operators, `backward(ctx, *gradients)` and
+        `setup_context(ctx, inputs, output)`.
+    """
+
+    op: str
+    gradients: dict[str, Gradient] = field(default_factory=dict)
+    backward: Callable[..., Any] | None = None
+    setup_context: Callable[..., None] | None = None
+
+
+class Formulas:
+    """A table of formulas, one line for each operator.
+
+    The parameter names of a formula say what is saved for it: `g` is the gradient of the (first) result, or `gs` a
+    list with those of all results, None where one is not used; any other name is an argument of the operator, a named
+    result, `result` for the first one, or a fact of an argument: `self_shape`, `self_dtype`, `self_device`,
+    `self_strides`, `self_offset` (lists of these for an argument that is a list of tensors).
+
+    A formula may leave the sum over broadcast dims, the cast to the dtype of the argument and the real part of what
+    belongs to a real argument to the engine.  For complex numbers it computes PyTorch's convention, the conjugate of
+    the derivative times the gradient.
+
+    Examples
+    --------
+    >>> from tt.plugins.autograd.formulas.table import Formulas
+    >>> d = Formulas()
+    >>> d.of("mul", self=lambda g, other: g * other, other=lambda g, self: g * self)
+    >>> sorted(d.formulas)
+    ['mul']
+    """
+
+    layer = "autograd"
+
+    def __init__(self) -> None:
+        self.formulas: dict[str, Formula] = {}
+
+    def of(self, op: str, /, **gradients: Gradient) -> None:
+        """Add the formulas of an operator: one keyword for each argument that has a gradient."""
+        self._add(Formula(op, gradients))
+
+    def backward(
+        self, op: str, function: Callable[..., Any], setup_context: Callable[..., None] | None = None
+    ) -> None:
+        """Add a formula in the form that PyTorch's custom operators have.
+
+        Parameters
+        ----------
+        op : str
+            Qualified name of the operator.
+        function : callable
+            `function(ctx, *gradients)` returns the gradients of all arguments, or of the only one.
+        setup_context : callable, optional
+            `setup_context(ctx, inputs, output)` saves what `function` needs.
+        """
+        self._add(Formula(op, {}, function, setup_context))
+
+    def _add(self, formula: Formula) -> None:
+        if formula.op in self.formulas:
+            raise ValueError(f"the table already has a formula for {formula.op!r}")
+        self.formulas[formula.op] = formula

@@ -1,0 +1,231 @@
+"""`tt.autograd.backward` and `tt.autograd.grad`: the arguments of a backward pass and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.errors import ArgumentError, GradientError, describe
+from tt.core.library import Tensor, TensorBase, ops
+from tt.plugins.autograd import engine
+from tt.plugins.autograd.graph import STATE
+from tt.plugins.autograd.views import edge
+
+__all__ = ["backward", "grad"]
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, TensorBase) or value is None else tuple(value)
+
+
+def _requires_grad(tensor: Any) -> bool:
+    return bool(tensor.keys & STATE.bit)
+
+
+def _initial(outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = False) -> tuple[list[Any], list[Any]]:
+    """Return the roots of a pass and their gradients, ones where a scalar's is left out."""
+    roots, initial = [], []
+    if len(outputs) != len(gradients):
+        raise GradientError(
+            f"got {len(outputs)} tensors and {len(gradients)} gradients; there must be one gradient for each tensor"
+        )
+    for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        if not isinstance(output, TensorBase):
+            raise ArgumentError("backward", f"element {place} of tensors must be a Tensor, not {describe(output)}")
+        if not _requires_grad(output):
+            raise GradientError(f"element {place} of tensors does not require grad and does not have a grad_fn")
+        if gradient is None:
+            if output.shape.numel() != 1:
+                raise GradientError("grad can be implicitly created only for scalar outputs")
+            if output.dtype.is_complex:
+                raise GradientError(
+                    f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
+                )
+            gradient = ops.ones_like(output.detach())  # type: ignore[attr-defined]
+        else:
+            _check_gradient(output, gradient, place)
+        roots.append(edge(output))
+        initial.append(gradient)
+    return roots, initial
+
+
+def _check_gradient(output: Any, gradient: Any, place: int) -> None:
+    if not isinstance(gradient, TensorBase):
+        raise ArgumentError("backward", f"gradients can be either Tensors or None, but got {describe(gradient)}")
+    if tuple(gradient.shape) != tuple(output.shape):
+        raise GradientError(
+            f"Mismatch in shape: grad_output[{place}] has a shape of {gradient.shape} and output[{place}] has a shape "
+            f"of {output.shape}."
+        )
+    if gradient.dtype.is_complex != output.dtype.is_complex:
+        raise GradientError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{place}] has a dtype of {gradient.dtype} and output[{place}] has a dtype of {output.dtype}."
+        )
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensors | None = None,
+) -> None:
+    """Compute the gradients of tensors with respect to the leaves and add them to their `.grad`.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        What is differentiated.
+    grad_tensors : Tensor or sequence of (Tensor or None), optional
+        The "vector" of the vector-Jacobian product, one for each tensor; may be left out for scalars.
+    retain_graph : bool, optional
+        Keep what the graph saved, so that it can be walked again; by default as `create_graph`.
+    create_graph : bool
+        Record the pass itself, so that its results can be differentiated.
+    inputs : Tensor or sequence of Tensor, optional
+        The only tensors that get a gradient.
+
+    Raises
+    ------
+    GradientError
+        When a tensor has no history, a gradient is missing or does not fit, or the graph was freed.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor([1.0, 2.0], requires_grad=True)
+    >>> tt.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if grad_variables is not None:
+        raise ArgumentError("backward", "grad_variables was renamed to grad_tensors")
+    outputs = _as_tuple(tensors)
+    if not outputs:
+        raise GradientError("`tensors` argument to `backward()` cannot be empty.")
+    gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
+    captures = None
+    if inputs is not None:
+        listed = _as_tuple(inputs)
+        if not listed:
+            raise GradientError("`inputs` argument to `backward()` cannot be empty.")
+        captures = _places(listed, "backward")
+    roots, initial = _initial(outputs, gradients)
+    del gradients, grad_tensors, outputs, tensors
+    keep = create_graph if retain_graph is None else retain_graph
+    engine.run(roots, initial, bool(keep), bool(create_graph), captures, captures is not None)
+
+
+def _places(inputs: Sequence[Any], function: str) -> list[Any]:
+    for place, tensor in enumerate(inputs):
+        if not isinstance(tensor, TensorBase):
+            raise ArgumentError(function, f"element {place} of inputs must be a Tensor, not {describe(tensor)}")
+        if not _requires_grad(tensor):
+            raise GradientError("One of the differentiated Tensors does not require grad")
+    return [edge(tensor) for tensor in inputs]
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of outputs with respect to inputs; no `.grad` changes.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensor
+        What is differentiated, and with respect to what.
+    grad_outputs : Tensor or sequence of (Tensor or None), optional
+        The "vector" of the vector-Jacobian product, one for each output; may be left out for scalars.
+    retain_graph : bool, optional
+        Keep what the graph saved, so that it can be walked again; by default as `create_graph`.
+    create_graph : bool
+        Record the pass itself, so that its results can be differentiated.
+    only_inputs : bool
+        Must be True.
+    allow_unused : bool, optional
+        Return None for inputs that do not reach the outputs instead of raising; by default as `materialize_grads`.
+    is_grads_batched : bool
+        The first dim of each of `grad_outputs` counts many vectors; the result has it too.
+    materialize_grads : bool
+        Return zeros in the place of None.
+
+    Returns
+    -------
+    tuple of (Tensor or None)
+        One for each input.
+
+    Raises
+    ------
+    GradientError
+        As `backward`, and when an input is not used and that is not allowed.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor(3.0, requires_grad=True)
+    >>> (first,) = tt.autograd.grad(x ** 3, x, create_graph=True)
+    >>> (second,) = tt.autograd.grad(first, x)
+    >>> first.item(), second.item()
+    (27.0, 18.0)
+    """
+    if not only_inputs:
+        raise ArgumentError("grad", "only_inputs argument is deprecated and must be True")
+    results, listed = _as_tuple(outputs), _as_tuple(inputs)
+    if not listed:
+        raise GradientError("`inputs` argument to `grad()` cannot be empty.")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    elif materialize_grads and not allow_unused:
+        raise ArgumentError(
+            "grad", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    gradients = (None,) * len(results) if grad_outputs is None else _as_tuple(grad_outputs)
+    keep = bool(create_graph if retain_graph is None else retain_graph)
+    captures = _places(listed, "grad")
+    if is_grads_batched:
+        found = _batched(results, captures, gradients, keep, create_graph)
+    else:
+        roots, initial = _initial(results, gradients)
+        found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
+    return tuple(_checked(found, listed, allow_unused, materialize_grads))
+
+
+def _batched(
+    outputs: Sequence[Any], captures: list[Any], gradients: Sequence[Any], keep: bool, create_graph: bool
+) -> list[Any]:
+    """Run one pass for each vector in the first dim of the gradients and stack the results."""
+    counts = {int(g.shape[0]) for g in gradients if g is not None}
+    if len(counts) != 1:
+        raise GradientError(f"the first dim of all grad_outputs must be the same number of vectors, found {sorted(counts)}")
+    count = counts.pop()
+    passes = []
+    for vector in range(count):
+        chosen = [None if g is None else g[vector] for g in gradients]
+        roots, initial = _initial(outputs, chosen)
+        passes.append(engine.run(roots, initial, keep or vector < count - 1, bool(create_graph), captures, False))
+    return [None if column[0] is None else ops.stack(list(column)) for column in zip(*passes, strict=True)]
+
+
+def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materialize: bool) -> list[Any]:
+    for place, gradient in enumerate(found):
+        if gradient is None:
+            if not allow_unused:
+                raise GradientError(
+                    f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set "
+                    "allow_unused=True if this is the desired behavior."
+                )
+            if materialize:
+                found[place] = ops.zeros_like(inputs[place].detach())
+    return found

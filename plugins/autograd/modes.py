@@ -1,0 +1,159 @@
+"""Switching recording off and on: for a block, for a function, or for good.
+
+These are no modes of the dispatcher: only the rules of the autograd layer read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from tt.plugins.autograd.graph import STATE
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def is_grad_enabled() -> bool:
+    """Tell whether this thread records operations.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.is_grad_enabled()
+    True
+    """
+    return bool(STATE.enabled())
+
+
+def _decorate(make: Callable[[], Any], function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    if isgeneratorfunction(function):
+        return _decorate_generator(make, function)  # type: ignore[return-value]
+
+    @wraps(function)
+    def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with make():
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def _decorate_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Switch while the generator runs, not while its caller does."""
+
+    @wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        generator = function(*args, **kwargs)
+        sent: Any = None
+        while True:
+            try:
+                with make():
+                    value = generator.send(sent)
+            except StopIteration as stop:
+                return stop.value
+            try:
+                sent = yield value
+            except GeneratorExit:
+                generator.close()
+                raise
+
+    return wrapper
+
+
+class _Switch(Generic[Parameters, Result]):
+    """A context manager and decorator that switches recording."""
+
+    _enabled = True
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        made = super().__new__(cls)
+        if function is None:
+            return made
+        return _decorate(cls, function)
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(STATE.enable(self._enabled))
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.enable(self._before.pop())
+
+    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        return _decorate(type(self), function)
+
+
+class no_grad(_Switch[..., Any]):  # noqa: N801 - PyTorch's name
+    """Switches recording off, in a `with` block or for a function.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with tt.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    >>> @tt.no_grad()
+    ... def double(x):
+    ...     return x * 2
+    >>> double(x).requires_grad
+    False
+    """
+
+    _enabled = False
+
+
+class enable_grad(_Switch[..., Any]):  # noqa: N801 - PyTorch's name
+    """Switches recording on again inside of `no_grad`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with tt.no_grad():
+    ...     with tt.enable_grad():
+    ...         y = x * 2
+    >>> y.requires_grad
+    True
+    """
+
+    _enabled = True
+
+
+class set_grad_enabled:  # noqa: N801 - PyTorch's name
+    """Switches recording on or off, at once; in a `with` block until its end, or for a function.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether to record.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with tt.set_grad_enabled(False):
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+        self._before = STATE.enable(self.mode)
+
+    def __enter__(self) -> None:
+        STATE.enable(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.enable(self._before)
+
+    def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        STATE.enable(self._before)
+        return _decorate(lambda: set_grad_enabled(self.mode), function)

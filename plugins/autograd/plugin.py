@@ -1,0 +1,37 @@
+"""The entry point of the autograd plugin; imports nothing heavy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tt.core.hooks import Manifest, hookimpl
+
+if TYPE_CHECKING:
+    from tt.core.library import PluginRegistry
+
+_MEMBERS = "tt.plugins.autograd.members:"
+
+
+@hookimpl
+def tt_manifest() -> Manifest:
+    """Say what the plugin brings."""
+    members = [
+        "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward", "detach", "detach_",
+        "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",
+    ]  # fmt: skip
+    return Manifest(
+        "autograd", layers=("autograd", "transform"), members={name: f"{_MEMBERS}{name}" for name in members}
+    )
+
+
+@hookimpl
+def tt_register(registry: PluginRegistry) -> None:
+    """Hand over the layers and the formulas."""
+    from tt.plugins.autograd.formulas import TABLES
+    from tt.plugins.autograd.layer import AutogradLayer
+    from tt.plugins.autograd.transforms.layer import TransformLayer
+
+    registry.add_layer(AutogradLayer())
+    registry.add_layer(TransformLayer())
+    for table in TABLES:
+        registry.add(table)

@@ -1,0 +1,43 @@
+cimport cython
+
+from tt.core.dispatch.entry cimport Entry
+from tt.core.tensor_base cimport TensorBase, TensorSpec
+from tt.plugins.autograd.graph cimport GradState, Node, Record, View, attach, start
+
+cdef class Plan:
+    cdef public tuple slots
+    cdef public tuple calls
+    cdef public bint keeps_tensors
+    cdef public bint saves_self
+
+cdef class OpNode(Node):
+    cdef public Rule rule
+    cdef public Plan plan
+    cdef public tuple saved
+    cdef public tuple versions
+    cdef public tuple starts
+    @cython.locals(tensor=TensorBase, place=int, kind=int, position=int, version="long long")
+    cpdef tuple unpack(self)
+    @cython.locals(place=int, count=int, slots=tuple, results=list, values=tuple)
+    cpdef apply(self, list gradients, wanted)
+    cpdef release(self)
+
+cdef class Rule:
+    cdef public object operator
+    cdef public tuple differentiable
+    cdef public object make_plan
+    cdef public bint takes_all
+    cdef public dict plans
+    cdef public frozenset list_places
+    cdef public bint has_lists
+    cdef public bint is_view
+    cdef public str node_name
+    cpdef Plan plan(self, long long needs)
+    @cython.locals(single=TensorBase, node=OpNode, record=Record)
+    cpdef finish(self, tuple args, result, long long needs, tuple nodes, tuple numbers, tuple starts)
+
+cdef class InplaceRule(Rule):
+    pass
+
+@cython.locals(kind=int, position=int, total="long long", tensor=TensorBase, slots=tuple, saved=list)
+cpdef save(OpNode node, tuple args, result)

@@ -1,0 +1,368 @@
+"""Rules: what the autograd layer does when an operator with a formula is called.
+
+A rule notes which differentiable arguments need a gradient, runs what lies below, saves what their formulas take and
+attaches a node to the result.  This is a hot module: plain Python that Cython compiles with the C types of
+`rules.pxd` where it can.
+"""
+
+from tt.core.tensor_base import TensorBase
+from tt.plugins.autograd import views
+from tt.plugins.autograd.graph import STATE, Node, Record, View, attach, start
+
+# What a slot of a plan holds.
+PLAIN = 0
+TENSOR = 1
+TENSORS = 2
+RESULT = 3
+FACT = 4
+
+NO_NUMBERS = ((), (0,), (0, 0), (0, 0, 0), (0, 0, 0, 0))
+
+
+class Plan:
+    """What to save and to compute when a certain set of arguments needs gradients.
+
+    Attributes
+    ----------
+    slots : tuple of (kind, position, fact)
+        What is saved: an argument as it is, a tensor, a list of tensors, a result, or a fact (shape, dtype, ...) of
+        an argument.
+    calls : tuple of (place, function, tuple of slot)
+        For each differentiable argument that needs it: its place among the differentiable ones, the formula, and
+        the slots that the formula takes after the gradient.
+    keeps_tensors : bool
+        Whether a slot holds a tensor, so that the graph can be used once only.
+    """
+
+    __slots__ = ("calls", "keeps_tensors", "saves_self", "slots")
+
+    def __init__(self, slots, calls):
+        self.slots = slots
+        self.calls = calls
+        self.keeps_tensors = any(kind in (TENSOR, TENSORS, RESULT) for kind, _, _ in slots)
+        self.saves_self = any(kind == TENSOR and position == 0 for kind, position, _ in slots)
+
+
+class OpNode(Node):
+    """The node of a call of an operator with a formula.
+
+    Attributes
+    ----------
+    rule : Rule
+        Made the node.
+    plan : Plan
+        What is saved and what is computed.
+    saved : tuple or None
+        What fills the slots; None once released.
+    versions : tuple of int, or None
+        The versions of the saved tensors; None when all are zero.
+    starts : tuple of int, or None
+        Where the edges of each differentiable argument start; None when each has one.
+    """
+
+    __slots__ = ("plan", "rule", "saved", "starts", "versions")
+
+    def name(self):
+        return self.rule.node_name
+
+    def release(self):
+        if self.plan.keeps_tensors:
+            self.saved = None
+
+    def unpack(self):
+        """Return what was saved, after a look at the versions."""
+        saved = self.saved
+        plan = self.plan
+        if saved is None:
+            views.raise_released()
+        if not plan.keeps_tensors:
+            return saved
+        linked = STATE.enabled()
+        unpacked = []
+        for place in range(len(saved)):
+            kind, position, _ = plan.slots[place]
+            value = saved[place]
+            if kind == 1 or kind == 3:
+                if isinstance(value, TensorBase):
+                    tensor = value
+                    version = 0 if tensor.storage is None else tensor.storage.version
+                    if version != (0 if self.versions is None else self.versions[place]):
+                        views.raise_changed(self.rule.node_name, tensor, 0 if self.versions is None else self.versions[place])
+                    if linked:
+                        value = views.linked(self, tensor, kind, position)
+            elif kind == 2:
+                if views.version_of(value) != (0 if self.versions is None else self.versions[place]):
+                    views.raise_changed(self.rule.node_name, value, 0 if self.versions is None else self.versions[place])
+                if linked:
+                    value = views.linked_list(self, value, position)
+            unpacked.append(value)
+        return tuple(unpacked)
+
+    def apply(self, gradients, wanted):
+        values = self.unpack()
+        results = [None] * len(self.next_nodes)
+        first = gradients if self.rule.takes_all else gradients[0]
+        if first is None:
+            return results
+        for place, function, slots in self.plan.calls:
+            if self.starts is not None:
+                self.apply_listed(results, wanted, first, values, place, function, slots)
+                continue
+            if wanted is not None and not wanted[place]:
+                continue
+            count = len(slots)
+            if count == 0:
+                results[place] = function(first)
+            elif count == 1:
+                results[place] = function(first, values[slots[0]])
+            elif count == 2:
+                results[place] = function(first, values[slots[0]], values[slots[1]])
+            else:
+                results[place] = function(first, *[values[slot] for slot in slots])
+        return results
+
+    def apply_listed(self, results, wanted, first, values, place, function, slots):
+        """Run one formula of a node some of whose arguments are lists."""
+        begin = self.starts[place]
+        end = self.starts[place + 1]
+        if wanted is not None and not any(wanted[begin:end]):
+            return
+        found = function(first, *[values[slot] for slot in slots])
+        if place in self.rule.list_places:
+            results[begin:end] = found
+        else:
+            results[begin] = found
+
+
+class Rule:
+    """What the layer does for the functional form of an operator with a formula.
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator.
+    differentiable : tuple of int
+        Positions of the arguments that have a formula.
+    make_plan : callable
+        Bit set of needy arguments -> Plan.
+    takes_all : bool
+        Whether the formulas take the gradients of all results as a list, instead of that of the first one.
+    """
+
+    __slots__ = ("differentiable", "is_view", "list_places", "make_plan", "node_name", "operator", "plans", "takes_all")
+
+    def __init__(self, operator, differentiable, make_plan, takes_all):
+        self.operator = operator
+        self.differentiable = differentiable
+        self.make_plan = make_plan
+        self.takes_all = takes_all
+        self.plans = {}
+        arguments = operator.definition.signature.arguments
+        self.list_places = frozenset(
+            place for place, position in enumerate(differentiable) if arguments[position].type.list
+        )
+        self.is_view = operator.definition.kind == "view"
+        self.node_name = views.node_name(operator.name)
+
+    def __call__(self, entry, args):
+        if STATE.switched_off != 0 and not STATE.enabled():
+            return entry.call_below(args)
+        if self.list_places:
+            return self.call_listed(entry, args)
+        bit = STATE.bit
+        needs = 0
+        flag = 1
+        numbered = False
+        nodes = []
+        for position in self.differentiable:
+            value = args[position]
+            node = None
+            if isinstance(value, TensorBase):
+                tensor = value
+                if tensor.keys & bit:
+                    record = tensor.record
+                    if record.view is not None:
+                        views.refresh(tensor, record)
+                    node = record.node
+                    if record.number != 0:
+                        numbered = True
+                    needs |= flag
+            nodes.append(node)
+            flag <<= 1
+        result = entry.call_below(args)
+        if needs == 0:
+            return result
+        numbers = self.numbers(args) if numbered else NO_NUMBERS[len(nodes)]
+        return self.finish(args, result, needs, tuple(nodes), numbers, None)
+
+    def numbers(self, args):
+        """Return, for each differentiable argument, which result of its node it is."""
+        found = []
+        for position in self.differentiable:
+            value = args[position]
+            if isinstance(value, TensorBase) and value.keys & STATE.bit:
+                found.append(value.record.number)
+            else:
+                found.append(0)
+        return tuple(found)
+
+    def call_listed(self, entry, args):
+        """Handle a call in which differentiable arguments are lists of tensors."""
+        needs, nodes, numbers, starts = self.edges(args)
+        result = entry.call_below(args)
+        if needs == 0:
+            return result
+        return self.finish(args, result, needs, nodes, numbers, starts)
+
+    def edges(self, args):
+        """Return the needy arguments as a bit set, and the nodes, numbers and starts of all edges."""
+        needs = 0
+        nodes = []
+        numbers = []
+        starts = []
+        for place, position in enumerate(self.differentiable):
+            starts.append(len(nodes))
+            value = args[position]
+            for item in value if isinstance(value, list | tuple) else (value,):
+                node = None
+                number = 0
+                if isinstance(item, TensorBase) and item.keys & STATE.bit:
+                    record = item.record
+                    if record.view is not None:
+                        views.refresh(item, record)
+                    node = record.node
+                    number = record.number
+                    needs |= 1 << place
+                nodes.append(node)
+                numbers.append(number)
+        starts.append(len(nodes))
+        return needs, tuple(nodes), tuple(numbers), tuple(starts)
+
+    def plan(self, needs):
+        """Return the plan for a set of needy arguments."""
+        plan = self.plans.get(needs)
+        if plan is None:
+            plan = self.make_plan(needs)
+            self.plans[needs] = plan
+        return plan
+
+    def finish(self, args, result, needs, nodes, numbers, starts):
+        """Attach a new node to the result of a call and return the result."""
+        if isinstance(result, TensorBase):
+            single = result
+            if single.keys & STATE.bit or not STATE.floating >> single.spec.code & 1:
+                return result
+            node = OpNode.__new__(OpNode)
+            start(node, nodes, numbers)
+            node.rule = self
+            node.starts = starts
+            node.plan = self.plan(needs)
+            node.shape = single.handle.shape
+            node.spec = single.spec
+            save(node, args, result)
+            record = attach(single, node, 0)
+            if self.is_view:
+                self.note_view(single, record, args, -1)
+            return result
+        return self.finish_several(args, result, needs, nodes, numbers, starts)
+
+    def finish_several(self, args, results, needs, nodes, numbers, starts):
+        """Attach a new node to several results."""
+        tensors = [t for t in results if isinstance(t, TensorBase)]
+        if not tensors:
+            return results
+        node = start(OpNode.__new__(OpNode), nodes, numbers)
+        node.rule = self
+        node.starts = starts
+        node.plan = self.plan(needs)
+        node.outputs = len(results)
+        node.shape = tuple(t.handle.shape for t in tensors)
+        node.spec = tuple(t.spec for t in tensors)
+        if node.outputs == 1:
+            node.shape, node.spec = node.shape[0], node.spec[0]
+        save(node, args, results)
+        for number, tensor in enumerate(results):
+            if isinstance(tensor, TensorBase) and STATE.floating >> tensor.spec.code & 1:
+                if number == 0 or self.takes_all:
+                    record = attach(tensor, node, number)
+                    if self.is_view:
+                        self.note_view(tensor, record, args, number)
+        return results
+
+    def note_view(self, result, record, args, index):
+        """Note that a result shares the memory of the first argument."""
+        source = args[0]
+        root = source if source.base is None else source.base
+        result.base = root
+        storage = result.storage
+        record.view = View(root, self.operator, args, index, 0 if storage is None else storage.version)
+
+
+class InplaceRule(Rule):
+    """What the layer does for the in-place form: the first argument gets a new history."""
+
+    __slots__ = ()
+
+    def __call__(self, entry, args):
+        if STATE.switched_off != 0 and not STATE.enabled():
+            return entry.call_below(args)
+        target = args[0]
+        root = target.base
+        if root is None or self.is_view:
+            root = target
+        elif root.keys & STATE.bit:
+            views.ensure_view(target, root)
+        needs, nodes, numbers, starts = self.edges(args)
+        if needs == 0 or not STATE.floating >> target.spec.code & 1:
+            return entry.call_below(args)
+        views.check_inplace(target, root)
+        place = self.differentiable.index(0) if 0 in self.differentiable else -1
+        if place >= 0 and root is not target and root.keys & STATE.bit:
+            needs |= 1 << place
+        plan = self.plan(needs)
+        kept = views.clone_target(args) if plan.saves_self else args
+        before = views.snapshot(plan, kept)
+        entry.call_below(args)
+        node = start(OpNode.__new__(OpNode), nodes, numbers)
+        node.rule = self
+        node.starts = starts if self.list_places else None
+        node.plan = plan
+        node.shape = target.handle.shape
+        node.spec = target.spec
+        save(node, kept, target)
+        views.keep_versions(node, before)
+        if root is target:
+            views.rebase(target, node)
+        else:
+            views.rebase_view(target, root, node, place if starts is None or place < 0 else starts[place])
+        return target
+
+
+def save(node, args, result):
+    """Fill the slots of a node."""
+    slots = node.plan.slots
+    node.versions = None
+    if not slots:
+        node.saved = ()
+        return
+    saved = []
+    total = 0
+    for kind, position, fact in slots:
+        if kind == 3:
+            value = views.saved_result(result, position)
+        elif kind == 4:
+            value = fact(args[position])
+        else:
+            value = args[position]
+        saved.append(value)
+        if kind == 1 or kind == 3:
+            if isinstance(value, TensorBase):
+                tensor = value
+                if tensor.storage is not None:
+                    total += tensor.storage.version
+        elif kind == 2:
+            total += views.version_of(value)
+    node.saved = tuple(saved)
+    if total != 0:
+        node.versions = views.versions(node.plan, saved)
+
