@@ -50,7 +50,8 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
     >>> type(tt.ones(2).as_subclass(Image)).__name__
     'Image'
     """
-    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+    kind: Any = cls
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise TypeError(
             f"Creating a Tensor subclass from a class that does not inherit from Tensor is not possible: {cls!r}"
         )
@@ -226,9 +227,7 @@ def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) ->
     from tt.core.dispatch.registry import ops
 
     if self.is_sparse or not _shares_host_memory(self):
-        copied: Kind = as_kind(ops.clone(self), kind)
-        copied.storage = None
-        return copied
+        return as_kind(ops.clone(self), kind)
     storage = self.storage
     copy = memo.get(id(storage))
     if copy is None:

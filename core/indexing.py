@@ -137,6 +137,7 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     view, dim = self, 0
     # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
     entries: list[Tensor | None] = []
+    found: list[Tensor | None]
     for item in _expand(self, index):
         if isinstance(item, slice):
             step = _step(item.step)
@@ -295,7 +296,7 @@ def _indexed_ndim(view: Tensor, advanced: list[Tensor | None]) -> int:
     given = [item for item in advanced if item is not None]
     consumed = sum(item.ndim if item.dtype is dt.bool_ else 1 for item in given)
     broadcast = max(1 if item.dtype is dt.bool_ else item.ndim for item in given)
-    return view.ndim - consumed + broadcast
+    return int(view.ndim) - consumed + broadcast
 
 
 def setitem(self: Tensor, index: Any, value: Any, /) -> None:

@@ -151,7 +151,8 @@ def _plain(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, TensorBase | np.ndarray | np.generic):
         return leaf.item()  # type: ignore[union-attr]
-    for kind in (bool, int, float, complex):
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    for kind in kinds:
         if isinstance(leaf, kind):
             return kind(leaf)
     if hasattr(leaf, "__index__"):

@@ -50,15 +50,16 @@ class PrintOptions:
                 raise ValueRangeError(
                     f"set_printoptions(): {name} must be an int that is not negative, got {value!r}"
                 )
-        if not isinstance(self.threshold, int | float) or math.isnan(self.threshold):
-            raise ValueRangeError(f"set_printoptions(): threshold must be a number, got {self.threshold!r}")
+        threshold: Any = self.threshold
+        if not isinstance(threshold, int | float) or math.isnan(threshold):
+            raise ValueRangeError(f"set_printoptions(): threshold must be a number, got {threshold!r}")
         if self.sci_mode not in (None, True, False):
             raise ValueRangeError(
                 f"set_printoptions(): sci_mode must be True, False or None, got {self.sci_mode!r}"
             )
 
 
-_PROFILES: Final = {
+_PROFILES: Final[dict[str, dict[str, Any]]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},

@@ -69,4 +69,5 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
                 raise DtypeError(
                     f"{what}(): the values of a tensor that the layer {layer.name!r} holds cannot be read"
                 )
-    return tensor.spec.backend.to_numpy(tensor.handle)
+    values: np.ndarray[Any, Any] = tensor.spec.backend.to_numpy(tensor.handle)
+    return values
