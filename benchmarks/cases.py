@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LIBRARIES", "Case", "Suite", "make_loop", "make_once", "read_suite", "statement_of", "suite_names"]
+__all__ = [
+    "LIBRARIES",
+    "Case",
+    "Suite",
+    "make_loop",
+    "make_once",
+    "read_suite",
+    "statement_of",
+    "suite_names",
+]
 
 LIBRARIES = ("tt", "numpy", "torch")
 FOLDER = Path(__file__).parent / "cases"
@@ -102,7 +111,10 @@ def statement_of(case: Case, library: str) -> str:
 def make_function(case: Case, library: str, template: str, statement: str) -> Callable[..., Any]:
     """Compile a function that sees the inputs as variables of an enclosing function, as a program would."""
     names = namespace(case, library)
-    exec(compile(case.numpy_setup if library == "numpy" else case.setup, f"<setup of {case.name}>", "exec"), names)
+    exec(
+        compile(case.numpy_setup if library == "numpy" else case.setup, f"<setup of {case.name}>", "exec"),
+        names,
+    )
     names = {name: value for name, value in names.items() if not name.startswith("__")}
     names["perf_counter"] = time.perf_counter
     before, _, after = template.strip().partition("STATEMENT")

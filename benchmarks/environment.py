@@ -27,7 +27,8 @@ def environment() -> dict[str, str]:
     if "tt" in facts:
         from tt.core import compiled
 
-        facts["tt form"] = str(compiled.status())
+        status = compiled.status()
+        facts["tt form"] = f"{'compiled' if status.active else 'interpreted'} ({status.reason})"
     return facts
 
 

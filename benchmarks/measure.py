@@ -83,7 +83,9 @@ def measure_case(case: Case, libraries: list[str], *, rounds: int, seconds: floa
             make_once(case, library)()
             loops[library] = make_loop(case, library)
         except Exception as error:  # whatever a library raises, the others are still measured
-            result.failures[library] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            result.failures[library] = (
+                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            )
     problem = check_values(case, list(loops))
     if problem:
         result.failures["tt"] = problem

@@ -18,7 +18,10 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
@@ -69,12 +72,14 @@ def import_text(result: ImportTime) -> str:
     """Return what importing costs."""
     lines = [
         "import",
-        aligned([
-            ["ms", "median"],
-            ["import numpy", number(result.numpy)],
-            ["import tt", number(result.tt)],
-            ["difference", number(result.difference)],
-        ]),
+        aligned(
+            [
+                ["ms", "median"],
+                ["import numpy", number(result.numpy)],
+                ["import tt", number(result.tt)],
+                ["difference", number(result.difference)],
+            ]
+        ),
         f"modules of tt: {result.tt_modules}",
         f"modules of plugins and backends: {', '.join(result.plugin_modules) or 'none'}",
         f"modules that should wait until they are needed: {', '.join(result.on_demand_modules) or 'none'}",
@@ -89,7 +94,9 @@ def compare_text(before: dict[str, Any], now: dict[str, Any]) -> str:
         earlier = before.get("suites", {}).get(name, {"cases": {}, "geometric_mean": {}})
         for case, result in suite["cases"].items():
             rows.append(change(case, earlier["cases"].get(case, {}).get("ratio", {}), result["ratio"]))
-        rows.append(change(f"geometric mean of {suite['title']}", earlier["geometric_mean"], suite["geometric_mean"]))
+        rows.append(
+            change(f"geometric mean of {suite['title']}", earlier["geometric_mean"], suite["geometric_mean"])
+        )
     return aligned(rows)
 
 

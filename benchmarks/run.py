@@ -23,13 +23,21 @@ IMPORT = "import"
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=(__doc__ or "").split("\n\n")[1])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.run", description=(__doc__ or "").split("\n\n")[1]
+    )
     names = [*suite_names(), IMPORT]
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"which to run: {', '.join(names)} (default: all)")
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=f"which to run: {', '.join(names)} (default: all)"
+    )
     parser.add_argument("--rounds", type=int, default=15, help="turns of each library (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=0.005, help="length of a turn (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.005, help="length of a turn (default: %(default)s)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="show how the ratios changed since this report")
+    parser.add_argument(
+        "--compare", type=Path, metavar="FILE", help="show how the ratios changed since this report"
+    )
     parsed = parser.parse_args(words)
     for name in parsed.suites:
         if name not in names:

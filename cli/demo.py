@@ -22,7 +22,10 @@ def demo(
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, one training run each.")] = 1,
     epochs: Annotated[int, typer.Option(min=1, help="How often each run sees the training data.")] = 20,
     shuffle_labels: Annotated[
-        bool, typer.Option("--shuffle-labels", help="Give the training labels to images at random: nothing to learn.")
+        bool,
+        typer.Option(
+            "--shuffle-labels", help="Give the training labels to images at random: nothing to learn."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:

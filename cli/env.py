@@ -10,6 +10,7 @@ from typing import Any
 
 from tt.cli import output
 from tt.cli.options import Json
+from tt.core.errors import TTError
 
 __all__ = ["env"]
 
@@ -61,9 +62,11 @@ def tt_facts() -> dict[str, str]:
     import tt
     from tt.core import compiled
 
+    status = compiled.status()
     return {
-        "version": version("tt-tensor") or "not installed",
-        "hot modules": str(compiled.status()),
+        "version": tt.__version__,
+        "distribution": version("tt-tensor") or "not installed",
+        "hot modules": f"{'compiled' if status.active else 'interpreted'} ({status.reason})",
         "folder": os.path.dirname(os.path.abspath(tt.__file__ or "")),
     }
 
@@ -101,8 +104,12 @@ def thread_facts() -> dict[str, str]:
 def plugin_facts() -> dict[str, str]:
     from tt.core import host
 
+    try:
+        found = host.plugins()
+    except TTError as error:  # TT_PLUGINS or TT_DISABLE_PLUGINS names none; a bug report is still needed
+        return {"error": str(error).splitlines()[0]}
     facts = {}
-    for plugin in host.plugins():
+    for plugin in found:
         reason = f" ({plugin.reason.splitlines()[0]})" if plugin.reason else ""
         facts[plugin.name] = f"{plugin.distribution} {plugin.version}: {plugin.state}{reason}"
     return facts

@@ -39,7 +39,9 @@ class Commands(TyperGroup):
 def show_version(wanted: bool) -> None:
     """Print the version and leave."""
     if wanted:
-        output.text(f"tt {env.version('tt-tensor') or '(not installed)'}")
+        import tt
+
+        output.text(f"tt {tt.__version__}")
         raise typer.Exit
 
 

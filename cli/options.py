@@ -33,5 +33,7 @@ def complete_backend(incomplete: str) -> list[str]:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OpName = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="An operator: add, max.dim, add_, acme::twice.", autocompletion=complete_op),
+    typer.Argument(
+        metavar="NAME", help="An operator: add, max.dim, add_, acme::twice.", autocompletion=complete_op
+    ),
 ]

@@ -36,7 +36,15 @@ def list_plugins(
         output.as_json(found)
         return
     rows = [
-        [p["name"], p["distribution"], p["version"], p["state"], round(p["load_time"] * 1e3, 3), brings(p), p["reason"]]
+        [
+            p["name"],
+            p["distribution"],
+            p["version"],
+            p["state"],
+            round(p["load_time"] * 1e3, 3),
+            brings(p),
+            p["reason"],
+        ]
         for p in found
     ]
     output.table(

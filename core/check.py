@@ -108,14 +108,22 @@ def check_core_size(definitions: list[OpDefinition]) -> Iterator[Problem]:
     """Find a core set that is too large to ask of a backend's author."""
     count = sum(definition.core for definition in definitions)
     if count > MAX_CORE:
-        yield Problem("core set", "core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}")
+        yield Problem(
+            "core set", "core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}"
+        )
 
 
 def check_description(definition: OpDefinition) -> Iterator[Problem]:
     """Find operators without description, example or samples."""
-    for field, what in (("doc", "description"), ("example", "example"), ("samples", "samples for the checks")):
+    for field, what in (
+        ("doc", "description"),
+        ("example", "example"),
+        ("samples", "samples for the checks"),
+    ):
         if not getattr(definition, field):
-            yield Problem("description", definition.name, f"has no {what}", hint=f"write {field}: in its entry")
+            yield Problem(
+                "description", definition.name, f"has no {what}", hint=f"write {field}: in its entry"
+            )
 
 
 def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
@@ -133,7 +141,9 @@ def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
         return
     absent = rule.missing([argument.name for argument in definition.signature.arguments])
     if absent:
-        yield Problem("shape rule", definition.name, f"its rule {definition.meta!r} needs {', '.join(absent)}")
+        yield Problem(
+            "shape rule", definition.name, f"its rule {definition.meta!r} needs {', '.join(absent)}"
+        )
 
 
 # --- registrations ---------------------------------------------------------------------------------------------
@@ -149,7 +159,9 @@ def check_unknown_operators() -> Iterator[Problem]:
                 continue
             for registration in registrations:
                 error = UnknownNameError("operator", name, known)
-                yield Problem("registrations", name, f"{what} by {registration}: {str(error).splitlines()[0]}")
+                yield Problem(
+                    "registrations", name, f"{what} by {registration}: {str(error).splitlines()[0]}"
+                )
 
 
 def check_kernel_signatures(definition: OpDefinition) -> Iterator[Problem]:
@@ -159,7 +171,12 @@ def check_kernel_signatures(definition: OpDefinition) -> Iterator[Problem]:
         try:
             taken_positions(operator, registration)
         except KernelContractError as error:
-            yield Problem("kernel signature", definition.name, str(error).splitlines()[0], hint=str(definition.signature))
+            yield Problem(
+                "kernel signature",
+                definition.name,
+                str(error).splitlines()[0],
+                hint=str(definition.signature),
+            )
         except (TypeError, ValueError):
             yield Problem(
                 "kernel signature",
@@ -202,7 +219,11 @@ def check_gradient(definition: OpDefinition) -> Iterator[Problem]:
         return
     if rule is None and REGISTRY.composite(definition.name) is None:
         arguments = ", ".join(definition.grad)
-        yield Problem("gradient", definition.name, f"promises gradients ({arguments}) and has no formula and no composite")
+        yield Problem(
+            "gradient",
+            definition.name,
+            f"promises gradients ({arguments}) and has no formula and no composite",
+        )
 
 
 PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
@@ -246,9 +267,9 @@ def check_backend(place: Place) -> list[Problem]:
 def unserved_dtypes(operator: Operator, served: set[str]) -> list[str]:
     """Return the promised dtypes whose compute dtype no kernel serves."""
     from tt.core.dispatch.dtypes import resolve_dtypes
+    from tt.core.dtype import to_dtype
     from tt.core.promotion import DIM_BITS
     from tt.core.schema.classes import dtype_names
-    from tt.core.dtype import to_dtype
 
     if REGISTRY.composite(operator.name) is not None:
         return []

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from tt.core.dispatch.registry import KernelRegistration
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["Coverage", "Place", "brought_by", "coverage", "definitions_of", "dtypes_in_words", "kernel_dtypes", "parse_place", "places"]
+__all__ = [
+    "Coverage",
+    "Place",
+    "brought_by",
+    "coverage",
+    "definitions_of",
+    "dtypes_in_words",
+    "kernel_dtypes",
+    "parse_place",
+    "places",
+]
 
 How = Literal["kernel", "generic kernel", "composite", "missing"]
 HALF = frozenset({"float16", "bfloat16"})
@@ -98,7 +108,9 @@ def places() -> list[Place]:
 
     host.activate_all()
     REGISTRY.backend("meta")
-    return sorted((Place(*place) for place in REGISTRY.backends), key=lambda p: (p.device, p.layout != "strided"))
+    return sorted(
+        (Place(*place) for place in REGISTRY.backends), key=lambda p: (p.device, p.layout != "strided")
+    )
 
 
 def parse_place(text: str) -> Place:
@@ -153,7 +165,9 @@ def coverage(definition: OpDefinition, place: Place) -> Coverage:
         return Coverage(definition.name, place, "kernel", dtypes, tuple(str(r) for r in kernels))
     backend: Any = REGISTRY.backend(place.device, place.layout)
     if backend.generic_kernel(REGISTRY.operator(definition.name)) is not None:
-        return Coverage(definition.name, place, "generic kernel", (), (str(REGISTRY.backend_sources[_key(place)]),))
+        return Coverage(
+            definition.name, place, "generic kernel", (), (str(REGISTRY.backend_sources[_key(place)]),)
+        )
     composite = REGISTRY.composite(definition.name)
     if composite is not None:
         return Coverage(definition.name, place, "composite", (), (str(composite),))

@@ -20,7 +20,11 @@ __all__ = ["check"]
 Files = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="[FILE]...", help="Schema files to check on their own.", exists=True, dir_okay=False, readable=True
+        metavar="[FILE]...",
+        help="Schema files to check on their own.",
+        exists=True,
+        dir_okay=False,
+        readable=True,
     ),
 ]
 Backends = Annotated[
@@ -41,7 +45,9 @@ def check(files: Files = None, backends: Backends = None, as_json: Json = False)
     from tt.core.check import check_all, check_files
     from tt.core.coverage import parse_place
 
-    problems = check_files(map(str, files)) if files else check_all([parse_place(b) for b in backends or ["cpu"]])
+    problems = (
+        check_files(map(str, files)) if files else check_all([parse_place(b) for b in backends or ["cpu"]])
+    )
     if as_json:
         output.as_json({"ok": not problems, "problems": [asdict(problem) for problem in problems]})
     elif problems:

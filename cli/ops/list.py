@@ -23,14 +23,20 @@ def list_ops(
         str, typer.Option(help="Only this kind: pointwise, reduction, view, factory, composite, other.")
     ] = "",
     tag: Annotated[str, typer.Option(help="Only operators with this tag, for instance data_dependent.")] = "",
-    core: Annotated[bool, typer.Option("--core", help="Only the set that a new backend must implement.")] = False,
+    core: Annotated[
+        bool, typer.Option("--core", help="Only the set that a new backend must implement.")
+    ] = False,
     backend: Annotated[
         str,
-        typer.Option(help="How this backend serves them: cpu, cuda, cpu/sparse_coo.", autocompletion=complete_backend),
+        typer.Option(
+            help="How this backend serves them: cpu, cuda, cpu/sparse_coo.", autocompletion=complete_backend
+        ),
     ] = "",
     plugin: Annotated[
         str,
-        typer.Option(help="Only operators for which this plugin brings something.", autocompletion=complete_plugin),
+        typer.Option(
+            help="Only operators for which this plugin brings something.", autocompletion=complete_plugin
+        ),
     ] = "",
     missing: Annotated[
         bool, typer.Option("--missing", help="Only those that the backend (default: cpu) does not serve.")
@@ -82,7 +88,11 @@ def brought_by(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinitio
     state = next((p for p in host.plugins() if p.name == plugin), None)
     if state is None:
         raise UnknownNameError("plugin", plugin, [p.name for p in host.plugins()])
-    layers = [REGISTRY.layer(name) for name in state.manifest.layers] if state.manifest and state.state == "active" else []
+    layers = (
+        [REGISTRY.layer(name) for name in state.manifest.layers]
+        if state.manifest and state.state == "active"
+        else []
+    )
     return [
         definition
         for definition in definitions

@@ -58,9 +58,8 @@ def describe(definition: OpDefinition) -> dict[str, Any]:
 def forms(definition: OpDefinition) -> dict[str, str]:
     """Return the forms beside the function, with their signatures."""
     found = {}
-    if definition.has_method:
-        method = definition.signature.name
-        found["method"] = f"Tensor.{method}"
+    if "method" in definition.variants:
+        found["method"] = f"Tensor.{definition.signature.name}"
     if definition.has_inplace:
         found["in-place"] = str(definition.signature.inplace())
     if definition.has_out:
@@ -91,12 +90,22 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
     composite = REGISTRY.composite(definition.name)
     if composite is not None:
         location = code_location(composite.function)
-        rows.append({"where": "anywhere", "how": "composite", "dtypes": [], "by": str(composite.source), "code": location})
+        rows.append(
+            {
+                "where": "anywhere",
+                "how": "composite",
+                "dtypes": [],
+                "by": str(composite.source),
+                "code": location,
+            }
+        )
     for name in host.names("layer"):
         layer = REGISTRY.layers.get(name)
         rule = layer.rule(REGISTRY.operator(definition.name), "functional") if layer is not None else None
         if rule is not None:
-            rows.append({"where": f"layer {name}", "how": "rule", "dtypes": [], "by": layer_source(name), "code": ""})
+            rows.append(
+                {"where": f"layer {name}", "how": "rule", "dtypes": [], "by": layer_source(name), "code": ""}
+            )
     return rows
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import tt
-import tt.nn.functional as F  # noqa: N812 - the customary name
+import tt.nn.functional as F
 from tt.examples.digits.data import Digits, permutation, split
 
 __all__ = ["Network", "Settings", "Training", "accuracy", "train"]
@@ -90,7 +90,9 @@ def accuracy(network: Network, digits: Digits) -> float:
         return (predicted == digits.labels).sum().item() / len(digits)
 
 
-def train(digits: Digits, settings: Settings, on_epoch: Callable[[int, float], None] | None = None) -> Training:
+def train(
+    digits: Digits, settings: Settings, on_epoch: Callable[[int, float], None] | None = None
+) -> Training:
     """Train on four fifths of the digits and measure the accuracy on the rest.
 
     Parameters

@@ -52,7 +52,9 @@ def test_a_loop_runs_all_lines_as_often_as_asked() -> None:
     captured: dict[str, Any] = {}
     loop = make_loop(case, "numpy")
     assert loop(3) > 0
-    captured.update(zip(loop.__code__.co_freevars, (cell.cell_contents for cell in loop.__closure__ or ()), strict=True))
+    captured.update(
+        zip(loop.__code__.co_freevars, (cell.cell_contents for cell in loop.__closure__ or ()), strict=True)
+    )
     assert captured["calls"] == [1, 2] * 3
 
 
