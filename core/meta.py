@@ -91,7 +91,11 @@ def describe(value: Any, backend: Backend | None = None) -> Any:
         return value
     if isinstance(value, TensorBase):
         handle = value.handle
-        return handle if isinstance(handle, MetaHandle) else _describe_handle(handle, value.spec.backend, value.dtype)
+        return (
+            handle
+            if isinstance(handle, MetaHandle)
+            else _describe_handle(handle, value.spec.backend, value.dtype)
+        )
     if isinstance(value, list | tuple):
         return [describe(item, backend) for item in value]
     if isinstance(value, np.ndarray):

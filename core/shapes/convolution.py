@@ -48,7 +48,9 @@ def conv(
             f"to have {weight.shape[1] * groups} channels, but got {channels} channels instead"
         )
     if weight.shape[0] % groups:
-        raise ShapeError(f"{op}(): expected weight to be at least {groups} at dimension 0 and divisible by groups")
+        raise ShapeError(
+            f"{op}(): expected weight to be at least {groups} at dimension 0 and divisible by groups"
+        )
     if bias is not None and tuple(bias.shape) != (weight.shape[0],):
         raise ShapeError(
             f"{op}(): Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
@@ -118,7 +120,9 @@ def conv_transpose(
     pads, more = each(op, padding, count, "padding"), each(op, output_padding, count, "output_padding")
     spatial = tuple(
         (size - 1) * step - 2 * pad + gap * (width - 1) + extra + 1
-        for size, width, step, gap, pad, extra in zip(sizes, weight.shape[2:], steps, gaps, pads, more, strict=True)
+        for size, width, step, gap, pad, extra in zip(
+            sizes, weight.shape[2:], steps, gaps, pads, more, strict=True
+        )
     )
     return (*batch, weight.shape[1] * groups, *spatial)
 
@@ -126,7 +130,9 @@ def conv_transpose(
 # --- pooling ---------------------------------------------------------------------------------------------------
 
 
-def pooled(op: str, sizes: Shape, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Shape:
+def pooled(
+    op: str, sizes: Shape, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Shape:
     """Return the spatial sizes after pooling."""
     count = len(sizes)
     widths = each(op, kernel, count, "kernel_size")
@@ -137,13 +143,17 @@ def pooled(op: str, sizes: Shape, kernel: Any, stride: Any, padding: Any, dilati
         if step <= 0:
             raise ShapeError(f"{op}(): stride should not be zero")
         if pad > width // 2:
-            raise ShapeError(f"{op}(): pad should be at most half of effective kernel size, but got pad={pad}, {width}")
+            raise ShapeError(
+                f"{op}(): pad should be at most half of effective kernel size, but got pad={pad}, {width}"
+            )
         span = size + 2 * pad - gap * (width - 1) - 1 + (step - 1 if ceil_mode else 0)
         out = span // step + 1
         if ceil_mode and (out - 1) * step >= size + pad:
             out -= 1
         if out < 1:
-            raise ShapeError(f"{op}(): Given input size {list(sizes)}, the calculated output size is too small: {out}")
+            raise ShapeError(
+                f"{op}(): Given input size {list(sizes)}, the calculated output size is too small: {out}"
+            )
         result.append(out)
     return tuple(result)
 

@@ -44,7 +44,9 @@ def arange(end: Any, start: Any = 0, step: Any = 1, *, op: str) -> Shape:
         if isinstance(value, float) and not math.isfinite(value):
             raise ShapeError(f"{op}(): unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
-        raise ShapeError(f"{op}(): upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}")
+        raise ShapeError(
+            f"{op}(): upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}"
+        )
     if all(isinstance(value, int) for value in (start, end, step)):
         return (-(-(end - start) // step),)
     return (math.ceil((end - start) / step),)

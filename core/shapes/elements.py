@@ -25,7 +25,9 @@ def view_dtype(self: Described, dtype: Any, *, op: str) -> Result:
     if old == new:
         return Result(self.shape, tuple(self.strides), self.offset, dtype)
     if not self.ndim:
-        raise ShapeError(f"{op}(): self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)")
+        raise ShapeError(
+            f"{op}(): self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)"
+        )
     if self.strides[-1] != 1:
         raise ShapeError(
             f"{op}(): self.stride(-1) must be 1 to view {self.dtype} as {dtype} (different element sizes), "

@@ -38,15 +38,29 @@ class Described(Protocol):
     """What a shape rule may know of a tensor."""
 
     @property
-    def shape(self) -> Shape: ...
+    def shape(self) -> Shape:
+        """The sizes."""
+        ...
+
     @property
-    def strides(self) -> Shape: ...
+    def strides(self) -> Shape:
+        """In elements."""
+        ...
+
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """Of the first element in the memory."""
+        ...
+
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        ...
+
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> Any:
+        """The type of the elements."""
+        ...
 
 
 def is_described(value: Any) -> bool:
@@ -224,7 +238,9 @@ def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -
     if 0 in shape:
         return True
     step = 1
-    for stride, size in sorted((stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1):
+    for stride, size in sorted(
+        (stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1
+    ):
         if stride != step:
             return False
         step *= size

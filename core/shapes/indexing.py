@@ -139,7 +139,10 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
             raise (ShapeError if op.startswith("index_add") and self.ndim else IndexValueError)(
                 f"{op}(): Number of indices ({count}) should be equal to source.size(dim): ({have}), for dim: {at}"
             )
-        if reduced_shape(self.shape, (at,), False) != reduced_shape(source.shape, (at,), False) and source.ndim:
+        if (
+            reduced_shape(self.shape, (at,), False) != reduced_shape(source.shape, (at,), False)
+            and source.ndim
+        ):
             raise ShapeError(
                 f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
                 f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
@@ -193,11 +196,15 @@ def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
     before = [dim for dim in rest if adjacent and dim < places[0]]
     after = [dim for dim in rest if dim not in before]
     if 0 in (self.shape[dim] for dim in places) and 0 not in common:
-        raise IndexValueError(f"{op}(): index is out of bounds for dimension with size 0: shape {list(self.shape)}")
+        raise IndexValueError(
+            f"{op}(): index is out of bounds for dimension with size 0: shape {list(self.shape)}"
+        )
     shape = (*(self.shape[d] for d in before), *common, *(self.shape[d] for d in after))
     if 0 in shape:
         return Result(shape)
-    source = _Read(shape, (*(self.strides[d] for d in before), *(0,) * len(common), *(self.strides[d] for d in after)))
+    source = _Read(
+        shape, (*(self.strides[d] for d in before), *(0,) * len(common), *(self.strides[d] for d in after))
+    )
     seen = (*(1,) * len(before), *common, *(1,) * len(after))
     readers = [_Read(seen, view_strides(common, broadcast_strides(i, common), seen)) for i in tensors]
     return Result(shape, dense_strides(shape, [source, *readers]))
@@ -280,7 +287,9 @@ def masked_scatter(self: Described, mask: Described, source: Described, *, op: s
     """The next values of a source where a mask is true; tensor and mask broadcast."""
     expect_mask(op, mask)
     if self.dtype is not source.dtype:
-        raise DtypeError(f"{op}(): expected self and source to have same dtypes but got {self.dtype}, {source.dtype}")
+        raise DtypeError(
+            f"{op}(): expected self and source to have same dtypes but got {self.dtype}, {source.dtype}"
+        )
     return Result(broadcast(op, self.shape, mask.shape))
 
 

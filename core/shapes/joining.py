@@ -74,7 +74,9 @@ def meshgrid(tensors: Sequence[Described], indexing: str | None = None, *, op: s
         raise ShapeError(f"{op}(): indexing must be one of 'xy' or 'ij', but received: {indexing}")
     for tensor in tensors:
         if tensor.ndim > 1:
-            raise ShapeError(f"{op}(): Expected 0D or 1D tensor in the tensor list but got size {list(tensor.shape)}")
+            raise ShapeError(
+                f"{op}(): Expected 0D or 1D tensor in the tensor list but got size {list(tensor.shape)}"
+            )
     places = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
         places[0], places[1] = 1, 0

@@ -51,7 +51,9 @@ def expect_ndim(op: str, ndim: int, **tensors: Described) -> None:
     what = {1: "a vector", 2: "a matrix", 3: "a batch of matrices"}[ndim]
     for name, tensor in tensors.items():
         if tensor.ndim != ndim:
-            raise ShapeError(f"{op}(): {name} must be {what} ({ndim}D), got {tensor.ndim}D: {list(tensor.shape)}")
+            raise ShapeError(
+                f"{op}(): {name} must be {what} ({ndim}D), got {tensor.ndim}D: {list(tensor.shape)}"
+            )
 
 
 @rule("mm")
@@ -82,7 +84,9 @@ def mv(self: Described, vec: Described, /, *, op: str) -> Shape:
     expect_ndim(op, 2, self=self)
     expect_ndim(op, 1, vec=vec)
     if self.shape[1] != vec.shape[0]:
-        raise ShapeError(f"{op}(): size mismatch, got input ({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})")
+        raise ShapeError(
+            f"{op}(): size mismatch, got input ({self.shape[0]}x{self.shape[1]}), vec ({vec.shape[0]})"
+        )
     return (self.shape[0],)
 
 
@@ -129,7 +133,9 @@ def tensordot(
 ) -> Shape:
     """Sums of products over pairs of dimensions."""
     if len(dims_self) != len(dims_other):
-        raise ShapeError(f"{op}(): both dimension lists should have same length, got {dims_self} and {dims_other}")
+        raise ShapeError(
+            f"{op}(): both dimension lists should have same length, got {dims_self} and {dims_other}"
+        )
     left = [wrap_dim(op, d, self.ndim) for d in dims_self]
     right = [wrap_dim(op, d, other.ndim) for d in dims_other]
     for a, b in zip(left, right, strict=True):
@@ -221,7 +227,9 @@ def expect_square(op: str, tensor: Described) -> tuple[Shape, int]:
     """Return batch and order; raise unless the matrices are square."""
     batch, rows, columns = expect_matrix(op, tensor)
     if rows != columns:
-        raise ShapeError(f"{op}(): A must be batches of square matrices, but they are {rows} by {columns} matrices")
+        raise ShapeError(
+            f"{op}(): A must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
     return batch, rows
 
 
@@ -379,7 +387,9 @@ def multi_dot(tensors: Sequence[Described], *, op: str) -> Shape:
 
 
 @rule("matrix_norm")
-def matrix_norm(self: Described, /, dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, op: str) -> Shape:
+def matrix_norm(
+    self: Described, /, dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, op: str
+) -> Shape:
     """A norm over two dimensions."""
     expect_matrix(op, self)
     dims = tuple(wrap_dim(op, d, self.ndim) for d in dim)

@@ -71,7 +71,9 @@ def glu(self: Described, dim: int = -1, *, op: str) -> Shape:
         raise ShapeError(f"{op}() does not support 0-dimensional tensors")
     at = wrap_dim(op, dim, self.ndim)
     if self.shape[at] % 2:
-        raise ShapeError(f"{op}(): Halving dimension must be even, but dimension {at} is size {self.shape[at]}")
+        raise ShapeError(
+            f"{op}(): Halving dimension must be even, but dimension {at} is size {self.shape[at]}"
+        )
     shape = list(self.shape)
     shape[at] //= 2
     return tuple(shape)
@@ -226,7 +228,9 @@ def reduced(op: str, shape: Shape, reduction: str) -> Shape:
 
 
 @rule("nll_loss")
-def nll_loss(self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str) -> Shape:
+def nll_loss(
+    self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
+) -> Shape:
     """The negative log likelihood of a class index: (C), (N, C) or (N, C, ...) against (), (N) or (N, ...)."""
     reduced(op, (), reduction)
     if not self.ndim:
@@ -251,7 +255,9 @@ def nll_loss(self: Described, target: Described, weight: Any = None, reduction: 
 
 
 @rule("cross_entropy")
-def cross_entropy(self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str) -> Shape:
+def cross_entropy(
+    self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
+) -> Shape:
     """As `nll_loss`, for class indices or for probabilities in the shape of the input."""
     if tuple(self.shape) == tuple(target.shape) and self.ndim and target.dtype.is_floating_point:
         places = () if self.ndim == 1 else (self.shape[0], *self.shape[2:])

@@ -52,7 +52,9 @@ def expect_broadcastable_to(op: str, shape: tuple[int, ...], target: tuple[int, 
     """Raise unless `shape` broadcasts to `target` without changing it."""
     found = broadcast(op, target, shape)
     if found != target:
-        raise ShapeError(f"{op}(): output with shape {list(target)} doesn't match the broadcast shape {list(found)}")
+        raise ShapeError(
+            f"{op}(): output with shape {list(target)} doesn't match the broadcast shape {list(found)}"
+        )
 
 
 @rule("broadcast_tensors")

@@ -23,7 +23,9 @@ def randint(low: int, high: int, size: Sequence[int], *, op: str) -> Shape:
 def expect_range(op: str, low: int, high: int) -> None:
     """Raise unless there is an integer between the bounds."""
     if low >= high:
-        raise ShapeError(f"{op}(): random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        raise ShapeError(
+            f"{op}(): random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
 
 
 @rule("randperm")

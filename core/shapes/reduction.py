@@ -72,19 +72,25 @@ def aminmax(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: s
 
 
 @rule("reduce_with_indices")
-def reduce_with_indices(self: Described, /, dim: Any = -1, keepdim: bool = False, *, op: str) -> tuple[Result, Result]:
+def reduce_with_indices(
+    self: Described, /, dim: Any = -1, keepdim: bool = False, *, op: str
+) -> tuple[Result, Result]:
     """Values and their places along one dimension (max.dim, median.dim, mode, ...)."""
     shape = reduce_nonempty(self, dim, keepdim, op=op)
     return Result(shape), Result(shape, dtype=int64)
 
 
 @rule("kthvalue")
-def kthvalue(self: Described, k: int, dim: int = -1, keepdim: bool = False, *, op: str) -> tuple[Result, Result]:
+def kthvalue(
+    self: Described, k: int, dim: int = -1, keepdim: bool = False, *, op: str
+) -> tuple[Result, Result]:
     """The k-th smallest value along a dimension and its place."""
     results = reduce_with_indices(self, dim, keepdim, op=op)
     size = self.shape[wrap_dim(op, dim, self.ndim)] if self.ndim else 1
     if not 1 <= k <= size:
-        raise ShapeError(f"{op}(): selected number k out of range for dimension {dim}: k is {k}, the size {size}")
+        raise ShapeError(
+            f"{op}(): selected number k out of range for dimension {dim}: k is {k}, the size {size}"
+        )
     return results
 
 
@@ -106,7 +112,9 @@ def scan_with_indices(self: Described, /, dim: int, *, op: str) -> tuple[Result,
 
 
 @rule("diff")
-def diff(self: Described, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, op: str) -> Shape:
+def diff(
+    self: Described, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, op: str
+) -> Shape:
     """Differences of neighbours, n times."""
     if not self.ndim:
         raise ShapeError(f"{op}(): expects input to be at least one-dimensional")
@@ -142,7 +150,9 @@ def topk(self: Described, k: int, dim: int = -1, *, op: str) -> tuple[Result, Re
     index = wrap_dim(op, dim, self.ndim)
     size = self.shape[index] if self.ndim else 1
     if not 0 <= k <= size:
-        raise ShapeError(f"{op}(): selected index k out of range: k is {k}, dimension {index} has size {size}")
+        raise ShapeError(
+            f"{op}(): selected index k out of range: k is {k}, dimension {index} has size {size}"
+        )
     shape = list(self.shape)
     if shape:
         shape[index] = k

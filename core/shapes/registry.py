@@ -99,7 +99,9 @@ class Rule:
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.function).parameters.values()
         leading = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
-        named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "op"]
+        named = [
+            p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "op"
+        ]
         object.__setattr__(self, "leading", len(leading))
         object.__setattr__(self, "variadic", any(p.kind is p.VAR_POSITIONAL for p in parameters))
         object.__setattr__(self, "named", tuple(p.name for p in named))
@@ -110,7 +112,9 @@ class Rule:
         lead = [f"argument {i + 1}" for i in range(len(names), self.leading)]
         return (*lead, *(name for name in self.required if name not in names))
 
-    def bind(self, op: str, names: Sequence[str], tensors: Sequence[int]) -> Callable[[Sequence[Any]], Outcome]:
+    def bind(
+        self, op: str, names: Sequence[str], tensors: Sequence[int]
+    ) -> Callable[[Sequence[Any]], Outcome]:
         """Return the rule as a function of an operator's arguments.
 
         Parameters

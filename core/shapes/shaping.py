@@ -23,7 +23,9 @@ rule = RuleTable()
 Shape = tuple[int, ...]
 
 
-def view(tensor: Described, shape: Sequence[int], strides: Sequence[int], offset: int | None = None) -> Result:
+def view(
+    tensor: Described, shape: Sequence[int], strides: Sequence[int], offset: int | None = None
+) -> Result:
     """Return a result that reads the memory of `tensor`."""
     return Result(tuple(shape), tuple(strides), tensor.offset if offset is None else offset)
 
@@ -100,7 +102,9 @@ def unflatten(self: Described, dim: int, sizes: Sequence[int], *, op: str) -> Re
             f"{op}(): Provided sizes {list(sizes)} don't multiply up to the size of dim {index} ({size}) "
             f"in the input tensor"
         )
-    return view_rule(self, (*self.shape[:index], *infer_size(op, sizes, size), *self.shape[index + 1 :]), op=op)
+    return view_rule(
+        self, (*self.shape[:index], *infer_size(op, sizes, size), *self.shape[index + 1 :]), op=op
+    )
 
 
 # --- the order of dimensions -----------------------------------------------------------------------------------
@@ -146,12 +150,16 @@ def transpose_all(self: Described, /) -> Result:
 def matrix_transpose(self: Described, /, *, op: str) -> Result:
     """The last two dimensions exchanged."""
     if self.ndim < 2:
-        raise ShapeError(f"{op}: only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+        raise ShapeError(
+            f"{op}: only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
+        )
     return transpose(self, -2, -1, op=op)
 
 
 @rule("movedim")
-def movedim(self: Described, source: int | Sequence[int], destination: int | Sequence[int], *, op: str) -> Result:
+def movedim(
+    self: Described, source: int | Sequence[int], destination: int | Sequence[int], *, op: str
+) -> Result:
     """Some dimensions at other places, the rest in their order."""
     sources = list(source) if isinstance(source, (list, tuple)) else [source]
     targets = list(destination) if isinstance(destination, (list, tuple)) else [destination]
@@ -228,7 +236,7 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
             continue
         have = self.shape[own]
         wanted = have if wanted == -1 else wanted
-        if wanted != have and have != 1 or wanted < 0:
+        if (wanted != have and have != 1) or wanted < 0:
             raise ShapeError(
                 f"{op}(): The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
                 f"non-singleton dimension {dim}.  Target sizes: {list(size)}.  Tensor sizes: {list(self.shape)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,9 @@ def select(self: Described, dim: int, index: int, *, op: str) -> Result:
             f"{op}(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}"
         )
     offset = self.offset + (index % size) * self.strides[at]
-    return view(self, self.shape[:at] + self.shape[at + 1 :], self.strides[:at] + self.strides[at + 1 :], offset)
+    return view(
+        self, self.shape[:at] + self.shape[at + 1 :], self.strides[:at] + self.strides[at + 1 :], offset
+    )
 
 
 @rule("slice")
@@ -124,10 +127,14 @@ def as_strided(
 ) -> Result:
     """Any sizes and strides over the same memory."""
     if len(size) != len(stride):
-        raise ShapeError(f"{op}(): mismatch in length of strides and shape: {len(stride)} strides, {len(size)} sizes")
+        raise ShapeError(
+            f"{op}(): mismatch in length of strides and shape: {len(stride)} strides, {len(size)} sizes"
+        )
     shape = check_size(op, size)
     if any(value < 0 for value in stride):
-        raise ShapeError(f"{op}(): Negative strides are not supported at the moment, got strides: {list(stride)}")
+        raise ShapeError(
+            f"{op}(): Negative strides are not supported at the moment, got strides: {list(stride)}"
+        )
     offset = self.offset if storage_offset is None else storage_offset
     if offset < 0:
         raise ShapeError(f"{op}(): Tensor: invalid storage offset {offset}")
@@ -191,7 +198,9 @@ def split_with_sizes(self: Described, split_sizes: Sequence[int], dim: int = 0, 
         raise ShapeError(f"{op}() expects at least a 1-dimensional tensor")
     at = wrap_dim(op, dim, self.ndim)
     if any(size < 0 for size in split_sizes):
-        raise ShapeError(f"{op}() expects split_sizes have only non-negative entries, but got {list(split_sizes)}")
+        raise ShapeError(
+            f"{op}() expects split_sizes have only non-negative entries, but got {list(split_sizes)}"
+        )
     if sum(split_sizes) != self.shape[at]:
         raise ShapeError(
             f"{op}() expects split_sizes to sum exactly to {self.shape[at]} (input tensor's size at dimension {at}), "
@@ -227,7 +236,7 @@ def tensor_split(self: Described, indices_or_sections: Any, dim: int = 0, *, op:
     size = self.shape[at]
     if isinstance(indices_or_sections, (list, tuple)):
         bounds = [0, *indices_or_sections, size]
-        return [slice_rule(self, at, start, end, op=op) for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [slice_rule(self, at, start, end, op=op) for start, end in itertools.pairwise(bounds)]
     if indices_or_sections <= 0:
         raise ShapeError(f"{op}() expected number of sections to be larger than 0, got {indices_or_sections}")
     least, more = divmod(size, indices_or_sections)

@@ -16,7 +16,10 @@ def test_convolutions(agree, count):
     for batch, channels, stride, padding, dilation, groups in product(
         [(), (2,), (2, 2)], [4, 3], [1, 2, 0], [0, 1, "same"], [1, 2], [1, 2]
     ):
-        x, weight = torch.zeros((*batch, channels, *(7,) * count)), torch.zeros((6, 4 // groups, *(3,) * count))
+        x, weight = (
+            torch.zeros((*batch, channels, *(7,) * count)),
+            torch.zeros((6, 4 // groups, *(3,) * count)),
+        )
         how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
         agree("conv", conv, strides=False, input=x, weight=weight, bias=torch.zeros(6), **how)
         if padding != "same" and stride:
@@ -43,7 +46,14 @@ def test_pooling(agree, count):
         agree("max_pool", lambda x, k, s, p, c: largest(x, k, s, p, ceil_mode=c), strides=False,
               op=f"max_pool{count}d", self=x, **how, ceil_mode=ceil_mode)  # fmt: skip
         if len(batch) < 3:  # PyTorch's adaptive pooling takes more batches, its other pooling does not
-            agree("adaptive_pool", adaptive, strides=False, op=f"adaptive_avg_pool{count}d", self=x, output_size=kernel)
+            agree(
+                "adaptive_pool",
+                adaptive,
+                strides=False,
+                op=f"adaptive_avg_pool{count}d",
+                self=x,
+                output_size=kernel,
+            )
 
 
 def test_windows_as_columns_and_other_sizes(agree):

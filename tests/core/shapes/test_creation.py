@@ -17,7 +17,12 @@ def test_sizes(agree, rule):
 
 
 def test_likes_follow_dense_layouts(agree):
-    for x in (torch.zeros(2, 3).t(), torch.zeros(4, 6)[::2, ::2], torch.zeros(3, 1).expand(3, 4), torch.zeros(())):
+    for x in (
+        torch.zeros(2, 3).t(),
+        torch.zeros(4, 6)[::2, ::2],
+        torch.zeros(3, 1).expand(3, 4),
+        torch.zeros(()),
+    ):
         agree("full_like", lambda x: torch.full_like(x, 1), self=x)
 
 
@@ -46,4 +51,6 @@ def test_multinomial(agree):
         for count in (1, 3, 5, 0):
             for replacement in (True, False):
                 weights = torch.ones(shape)
-                agree("multinomial", torch.multinomial, self=weights, num_samples=count, replacement=replacement)
+                agree(
+                    "multinomial", torch.multinomial, self=weights, num_samples=count, replacement=replacement
+                )

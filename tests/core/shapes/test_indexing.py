@@ -35,7 +35,9 @@ def test_gather_and_scatter(agree, shape, places, dim):
 def test_indices_have_an_integer_dtype(agree):
     for dtype in (torch.float32, torch.bool, torch.int16):
         agree("gather", torch.gather, self=torch.zeros(3), dim=0, index=torch.zeros(2, dtype=dtype))
-        agree("index_select", torch.index_select, self=torch.zeros(3), dim=0, index=torch.zeros(2, dtype=dtype))
+        agree(
+            "index_select", torch.index_select, self=torch.zeros(3), dim=0, index=torch.zeros(2, dtype=dtype)
+        )
         agree("take", torch.take, self=torch.zeros(3), index=torch.zeros(2, dtype=dtype))
 
 
@@ -57,7 +59,13 @@ def test_slices_chosen_by_a_vector(agree, shape):
 def test_take_along_dim(agree):
     for places in ((4, 3), (1, 3), (4, 1), (2, 3), (3,), (5, 1)):
         for dim in (None, 0, 1, -1, 2):
-            agree("take_along_dim", torch.take_along_dim, self=torch.zeros(4, 3), indices=index(*places), dim=dim)
+            agree(
+                "take_along_dim",
+                torch.take_along_dim,
+                self=torch.zeros(4, 3),
+                indices=index(*places),
+                dim=dim,
+            )
 
 
 @st.composite
@@ -129,7 +137,12 @@ def test_copies_with_a_part_replaced(agree):
 def test_look_ups(agree):
     for sequence in ((5,), (2, 5), (3, 5)):
         for values in ((2, 3), (3,), ()):
-            agree("searchsorted", torch.searchsorted, sorted_sequence=torch.zeros(sequence), self=torch.zeros(values))
+            agree(
+                "searchsorted",
+                torch.searchsorted,
+                sorted_sequence=torch.zeros(sequence),
+                self=torch.zeros(values),
+            )
             agree("bucketize", torch.bucketize, self=torch.zeros(values), boundaries=torch.zeros(sequence))
     agree("isin", torch.isin, elements=torch.zeros(2, 3), test_elements=torch.zeros(4))
 

@@ -6,7 +6,20 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-SHAPES = [(), (3,), (4,), (2, 3), (3, 4), (3, 2), (0, 3), (3, 0), (2, 3, 4), (2, 4, 3), (1, 3, 2), (5, 1, 2, 3)]
+SHAPES = [
+    (),
+    (3,),
+    (4,),
+    (2, 3),
+    (3, 4),
+    (3, 2),
+    (0, 3),
+    (3, 0),
+    (2, 3, 4),
+    (2, 4, 3),
+    (1, 3, 2),
+    (5, 1, 2, 3),
+]
 
 
 @pytest.mark.parametrize("left", SHAPES, ids=str)
@@ -20,7 +33,13 @@ def test_products(agree, left, right):
     agree("inner", torch.inner, strides=False, self=x, other=y)
     agree("kron", torch.kron, strides=False, self=x, other=y)
     agree("linear", torch.nn.functional.linear, strides=False, input=x, weight=y)
-    for name, own in (("addmm", (4,)), ("addmv", (4,)), ("addr", (3, 4)), ("baddbmm", (2, 1, 1)), ("addmm", (7, 7, 7))):
+    for name, own in (
+        ("addmm", (4,)),
+        ("addmv", (4,)),
+        ("addr", (3, 4)),
+        ("baddbmm", (2, 1, 1)),
+        ("addmm", (7, 7, 7)),
+    ):
         if name == "addmm" or (left and right and (name != "baddbmm" or len(left) == len(right) == 3)):
             agree(name, getattr(torch, name), self=torch.zeros(own), mat1=x, mat2=y)
     agree("cdist", torch.cdist, strides=False, x1=x, x2=y)
@@ -83,10 +102,22 @@ def test_equations(agree, left, right):
     if left[-1] == left[-2]:
         a = a + torch.eye(3)
     agree("solve", torch.linalg.solve, strides=False, A=a, B=b)
-    agree("solve_triangular", lambda a, b: torch.linalg.solve_triangular(a, b, upper=True), strides=False, A=a, B=b)
+    agree(
+        "solve_triangular",
+        lambda a, b: torch.linalg.solve_triangular(a, b, upper=True),
+        strides=False,
+        A=a,
+        B=b,
+    )
     agree("cholesky_solve", torch.cholesky_solve, strides=False, self=b, input2=a)
 
 
 def test_chains(agree):
-    for shapes in ([(2, 3), (3, 4)], [(3,), (3, 4), (4,)], [(2, 3), (2, 3)], [(2, 3)], [(2, 3), (3, 4), (4, 5)]):
+    for shapes in (
+        [(2, 3), (3, 4)],
+        [(3,), (3, 4), (4,)],
+        [(2, 3), (2, 3)],
+        [(2, 3)],
+        [(2, 3), (3, 4), (4, 5)],
+    ):
         agree("multi_dot", torch.linalg.multi_dot, strides=False, tensors=[torch.zeros(s) for s in shapes])

@@ -23,16 +23,31 @@ def test_layers(agree):
         agree("softmax", torch.log_softmax, self=x.transpose(0, 2), dim=dim)
     agree("softmax", torch.softmax, self=torch.zeros(()), dim=0)
     for factor in (2, 3):
-        agree("pixel_shuffle", F.pixel_shuffle, strides=False, self=torch.zeros(2, 4, 3, 2), upscale_factor=factor)
         agree(
-            "pixel_unshuffle", F.pixel_unshuffle, strides=False, self=torch.zeros(2, 4, 6, 2), downscale_factor=factor
+            "pixel_shuffle",
+            F.pixel_shuffle,
+            strides=False,
+            self=torch.zeros(2, 4, 3, 2),
+            upscale_factor=factor,
+        )
+        agree(
+            "pixel_unshuffle",
+            F.pixel_unshuffle,
+            strides=False,
+            self=torch.zeros(2, 4, 6, 2),
+            downscale_factor=factor,
         )
 
 
 def test_normalisation(agree):
     x = torch.zeros(2, 6, 4)
     for parameter in (None, torch.zeros(6), torch.zeros(4)):
-        agree("channel_norm", lambda x, w: F.batch_norm(x, None, None, w, training=True), input=x, weight=parameter)
+        agree(
+            "channel_norm",
+            lambda x, w: F.batch_norm(x, None, None, w, training=True),
+            input=x,
+            weight=parameter,
+        )
         for groups in (1, 2, 4):
             agree("group_norm", F.group_norm, input=x, num_groups=groups, weight=parameter)
         for shape in ([4], [6, 4], [6], []):
@@ -40,7 +55,11 @@ def test_normalisation(agree):
 
 
 def test_attention(agree):
-    for q, k, v in (((2, 3, 4), (2, 5, 4), (2, 5, 6)), ((2, 3, 4), (2, 5, 3), (2, 5, 6)), ((3, 4), (5, 4), (5, 2))):
+    for q, k, v in (
+        ((2, 3, 4), (2, 5, 4), (2, 5, 6)),
+        ((2, 3, 4), (2, 5, 3), (2, 5, 6)),
+        ((3, 4), (5, 4), (5, 2)),
+    ):
         agree("attention", F.scaled_dot_product_attention, strides=False,
               query=torch.zeros(q), key=torch.zeros(k), value=torch.zeros(v))  # fmt: skip
 
@@ -60,7 +79,12 @@ def test_losses(agree, reduction):
             how = {"self": x, "target": y, "weight": weight, "reduction": reduction}
             agree("nll_loss", lambda x, y, w, r: F.nll_loss(x, y, w, reduction=r), strides=False, **how)
             if shape:
-                agree("cross_entropy", lambda x, y, w, r: F.cross_entropy(x, y, w, reduction=r), strides=False, **how)
+                agree(
+                    "cross_entropy",
+                    lambda x, y, w, r: F.cross_entropy(x, y, w, reduction=r),
+                    strides=False,
+                    **how,
+                )
     x, y = torch.zeros(2, 3), torch.zeros(2, 3)
     how = {"self": x, "target": y, "reduction": reduction}
     agree("cross_entropy", lambda x, y, r: F.cross_entropy(x, y, reduction=r), strides=False, **how)

@@ -26,7 +26,19 @@ def arrangements(shape):
         yield torch.empty((1, *shape[1:])).expand(shape)
 
 
-SHAPES = [(), (3,), (2, 3), (3, 1), (1, 1), (2, 1, 4), (0, 3), (3, 0, 2), (2, 3, 4, 5), (2, 1, 4, 5), (1, 3, 1, 1)]
+SHAPES = [
+    (),
+    (3,),
+    (2, 3),
+    (3, 1),
+    (1, 1),
+    (2, 1, 4),
+    (0, 3),
+    (3, 0, 2),
+    (2, 3, 4, 5),
+    (2, 1, 4, 5),
+    (1, 3, 1, 1),
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -101,7 +113,7 @@ def operands(draw):
 def test_strides_equal_those_of_pytorchs_iterator(rule, tensors):
     call = {1: torch.exp, 2: torch.add, 3: torch.addcmul}[len(tensors)]
     wanted = call(*tensors)
-    found = rule("broadcast", "op", **{name: t for name, t in zip("abc", tensors, strict=False)})
+    found = rule("broadcast", "op", **dict(zip("abc", tensors, strict=False)))
     assert (found.shape, found.full_strides) == (tuple(wanted.shape), wanted.stride())
 
 
@@ -109,4 +121,8 @@ def test_the_error_names_both_shapes_and_the_dimension():
     with pytest.raises(BroadcastError) as caught:
         broadcast("add", (2, 3), (4, 2, 5))
     assert (caught.value.left, caught.value.right, caught.value.dim) == ((2, 3), (4, 2, 5), 2)
-    assert "[2, 3]" in str(caught.value) and "[4, 2, 5]" in str(caught.value) and "dimension 2" in str(caught.value)
+    assert (
+        "[2, 3]" in str(caught.value)
+        and "[4, 2, 5]" in str(caught.value)
+        and "dimension 2" in str(caught.value)
+    )

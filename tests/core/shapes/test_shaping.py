@@ -50,7 +50,9 @@ def test_view_and_reshape(agree, shape, size):
 
 
 def test_the_error_of_an_impossible_view_says_what_to_do(rule):
-    with pytest.raises(RuntimeError, match=r"view size is not compatible with input tensor's size and stride"):
+    with pytest.raises(
+        RuntimeError, match=r"view size is not compatible with input tensor's size and stride"
+    ):
         rule("view", "view", self=torch.zeros(2, 3).t(), size=[6])
     with pytest.raises(RuntimeError, match=r"shape '\[4\]' is invalid for input of size 6"):
         rule("view", "view", self=torch.zeros(2, 3), size=[4])
@@ -124,7 +126,9 @@ def test_dimensions_of_size_one(agree, shape):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(
-    "size", [[], [3], [2, 3], [4, 2, 3], [1, 1, 1], [-1, 3], [2, -1], [0, 3], [5, 4, -1, 3], [-1, 2, 3]], ids=str
+    "size",
+    [[], [3], [2, 3], [4, 2, 3], [1, 1, 1], [-1, 3], [2, -1], [0, 3], [5, 4, -1, 3], [-1, 2, 3]],
+    ids=str,
 )
 def test_expand_and_repeat(agree, shape, size):
     for x in variants(shape):
@@ -142,7 +146,15 @@ def test_expand_refuses_to_infer_a_new_dimension(rule):
 
 def test_unflatten(agree):
     for x in variants((2, 6)):
-        for dim, sizes in ((1, [2, 3]), (1, [2, -1]), (-1, [6, 1]), (1, [4, -1]), (0, [2, 2]), (5, [1]), (1, [])):
+        for dim, sizes in (
+            (1, [2, 3]),
+            (1, [2, -1]),
+            (-1, [6, 1]),
+            (1, [4, -1]),
+            (0, [2, 2]),
+            (5, [1]),
+            (1, []),
+        ):
             agree("unflatten", torch.unflatten, self=x, dim=dim, sizes=sizes)
 
 

@@ -50,7 +50,9 @@ def test_slice(agree, shape, which, dim, start, end, step):
 
 
 @settings(max_examples=300, deadline=None)
-@given(shape=st.sampled_from(SHAPES), dim=st.integers(-3, 3), start=st.integers(-6, 6), length=st.integers(-1, 6))
+@given(
+    shape=st.sampled_from(SHAPES), dim=st.integers(-3, 3), start=st.integers(-6, 6), length=st.integers(-1, 6)
+)
 def test_narrow(agree, shape, dim, start, length):
     for x in variants(shape):
         agree("narrow", torch.narrow, self=x, dim=dim, start=start, length=length)
@@ -88,7 +90,9 @@ def test_several_parts(agree, shape, dim):
 )
 def test_as_strided_stays_in_its_memory(agree, size, stride, offset):
     x = torch.zeros(4, 6)[1:, 1:]
-    agree("as_strided", torch.as_strided, self=x, size=size, stride=stride[: len(size)], storage_offset=offset)
+    agree(
+        "as_strided", torch.as_strided, self=x, size=size, stride=stride[: len(size)], storage_offset=offset
+    )
 
 
 def test_errors_name_the_place(rule):
