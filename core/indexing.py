@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.core import dtype as dt
+from tt.core.dispatch.registry import ops
 from tt.core.errors import IndexValueError, ValueRangeError
+from tt.core.keys import KEYS
 from tt.core.numbers import number_array
 from tt.core.tensor_base import TensorBase
 
@@ -35,7 +37,7 @@ _NOT_AN_INDEX: Final = (
 
 
 def _is_integer(item: Any) -> bool:
-    return isinstance(item, int | np.integer) and not isinstance(item, bool)
+    return type(item) is int or (isinstance(item, int | np.integer) and not isinstance(item, bool))
 
 
 def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -65,12 +67,12 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
     items: list[Any] = []
     dims = ellipses = 0
     for item in index if isinstance(index, tuple) else (index,):
-        if item is None or isinstance(item, bool | np.bool_):
+        if type(item) is slice or _is_integer(item):
+            dims += 1
+        elif item is None or isinstance(item, bool | np.bool_):
             pass
         elif item is Ellipsis:
             ellipses += 1
-        elif isinstance(item, slice) or _is_integer(item):
-            dims += 1
         elif isinstance(item, TensorBase):
             if item.dtype not in _INDEX_DTYPES and item.ndim:
                 raise IndexValueError(
@@ -99,14 +101,15 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
             )
         raise IndexValueError(f"too many indices for tensor of dimension {self.ndim}: {dims} were given")
     if not ellipses:
-        items.append(Ellipsis)
+        # What is not indexed at the end stays as it is.
+        return items
     at = next(i for i, item in enumerate(items) if item is Ellipsis)
     return [*items[:at], *([slice(None)] * (self.ndim - dims)), *items[at + 1 :]]
 
 
 def _bound(value: Any) -> int | None:
-    if value is None:
-        return None
+    if value is None or type(value) is int:
+        return value
     try:
         return operator.index(value)
     except TypeError:
@@ -122,29 +125,30 @@ def _step(value: Any) -> int:
 
 
 def _select(view: Tensor, dim: int, index: int) -> Tensor:
-    from tt.core.dispatch.registry import ops
-
     size = view.handle.shape[dim]
     if not -size <= index < size:
         raise IndexValueError(f"index {index} is out of bounds for dimension {dim} with size {size}")
     return ops.select(view, dim, index)  # type: ignore[no-any-return]
 
 
+def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
+    step = _step(bounds.step)
+    start, stop = _bound(bounds.start), _bound(bounds.stop)
+    if start is None and stop is None and step == 1:
+        return view
+    start, stop, step = slice(start, stop, step).indices(view.handle.shape[dim])
+    return ops.slice(view, dim, start, max(start, stop), step)  # type: ignore[no-any-return]
+
+
 def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     """Return the view that the basic part of an index makes, and the tensors that remain, at their dimensions."""
-    from tt.core.dispatch.registry import ops
-
     view, dim = self, 0
     # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
     entries: list[Tensor | None] = []
     found: list[Tensor | None]
     for item in _expand(self, index):
         if isinstance(item, slice):
-            step = _step(item.step)
-            start, stop = _bound(item.start), _bound(item.stop)
-            if (start, stop, step) != (None, None, 1):
-                start, stop, step = slice(start, stop, step).indices(view.handle.shape[dim])
-                view = ops.slice(view, dim, start, max(start, stop), step)
+            view = _slice(view, dim, item)
             found, width = [None], 1
         elif item is None:
             view = ops.unsqueeze(view, dim)
@@ -169,9 +173,6 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
 
 def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tensor | None], int]:
     """Apply a tensor inside an index; return the view, the new entries, and how many dimensions they stand for."""
-    from tt.core.dispatch.registry import ops
-    from tt.core.keys import KEYS
-
     mask = item.dtype in (dt.bool_, dt.uint8)
     if item.dtype is dt.uint8:
         warnings.warn(
@@ -249,8 +250,8 @@ def getitem(self: Tensor, index: Any, /) -> Tensor:
     >>> x[x > 2]
     tensor([3, 4, 5])
     """
-    from tt.core.dispatch.registry import ops
-
+    if type(index) is int and self.handle.ndim:  # the shortest way for the most frequent index
+        return _select(self, 0, index)
     view, advanced = _apply(self, index)
     if advanced:
         return ops.index(view, advanced)  # type: ignore[no-any-return]
@@ -282,8 +283,6 @@ class _ComplexValueError(ValueRangeError, RuntimeError):
 
 def _fit(value: Tensor, ndim: int) -> Tensor:
     """Return the value without leading dimensions of size 1 that the target does not have."""
-    from tt.core.dispatch.registry import ops
-
     shape = tuple(value.shape)
     extra = len(shape) - ndim
     if extra > 0 and all(size == 1 for size in shape[:extra]):
@@ -327,8 +326,6 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     tensor([[0., 1., 0.],
             [0., 2., 0.]])
     """
-    from tt.core.dispatch.registry import ops
-
     found = _value(self, value)
     view, advanced = _apply(self, index)
     if not isinstance(found, TensorBase):
