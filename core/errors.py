@@ -23,6 +23,7 @@ __all__ = [
     "DtypeError",
     "DtypeNotServedError",
     "DuplicateRegistrationError",
+    "GradcheckError",
     "GradientError",
     "InplaceError",
     "KernelContractError",
@@ -307,6 +308,10 @@ class DataDependentError(TTError, RuntimeError):
 
 class GradientError(TTError, RuntimeError):
     """A backward pass that is not possible."""
+
+
+class GradcheckError(GradientError):
+    """A gradient that is not what finite differences say, found by `gradcheck`."""
 
 
 class SavedTensorError(GradientError):

@@ -1,0 +1,1 @@
+"""Function transforms, as levels on a stack: `vmap` and, through autograd, `grad`."""

@@ -1,0 +1,202 @@
+"""Batching rules: how an operator runs on many examples at once.
+
+A rule gets the level, the operator and its arguments, of which some are wrapped at that level, and returns the wrapped
+result.  Operators with a composite need none: their parts have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt.core.errors import InplaceError
+from tt.core.library import Operator, TensorBase, ops
+from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first
+
+__all__ = ["RULES", "inplace_pointwise", "pointwise", "reduction"]
+
+BatchingRule = Callable[[Level, Operator, tuple[Any, ...]], Any]
+RULES: dict[str, BatchingRule] = {}
+
+
+def rule(*names: str) -> Callable[[BatchingRule], BatchingRule]:
+    """Make a function the batching rule of operators."""
+
+    def note(function: BatchingRule) -> BatchingRule:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return note
+
+
+# --- pointwise -------------------------------------------------------------------------------------------------
+
+
+def align(level: Level, args: Sequence[Any]) -> list[Any]:
+    """Return the arguments unwrapped, so that hidden dims meet at the front and the others from the right."""
+    ndim = max(int(a.ndim) for a in args if isinstance(a, TensorBase))
+    aligned = []
+    for value in args:
+        inside, hidden = hidden_dim_first(value, level)
+        if hidden and value.ndim < ndim:
+            shape = tuple(inside.shape)
+            inside = ops.reshape(inside, (shape[0],) + (1,) * (ndim - value.ndim) + shape[1:])
+        aligned.append(inside)
+    return aligned
+
+
+def pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Align the dims and run the operator once."""
+    result = operator.caller().dispatch(tuple(align(level, args)))
+    if isinstance(result, TensorBase):
+        return batched(result, 0, level)
+    return operator.return_type([batched(r, 0, level) for r in result])
+
+
+def inplace_pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Change the examples together; what does not differ by example cannot be changed by what does."""
+    inside, hidden = hidden_dim_first(args[0], level)
+    if not hidden:
+        raise InplaceError(
+            f"vmap: {operator.definition.inplace_name}(self, *extra_args) is not possible because there exists a Tensor "
+            "in extra_args that differs by example while self does not\n  try: the form that is not in-place"
+        )
+    operator.caller("inplace").dispatch((inside, *align(level, args)[1:]))
+    return args[0]
+
+
+# --- reductions ------------------------------------------------------------------------------------------------
+
+
+def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Reduce the dims that the function sees."""
+    inside, _ = hidden_dim_first(args[0], level)
+    place = operator.positions["dim"]
+    dim, ndim = args[place], int(args[0].ndim)
+    everything = dim is None or (not isinstance(dim, int) and not len(dim))
+    if ndim == 0:
+        # A dim of size one takes the place of the dims that are not there.
+        inside = ops.unsqueeze(inside, -1)
+        shifted: Any = 1 if isinstance(dim, int) else (1,)
+    elif everything:
+        shifted = tuple(range(1, ndim + 1))
+    else:
+        shifted = dim % ndim + 1 if isinstance(dim, int) else tuple(d % ndim + 1 for d in dim)
+    rest = list(args[1:])
+    rest[place - 1] = shifted
+    if ndim == 0 and "keepdim" in operator.positions:
+        rest[operator.positions["keepdim"] - 1] = False
+    result = operator.caller().dispatch((inside, *rest))
+    if isinstance(result, TensorBase):
+        return batched(result, 0, level)
+    return operator.return_type([batched(r, 0, level) for r in result])
+
+
+def along_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Run an operator that works along one dim and keeps it: softmax, cumsum, sort."""
+    inside, _ = hidden_dim_first(args[0], level)
+    place = operator.positions["dim"]
+    scalar = args[0].ndim == 0
+    if scalar:
+        inside = ops.unsqueeze(inside, -1)
+    rest = list(args[1:])
+    rest[place - 1] = 1 if scalar else args[place] % args[0].ndim + 1
+    result = operator.caller().dispatch((inside, *rest))
+    several = not isinstance(result, TensorBase)
+    wrapped = [batched(ops.squeeze(r, -1) if scalar else r, 0, level) for r in (result if several else (result,))]
+    return operator.return_type(wrapped) if several else wrapped[0]
+
+
+for _name in ("softmax", "log_softmax", "cumsum", "cumprod", "sort"):
+    RULES[_name] = along_dim
+
+# --- views -----------------------------------------------------------------------------------------------------
+
+
+def view(arguments: Callable[..., tuple[Any, ...]]) -> BatchingRule:
+    """Make a rule of a function from the seen tensor and the arguments to those for the tensor inside."""
+
+    def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+        inside, hidden = hidden_dim_first(args[0], level)
+        if not hidden:
+            return operator.caller().dispatch((inside, *args[1:]))
+        result = operator.caller().dispatch((inside, *arguments(args[0], level, *args[1:])))
+        if isinstance(result, TensorBase):
+            return batched(result, 0, level)
+        return [batched(part, 0, level) for part in result]
+
+    return run
+
+
+def _behind(x: Any, dim: int, extra: int = 0) -> int:
+    """Return a dim of what is inside for one that the function sees."""
+    return dim % (x.ndim + extra) + 1 if x.ndim + extra else dim
+
+
+RULES["transpose"] = view(lambda x, level, dim0, dim1: (_behind(x, dim0), _behind(x, dim1)))
+RULES["unsqueeze"] = view(lambda x, level, dim: (_behind(x, dim, 1),))
+RULES["permute"] = view(lambda x, level, dims: ((0, *(_behind(x, dim) for dim in dims)),))
+RULES["view"] = view(lambda x, level, size: ((level.size, *_known(x, size)),))
+RULES["reshape"] = view(lambda x, level, shape: ((level.size, *_known(x, shape)),))
+RULES["select"] = view(lambda x, level, dim, index: (_behind(x, dim), index))
+RULES["slice"] = view(lambda x, level, dim, *rest: (_behind(x, dim), *rest))
+RULES["narrow"] = view(lambda x, level, dim, *rest: (_behind(x, dim), *rest))
+RULES["split"] = view(lambda x, level, sizes, dim: (sizes, _behind(x, dim)))
+RULES["unbind"] = view(lambda x, level, dim: (_behind(x, dim),))
+RULES["squeeze.dim"] = view(lambda x, level, dim: (_behind(x, dim),))
+RULES["flip"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
+RULES["movedim"] = view(lambda x, level, source, destination: (_shift(x, source), _shift(x, destination)))
+RULES["clone"] = view(lambda x, level, *rest: rest)
+
+
+def _shift(x: Any, dims: Any) -> Any:
+    return _behind(x, dims) if isinstance(dims, int) else tuple(_behind(x, dim) for dim in dims)
+
+
+def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:
+    """Return a size without -1, which could not be found where no example has elements."""
+    if -1 not in size:
+        return tuple(size)
+    known = 1
+    for n in size:
+        known *= n if n != -1 else 1
+    return tuple(n if n != -1 else (x.shape.numel() // known if known else 0) for n in size)
+
+
+@rule("t")
+def t(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Swap the two dims that the function sees."""
+    return ops.transpose(args[0], 0, 1) if args[0].ndim == 2 else args[0]
+
+
+@rule("expand")
+def expand(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Expand behind the hidden dim, with new dims between it and the others."""
+    inside, _ = hidden_dim_first(args[0], level)
+    size = args[1]
+    new = len(size) - args[0].ndim
+    inside = ops.reshape(inside, (level.size,) + (1,) * new + tuple(args[0].shape))
+    return batched(ops.expand(inside, (level.size, *size)), 0, level)
+
+
+# --- matrices --------------------------------------------------------------------------------------------------
+
+
+@rule("matmul")
+def matmul(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Multiply with the hidden dim as one more dim of the batch."""
+    left, right = args
+    left_vector, right_vector = left.ndim == 1, right.ndim == 1
+    if left_vector:
+        left = ops.unsqueeze(left, 0)
+    if right_vector:
+        right = ops.unsqueeze(right, -1)
+    product = ops.matmul(*align(level, (left, right)))
+    if left_vector:
+        product = ops.squeeze(product, -2)
+    if right_vector:
+        product = ops.squeeze(product, -1)
+    return batched(product, 0, level)
+
+
+RULES["mm"] = RULES["bmm"] = matmul

@@ -1,0 +1,221 @@
+"""`tt.func`: functions of functions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from tt.core.errors import ArgumentError, GradientError, ShapeError, ValueRangeError, describe
+from tt.core.library import TensorBase, ops
+from tt.plugins.autograd.functional import grad as autograd_grad
+from tt.plugins.autograd.graph import STATE
+from tt.plugins.autograd.transforms.levels import Level, batched, levels, running, unwrap
+from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
+from tt.plugins.autograd.views import recording
+
+__all__ = ["grad", "grad_and_value", "vmap"]
+
+
+# --- vmap ------------------------------------------------------------------------------------------------------
+
+
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """Return a function that maps another over a dim of its arguments, all examples at once.
+
+    Parameters
+    ----------
+    func : callable
+        Takes and returns tensors, or tuples, lists and dicts of them.
+    in_dims : int, None, or nested like the arguments
+        The dim of each argument to map over; None: the argument is the same for all.
+    out_dims : int or nested like the result
+        Where the dim goes in each result.
+
+    Raises
+    ------
+    ValueError
+        When no argument is mapped over, the sizes differ, or a dim is not there.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x, y = tt.arange(6.0).reshape(3, 2), tt.ones(3, 2)
+    >>> tt.func.vmap(lambda a, b: (a * b).sum())(x, y)
+    tensor([1., 5., 9.])
+    """
+
+    @wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        values, shape = flatten(args)
+        dims = spread_like(in_dims, args, "in_dims")
+        size = _size(values, dims)
+        with running(size) as level:
+            wrapped = [v if d is None else batched(v, d, level) for v, d in zip(values, dims, strict=True)]
+            # Keyword arguments are mapped over their first dim, as PyTorch does.
+            names, named_shape = flatten(kwargs)
+            named = [batched(v, 0, level) if isinstance(v, TensorBase) else v for v in names]
+            result = func(*unflatten(shape, wrapped), **unflatten(named_shape, named))
+            results, result_shape = flatten(result)
+            places = spread_like(out_dims, result, "out_dims")
+            out = [_leave(r, d, level) for r, d in zip(results, places, strict=True)]
+        return unflatten(result_shape, out)
+
+    return mapped
+
+
+def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
+    sizes = []
+    for value, dim in zip(values, dims, strict=True):
+        if dim is None:
+            continue
+        if not isinstance(value, TensorBase):
+            raise ValueRangeError(
+                f"vmap: in_dims has {dim!r} for an argument that is no tensor but {describe(value)}; try None"
+            )
+        if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim:
+            raise ValueRangeError(f"vmap: in_dims has {dim!r} for a tensor of {value.ndim} dimensions")
+        sizes.append(int(value.shape[dim]))
+    if not sizes:
+        raise ValueRangeError("vmap: at least one argument must be mapped over; all in_dims are None")
+    if len(set(sizes)) > 1:
+        raise ValueRangeError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}")
+    return sizes[0]
+
+
+def _leave(result: Any, dim: Any, level: Level) -> Any:
+    """Return a result of a level with its hidden dim in the open."""
+    if not isinstance(result, TensorBase):
+        raise ArgumentError("vmap", f"the function must return only Tensors, got {describe(result)}")
+    inside, hidden = unwrap(result, level)
+    if dim is None:
+        if hidden is not None:
+            raise ValueRangeError("vmap: out_dims is None for a result that differs by example")
+        return inside
+    if hidden is None:
+        inside, hidden = ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape)), 0
+    dim = dim % inside.ndim
+    return inside if dim == hidden else ops.movedim(inside, hidden, dim)
+
+
+# --- grad ------------------------------------------------------------------------------------------------------
+
+
+class _Depth(threading.local):
+    grads = 0
+
+
+_DEPTH = _Depth()
+
+
+def _open(value: Any) -> Any:
+    """Return what is inside of all levels, with a dim for each of them in front, outermost first."""
+    for level in reversed(levels()):
+        inside, dim = unwrap(value, level)
+        if dim is None:
+            value = ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape))
+        else:
+            value = inside if dim == 0 else ops.movedim(inside, dim, 0)
+    return value
+
+
+def _close(value: Any) -> Any:
+    """Wrap a tensor that has a dim for each level in front."""
+    for level in levels():
+        value = batched(value, 0, level)
+    return value
+
+
+def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """Return a function that computes the gradient of another.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a scalar tensor, or a pair of it and anything with `has_aux`.
+    argnums : int or tuple of int
+        The arguments with respect to which to differentiate.
+    has_aux : bool
+        Whether `func` returns something beside the scalar, which is handed on.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.func.grad(lambda x: x ** 3)(tt.tensor(2.0))
+    tensor(12.)
+    >>> tt.func.vmap(tt.func.grad(lambda x: (x ** 2).sum()))(tt.ones(2, 3))
+    tensor([[2., 2., 2.],
+            [2., 2., 2.]])
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @wraps(func)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        gradients, value = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return differentiated
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the gradient of another and its value; the arguments are those of `grad`."""
+
+    @wraps(func)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if any(not -len(args) <= n < len(args) for n in chosen):
+            raise ArgumentError("grad", f"argnums {argnums} names an argument that is not among the {len(args)} given")
+        chosen = tuple(n % len(args) for n in chosen)
+        values, shape = flatten([args[n] for n in chosen])
+        opened = [_fresh(value) for value in values]
+        outer = _DEPTH.grads > 0 or any(_has_history(v) for v in opened)
+        new_args = list(args)
+        for n, value in zip(chosen, unflatten(shape, [_close(v) for v in opened]), strict=True):
+            new_args[n] = value
+        _DEPTH.grads += 1
+        try:
+            with recording(True):
+                result = func(*new_args, **kwargs)
+        finally:
+            _DEPTH.grads -= 1
+        output, aux = result if has_aux else (result, None)
+        gradients = unflatten(shape, _gradients(output, opened, outer))
+        found = gradients[0] if isinstance(argnums, int) else tuple(gradients)
+        bare = output if outer else output.detach()
+        return found, (bare, aux) if has_aux else bare
+
+    return differentiated
+
+
+def _has_history(tensor: Any) -> bool:
+    return bool(tensor.keys & STATE.bit) and not tensor.is_leaf
+
+
+def _fresh(value: Any) -> Any:
+    """Return the open form of an argument as a place in the graph of its own."""
+    if not isinstance(value, TensorBase):
+        raise ArgumentError("grad", f"can be differentiated with respect to tensors only, not {describe(value)}")
+    opened = _open(value)
+    if opened.keys & STATE.bit:
+        with recording(True):
+            # An outer derivative must see through.
+            return ops.clone(opened)
+    return opened.detach().requires_grad_()
+
+
+def _gradients(output: Any, opened: Sequence[Any], outer: bool) -> list[Any]:
+    if not isinstance(output, TensorBase):
+        raise GradientError(f"grad: the function must return a Tensor, got {describe(output)}")
+    if output.ndim:
+        raise ShapeError(f"grad: the function must return a scalar, got a tensor of shape {list(output.shape)}")
+    whole = _open(output)
+    if not whole.keys & STATE.bit:
+        return [_close(ops.zeros_like(v.detach())) for v in opened]
+    with recording(True):
+        found = autograd_grad(
+            whole, list(opened), ops.ones_like(whole.detach()), create_graph=outer, materialize_grads=True
+        )
+    return [_close(g) for g in found]

@@ -1,0 +1,87 @@
+"""The transform layer: hands a call with wrapped tensors to a batching rule, or runs it once for each example."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tt.core.errors import InplaceError
+from tt.core.library import Entry, Layer, Operator, Rule, TensorBase, ops
+from tt.plugins.autograd.transforms import batching
+from tt.plugins.autograd.transforms.levels import Level, batched, innermost, unwrap
+
+__all__ = ["TransformLayer"]
+
+
+class TransformLayer(Layer):
+    """Handles calls whose tensors are wrapped by `vmap`.
+
+    Attributes
+    ----------
+    fallbacks : Counter
+        How often each operator ran once for each example, because it has neither a batching rule nor a composite.
+    """
+
+    name = "transform"
+    order = 200
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fallbacks: Counter[str] = Counter()
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        found = _batching_rule(operator, form)
+        if found is None:
+            return None
+
+        def run(entry: Entry, args: tuple[Any, ...]) -> Any:
+            return found(innermost(args), operator, args)
+
+        return run
+
+    def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        self.fallbacks[entry.operator.name] += 1
+        return one_by_one(innermost(args), entry.operator, entry.form, args)
+
+
+def _batching_rule(operator: Operator, form: str) -> batching.BatchingRule | None:
+    definition = operator.definition
+    if form == "inplace":
+        return batching.inplace_pointwise if definition.kind == "pointwise" else None
+    if form != "functional":
+        return None
+    found = batching.RULES.get(operator.name)
+    if found is not None:
+        return found
+    if definition.kind == "pointwise" and not any(a.type.is_tensor and a.type.list for a in operator.arguments):
+        return batching.pointwise
+    if definition.kind == "reduction" and "dim" in operator.positions and operator.group == (0,):
+        return batching.reduction
+    return None
+
+
+def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...]) -> Any:
+    """Run an operator once for each example and stack the results."""
+    if form == "inplace" and unwrap(args[0], level)[1] is None:
+        raise InplaceError(
+            f"vmap: {operator.definition.inplace_name}() changes a tensor that is the same for all examples by one that "
+            "differs by example"
+        )
+    results = [
+        operator.caller(form).dispatch(tuple(_example(value, level, number) for value in args))
+        for number in range(level.size)
+    ]
+    if form == "inplace":
+        return args[0]
+    first = results[0]
+    if isinstance(first, TensorBase):
+        return batched(ops.stack(results), 0, level)
+    columns = [batched(ops.stack(list(column)), 0, level) for column in zip(*results, strict=True)]
+    return columns if isinstance(first, list) else operator.return_type(columns)
+
+
+def _example(value: Any, level: Level, number: int) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(_example(item, level, number) for item in value)
+    inside, dim = unwrap(value, level)
+    return inside if dim is None else ops.select(inside, dim, number)
