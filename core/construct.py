@@ -26,11 +26,15 @@ __all__ = ["as_tensor", "asarray", "from_array", "from_dlpack", "from_numpy", "f
 def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bool = False) -> Tensor:
     """Return a tensor on a device with the content of an array, whose memory it may share.
 
-    The active modes see the new tensor (`Mode.lift`), so that a fake mode can make it fake.
+    A mode may make the tensor in its own way (`from_array`, as a fake mode does) or see the new one (`lift`).
     """
     from tt.core.dispatch.modes import active_modes
     from tt.core.dispatch.registry import REGISTRY
 
+    for mode in reversed(active_modes()):
+        place = getattr(mode, "from_array", None)
+        if place is not None:
+            return _with_gradient(place(array, device), requires_grad)
     backend = REGISTRY.backend(device.type)
     backend.require_available()
     if device.index is None:

@@ -36,10 +36,13 @@ class Layer:
         Layers with a higher order are further out and handle a call first.
     bit : int
         The key bit.
+    terminal : bool
+        The layer's rules answer calls themselves; nothing is resolved below them.
     """
 
     name: str = ""
     order: int = 0
+    terminal: bool = False
 
     def __init__(self) -> None:
         self.bit = KEYS.bit("layer", self.name)

@@ -102,6 +102,10 @@ def _resolve_layer(
     who = f"layer {top.name}"
     if rule is not None:
         resolution.note(who, _location(rule), True, "the layer has a rule for the operator")
+        if top.terminal:
+            dtypes = resolve_dtypes(operator, form, bits)
+            resolution.compute, resolution.results = dtypes.compute, dtypes.results
+            return _entry(operator, form, keys, bits, LAYER, resolution, rule=rule, clear=top.bit)
     elif composite is not None and form != "out":
         resolution.note(who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts")
         resolution.note("composite", composite, True, "runs on the original tensors")

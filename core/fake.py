@@ -1,0 +1,297 @@
+"""Fake tensors: tensors of any device, also of absent ones, that have a shape and a dtype but no data.
+
+A fake tensor carries the key bit of the layer "fake" beside those of its device.  Its handle is a `MetaHandle`, and
+its spec names the meta backend, so that strides, storage and printing need no device.
+
+Note [A layer at the bottom]
+----------------------------
+The layer answers every call itself, from the operator's shape rule; nothing lies below it.  So it needs no kernel,
+no composite and no driver of the device, and sees what the dispatcher's slow path for mixed devices sees otherwise.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tt.core.device import Device, to_device
+from tt.core.dispatch.layers import Layer, Rule
+from tt.core.dispatch.modes import Mode
+from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
+from tt.core.keys import KEYS
+from tt.core.layout import strided
+from tt.core.meta import MetaHandle, bound_rule, describe, to_handles
+from tt.core.promotion import can_cast
+from tt.core.storage import Storage
+from tt.core.tensor import Tensor, wrap
+from tt.core.tensor_base import TensorBase, TensorSpec
+
+if TYPE_CHECKING:
+    from tt.core.backend import Backend
+    from tt.core.dispatch.callers import Caller
+    from tt.core.dispatch.entry import Entry
+    from tt.core.dispatch.operator import Operator
+    from tt.core.dtype import dtype
+    from tt.core.shapes import Result
+
+__all__ = ["FakeLayer", "FakeMode", "fake_mode", "is_fake", "to_fake"]
+
+# The arguments that may stay on the CPU when their operator runs on another device.
+_INDICES = {"index": "indices", "index_put": "indices"}
+
+
+# --- making fake tensors ---------------------------------------------------------------------------------------
+
+
+def _meta_backend() -> Backend:
+    from tt.core.dispatch.registry import REGISTRY
+
+    return REGISTRY.backend("meta")
+
+
+@lru_cache(maxsize=None)
+def fake_spec(d: dtype, device: Device) -> TensorSpec:
+    """Return the (one) spec of fake tensors of a dtype on a device."""
+    keys = KEYS.bit("device", device.type) | strided.bit | KEYS.bit("layer", "fake")
+    return TensorSpec(d, device, strided, _meta_backend(), keys)
+
+
+def make_fake(handle: MetaHandle, device: Device, base: TensorBase | None = None) -> Tensor:
+    """Return a fake tensor; `base` is the tensor whose memory it shares."""
+    new = wrap(handle, fake_spec(handle.dtype, device))
+    if base is None:
+        new.storage = Storage(handle, new.spec.backend)
+    else:
+        new.storage = base.ensure_storage()
+        new.base = base if base.base is None else base.base
+    return new
+
+
+def is_fake(value: Any) -> bool:
+    """Tell whether a value is a fake tensor."""
+    return isinstance(value, TensorBase) and bool(value.keys & KEYS.bit("layer", "fake"))
+
+
+def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
+    """Return a fake tensor with the shape, strides and dtype of a tensor.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Strided, with data or without.
+    device : Device or str, optional
+        Where the fake tensor seems to be; by default where the tensor is.
+
+    Raises
+    ------
+    DispatchError
+        For other layouts.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.fake import to_fake
+    >>> to_fake(tt.zeros(2, 3), "cuda").device
+    device(type='cuda')
+    """
+    if tensor.layout is not strided:
+        raise DispatchError("to_fake", f"fake tensors are strided, and this one is {tensor.layout}", hint="x.to_dense()")
+    place = tensor.device if device is None else to_device(device)
+    new = make_fake(describe(tensor), place)
+    if getattr(tensor, "requires_grad", False):
+        new.requires_grad_(True)
+    return new
+
+
+# --- the layer -------------------------------------------------------------------------------------------------
+
+
+class FakeLayer(Layer):
+    """Answers calls with fake tensors from the shape rules."""
+
+    name = "fake"
+    order = 5
+    terminal = True
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return what runs the shape rule; out= reaches the layer as its functional form and a copy."""
+        definition = operator.definition
+        if form == "out":
+            return None
+        if "data_dependent_shape" in definition.tags:
+            return _refuse
+        return _run if definition.meta else None
+
+
+def _refuse(entry: Entry, args: tuple[Any, ...]) -> Any:
+    raise DataDependentError(entry.operator.name, "fake")
+
+
+def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run the shape rule and make fake results."""
+    operator, definition = entry.operator, entry.operator.definition
+    device = common_device(operator, entry.form, args)
+    described = [describe(value) for value in args]
+    try:
+        outcome = bound_rule(definition)(described)
+    except DataDependentError as error:
+        raise DataDependentError(error.op, "fake") from None
+    handles = to_handles(outcome, entry.resolution.results, described)
+    if entry.form == "inplace":
+        return _change(operator, args[0], handles, entry.resolution.results[0])
+    if isinstance(outcome, list) and isinstance(handles, list):
+        return [_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)]
+    if isinstance(outcome, tuple) and isinstance(handles, tuple):
+        new = [_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)]
+        return operator.return_type(new)
+    return _wrap(outcome, handles, device, args)
+
+
+def _wrap(result: Any, handle: Any, device: Device, args: tuple[Any, ...]) -> Tensor:
+    shares = result.offset is not None and isinstance(args[0], TensorBase)
+    return make_fake(handle, device, args[0] if shares else None)
+
+
+def _change(operator: Operator, target: TensorBase, handle: Any, found: dtype | None) -> TensorBase:
+    """Do as if the target of an in-place call were changed."""
+    name = operator.definition.inplace_name
+    if not is_fake(target):
+        raise InplaceError(f"{name}(): a fake tensor cannot be written into a tensor with data")
+    if operator.definition.kind == "view":
+        target.set_data(handle, target.spec)
+    else:
+        if found is not None and not can_cast(found, target.dtype):
+            raise CastError(name, found.name, target.dtype.name)
+        if handle.shape != tuple(target.handle.shape):
+            raise InplaceError(
+                f"{name}(): output with shape {list(target.handle.shape)} doesn't match the broadcast shape "
+                f"{list(handle.shape)}"
+            )
+    target.bump_version()
+    return target
+
+
+# --- devices ---------------------------------------------------------------------------------------------------
+
+
+def common_device(operator: Operator, form: str, args: tuple[Any, ...]) -> Device:
+    """Return the device of a call's results.
+
+    Raises
+    ------
+    DeviceMismatchError
+        For tensors on several devices that do not go together; it names each argument.
+    """
+    if operator.device_at >= 0 and args[operator.device_at] is not None:
+        return to_device(args[operator.device_at])
+    tensors = list(_named_tensors(operator, args))
+    moving = operator.name == "copy" and form == "inplace"
+    fixed = [t for name, t in tensors if not _may_come_along(operator, name, t)] or [t for _, t in tensors]
+    if form == "inplace" or operator.name in _INDICES:
+        fixed.insert(0, tensors[0][1])
+    device: Device = fixed[0].device
+    if not moving and any(not _same(t.device, device) for t in fixed):
+        raise DeviceMismatchError(operator.definition.signature.name, [(n, str(t.device)) for n, t in tensors])
+    return device
+
+
+def _named_tensors(operator: Operator, args: Sequence[Any]) -> Iterator[tuple[str, TensorBase]]:
+    for argument, value in zip(operator.arguments, args, strict=False):
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, TensorBase):
+                yield argument.name, item
+
+
+def _may_come_along(operator: Operator, name: str, tensor: TensorBase) -> bool:
+    """Tell whether a CPU tensor may take part in a call on another device."""
+    if tensor.device.type != "cpu":
+        return False
+    if _INDICES.get(operator.name) == name:
+        return True
+    grouped = operator.positions[name] in operator.group
+    return operator.definition.kind == "pointwise" and grouped and tensor.ndim == 0
+
+
+def _same(one: Device, other: Device) -> bool:
+    """Tell whether two devices are one; no index means the first."""
+    return one.type == other.type and (one.index or 0) == (other.index or 0)
+
+
+# --- the mode --------------------------------------------------------------------------------------------------
+
+
+class FakeMode(Mode):
+    """Makes every tensor of its block fake: factories need no device, tensors with data lend only their shape.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.FakeMode():
+    ...     x = tt.zeros(1000, 1000, device="cuda") @ tt.ones(1000, 3, device="cuda")
+    >>> x.shape, x.device
+    (tt.Size([1000, 3]), device(type='cuda'))
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[TensorBase], Tensor]] = {}
+
+    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+        """Give the call fake tensors, or make a factory's result fake."""
+        operator = caller.operator
+        if operator.is_factory and not any(True for _ in _named_tensors(operator, args)):
+            return self._make(caller, args)
+        return caller.dispatch(self._convert(args))
+
+    def lift(self, tensor: Tensor) -> Tensor:
+        """Return the fake counterpart of a tensor just made from data."""
+        return to_fake(tensor)
+
+    def from_array(self, array: Any, device: Device) -> Tensor:
+        """Return a fake tensor in the place of an array's content on a device, which need not be there."""
+        handle = _meta_backend().from_numpy(array, device)
+        return make_fake(handle, device)
+
+    def from_tensor(self, tensor: TensorBase) -> Tensor:
+        """Return the fake counterpart of a tensor, the same one at each call while the tensor lives."""
+        known = self._known.get(id(tensor))
+        if known is not None and known[0]() is tensor:
+            return known[1]
+        fake = to_fake(tensor)
+        key = id(tensor)
+        self._known[key] = weakref.ref(tensor, lambda _: self._known.pop(key, None)), fake
+        return fake
+
+    def _convert(self, value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            return value if is_fake(value) else self.from_tensor(value)
+        if type(value) in (list, tuple):
+            return type(value)(self._convert(item) for item in value)
+        return value
+
+    def _make(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+        """Run a factory on the meta device, and say that the result is on the one asked for."""
+        from tt.core.device import get_default_device
+
+        at = caller.operator.device_at
+        if at < 0:
+            return caller.dispatch(args)
+        device = get_default_device() if args[at] is None else to_device(args[at])
+        made = caller.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
+        if isinstance(made, TensorBase):
+            return make_fake(made.handle, device)
+        return type(made)(make_fake(t.handle, device) for t in made)
+
+
+def fake_mode() -> FakeMode:
+    """Return a new `FakeMode`, for use in a `with` statement.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.fake_mode():
+    ...     tt.randn(2, 3, device="cuda").sum(0).shape
+    tt.Size([3])
+    """
+    return FakeMode()
