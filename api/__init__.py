@@ -90,7 +90,7 @@ _LAZY = {
     "sparse_coo": "tt.sparse",
     "vmap": "tt.func",
 }
-_MODULES = ("autograd", "cuda", "errors", "func", "library", "linalg", "nn", "sparse", "special", "testing", "utils")
+_MODULES = ("autograd", "cuda", "errors", "func", "library", "linalg", "nn", "sparse", "testing")
 
 
 def is_tensor(obj: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 __all__ = [
     "ArgumentError",
     "BroadcastError",
+    "CastError",
     "DataDependentError",
     "DeviceError",
     "DeviceMismatchError",
@@ -25,6 +26,7 @@ __all__ = [
     "DuplicateRegistrationError",
     "GradcheckError",
     "GradientError",
+    "IndexValueError",
     "InplaceError",
     "KernelContractError",
     "KeyBitsExhaustedError",

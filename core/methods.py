@@ -143,13 +143,13 @@ DUNDERS: dict[str, Callable[..., Any]] = {
 
 def install_definition(definition: OpDefinition) -> None:
     """Put the methods of one operator on `Tensor`."""
-    name = definition.signature.name
     if definition.signature.namespace != "tt":
         return
-    if "method" in definition.variants and name not in vars(Tensor):
-        setattr(Tensor, name, LazyMethod(name))
-    if definition.has_inplace and f"{name}_" not in vars(Tensor):
-        setattr(Tensor, f"{name}_", LazyMethod(f"{name}_"))
+    for name in (definition.signature.name, *definition.aliases):
+        if "method" in definition.variants and name not in vars(Tensor):
+            setattr(Tensor, name, LazyMethod(name))
+        if definition.has_inplace and f"{name}_" not in vars(Tensor):
+            setattr(Tensor, f"{name}_", LazyMethod(f"{name}_"))
 
 
 def install() -> None:

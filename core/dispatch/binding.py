@@ -193,13 +193,17 @@ def _check(argument: Argument, index: int) -> list[str]:
     return [f"    if {' and '.join(tests) or 'True'}: {name} = convert({index}, {name})"]
 
 
-def make_binder(signature: Signature, name: str, signatures: tuple[str, ...], *, method_of: str = "") -> Binder:
+def make_binder(
+    signature: Signature, defaults: tuple[Any, ...], name: str, signatures: tuple[str, ...]
+) -> Binder:
     """Return a function (args, kwargs) -> full argument tuple for a signature.
 
     Parameters
     ----------
     signature : Signature
         The form that is called.
+    defaults : tuple
+        The defaults of the arguments, MISSING where there is none.
     name : str
         What the user called, for messages.
     signatures : tuple of str
@@ -220,7 +224,7 @@ def make_binder(signature: Signature, name: str, signatures: tuple[str, ...], *,
             ) from None
 
     variadic = takes_variadic_sizes(signature)
-    namespace: dict[str, Any] = {"TensorBase": TensorBase, "convert": convert, "default": [a.default for a in arguments]}
+    namespace: dict[str, Any] = {"TensorBase": TensorBase, "convert": convert, "default": defaults}
     parameters, lines, seen_keyword = [], [], False
     from tt.core.schema.model import MISSING
 

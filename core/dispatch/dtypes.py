@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tt.core.dispatch.state import STATE
 from tt.core.dtype import DTYPES, bool_, float32, int64, to_dtype
 from tt.core.dtype import dtype as Dtype
+from tt.core.errors import DtypeError
 from tt.core.promotion import DIM_BITS, GROUP_BITS, SCALAR_MASK, ZERO_DIM_BITS, describe_bits, promote_bits
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
     )  # fmt: skip
     compute: Dtype | None
     if group:
+        if "same_dtype" in definition.tags:
+            _require_one_dtype(operator, group)
         compute = promote_bits(group, default)
         if asked is not None:
             compute = asked
@@ -83,6 +86,16 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
     )  # fmt: skip
     zero_dim = not group & sum(DIM_BITS)
     return CallDtypes(compute, results, homogeneous, target, zero_dim)
+
+
+def _require_one_dtype(operator: Operator, group: int) -> None:
+    found = [d for d in DTYPES if group & (DIM_BITS[d.code] | ZERO_DIM_BITS[d.code])]
+    if len(found) > 1:
+        names = ", ".join(operator.definition.promote)
+        raise DtypeError(
+            f"{operator.definition.signature.name}(): expected {names} to have the same dtype, but got: "
+            + " != ".join(d.name for d in found)
+        )
 
 
 def _result(

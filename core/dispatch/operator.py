@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch import callers as c
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dtype import to_dtype
 from tt.core.errors import InplaceError, UnknownOpError
 from tt.core.keys import KEYS
 from tt.core.layout import strided
@@ -51,7 +52,10 @@ class Operator:
         self.device_at = self._position_of_type("device")
         self.layout_at = self._position_of_type("layout")
         self.is_factory = definition.kind == "factory"
-        self.defaults = tuple(a.default for a in self.arguments)
+        self.defaults = tuple(
+            to_dtype(a.default) if a.type.base == "dtype" and isinstance(a.default, str) else a.default
+            for a in self.arguments
+        )
         self.adapts = self.dtype_at >= 0
         self.indexed = self.is_factory
         self._callers: dict[str, Caller] = {}
@@ -142,7 +146,7 @@ class Operator:
     def binder(self, caller: Caller) -> Binder:
         """Return (and keep) the function that binds a user's arguments for a caller."""
         bind = make_binder(
-            self.definition.signature, caller.name, (str(self.signature(caller.form)),)
+            self.definition.signature, self.defaults, caller.name, (str(self.signature(caller.form)),)
         )
         caller.binder = bind
         return bind

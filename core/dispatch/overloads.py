@@ -6,6 +6,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.binding import BindError
+from tt.core.dispatch.callers import UnaryCaller
 from tt.core.errors import ArgumentError, UnknownOpError
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ class OverloadedOp:
         self._choices: dict[Any, Caller] = {}
         for overload, caller in callers.items():
             setattr(self, overload or "default", caller)
-        first = next(iter(callers.values()))
-        self.__module__ = first.operator.module
+        self.__module__ = next(iter(callers.values())).operator.module
+        self._unary = next((caller for caller in callers.values() if isinstance(caller, UnaryCaller)), None)
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
@@ -40,6 +41,8 @@ class OverloadedOp:
         return next(iter(self.callers.values())).form
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and self._unary is not None:
+            return self._unary.one(args[0])
         if "out" in kwargs:
             return self._call_with_out(args, kwargs)
         # What was chosen for arguments of these types before is tried first.
@@ -119,6 +122,10 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     qualified = f"{namespace}::{name}" if namespace else name
     form = "functional"
     overloads = registry.overloads(qualified)
+    if not overloads and not namespace:
+        original = registry.original(name)
+        if original != name:
+            return lookup(registry, namespace, original)
     if not overloads and name.endswith("_") and not name.endswith("__"):
         overloads, form = registry.overloads(qualified[:-1]), "inplace"
         overloads = tuple(o for o in overloads if registry.operator(o).definition.has_inplace)

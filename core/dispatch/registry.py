@@ -133,6 +133,7 @@ class Registry:
     operators: dict[str, Operator] = field(default_factory=dict)
     _extra: dict[str, tuple[OpDefinition, Source]] = field(default_factory=dict)
     _core_composites: bool = False
+    _aliases: dict[str, str] | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     # --- operators ---------------------------------------------------------------------------------------------
@@ -170,6 +171,14 @@ class Registry:
 
         own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
         return own or tuple(snapshot.overloads(name))
+
+    def original(self, name: str) -> str:
+        """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
+        if self._aliases is None:
+            self._aliases = {a: d.signature.name for d in self.definitions() for a in d.aliases}
+        suffix = "_" if name.endswith("_") and not name.endswith("__") else ""
+        found = self._aliases.get(name) or self._aliases.get(name.removesuffix("_"))
+        return name if found is None else found + ("" if name in self._aliases else suffix)
 
     def operator(self, name: str) -> Operator:
         """Return the operator of a qualified overload name, making it at first use."""

@@ -1,0 +1,15 @@
+"""tt.linalg: linear algebra.
+
+Examples
+--------
+>>> import tt
+>>> tt.linalg.inv(tt.tensor([[2.0, 0.0], [0.0, 4.0]]))
+tensor([[0.5000, 0.0000],
+        [0.0000, 0.2500]])
+"""
+
+from __future__ import annotations
+
+from tt.core.namespaces import namespace
+
+__getattr__, __dir__ = namespace("linalg")

@@ -1,0 +1,8 @@
+"""tt.testing: comparing tensors, and the checks that authors of operators and backends run."""
+
+from __future__ import annotations
+
+from tt.core.testing.compare import assert_close
+from tt.core.testing.gradcheck import gradcheck, gradgradcheck
+
+__all__ = ["assert_close", "gradcheck", "gradgradcheck"]

@@ -1,0 +1,139 @@
+"""assert_close: comparing tensors with the tolerances of their dtypes, as PyTorch's testing does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tt.core.dtype import dtype as Dtype
+from tt.core.tensor_base import TensorBase
+
+__all__ = ["assert_close", "tolerances"]
+
+_TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+
+
+def tolerances(*dtypes: Dtype) -> tuple[float, float]:
+    """Return (rtol, atol) for values of these dtypes: the loosest; zero for integers and bools."""
+    found = [_TOLERANCES.get(d.name, (0.0, 0.0)) for d in dtypes]
+    return max(r for r, _ in found), max(a for _, a in found)
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_stride: bool = False,
+    msg: str = "",
+) -> None:
+    """Raise AssertionError unless two tensors, numbers, or nested sequences or mappings of them are close.
+
+    Parameters
+    ----------
+    actual, expected : tensor, number, sequence or mapping
+        What to compare.
+    rtol, atol : float
+        Given both or neither; by default they follow from the dtypes as PyTorch's table says.
+    equal_nan : bool
+        Whether NaN equals NaN.
+    check_device, check_dtype, check_stride : bool
+        Whether these must agree, too.
+    msg : str
+        Put before the message.
+
+    Raises
+    ------
+    AssertionError
+        Saying where the largest difference is.
+    ValueError
+        When only one of rtol and atol is given.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.testing.assert_close(tt.tensor([1.0]), tt.tensor([1.0 + 1e-7]))
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError("rtol and atol must both be given or both be left out")
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if set(actual) != set(expected):
+            raise AssertionError(f"{msg}The keys differ: {sorted(map(str, actual))} and {sorted(map(str, expected))}")
+        pairs = [(f"{msg}[{key!r}] ", actual[key], expected[key]) for key in actual]
+    elif _is_sequence(actual) and _is_sequence(expected):
+        if len(actual) != len(expected):
+            raise AssertionError(f"{msg}The lengths differ: {len(actual)} and {len(expected)}")
+        pairs = [(f"{msg}[{i}] ", a, e) for i, (a, e) in enumerate(zip(actual, expected, strict=True))]
+    else:
+        _compare(actual, expected, rtol, atol, equal_nan, check_device, check_dtype, check_stride, msg)
+        return
+    for place, one, two in pairs:
+        assert_close(
+            one, two, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=check_device, check_dtype=check_dtype,
+            check_stride=check_stride, msg=place,
+        )  # fmt: skip
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | TensorBase)
+
+
+def _compare(
+    actual: Any,
+    expected: Any,
+    rtol: float | None,
+    atol: float | None,
+    equal_nan: bool,
+    check_device: bool,
+    check_dtype: bool,
+    check_stride: bool,
+    msg: str,
+) -> None:
+    import tt
+
+    one, two = (value if isinstance(value, TensorBase) else tt.tensor(value) for value in (actual, expected))
+    if one.shape != two.shape:
+        raise AssertionError(f"{msg}The shapes differ: {tuple(one.shape)} and {tuple(two.shape)}")
+    if check_device and one.device != two.device:
+        raise AssertionError(f"{msg}The devices differ: {one.device} and {two.device}")
+    if check_dtype and one.dtype is not two.dtype:
+        raise AssertionError(f"{msg}The dtypes differ: {one.dtype} and {two.dtype}")
+    if check_stride and one.stride() != two.stride():
+        raise AssertionError(f"{msg}The strides differ: {one.stride()} and {two.stride()}")
+    if rtol is None or atol is None:
+        rtol, atol = tolerances(one.dtype, two.dtype)
+    left, right = (_values(value) for value in (one, two))
+    with np.errstate(all="ignore"):
+        close = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
+        if close.all():
+            return
+        difference = np.where(close, 0, np.abs(left - right))
+    worst = np.unravel_index(int(np.nanargmax(np.where(np.isnan(difference), np.inf, difference))), close.shape)
+    place = tuple(int(i) for i in worst)
+    raise AssertionError(
+        f"{msg}Tensors are not close: {int((~close).sum())} of {close.size} elements differ "
+        f"(rtol={rtol:g}, atol={atol:g})\n"
+        f"  largest difference {difference[worst]:g} at {place}: {left[worst]} and {right[worst]}"
+    )
+
+
+def _values(tensor: Any) -> np.ndarray[Any, Any]:
+    """Return the values in a dtype wide enough to compare: float64 or complex128; integers as they are."""
+    array = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor.numpy()
+    if array.dtype.kind in "iub":
+        # Exact as Python integers: uint64 and int64 have no common NumPy integer.
+        return np.asarray(array, dtype=object if array.dtype == np.uint64 else np.int64)
+    return np.asarray(array, dtype=np.complex128 if array.dtype.kind == "c" else np.float64)
