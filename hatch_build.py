@@ -41,7 +41,7 @@ DIRECTIVES = {
 }
 
 
-class NotCompiled(Exception):
+class NotCompiledError(Exception):
     """Why the hot modules stay interpreted, in one line."""
 
 
@@ -92,20 +92,15 @@ class LayoutHook(BuildHookInterface[Any]):
         """Compile the hot modules as chosen; return the libraries and the record that `tt.core.compiled` reads."""
         try:
             if choice == "interpreted":
-                raise NotCompiled("built with TT_BUILD=interpreted")
-            libraries, cython = compile_modules(root, hot, scratch)
-        except NotCompiled as reason:
+                raise NotCompiledError("built with TT_BUILD=interpreted")
+            libraries, record = compile_modules(root, hot, scratch)
+        except NotCompiledError as reason:
             if choice == "compiled":
-                raise
+                raise SystemExit(f"tt: TT_BUILD=compiled, but {reason}") from reason
             if choice == "auto":
                 self.app.display_warning(f"tt: the hot modules stay interpreted: {reason}")
             return {}, {"reason": str(reason), "modules": {}}
-        digest = compiled_module(root).digest
-        return libraries, {
-            "cython": cython,
-            "suffix": EXTENSION_SUFFIXES[0],
-            "modules": {name: digest(source) for name, source in hot.items()},
-        }
+        return libraries, record
 
 
 # --- what is where ---
@@ -122,7 +117,9 @@ def chosen(default: str) -> str:
 def hot_modules(root: Path, paths: list[str]) -> dict[str, Path]:
     """Map the import names of the hot modules to their sources."""
     return {
-        ".".join([PACKAGE, *Path(path).with_suffix("").parts]): root / path for path in paths if (root / path).is_file()
+        ".".join([PACKAGE, *Path(path).with_suffix("").parts]): root / path
+        for path in paths
+        if (root / path).is_file()
     }
 
 
@@ -133,7 +130,9 @@ def entries(root: Path) -> dict[str, Path]:
         if source.name.startswith((".", "__pycache__")) or source.suffix in LEFT_OUT:
             continue
         if source.name in found:
-            raise ValueError(f"{source.relative_to(root)} and {source.name} both claim the name {PACKAGE}.{source.name}")
+            raise ValueError(
+                f"{source.relative_to(root)} and {source.name} both claim the name {PACKAGE}.{source.name}"
+            )
         found[source.name] = source
     return found
 
@@ -188,7 +187,9 @@ def lay_out_links(root: Path) -> Path:
 
 def withdraw(root: Path, package: Path, hot: dict[str, Path], reason: str) -> None:
     """Remove what an earlier build compiled; the record goes first, so that no process mixes old and new."""
-    write_record(package / compiled_module(root).RECORD, {"reason": reason, "modules": dict.fromkeys(hot, "")})
+    write_record(
+        package / compiled_module(root).RECORD, {"reason": reason, "modules": dict.fromkeys(hot, "")}
+    )
     for source in hot.values():
         for library in source.parent.glob(f"{source.stem}.*"):
             if library.suffix in (".so", ".pyd"):
@@ -198,17 +199,19 @@ def withdraw(root: Path, package: Path, hot: dict[str, Path], reason: str) -> No
 # --- compiling ---
 
 
-def compile_modules(root: Path, hot: dict[str, Path], scratch: Path) -> tuple[dict[str, Path], str]:
-    """Compile the hot modules in a copy laid out as the package; return their libraries and the version of Cython."""
+def compile_modules(
+    root: Path, hot: dict[str, Path], scratch: Path
+) -> tuple[dict[str, Path], dict[str, Any]]:
+    """Compile the hot modules in a copy laid out as the package; return their libraries and the record."""
     if not hot:
-        raise NotCompiled("there are no hot modules")
+        raise NotCompiledError("there are no hot modules")
     try:
         import Cython
         from Cython.Build import cythonize
         from setuptools import Distribution, Extension
         from setuptools.command.build_ext import build_ext
     except ImportError as error:
-        raise NotCompiled(f"{error.name} is not installed") from error
+        raise NotCompiledError(f"{error.name} is not installed") from error
     need_compiler(scratch)
     tree = scratch / "source"
     for place, source in package_files(root):
@@ -232,23 +235,32 @@ def compile_modules(root: Path, hot: dict[str, Path], scratch: Path) -> tuple[di
             command.run()
     except Exception as error:  # whatever Cython, setuptools or the compiler raised: the .py serve as well
         first = str(error).strip().splitlines()
-        raise NotCompiled(f"compiling failed: {type(error).__name__}: {first[0] if first else ''}") from error
-    return {name: Path(command.get_ext_fullpath(name)) for name in hot}, Cython.__version__
+        raise NotCompiledError(f"compiling failed: {type(error).__name__}: {first[0] if first else ''}") from error
+    compiled = compiled_module(root)
+    record = {
+        "cython": Cython.__version__,
+        "suffix": EXTENSION_SUFFIXES[0],
+        # Of the copies: a source that changes while the compiler runs is stale at once.
+        "modules": {name: compiled.digest(compiled.source_of(name, tree / PACKAGE)) for name in hot},
+    }
+    return {name: Path(command.get_ext_fullpath(name)) for name in hot}, record
 
 
 def need_compiler(scratch: Path) -> None:
-    """Raise NotCompiled unless a C compiler and Python's headers are there."""
-    from setuptools import Distribution
+    """Raise NotCompiledError unless a C compiler and Python's headers are there."""
+    from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
     probe = scratch / "probe.c"
-    probe.write_text("#include <Python.h>\nint tt_probe(void) { return PY_MAJOR_VERSION; }\n", encoding="utf-8")
+    probe.write_text(
+        "#include <Python.h>\nint tt_probe(void) { return PY_MAJOR_VERSION; }\n", encoding="utf-8"
+    )
     try:
-        from setuptools import Extension
-
-        command = build_ext(Distribution({"name": PACKAGE, "ext_modules": [Extension("tt_probe", [str(probe)])]}))
+        command = build_ext(
+            Distribution({"name": PACKAGE, "ext_modules": [Extension("tt_probe", [str(probe)])]})
+        )
         command.build_lib = command.build_temp = str(scratch / "probe")
         command.ensure_finalized()
         command.run()
     except Exception as error:  # setuptools raises a dozen kinds, some of them no exceptions of its own
-        raise NotCompiled("no working C compiler with Python's headers was found") from error
+        raise NotCompiledError("no working C compiler with Python's headers was found") from error

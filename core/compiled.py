@@ -1,10 +1,11 @@
 """Decides whether the compiled forms of the hot modules are used.
 
 They are all used or none.  The build writes a record, `tt/_compiled.json`, with a digest of each source that it
-compiled; where a source has changed since, or a library is missing, every hot module is imported from its .py.  Without
-this check, an edited .py would silently not run, and a compiled module would meet a class laid out otherwise.
+compiled; where a source has changed since, or a library is missing, every hot module is imported from its .py.
+Without this check, an edited .py would silently not run, and a compiled module would meet a class laid out otherwise.
 
-This module imports nothing of tt: `tt/__init__.py` calls `install` before anything else, and the build loads it by path.
+This module imports nothing of tt: `tt/__init__.py` calls `install` before anything else, and the build hook loads it
+by its path.
 """
 
 from __future__ import annotations
@@ -119,9 +120,15 @@ def install() -> Status:
     if not found.active and found.modules:
         for module in found.modules:
             loaded = sys.modules.get(module)
-            if loaded is not None and isinstance(getattr(loaded.__spec__, "loader", None), ExtensionFileLoader):
-                raise ImportError(f"{module} was imported before tt.core.compiled.install() was called", name=module)
-        sys.meta_path.insert(0, SourceFinder({module: source_of(module, PACKAGE_ROOT) for module in found.modules}))
+            if loaded is not None and isinstance(
+                getattr(loaded.__spec__, "loader", None), ExtensionFileLoader
+            ):
+                raise ImportError(
+                    f"{module} was imported before tt.core.compiled.install() was called", name=module
+                )
+        sys.meta_path.insert(
+            0, SourceFinder({module: source_of(module, PACKAGE_ROOT) for module in found.modules})
+        )
     _installed = found
     return found
 

@@ -1,0 +1,33 @@
+"""What all tests share: Hypothesis profiles, a header that says which form runs, and a watch over global settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import hypothesis
+import pytest
+
+import tt
+from tt.core import compiled
+
+# No deadline: the first example of a test also resolves its kernels, and the machines of a CI service stall at times.
+hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("exhaustive", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile("default")
+
+
+def pytest_report_header() -> str:
+    """Say whether the hot modules run compiled or interpreted, and why."""
+    found = compiled.status()
+    return f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}"
+
+
+@pytest.fixture(autouse=True)
+def settings_are_left_as_found() -> Iterator[None]:
+    """Fail a test that changes a global setting and does not change it back."""
+    before = tt.get_default_dtype(), tt.get_default_device()
+    yield
+    after = tt.get_default_dtype(), tt.get_default_device()
+    tt.set_default_dtype(before[0])
+    tt.set_default_device(before[1])
+    assert after == before, f"the test left the default dtype and device at {after}, they were {before}"

@@ -1,0 +1,141 @@
+"""Builds the project, and a miniature of it that the same hook compiles within seconds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MINIATURE = {
+    "README.md": "# tt\n",
+    "ops.yaml": "schema_version: 1\n",
+    "api/__init__.py": """
+        from tt.core import compiled
+
+        compiled.install()
+        from tt.core.tensor_base import TensorBase
+        """,
+    "api/nn/__init__.py": "",
+    "api/nn/functional.py": "from tt import TensorBase\n",
+    "api/py.typed": "",
+    "core/__init__.py": "",
+    "core/storage.py": """
+        class Storage:
+            __slots__ = ("version",)
+
+            def __init__(self):
+                self.version = 0
+        """,
+    "core/storage.pxd": """
+        cdef class Storage:
+            cdef public long long version
+        """,
+    "core/tensor_base.py": """
+        from tt.core.storage import Storage
+
+
+        class TensorBase:
+            __slots__ = ("storage",)
+
+            def __init__(self):
+                self.storage = Storage()
+
+            def bump(self, by: float = 1):
+                self.storage.version += by
+                return self.storage.version
+        """,
+    "core/tensor_base.pxd": """
+        from tt.core.storage cimport Storage
+
+        cdef class TensorBase:
+            cdef public Storage storage
+        """,
+    "backends/__init__.py": "",
+    "backends/cpu/__init__.py": "",
+    "plugins/__init__.py": "",
+    "cli/__init__.py": "",
+}
+
+Build = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def run(*command: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with a command, in a folder, with variables added to the environment."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("TT_BUILD", "TT_COMPILED")}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=cwd,
+        env=inherited | environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def succeed(done: subprocess.CompletedProcess[str]) -> str:
+    """Return what a program printed; fail the test with all of its output if the program failed."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def build(project: Path, target: str, into: Path, **environ: str) -> tuple[Path, str]:
+    """Build a wheel or sdist; return it and what the build printed."""
+    output = succeed(run("-m", "hatchling", "build", "-t", target, "-d", str(into), cwd=project, **environ))
+    (package,) = into.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return package, output
+
+
+def install_editable(project: Path, into: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Build what `pip install --editable` builds, which lays the package out in `.editable`."""
+    program = "import sys; from hatchling.build import build_editable; build_editable(sys.argv[1])"
+    into.mkdir(exist_ok=True)
+    return run("-c", program, str(into), cwd=project, **environ)
+
+
+def import_from(folder: Path, program: str, **environ: str) -> list[str]:
+    """Run a program that imports tt from a folder; return the lines that it printed."""
+    done = run("-c", dedent(program), cwd=folder, PYTHONPATH=str(folder), **environ)
+    return succeed(done).splitlines()
+
+
+def make_miniature(project: Path) -> Path:
+    """Write a small project with the real build files."""
+    for name, text in MINIATURE.items():
+        file = project / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(text), encoding="utf-8")
+    for name in ("pyproject.toml", "hatch_build.py", "LICENSE", "core/compiled.py"):
+        shutil.copyfile(ROOT / name, project / name)
+    return project
+
+
+@pytest.fixture
+def miniature(tmp_path: Path) -> Path:
+    """Return a small project with the real build files."""
+    return make_miniature(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a compiled editable installation of the miniature; for `compiled_miniature` to copy."""
+    base = tmp_path_factory.mktemp("compiled")
+    project = make_miniature(base / "project")
+    done = install_editable(project, base / "built", TT_BUILD="compiled")
+    if "no working C compiler" in done.stdout + done.stderr:
+        pytest.skip("this machine has no C compiler")
+    succeed(done)
+    return project
+
+
+@pytest.fixture
+def compiled_miniature(compiled_once: Path, tmp_path: Path) -> Path:
+    """Return a project whose editable installation is compiled."""
+    return shutil.copytree(compiled_once, tmp_path / "project", symlinks=True)
