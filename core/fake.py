@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device, to_device
@@ -22,7 +22,7 @@ from tt.core.dispatch.modes import Mode
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
 from tt.core.keys import KEYS
 from tt.core.layout import strided
-from tt.core.meta import MetaHandle, bound_rule, describe, to_handles
+from tt.core.meta import MetaHandle, bound_rule, depends_on_data, describe, to_handles
 from tt.core.promotion import can_cast
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, wrap
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tt.core.dispatch.entry import Entry
     from tt.core.dispatch.operator import Operator
     from tt.core.dtype import dtype
-    from tt.core.shapes import Result
 
 __all__ = ["FakeLayer", "FakeMode", "fake_mode", "is_fake", "to_fake"]
 
@@ -51,7 +50,7 @@ def _meta_backend() -> Backend:
     return REGISTRY.backend("meta")
 
 
-@lru_cache(maxsize=None)
+@cache
 def fake_spec(d: dtype, device: Device) -> TensorSpec:
     """Return the (one) spec of fake tensors of a dtype on a device."""
     keys = KEYS.bit("device", device.type) | strided.bit | KEYS.bit("layer", "fake")
@@ -97,7 +96,9 @@ def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
     device(type='cuda')
     """
     if tensor.layout is not strided:
-        raise DispatchError("to_fake", f"fake tensors are strided, and this one is {tensor.layout}", hint="x.to_dense()")
+        raise DispatchError(
+            "to_fake", f"fake tensors are strided, and this one is {tensor.layout}", hint="x.to_dense()"
+        )
     place = tensor.device if device is None else to_device(device)
     new = make_fake(describe(tensor), place)
     if getattr(tensor, "requires_grad", False):
@@ -120,7 +121,7 @@ class FakeLayer(Layer):
         definition = operator.definition
         if form == "out":
             return None
-        if "data_dependent_shape" in definition.tags:
+        if depends_on_data(definition):
             return _refuse
         return _run if definition.meta else None
 
@@ -193,7 +194,9 @@ def common_device(operator: Operator, form: str, args: tuple[Any, ...]) -> Devic
         fixed.insert(0, tensors[0][1])
     device: Device = fixed[0].device
     if not moving and any(not _same(t.device, device) for t in fixed):
-        raise DeviceMismatchError(operator.definition.signature.name, [(n, str(t.device)) for n, t in tensors])
+        raise DeviceMismatchError(
+            operator.definition.signature.name, [(n, str(t.device)) for n, t in tensors]
+        )
     return device
 
 

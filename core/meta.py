@@ -71,7 +71,10 @@ class MetaHandle:
 def fresh(shape: Sequence[int], d: dtype, strides: Sequence[int] | None = None) -> MetaHandle:
     """Return the handle of a tensor with memory of its own."""
     size = tuple(shape)
-    return MetaHandle(size, d, contiguous_strides(size) if strides is None else tuple(strides), 0, prod(size))
+    if strides is None:
+        return MetaHandle(size, d, contiguous_strides(size), 0, prod(size))
+    last = sum((n - 1) * stride for n, stride in zip(size, strides, strict=True))
+    return MetaHandle(size, d, tuple(strides), 0, 0 if 0 in size else last + 1)
 
 
 # --- describing arguments --------------------------------------------------------------------------------------
@@ -235,6 +238,11 @@ def _handle(result: Result, d: dtype | None, args: Sequence[Any]) -> MetaHandle:
     return MetaHandle(result.shape, found, result.full_strides, result.offset, extent)
 
 
+def depends_on_data(definition: OpDefinition) -> bool:
+    """Tell whether an operator needs the values of its tensors even to say what its result looks like."""
+    return "data_dependent" in definition.tags or "data_dependent_shape" in definition.tags
+
+
 # --- the backend -----------------------------------------------------------------------------------------------
 
 
@@ -255,7 +263,7 @@ class MetaBackend(Backend):
     def generic_kernel(self, operator: Operator) -> Callable[..., Any] | None:
         """Return a kernel that runs the operator's shape rule, or None if it has none."""
         definition = operator.definition
-        if "data_dependent_shape" in definition.tags:
+        if depends_on_data(definition):
             return _refuse(definition.name)
         if not definition.meta:
             return None

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.errors import ShapeError
-from tt.core.shapes.geometry import Described, check_size
-from tt.core.shapes.pointwise import like_strides
+from tt.core.shapes.geometry import check_size
 from tt.core.shapes.registry import Result, RuleTable
 
 rule = RuleTable()
@@ -22,10 +21,16 @@ def sized(size: Sequence[int], *, op: str) -> Shape:
     return check_size(op, size)
 
 
-@rule("full_like")
-def full_like(self: Described, /) -> Result:
-    """A tensor of the size of another, in the same order of dimensions."""
-    return Result(self.shape, like_strides(self))
+@rule("empty_strided")
+def empty_strided(size: Sequence[int], stride: Sequence[int], *, op: str) -> Result:
+    """A tensor of the size and the strides that the call names."""
+    if len(size) != len(stride):
+        raise ShapeError(
+            f"{op}(): dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    if any(value < 0 for value in stride):
+        raise ShapeError(f"{op}(): Negative strides are not supported, got strides: {list(stride)}")
+    return Result(check_size(op, size), tuple(stride))
 
 
 @rule("scalar")

@@ -9,6 +9,7 @@ from tt.core.shapes.geometry import (
     Described,
     broadcast,
     broadcast_strides,
+    contiguous_strides,
     dense_strides,
     is_described,
     is_non_overlapping_and_dense,
@@ -26,10 +27,23 @@ def broadcast_rule(*tensors: Any, op: str) -> Result:
     return Result(shape, dense_strides(shape, operands, scalars=len(operands) < len(tensors)))
 
 
-@rule("same", "like")
-def same(self: Described, /) -> Result:
-    """The result has the shape of the first argument, and its order of dimensions."""
-    return Result(self.shape, like_strides(self))
+@rule("same", "like", "full_like")
+def same(self: Described, /, memory_format: Any = None, *, op: str) -> Result:
+    """The result has the shape of the first argument, and its order of dimensions or another one."""
+    return Result(self.shape, format_strides(op, self, memory_format))
+
+
+def format_strides(op: str, tensor: Described, memory_format: Any) -> tuple[int, ...]:
+    """Return the strides of a fresh tensor that follows another, in a memory format (None preserves the order)."""
+    name = str(memory_format).rpartition(".")[2]
+    if name == "contiguous_format":
+        return contiguous_strides(tensor.shape)
+    if name == "channels_last":
+        if tensor.ndim != 4:
+            raise ShapeError(f"{op}(): required rank 4 tensor to use channels_last format, got {tensor.ndim}")
+        _, channels, height, width = tensor.shape
+        return (channels * height * width, 1, channels * width, channels)
+    return like_strides(tensor)
 
 
 def like_strides(tensor: Described) -> tuple[int, ...]:

@@ -26,6 +26,26 @@ def test_likes_follow_dense_layouts(agree):
         agree("full_like", lambda x: torch.full_like(x, 1), self=x)
 
 
+def test_likes_in_a_memory_format(agree):
+    for name in ("contiguous_format", "preserve_format", "channels_last"):
+        how = getattr(torch, name)
+        for x in (torch.zeros(2, 3).t(), torch.zeros(2, 3, 4, 5), torch.zeros(2, 3, 4, 5).transpose(0, 3)):
+            agree("like", lambda x, f: torch.empty_like(x, memory_format=f), self=x, memory_format=how)
+            agree("same", lambda x, f: torch.clone(x, memory_format=f), self=x, memory_format=how)
+
+
+def test_empty_strided(agree):
+    for size, stride in (
+        ([2, 3], [1, 2]),
+        ([2, 3], [0, 1]),
+        ([2], [1, 1]),
+        ([2], [-1]),
+        ([-2], [1]),
+        ([], []),
+    ):
+        agree("empty_strided", torch.empty_strided, size=size, stride=stride)
+
+
 @pytest.mark.parametrize("start", [0, 1, -2, 0.5, 3.0])
 @pytest.mark.parametrize("end", [0, 5, 1.7, -3, float("inf")])
 @pytest.mark.parametrize("step", [1, 2, 0.3, -1, 0])
