@@ -33,6 +33,8 @@ from tt.core.manifest import API_VERSION, Declares, Manifest
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from tt.core.dispatch.registry import PluginRegistry
+
 __all__ = [
     "HOST",
     "KNOWN_PLUGINS",
@@ -121,6 +123,7 @@ class _Plugin:
     manifest: Manifest | None = None
     manager: Any = None
     members: list[LazyMember] = field(default_factory=list)
+    view: Any = None
 
     @property
     def name(self) -> str:
@@ -443,7 +446,7 @@ class Host:
         if plugin.state != "loaded" or plugin in self._activating:
             return
         assert plugin.manifest is not None
-        registry = self._view(plugin)
+        registry = plugin.view = self._view(plugin)
         start = time.perf_counter()
         self._activating.append(plugin)
         try:
@@ -461,11 +464,19 @@ class Host:
             self._activating.remove(plugin)
             plugin.load_time += time.perf_counter() - start
 
-    def _view(self, plugin: _Plugin) -> Any:
+    def current_registry(self) -> PluginRegistry | None:
+        """Return what the plugin that is registering just now was given, or None.
+
+        A module that registers when it is imported (`custom_op` does) belongs to the plugin that imports it.
+        """
+        return self._activating[-1].view if self._activating else None
+
+    def _view(self, plugin: _Plugin) -> PluginRegistry:
         from tt.core.dispatch.registry import REGISTRY, Source
 
         registry = REGISTRY if self._registry is None else self._registry
-        return registry.for_plugin(Source(plugin.distribution, plugin.version, plugin.name))
+        view: PluginRegistry = registry.for_plugin(Source(plugin.distribution, plugin.version, plugin.name))
+        return view
 
     def _required(self, plugin: _Plugin) -> Iterator[_Plugin]:
         assert plugin.manifest is not None
@@ -524,6 +535,7 @@ load = HOST.load
 activate = HOST.activate
 activate_all = HOST.activate_all
 commands = HOST.commands
+current_registry = HOST.current_registry
 declares = HOST.declares
 names = HOST.names
 plugins = HOST.plugins

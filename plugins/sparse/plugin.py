@@ -31,10 +31,16 @@ def tt_manifest() -> Manifest:
 @hookimpl
 def tt_register(registry: PluginRegistry) -> None:
     """Hand over the operators, the backend and its kernels."""
+    from tt.core.library import errors
     from tt.plugins.sparse.cpu.backend import CooBackend
     from tt.plugins.sparse.cpu.kernels import tables
+    from tt.plugins.sparse.formulas import formulas
 
     registry.add_definitions(Path(__file__).parent / "ops.yaml")
     registry.add_backend(CooBackend())
     for table in tables:
         registry.add(table)
+    try:
+        registry.add(formulas)
+    except (errors.PluginError, errors.PluginFailedError, errors.PluginMissingError):
+        pass  # without the plugin that differentiates there is nobody to take them

@@ -243,6 +243,24 @@ def test_a_gradient_flows_to_the_dense_operand(sparse):
     assert dense.grad.tolist() == [[1.0] * 3] * 2
 
 
+def test_gradients_flow_through_the_conversions_to_the_values(sparse):
+    values = tt.tensor(VALUES, dtype=tt.float64, requires_grad=True)
+    weights = tt.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=tt.float64)
+    (tt.sparse_coo_tensor(INDICES, values, SIZE).to_dense() * weights).sum().backward()
+    assert values.grad.tolist() == [3.0, 4.0, 6.0, 3.0]
+    values.grad = None
+    (tt.sparse_coo_tensor(INDICES, values, SIZE) + weights).sum().backward()
+    assert values.grad.tolist() == [1.0, 1.0, 1.0, 1.0]
+    values.grad = None
+    (
+        tt.sparse_coo_tensor(INDICES, values, SIZE).coalesce().values() * tt.tensor([1.0, 2.0, 3.0])
+    ).sum().backward()
+    assert values.grad.tolist() == [1.0, 2.0, 3.0, 1.0]
+    dense = tt.tensor(DENSE, dtype=tt.float64, requires_grad=True)
+    (dense.to_sparse().to_dense() * weights).sum().backward()
+    assert dense.grad.tolist() == weights.tolist()
+
+
 # --- what it cannot do -----------------------------------------------------------------------------------------
 
 

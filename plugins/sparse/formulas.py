@@ -1,0 +1,53 @@
+"""Gradients of the sparse operators, in the form of PyTorch's custom operators.
+
+The gradient of a sparse tensor may be dense: what made the tensor takes the elements that it stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tt.core.library import ops
+
+__all__ = ["formulas"]
+
+
+class SparseFormulas:
+    """The table that the layer "autograd" takes: operator -> (backward, setup_context)."""
+
+    layer = "autograd"
+
+    def __init__(self) -> None:
+        self.formulas: dict[str, tuple[Callable[..., Any], Callable[..., None] | None]] = {}
+
+
+def _dense(gradient: Any) -> Any:
+    return gradient.to_dense()
+
+
+def _save_indices(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.save_for_backward(inputs[0])
+
+
+def _of_coo(ctx: Any, gradient: Any) -> Any:
+    """The elements of the gradient at the coordinates."""
+    (indices,) = ctx.saved_tensors
+    return None, _dense(gradient)[tuple(ops.unbind(indices, 0))], None, None
+
+
+def _save_self(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.indices, ctx.shape = inputs[0]._indices(), inputs[0].shape
+
+
+def _of_values(ctx: Any, gradient: Any) -> Any:
+    """A tensor of the gradient's elements at the coordinates."""
+    return ops.sparse.coo(ctx.indices, gradient, tuple(ctx.shape), False)
+
+
+formulas = SparseFormulas()
+formulas.formulas["sparse::coo"] = (_of_coo, _save_indices)
+formulas.formulas["sparse::to_dense"] = (lambda ctx, gradient: gradient, None)
+formulas.formulas["sparse::to_sparse"] = (lambda ctx, gradient: _dense(gradient), None)
+formulas.formulas["sparse::coalesce"] = (lambda ctx, gradient: gradient, None)
+formulas.formulas["sparse::values"] = (_of_values, _save_self)
