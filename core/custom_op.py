@@ -118,8 +118,8 @@ def infer_schema(function: Callable[..., Any], *, op_name: str = "", mutates_arg
             )
             raise ArgumentError(
                 name,
-                f"parameter {parameter.name!r} has {problem}; a signature knows Tensor, int, float, bool, str, complex, "
-                "dtype, Device, layout, lists of them and optional ones",
+                f"parameter {parameter.name!r} has {problem}; a signature knows Tensor, int, float, bool, str, "
+                "complex, dtype, Device, layout, lists of them and optional ones",
                 hint="or give the signature: custom_op(..., schema='(Tensor x) -> Tensor')",
             )
         if parameter.name in changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +41,6 @@ def tt_register(registry: PluginRegistry) -> None:
     registry.add_backend(CooBackend())
     for table in tables:
         registry.add(table)
-    try:
+    # Without the plugin that differentiates there is nobody to take them.
+    with suppress(errors.PluginError, errors.PluginFailedError, errors.PluginMissingError):
         registry.add(formulas)
-    except (errors.PluginError, errors.PluginFailedError, errors.PluginMissingError):
-        pass  # without the plugin that differentiates there is nobody to take them
