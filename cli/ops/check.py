@@ -45,9 +45,10 @@ def check(files: Files = None, backends: Backends = None, as_json: Json = False)
     from tt.core.check import check_all, check_files
     from tt.core.coverage import parse_place
 
-    problems = (
-        check_files(map(str, files)) if files else check_all([parse_place(b) for b in backends or ["cpu"]])
-    )
+    if files:
+        problems = check_files(map(str, files))
+    else:
+        problems = check_all([parse_place(backend) for backend in backends] if backends else None)
     if as_json:
         output.as_json({"ok": not problems, "problems": [asdict(problem) for problem in problems]})
     elif problems:

@@ -47,14 +47,15 @@ def list_ops(
     from tt.core import host
     from tt.core.coverage import parse_place
     from tt.core.dispatch.registry import REGISTRY
+    from tt.core.schema.model import KINDS, TAGS
 
     host.activate_all()
     place = parse_place(backend or "cpu") if backend or missing else None
     definitions = list(REGISTRY.definitions())
     if kind:
-        definitions = only("kind", kind, definitions, lambda d: [d.kind])
+        definitions = only("kind", kind, definitions, KINDS, lambda d: [d.kind])
     if tag:
-        definitions = only("tag", tag, definitions, lambda d: d.tags)
+        definitions = only("tag", tag, definitions, TAGS, lambda d: d.tags)
     if core:
         definitions = [d for d in definitions if d.core]
     if plugin:
@@ -70,10 +71,13 @@ def list_ops(
 
 
 def only(
-    what: str, wanted: str, definitions: list[OpDefinition], values: Callable[[OpDefinition], Iterable[str]]
+    what: str,
+    wanted: str,
+    definitions: list[OpDefinition],
+    known: Iterable[str],
+    values: Callable[[OpDefinition], Iterable[str]],
 ) -> list[OpDefinition]:
-    """Return the definitions with a value; a value that none has is a mistake of the user."""
-    known = {value for definition in definitions for value in values(definition)}
+    """Return the definitions with a value; a value that is no word of the schema is a mistake of the user."""
     if wanted not in known:
         raise UnknownNameError(what, wanted, known)
     return [definition for definition in definitions if wanted in values(definition)]

@@ -43,14 +43,14 @@ def describe(definition: OpDefinition) -> dict[str, Any]:
         "shape_rule": definition.meta,
         "promotes": list(definition.promote),
         "result_dtype": result if isinstance(result, str) else ", ".join(result),
-        "dtypes": definition.dtypes,
+        "dtypes": definition.dtypes if isinstance(definition.dtypes, str) else ", ".join(definition.dtypes),
         "gradient": list(definition.grad),
         "core": definition.core,
         "tags": list(definition.tags),
         "reference": definition.ref,
         "samples": definition.samples,
         "defined_by": str(REGISTRY.definition_source(definition.name)),
-        "example": definition.example.strip(),
+        "example": (definition.example or "").strip(),
         "served": served(definition),
     }
 
