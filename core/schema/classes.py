@@ -1,0 +1,81 @@
+"""Named classes of dtypes, used by `dtypes:` in ops.yaml and by kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final
+
+from tt.core.dtype import DTYPES, DtypeKind
+from tt.core.errors import UnknownNameError
+
+__all__ = ["DTYPE_CLASSES", "DTYPE_NAMES", "dtype_names"]
+
+DTYPE_NAMES: Final = tuple(d.name for d in DTYPES)
+
+
+def _of(*kinds: DtypeKind) -> frozenset[str]:
+    return frozenset(d.name for d in DTYPES if d.kind in kinds)
+
+
+DTYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
+    "all": frozenset(DTYPE_NAMES),
+    "number": _of("unsigned", "signed", "floating", "complex"),
+    "integral": _of("unsigned", "signed"),
+    "integral_bool": _of("bool", "unsigned", "signed"),
+    "floating": _of("floating"),
+    "complex": _of("complex"),
+    "floating_complex": _of("floating", "complex"),
+    "real": _of("bool", "unsigned", "signed", "floating"),
+    "real_number": _of("unsigned", "signed", "floating"),
+    "linalg": frozenset({"float32", "float64", "complex64", "complex128"}),
+})  # fmt: skip
+"""Class name -> the names of its dtypes.
+
+all               every dtype
+number            all but bool
+integral          signed and unsigned integers
+integral_bool     integers and bool
+floating          float16, bfloat16, float32, float64
+complex           complex64, complex128
+floating_complex  floating and complex
+real              all but complex
+real_number       integers and floating
+linalg            what decompositions serve: single and double precision, real and complex
+"""
+
+
+@lru_cache(maxsize=None)
+def _names(words: tuple[str, ...]) -> tuple[str, ...]:
+    found: set[str] = set()
+    for word in words:
+        if word in DTYPE_CLASSES:
+            found |= DTYPE_CLASSES[word]
+        elif word in DTYPE_NAMES:
+            found.add(word)
+        else:
+            raise UnknownNameError("dtype or class of dtypes", word, (*DTYPE_CLASSES, *DTYPE_NAMES))
+    return tuple(name for name in DTYPE_NAMES if name in found)
+
+
+def dtype_names(dtypes: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the dtypes that a class, a name or several of them stand for.
+
+    Parameters
+    ----------
+    dtypes : str or iterable of str
+        For instance "floating", "int64" or ("floating", "bool").
+
+    Raises
+    ------
+    UnknownNameError
+        For a word that is neither.
+
+    Examples
+    --------
+    >>> from tt.core.schema.classes import dtype_names
+    >>> dtype_names("complex"), dtype_names(("bool", "int64"))
+    (('complex64', 'complex128'), ('bool', 'int64'))
+    """
+    return _names((dtypes,) if isinstance(dtypes, str) else tuple(dtypes))

@@ -1,0 +1,376 @@
+"""The grammar of signatures: from text to `Signature`, with the column of every mistake.
+
+It is PyTorch's function schema less its C++ types::
+
+    signature := [namespace ::] name [. overload] ( arguments ) -> returns
+    arguments := [argument {, argument}] [, * , argument {, argument}]
+    argument  := type name [= default]
+    type      := base [|Scalar] [alias] [?] [ [ [size] ] [?] ]
+    alias     := ( set {| set} [!] [ -> *] )
+    returns   := type | ( [type [name] {, type [name]}] )
+
+There is one spelling for everything, so that printing a signature gives back what was read.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tt.core.errors import SchemaError, SchemaProblem, nearest
+from tt.core.schema.classes import DTYPE_NAMES
+from tt.core.schema.model import BASES, MISSING, Alias, Argument, Return, Signature, Type
+
+__all__ = ["Mistake", "parse", "read"]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)")
+_INTEGER = re.compile(r"[+-]?\d+")
+_STRING = re.compile(r"'([^'\"\\\n]*)'|\"([^'\"\\\n]*)\"")
+_SET = re.compile(r"\*|[a-z][0-9]*")
+
+_PYTORCH_NAMES: Final = {
+    "SymInt": "int", "ScalarType": "dtype", "Layout": "layout", "Device": "device", "number": "Scalar",
+    "MemoryFormat": "memory_format", "complex": "Scalar", "string": "str", "double": "float",
+}  # fmt: skip
+"""Types of PyTorch's C++ side, and what they are called here."""
+
+WORDS: Final[dict[str, tuple[str, ...]]] = {
+    "dtype": DTYPE_NAMES,
+    "layout": ("strided", "sparse_coo", "sparse_csr"),
+    "memory_format": ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d"),
+}
+"""The defaults that are written as plain words, for each type that has such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Something wrong in a text: its column (from 0), what it is, and what to write instead."""
+
+    column: int
+    message: str
+    hint: str = ""
+
+
+class _Stop(Exception):  # noqa: N818 - an internal signal, never seen by users
+    def __init__(self, column: int, message: str, hint: str = "") -> None:
+        self.mistake = Mistake(column, message, hint)
+
+
+def suggest(word: str, candidates: Any) -> str:
+    """Return "did you mean 'x'?" or an empty string."""
+    found = nearest(word, candidates, count=1)
+    return f"did you mean {found[0]!r}?" if found else ""
+
+
+def parse(text: str) -> Signature:
+    """Return the signature that a text describes.
+
+    Raises
+    ------
+    SchemaError
+        With every mistake and its column.
+    """
+    signature, mistakes = read(text)
+    if signature is None or mistakes:
+        raise SchemaError([SchemaProblem("<signature>", 1, m.column + 1, m.message, text, m.hint) for m in mistakes])
+    return signature
+
+
+def read(text: str) -> tuple[Signature | None, list[Mistake]]:
+    """Return the signature that a text describes (None if it is beyond repair) and all mistakes in it."""
+    reader = _Reader(text)
+    try:
+        signature = reader.signature()
+    except _Stop as stop:
+        return None, [*reader.mistakes, stop.mistake]
+    mistakes = sorted(reader.mistakes, key=lambda m: m.column)
+    canonical = str(signature)
+    if not mistakes and canonical != text:
+        column = next((i for i, (a, b) in enumerate(zip(text, canonical)) if a != b), min(len(text), len(canonical)))
+        mistakes = [Mistake(column, "there is another spelling for this", f"write: {canonical}")]
+    return signature, mistakes
+
+
+class _Reader:
+    """Reads one signature from left to right; a mistake in one argument does not hide those in the next."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+        self.mistakes: list[Mistake] = []
+
+    # --- characters --------------------------------------------------------------------------------------------
+
+    def skip(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] == " ":
+            self.at += 1
+
+    def peek(self, token: str) -> bool:
+        self.skip()
+        return self.text.startswith(token, self.at)
+
+    def take(self, token: str) -> bool:
+        found = self.peek(token)
+        self.at += len(token) * found
+        return found
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        self.skip()
+        found = pattern.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+        return found
+
+    def found(self) -> str:
+        """What stands here, for messages."""
+        self.skip()
+        if self.at >= len(self.text):
+            return "the end"
+        name = _NAME.match(self.text, self.at)
+        return repr(name[0] if name else self.text[self.at])
+
+    def expect(self, token: str, where: str) -> None:
+        if not self.take(token):
+            raise _Stop(self.at, f"expected {token!r} {where}, found {self.found()}")
+
+    def name(self, what: str) -> str:
+        found = self.match(_NAME)
+        if not found:
+            raise _Stop(self.at, f"expected {what}, found {self.found()}")
+        return found[0]
+
+    def note(self, column: int, message: str, hint: str = "") -> None:
+        self.mistakes.append(Mistake(column, message, hint))
+
+    def recover(self) -> None:
+        """Go to the comma or bracket that ends the present argument."""
+        depth, quote = 0, ""
+        while self.at < len(self.text):
+            character = self.text[self.at]
+            if quote:
+                quote = "" if character == quote else quote
+            elif character in "'\"":
+                quote = character
+            elif character in "([":
+                depth += 1
+            elif character in ")]" and depth:
+                depth -= 1
+            elif character in ",)" and not depth:
+                return
+            self.at += 1
+
+    # --- the parts ---------------------------------------------------------------------------------------------
+
+    def signature(self) -> Signature:
+        namespace, name = "tt", self.name("the name of an operator")
+        if self.take("::"):
+            namespace, name = name, self.name("the name of an operator")
+        overload = self.name("the name of an overload") if self.take(".") else ""
+        self.expect("(", "before the arguments")
+        arguments, columns = self.arguments()
+        self.expect("->", "before the returns")
+        returns = self.returns({s for a in arguments if a.alias for s in a.alias.sets})
+        self.skip()
+        if self.at < len(self.text):
+            raise _Stop(self.at, f"expected the end, found {self.found()}")
+        self.check_arguments(arguments, columns)
+        return Signature(namespace, name, overload, tuple(arguments), tuple(returns))
+
+    def arguments(self) -> tuple[list[Argument], list[int]]:
+        arguments: list[Argument] = []
+        columns: list[int] = []
+        star = -1
+        while not self.take(")"):
+            if (arguments or star >= 0) and not self.take(","):
+                raise _Stop(self.at, f"expected ',' or ')' after an argument, found {self.found()}")
+            if not arguments and star < 0 and self.peek(","):
+                raise _Stop(self.at, "expected an argument, found ','")
+            self.skip()
+            column = self.at
+            if self.take("*"):
+                if star >= 0:
+                    self.note(column, "a second '*'", "all arguments after the first one are keyword-only")
+                star = column
+                if self.peek(")"):
+                    self.note(column, "no argument follows the '*'")
+                continue
+            try:
+                arguments.append(self.argument(star >= 0))
+                columns.append(column)
+            except _Stop as stop:
+                self.recover()
+                if self.at >= len(self.text):
+                    raise
+                self.mistakes.append(stop.mistake)
+                arguments.append(Argument(f" {column}", Type("any"), MISSING, star >= 0))
+                columns.append(column)
+            if self.at >= len(self.text):
+                raise _Stop(self.at, "expected ',' or ')' after an argument, found the end")
+        return arguments, columns
+
+    def argument(self, keyword_only: bool) -> Argument:
+        type_, alias = self.type()
+        self.skip()
+        column = self.at
+        name = self.name("the name of an argument")
+        if keyword.iskeyword(name):
+            self.note(column, f"{name!r} is a word of Python and cannot name an argument", f"write {name}_")
+        default: Any = MISSING
+        if self.take("="):
+            self.skip()
+            column = self.at
+            default = self.literal()
+            default = self.fit(default, type_, column)
+        return Argument(name, type_, default, keyword_only, alias)
+
+    def type(self) -> tuple[Type, Alias | None]:
+        self.skip()
+        column = self.at
+        base = self.name("a type")
+        if base not in BASES:
+            hint = f"write {_PYTORCH_NAMES[base]!r}" if base in _PYTORCH_NAMES else suggest(base, BASES)
+            raise _Stop(column, f"unknown type {base!r}", hint or f"there are: {', '.join(BASES)}")
+        or_scalar = False
+        if self.take("|"):
+            at = self.at
+            if self.name("Scalar") != "Scalar" or base != "Tensor":
+                raise _Stop(at, "the only union of types is Tensor|Scalar")
+            or_scalar = True
+        alias = None
+        if self.peek("("):
+            at = self.at
+            alias = self.alias()
+            if base != "Tensor":
+                raise _Stop(at, f"only tensors alias, not {base}")
+        question = self.take("?")
+        if not self.take("["):
+            return Type(base, optional=question, or_scalar=or_scalar), alias
+        size = self.match(_INTEGER)
+        if size and int(size[0]) < 1:
+            raise _Stop(size.start(), f"the size of a list must be at least 1, not {size[0]}")
+        self.expect("]", "after the size of a list")
+        optional = self.take("?")
+        return Type(base, optional, True, int(size[0]) if size else None, question, or_scalar), alias
+
+    def alias(self) -> Alias:
+        self.expect("(", "before alias sets")
+        sets = []
+        while True:
+            found = self.match(_SET)
+            if not found:
+                raise _Stop(self.at, f"expected an alias set such as a, found {self.found()}")
+            sets.append(found[0])
+            if not self.take("|"):
+                break
+        write = self.take("!")
+        contained = False
+        if self.take("->"):
+            self.expect("*", "after '->' in an alias annotation")
+            contained = True
+        self.expect(")", "after alias sets")
+        return Alias(tuple(sets), write, contained)
+
+    def returns(self, known: set[str]) -> list[Return]:
+        if not self.take("("):
+            return [self.single(known, named=False)]
+        found: list[Return] = []
+        while not self.take(")"):
+            if found:
+                self.expect(",", "between returns")
+            self.skip()
+            column = self.at
+            found.append(self.single(known, named=True))
+            if found[-1].name and found[-1].name in [r.name for r in found[:-1]]:
+                self.note(column, f"two returns are called {found[-1].name!r}")
+        return found
+
+    def single(self, known: set[str], *, named: bool) -> Return:
+        self.skip()
+        column = self.at
+        type_, alias = self.type()
+        if alias:
+            for unknown in [s for s in alias.sets if s != "*" and s not in known]:
+                self.note(column, f"no argument is in the alias set {unknown!r} of the return")
+        name = self.match(_NAME) if named else None
+        return Return(name[0] if name else None, type_, alias)
+
+    # --- defaults ----------------------------------------------------------------------------------------------
+
+    def literal(self) -> Any:
+        """Read a default; strings come as `_Quoted`, to be told from words."""
+        if self.take("["):
+            items: list[Any] = []
+            while not self.take("]"):
+                if items:
+                    self.expect(",", "or ']' in a list")
+                items.append(self.literal())
+            return tuple(items)
+        string = self.match(_STRING)
+        if string:
+            return _Quoted(string[1] if string[1] is not None else string[2])
+        number = self.match(_NUMBER)
+        if number:
+            text = number[0]
+            return int(text) if _INTEGER.fullmatch(text) else float(text)
+        word = self.match(_NAME)
+        if word:
+            return {"None": None, "True": True, "False": False}.get(word[0], word[0])
+        raise _Stop(self.at, f"expected a default, found {self.found()}")
+
+    def fit(self, value: Any, type_: Type, column: int) -> Any:
+        """Return a default as the Python value of a type."""
+        if value is None:
+            if not type_.optional:
+                raise _Stop(column, f"None is no {type_}", f"write {type_}? to allow it")
+            return None
+        if type_.list:
+            if isinstance(value, tuple):
+                return tuple(self.element(item, type_, column) for item in value)
+            if type_.size is None:
+                raise _Stop(column, f"the default of {type_} must be a list", f"write [{value}]")
+            return (self.element(value, type_, column),) * type_.size
+        return self.element(value, type_, column)
+
+    def element(self, value: Any, type_: Type, column: int) -> Any:
+        base = type_.base
+        if isinstance(value, _Quoted):
+            fits = base in ("str", "device")
+            value = str(value)
+        elif isinstance(value, str):
+            if base in WORDS and value not in WORDS[base]:
+                raise _Stop(column, f"{value!r} is no {base}", suggest(value, WORDS[base]))
+            fits = base in WORDS
+        elif isinstance(value, bool):
+            fits = base in ("bool", "Scalar") or type_.or_scalar
+        elif isinstance(value, int):
+            fits = base in ("int", "float", "Scalar") or type_.or_scalar
+            value = float(value) if base == "float" else value
+        else:
+            fits = isinstance(value, float) and (base in ("float", "Scalar") or type_.or_scalar)
+        if not fits:
+            raise _Stop(column, f"{value!r} is no {type_.base}{'|Scalar' if type_.or_scalar else ''}")
+        return value
+
+    # --- the arguments together --------------------------------------------------------------------------------
+
+    def check_arguments(self, arguments: list[Argument], columns: list[int]) -> None:
+        seen: set[str] = set()
+        defaulted = ""
+        for argument, column in zip(arguments, columns, strict=True):
+            if argument.name in seen:
+                self.note(column, f"two arguments are called {argument.name!r}")
+            seen.add(argument.name)
+            if argument.keyword_only or argument.name.startswith(" "):
+                continue
+            if argument.default is not MISSING:
+                defaulted = argument.name
+            elif defaulted:
+                self.note(column, f"{argument.name!r} has no default, but {defaulted!r} before it has one")
+
+
+class _Quoted(str):
+    """A default that was written in quotes."""
+
+
