@@ -13,7 +13,7 @@ from tt.core.dtype import from_numpy_dtype, to_dtype
 from tt.core.errors import ValueRangeError
 from tt.core.nested import array_from_nested
 from tt.core.numbers import cast_array
-from tt.core.reading import detached
+from tt.core.reading import detached, requires_gradient
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
 
@@ -416,7 +416,7 @@ def _adopt(
         raise ValueRangeError(f"can't alias tensor from device '{found.device}' to '{device}'.")
     if copy is False and dtype != found.dtype:
         raise ValueRangeError(f"can't alias tensor with dtype {found.dtype} into dtype {dtype}.")
-    had = bool(getattr(found, "requires_grad", False))
+    had = requires_gradient(found)
     new = found.to(device, dtype, copy=bool(copy))
     if requires_grad is False and had:
         return detached(new)

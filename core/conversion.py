@@ -19,7 +19,7 @@ from tt.core.errors import (
     ValueRangeError,
     describe,
 )
-from tt.core.reading import detached, host_array, values_are_hidden
+from tt.core.reading import detached, host_array, requires_gradient, values_are_hidden
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def format_(self: Tensor, format_spec: str) -> str:
 
 def _exportable(self: Tensor) -> None:
     """Raise unless the tensor's values are plain memory of the host."""
-    if getattr(self, "requires_grad", False):
+    if requires_gradient(self):
         raise GradientError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
@@ -390,7 +390,7 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
         raise AttributeError(
             f"Can't get __cuda_array_interface__ on non-CUDA tensor on {self.device}\n  try: Tensor.cuda()"
         )
-    if getattr(self, "requires_grad", False):
+    if requires_gradient(self):
         raise GradientError(
             "Can't get __cuda_array_interface__ on Variable that requires grad. Use tensor.detach() first."
         )

@@ -18,7 +18,7 @@ from tt.core.device import Device, to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError
-from tt.core.reading import detached, host_array
+from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, wrap
 
@@ -173,12 +173,12 @@ def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: boo
 
 def _bare(self: Tensor) -> Tensor:
     """Return the tensor without its history."""
-    return detached(self) if getattr(self, "requires_grad", False) else self
+    return detached(self) if requires_gradient(self) else self
 
 
 def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     """Return how a tensor is pickled: its class, values, attributes, and whether it requires gradients."""
-    gradient = bool(getattr(self, "requires_grad", False))
+    gradient = requires_gradient(self)
     bare = _bare(self)
     return rebuild_tensor, (type(self), _pack(bare), gradient), dict(self.__dict__) or None
 
@@ -189,7 +189,7 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
 def shallow_copy(self: Tensor) -> Tensor:
     """Return a new tensor that shares the memory, with the same attributes and without the history."""
     new = as_kind(detached(self), type(self))
-    if getattr(self, "requires_grad", False):
+    if requires_gradient(self):
         new.requires_grad_(True)
     new.__dict__.update(self.__dict__)
     return new
@@ -205,18 +205,18 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """
     if id(self) in memo:
         return memo[id(self)]  # type: ignore[no-any-return]
-    if not getattr(self, "is_leaf", True):
+    if requires_gradient(self) and not getattr(self, "is_leaf", True):
         raise GradientError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment\n"
             "  try: copy.deepcopy(x.detach()), or x.clone() to keep the history"
         )
     new = _deep_copied_values(_bare(self), type(self), memo)
-    if getattr(self, "requires_grad", False):
+    if requires_gradient(self):
         new.requires_grad_(True)
     memo[id(self)] = new
     from copy import deepcopy
 
-    gradient = getattr(self, "grad", None)
+    gradient = None if self.record is None else getattr(self, "grad", None)
     if gradient is not None:
         new.grad = deepcopy(gradient, memo)
     new.__dict__.update(deepcopy(self.__dict__, memo))
@@ -259,7 +259,7 @@ def _set_data(self: Tensor, value: Any) -> None:
             f"data of a {self.layout} tensor on {self.device} cannot be set to a {value.layout} tensor on "
             f"{value.device}"
         )
-    if getattr(self, "requires_grad", False) and not (
+    if requires_gradient(self) and not (
         value.dtype.is_floating_point or value.dtype.is_complex
     ):
         raise DtypeError(

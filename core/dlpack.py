@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.core.device import Device, to_device
 from tt.core.errors import DeviceError, DtypeError
-from tt.core.reading import detached, host_array
+from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def export_array(
     copy: bool | None = None,
 ) -> Any:
     """Return a DLPack capsule over the memory of a tensor; the parameters are those of `__dlpack__`."""
-    if getattr(tensor, "requires_grad", False):
+    if requires_gradient(tensor):
         raise BufferExportError("Can't export tensors that require gradient, use tensor.detach()")
     if tensor.layout.name != "strided":
         raise BufferExportError(f"a tensor of layout {tensor.layout} cannot be exported with DLPack")

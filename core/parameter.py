@@ -44,7 +44,7 @@ class Parameter(Tensor):
         from tt.core.copying import as_kind
         from tt.core.device import get_default_device
         from tt.core.promotion import get_default_dtype
-        from tt.core.reading import detached
+        from tt.core.reading import detached, requires_gradient
 
         if data is None:
             data = from_array(np.empty(0, get_default_dtype().numpy), get_default_device())
@@ -53,7 +53,7 @@ class Parameter(Tensor):
                 f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)"
             )
         new: Parameter = as_kind(detached(data), cls)  # type: ignore[attr-defined]
-        if requires_grad or getattr(new, "requires_grad", False):
+        if requires_grad or requires_gradient(new):
             new.requires_grad_(requires_grad)
         return new
 

@@ -365,11 +365,15 @@ def _is_parameter(tensor: Tensor) -> bool:
 
 def _gradient(tensor: Tensor) -> list[str]:
     """Return what the autograd plugin knows of the tensor; nothing where there is no such plugin."""
+    from tt.core.reading import requires_gradient
+
+    if not requires_gradient(tensor):
+        return []
     node = getattr(tensor, "grad_fn", None)
     if node is not None:
         name = getattr(node, "name", None)
         return [f"grad_fn=<{name() if callable(name) else type(node).__name__}>"]
-    return ["requires_grad=True"] if getattr(tensor, "requires_grad", False) else []
+    return ["requires_grad=True"]
 
 
 def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[str]]:

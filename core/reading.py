@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.layers import Layer
     from tt.core.tensor import Tensor
 
-__all__ = ["detached", "host_array", "layers_of", "values_are_hidden"]
+__all__ = ["detached", "host_array", "layers_of", "requires_gradient", "values_are_hidden"]
 
 
 def layers_of(tensor: Tensor) -> list[Layer]:
@@ -31,11 +31,20 @@ def layers_of(tensor: Tensor) -> list[Layer]:
 
 
 def detached(tensor: Tensor) -> Tensor:
-    """Return an alias without history; where no plugin knows of history, just an alias."""
-    from tt.core.tensor import alias
+    """Return a tensor over the same memory that autograd does not know."""
+    from tt.core.dispatch.registry import ops
 
-    detach = getattr(tensor, "detach", None)
-    return alias(tensor) if detach is None else detach()
+    found: Tensor = ops.detach(tensor)
+    return found
+
+
+def requires_gradient(tensor: Tensor) -> bool:
+    """Tell whether autograd records operations on the tensor.
+
+    A tensor that no layer holds does not: nothing is asked, and no plugin is activated.
+    """
+    held = tensor.keys & KEYS.mask("layer") & ~tensor.spec.keys
+    return bool(held) and bool(getattr(tensor, "requires_grad", False))
 
 
 def values_are_hidden(tensor: Tensor) -> bool:
