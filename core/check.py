@@ -80,7 +80,7 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     if backends is None:
         backends = [place for place in known if place == Place("cpu")]
     definitions = list(REGISTRY.definitions())
-    problems = [*check_plugins(), *check_core_size(definitions), *check_unknown_operators()]
+    problems = [*check_plugins(), *check_core_size(definitions), *check_unknown_operators(), *check_layers(definitions)]
     for definition in definitions:
         for check in PER_OPERATOR:
             problems += check(definition)
@@ -201,26 +201,11 @@ def check_composite_signature(definition: OpDefinition) -> Iterator[Problem]:
         )
 
 
-def check_gradient(definition: OpDefinition) -> Iterator[Problem]:
-    """Find operators that promise a gradient and have neither a formula nor a composite to differentiate."""
-    from tt.core import host
-
-    if not definition.grad or not host.declares("layer", "autograd") or "autograd" not in REGISTRY.layers:
-        return
-    operator = REGISTRY.operator(definition.name)
-    layer = REGISTRY.layer("autograd")
-    try:
-        rule = layer.rule(operator, "functional")
-    except TTError as error:
-        yield Problem("gradient", definition.name, str(error).splitlines()[0])
-        return
-    if rule is None and REGISTRY.composite(definition.name) is None:
-        arguments = ", ".join(definition.grad)
-        yield Problem(
-            "gradient",
-            definition.name,
-            f"promises gradients ({arguments}) and has no formula and no composite",
-        )
+def check_layers(definitions: list[OpDefinition]) -> Iterator[Problem]:
+    """Find what the layers say of their tables: formulas that are missing or do not fit, for instance."""
+    for name, layer in REGISTRY.layers.items():
+        for operator, message in layer.check(definitions):
+            yield Problem(f"layer {name}", operator, message)
 
 
 PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
@@ -228,7 +213,6 @@ PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
     check_shape_rule,
     check_kernel_signatures,
     check_composite_signature,
-    check_gradient,
 )
 
 

@@ -8,8 +8,11 @@ from tt.core.errors import NoKernelError
 from tt.core.keys import KEYS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tt.core.dispatch.entry import Entry
     from tt.core.dispatch.operator import Operator
+    from tt.core.schema.model import OpDefinition
 
 __all__ = ["Layer", "Rule"]
 
@@ -66,3 +69,7 @@ class Layer:
     def accept(self, table: Any, source: Any) -> Any:
         """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
+
+    def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
+        """Return (operator, what is wrong) for the tables of the layer; `tt ops check` prints them."""
+        return []

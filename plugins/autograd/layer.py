@@ -212,6 +212,14 @@ class AutogradLayer(Layer):
     def passes_through(self, operator: Operator, form: str) -> bool:
         return not operator.definition.grad
 
+    def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
+        definitions = list(definitions)
+        wrong = [(op, problem) for op, _, problem in (text.partition(": ") for text in check_formulas(definitions))]
+        return wrong + [
+            (op, f"promises a gradient of {argument!r} and has neither a formula for it nor a composite")
+            for op, argument in missing_formulas(definitions)
+        ]
+
     def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         result = entry.call_below(args)
         if not STATE.enabled():
@@ -311,9 +319,13 @@ def check_formulas(definitions: Iterable[OpDefinition]) -> list[str]:
     definitions : iterable of OpDefinition
         All operators.
     """
+    from tt.core.library import REGISTRY
+
     by_name = {definition.name: definition for definition in definitions}
+    layer = REGISTRY.layers.get("autograd")
+    known = own_formulas() | (layer.formulas() if isinstance(layer, AutogradLayer) else {})
     found = []
-    for op, formula in own_formulas().items():
+    for op, formula in known.items():
         definition = by_name.get(op)
         if definition is None:
             found.append(f"{op}: there is a formula for this operator, but no schema defines it")
