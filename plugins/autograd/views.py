@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.library import GradientError, InplaceError, SavedTensorError, Tensor, TensorBase, alias, ops
+from tt.core.errors import GradientError, InplaceError, SavedTensorError
+from tt.core.library import Tensor, TensorBase, alias, ops
 from tt.plugins.autograd.graph import STATE, Node, Record, View, attach, start
 
 if TYPE_CHECKING:

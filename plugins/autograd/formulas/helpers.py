@@ -7,7 +7,7 @@ from typing import Any
 
 from tt.core.library import TensorBase, ops
 
-__all__ = ["conj", "is_complex", "normal_dims", "restore_dims", "size_of", "unsqueeze_dims"]
+__all__ = ["broadcast_shape", "conj", "is_complex", "normal_dims", "restore_dims", "size_of", "unsqueeze_dims"]
 
 
 def is_complex(value: Any) -> bool:
@@ -48,3 +48,11 @@ def size_of(shape: Sequence[int], dim: int | Sequence[int] | None) -> int:
     for d in normal_dims(dim, len(shape)):
         count *= shape[d]
     return count
+
+
+def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape to which two shapes, that are known to fit, broadcast."""
+    ndim = max(len(first), len(second))
+    left = (1,) * (ndim - len(first)) + tuple(first)
+    right = (1,) * (ndim - len(second)) + tuple(second)
+    return tuple(b if a == 1 else a for a, b in zip(left, right, strict=True))

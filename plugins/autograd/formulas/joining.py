@@ -12,7 +12,7 @@ d = Formulas()
 
 
 def cat_tensors(g: Any, tensors_shape: Sequence[Sequence[int]], dim: int) -> list[Any]:
-    """Cut g into the parts that were joined; PyTorch's legacy empty one-dimensional tensors have none."""
+    """Cut g into the parts that were joined; one-dimensional empty tensors fit anywhere and get nothing."""
     found, start = [], 0
     for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
@@ -24,4 +24,3 @@ def cat_tensors(g: Any, tensors_shape: Sequence[Sequence[int]], dim: int) -> lis
 
 
 d.of("cat", tensors=cat_tensors)
-d.of("stack", tensors=lambda g, dim: ops.unbind(g, dim))

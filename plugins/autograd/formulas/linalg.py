@@ -22,28 +22,22 @@ def adjoint(a: Any) -> Any:
 def matmul_self(g: Any, self_shape: Any, other: Any) -> Any:
     """g other^H, with vectors as matrices of one row or column; the engine sums what was broadcast."""
     if other.ndim == 1:
-        if len(self_shape) == 1:
-            return g * conj(other)
-        return ops.unsqueeze(g, -1) * conj(other)
+        return (g if len(self_shape) == 1 else ops.unsqueeze(g, -1)) * conj(other)
     if len(self_shape) == 1:
-        rows = ops.unsqueeze(g, -2)
-        return ops.squeeze(ops.matmul(rows, adjoint(other)), -2)
+        return ops.squeeze.dim(ops.matmul(ops.unsqueeze(g, -2), adjoint(other)), -2)
     return ops.matmul(g, adjoint(other))
 
 
 def matmul_other(g: Any, self: Any, other_shape: Any) -> Any:
     """self^H g."""
     if self.ndim == 1:
-        if len(other_shape) == 1:
-            return g * conj(self)
-        return conj(ops.unsqueeze(self, -1)) * ops.unsqueeze(g, -2)
+        return g * conj(self) if len(other_shape) == 1 else conj(ops.unsqueeze(self, -1)) * ops.unsqueeze(g, -2)
     if len(other_shape) == 1:
-        columns = ops.matmul(adjoint(self), ops.unsqueeze(g, -1))
-        return ops.squeeze(columns, -1)
+        return ops.squeeze.dim(ops.matmul(adjoint(self), ops.unsqueeze(g, -1)), -1)
     if len(other_shape) == 2 and self.ndim > 2:
         # One product instead of one for each matrix of the batch, and nothing left to sum.
-        rows, columns = self.shape[-1], g.shape[-1]
-        return ops.matmul(adjoint(ops.reshape(self, (-1, rows))), ops.reshape(g, (-1, columns)))
+        rows, columns = ops.reshape(self, (-1, self.shape[-1])), ops.reshape(g, (-1, g.shape[-1]))
+        return ops.matmul(adjoint(rows), columns)
     return ops.matmul(adjoint(self), g)
 
 
@@ -55,72 +49,69 @@ def times(g: Any, factor: Any) -> Any:
 d.of("matmul", self=matmul_self, other=matmul_other)
 d.of("mm", self=lambda g, mat2: ops.mm(g, adjoint(mat2)), mat2=lambda g, self: ops.mm(adjoint(self), g))
 d.of("bmm", self=lambda g, mat2: ops.bmm(g, adjoint(mat2)), mat2=lambda g, self: ops.bmm(adjoint(self), g))
-d.of("mv", self=lambda g, vec: ops.unsqueeze(g, -1) * conj(vec),
-     vec=lambda g, self: ops.mv(adjoint(self), g))  # fmt: skip
+d.of("mv", self=lambda g, vec: ops.unsqueeze(g, -1) * conj(vec), vec=lambda g, self: ops.mv(adjoint(self), g))
 d.of("dot", self=lambda g, tensor: g * conj(tensor), tensor=lambda g, self: g * conj(self))
-d.of("vdot", self=lambda g, other: conj(g) * other, other=lambda g, self: g * self)
-d.of("outer", self=lambda g, vec2: ops.mv(g, conj(vec2)), vec2=lambda g, self: ops.mv(ops.t(g), conj(self)))
 d.of("addmm", self=lambda g, beta: times(g, beta),
      mat1=lambda g, mat2, alpha: times(ops.mm(g, adjoint(mat2)), alpha),
      mat2=lambda g, mat1, alpha: times(ops.mm(adjoint(mat1), g), alpha))  # fmt: skip
-d.of("baddbmm", self=lambda g, beta: times(g, beta),
-     batch1=lambda g, batch2, alpha: times(ops.bmm(g, adjoint(batch2)), alpha),
-     batch2=lambda g, batch1, alpha: times(ops.bmm(adjoint(batch1), g), alpha))  # fmt: skip
-d.of("linear", input=lambda g, input_shape, weight: matmul_self(g, input_shape, weight),
-     weight=lambda g, input: linear_weight(g, input),
-     bias=lambda g: g)  # fmt: skip
-
-
-def linear_weight(g: Any, input: Any) -> Any:
-    """g^H input, over all leading dims at once."""
-    rows = ops.reshape(g, (-1, g.shape[-1]))
-    return ops.matmul(ops.t(rows), conj(ops.reshape(input, (-1, input.shape[-1]))))
-
 
 # --- decompositions --------------------------------------------------------------------------------------------
 
 
-def svd_factors(gs: Any, U: Any, S: Any, Vh: Any) -> Any:
+def svd_A(gs: Any, U: Any, S: Any, Vh: Any) -> Any:
     """The gradient of A = U diag(S) Vh.
 
-    With skew(X) = X - X^H, E[j, k] = S[k]^2 - S[j]^2 (1 on the diagonal):
-    gA = U [(skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS)] V^H + the parts of gU and gV outside of U and V.
+    With skew(X) = X - X^H and E[j, k] = S[k]^2 - S[j]^2 (1 on the diagonal):
+
+        gA = U [skew(U^H gU) / E S + S skew(V^H gV) / E + diag(gS)] Vh + the parts of gU and gV outside of U and V
+
+    where skew counts off the diagonal; complex vectors add i Im diag(U^H gU) / S on it.
+
     See J. Townsend, "Differentiating the Singular Value Decomposition" (2016).  It exists where the singular values
-    differ, and does not see the phase of singular vectors.
+    differ and, for gU and gVh, are not zero; a loss must not depend on the phase of the singular vectors.
     """
     gU, gS, gVh = gs
-    m, n, k = U.shape[-2], Vh.shape[-1], S.shape[-1]
-    inner = None
+    k = S.shape[-1]
+    # Of full matrices the first k vectors count: the others are any basis of what is left.
+    U, gU = _first(U, k, -1), None if gU is None else _first(gU, k, -1)
+    Vh, gVh = _first(Vh, k, -2), None if gVh is None else _first(gVh, k, -2)
+    eye = ops.eye(k, dtype=S.dtype, device=S.device)
+    inner = None if gS is None else ops.unsqueeze(gS, -1) * eye
     if gU is not None or gVh is not None:
         squares = S * S
-        E = ops.unsqueeze(squares, -2) - ops.unsqueeze(squares, -1)
-        E = E + ops.eye(k, dtype=S.dtype, device=S.device)
+        E = ops.unsqueeze(squares, -2) - ops.unsqueeze(squares, -1) + eye
         if gU is not None:
-            skew = ops.matmul(adjoint(U), gU)
-            inner = (skew - adjoint(skew)) / E * ops.unsqueeze(S, -2)
+            product = ops.matmul(adjoint(U), gU)
+            inner = _plus(inner, (product - adjoint(product)) * (1 - eye) / E * ops.unsqueeze(S, -2))
         if gVh is not None:
-            skew = ops.matmul(Vh, adjoint(gVh))
-            right = ops.unsqueeze(S, -1) * ((skew - adjoint(skew)) / E)
-            inner = right if inner is None else inner + right
+            product = ops.matmul(Vh, adjoint(gVh))
+            inner = _plus(inner, ops.unsqueeze(S, -1) * ((product - adjoint(product)) * (1 - eye) / E))
         if U.dtype.is_complex:
-            inner = inner + _phase(gU, gVh, U, Vh, S)
-    if gS is not None:
-        diagonal = ops.diag_embed(gS).to(U.dtype)
-        inner = diagonal if inner is None else inner + diagonal
-    gA = ops.matmul(ops.matmul(U, inner), Vh)
-    if gU is not None and m > k:
-        outside = gU / ops.unsqueeze(S, -2)
+            inner = inner + ops.unsqueeze(_phase(gU, gVh, U, Vh) / S, -1) * eye * 1j
+    gA = ops.matmul(ops.matmul(U, inner.to(U.dtype)), Vh)
+    if gU is not None and U.shape[-2] > k:
+        outside = gU / ops.unsqueeze(S, -2).to(U.dtype)
         gA = gA + ops.matmul(outside - ops.matmul(U, ops.matmul(adjoint(U), outside)), Vh)
-    if gVh is not None and n > k:
-        outside = gVh / ops.unsqueeze(S, -1)
+    if gVh is not None and Vh.shape[-1] > k:
+        outside = gVh / ops.unsqueeze(S, -1).to(U.dtype)
         gA = gA + ops.matmul(U, outside - ops.matmul(ops.matmul(outside, adjoint(Vh)), Vh))
     return gA
 
 
-def _phase(gU: Any, gVh: Any, U: Any, Vh: Any, S: Any) -> Any:
-    """Return the imaginary diagonal that complex singular vectors add."""
+def _phase(gU: Any, gVh: Any, U: Any, Vh: Any) -> Any:
+    """Return how the loss turns with the phase of the left vectors alone."""
     if gU is not None:
-        found = ops.diagonal(ops.matmul(adjoint(U), gU), 0, -2, -1)
-    else:
-        found = -ops.diagonal(ops.matmul(Vh, adjoint(gVh)), 0, -2, -1)
-    return ops.diag_embed(ops.imag(found) / S * 1j)
+        return ops.imag(ops.sum.dim(conj(U) * gU, (-2,)))
+    return ops.imag(ops.sum.dim(conj(Vh) * gVh, (-1,)))
+
+
+def _first(a: Any, k: int, dim: int) -> Any:
+    return a if a.shape[dim] == k else ops.narrow(a, dim, 0, k)
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return b if a is None else a + b
+
+
+d.of("linalg_svd", A=svd_A)
+d.of("linalg_inv", A=lambda g, result: -ops.matmul(ops.matmul(adjoint(result), g), adjoint(result)))

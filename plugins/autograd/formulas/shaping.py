@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops
-
+from tt.core.library import ops, to_dtype
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
@@ -15,15 +14,11 @@ d = Formulas()
 # --- the same elements in another shape ------------------------------------------------------------------------
 
 d.of("view", self=lambda g, self_shape: ops.reshape(g, self_shape))
-d.of("reshape", self=lambda g, self_shape: ops.reshape(g, self_shape))
-d.of("unsqueeze", self=lambda g, dim: ops.squeeze(g, dim))
+d.of("unsqueeze", self=lambda g, dim: ops.squeeze.dim(g, dim))
 d.of("squeeze", self=lambda g, self_shape: ops.reshape(g, self_shape))
 d.of("squeeze.dim", self=lambda g, self_shape: ops.reshape(g, self_shape))
-d.of("squeeze.dims", self=lambda g, self_shape: ops.reshape(g, self_shape))
-d.of("flatten", self=lambda g, self_shape: ops.reshape(g, self_shape))
-d.of("unflatten", self=lambda g, self_shape: ops.reshape(g, self_shape))
 
-# --- another order of dims -------------------------------------------------------------------------------------
+# --- another order ---------------------------------------------------------------------------------------------
 
 
 def inverse(dims: Sequence[int]) -> list[int]:
@@ -35,29 +30,27 @@ def inverse(dims: Sequence[int]) -> list[int]:
 d.of("t", self=lambda g: ops.t(g))
 d.of("transpose", self=lambda g, dim0, dim1: ops.transpose(g, dim0, dim1))
 d.of("permute", self=lambda g, dims: ops.permute(g, inverse(dims)))
-d.of("movedim", self=lambda g, source, destination: ops.movedim(g, destination, source))
 d.of("flip", self=lambda g, dims: ops.flip(g, dims))
-d.of("roll", self=lambda g, shifts, dims: ops.roll(g, [-s for s in shifts], dims))
-d.of("rot90", self=lambda g, k, dims: ops.rot90(g, -k, dims))
 
-# --- repetition: the engine sums what was broadcast -------------------------------------------------------------
-
-
-def repeat_self(g: Any, self_shape: Sequence[int], repeats: Sequence[int]) -> Any:
-    """Sum over the repetitions."""
-    shape, dims = [], []
-    sizes = [1] * (len(repeats) - len(self_shape)) + list(self_shape)
-    for count, size in zip(repeats, sizes, strict=True):
-        dims.append(len(shape))
-        shape += [count, size]
-    summed = ops.sum(ops.reshape(g, shape), dims) if dims else g
-    return ops.reshape(summed, tuple(self_shape))
-
+# --- repetition: the engine sums what was broadcast ------------------------------------------------------------
 
 d.of("expand", self=lambda g: g)
-d.of("repeat", self=repeat_self)
 
 # --- parts -----------------------------------------------------------------------------------------------------
+
+
+def select_self(g: Any, self_shape: Sequence[int], dim: int, index: int) -> Any:
+    """Put g back into zeros."""
+    whole = ops.new_zeros(g, self_shape)
+    ops.select(whole, dim, index).copy_(g)
+    return whole
+
+
+def slice_self(g: Any, self_shape: Sequence[int], dim: int, start: Any, end: Any, step: int) -> Any:
+    """Put g back into zeros."""
+    whole = ops.new_zeros(g, self_shape)
+    ops.slice(whole, dim, start, end, step).copy_(g)
+    return whole
 
 
 def parts(gs: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], dim: int) -> Any:
@@ -72,9 +65,7 @@ def parts(gs: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], dim: in
 
 def split_sizes(length: int, size: int) -> list[int]:
     """Return the lengths of the parts that `split` makes."""
-    if length == 0:
-        return [0]
-    return [min(size, length - start) for start in range(0, length, size)]
+    return [min(size, length - start) for start in range(0, length, size)] or [0]
 
 
 def unbind_self(gs: Sequence[Any], dim: int) -> Any:
@@ -83,11 +74,12 @@ def unbind_self(gs: Sequence[Any], dim: int) -> Any:
     return ops.stack([ops.zeros_like(known) if g is None else g for g in gs], dim)
 
 
+d.of("select", self=select_self)
+d.of("slice", self=slice_self)
 d.of("split", self=lambda gs, self_shape, split_size, dim:
      parts(gs, split_sizes(self_shape[dim], split_size), self_shape, dim))  # fmt: skip
 d.of("split.sizes", self=lambda gs, self_shape, split_size, dim: parts(gs, split_size, self_shape, dim))
-d.of("split_with_sizes", self=lambda gs, self_shape, split_sizes, dim: parts(gs, split_sizes, self_shape, dim))
-d.of("unbind", self=lambda gs, dim: unbind_self(gs, dim))
+d.of("unbind", self=unbind_self)
 
 # --- strides ---------------------------------------------------------------------------------------------------
 
@@ -106,17 +98,16 @@ def as_strided_self(
     reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset)) - low
     flat = ops.new_zeros(g, (reach,))
     if g.numel():
-        places = _places(g, size, stride, start - low)
-        flat = ops.index_put(flat, [ops.reshape(places, (-1,))], ops.reshape(g, (-1,)), True)
+        flat = ops.index_put(flat, [_places(g, size, stride, start - low)], g, True)
     mine = _places(g, self_shape, self_strides, self_offset - low)
     if _overlaps(self_shape, self_strides):
-        ones = ops.new_zeros(g, (reach,))
-        count = ops.index_put(ones, [ops.reshape(mine, (-1,))], ops.new_ones(g, (math.prod(self_shape),)), True)
+        count = ops.index_put(ops.new_zeros(g, (reach,)), [mine], ops.new_ones(g, self_shape), True)
         flat = flat / ops.clamp(count, 1)
-    return ops.reshape(ops.index_select(flat, 0, ops.reshape(mine, (-1,))), tuple(self_shape))
+    return ops.index(flat, [mine]) if math.prod(self_shape) else ops.new_zeros(g, self_shape)
 
 
 def _extent(size: Sequence[int], stride: Sequence[int], offset: int) -> int:
+    """Return the end of a geometry in memory, in elements."""
     return offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
 
 
@@ -132,22 +123,15 @@ def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:
 
 def _places(like: Any, size: Sequence[int], stride: Sequence[int], offset: int) -> Any:
     """Return the position in memory of each element of a geometry."""
-    places = ops.full((), offset, dtype=_int64(), device=like.device)
+    places = ops.full((), offset, dtype=to_dtype("int64"), device=like.device)
     for n, s in zip(size, stride, strict=True):
         places = ops.unsqueeze(places, -1) + ops.arange(n, device=like.device) * s
     return places
 
 
-def _int64() -> Any:
-    from tt.core.library import to_dtype
-
-    return to_dtype("int64")
-
-
 d.of("as_strided", self=as_strided_self)
 
-# --- diagonals and triangles -----------------------------------------------------------------------------------
+# --- triangles -------------------------------------------------------------------------------------------------
 
 d.of("tril", self=lambda g, diagonal: ops.tril(g, diagonal))
 d.of("triu", self=lambda g, diagonal: ops.triu(g, diagonal))
-
