@@ -214,14 +214,6 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
 # --- Python numbers and lists --------------------------------------------------------------------------------------
 
 
-class _SizeError(ValueRangeError, RuntimeError):
-    """A tensor with more or less than one element where one is needed; PyTorch raises either built-in."""
-
-
-class _NoValuesError(DataDependentError, TypeError):
-    """A meta or fake tensor that is asked for an array."""
-
-
 def item(self: Tensor) -> bool | int | float | complex:
     """Return the only element as a Python number.
 
@@ -240,7 +232,7 @@ def item(self: Tensor) -> bool | int | float | complex:
     """
     count = self.numel()
     if count != 1:
-        raise _SizeError(f"a Tensor with {count} elements cannot be converted to Scalar")
+        raise ElementCountError(f"a Tensor with {count} elements cannot be converted to Scalar")
     from tt.core.dispatch.registry import ops
 
     return ops.item(self)  # type: ignore[no-any-return]
@@ -263,7 +255,7 @@ def to_bool(self: Tensor) -> bool:
     count = self.numel()
     if count != 1:
         what = "more than one value" if count else "no values"
-        raise _SizeError(f"Boolean value of Tensor with {what} is ambiguous")
+        raise ElementCountError(f"Boolean value of Tensor with {what} is ambiguous")
     return bool(item(self))
 
 
@@ -278,7 +270,7 @@ def _real_item(self: Tensor) -> bool | int | float:
     value = item(self)
     if isinstance(value, complex):
         if value.imag:
-            raise _SizeError(f"value cannot be converted to type double without overflow: {value}")
+            raise NumberRangeError(f"value cannot be converted to type double without overflow: {value}")
         return value.real
     return value
 
@@ -317,13 +309,13 @@ def _exportable(self: Tensor) -> None:
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
     if self.layout.name != "strided":
-        raise TypeError(
+        raise NumpyError(
             f"can't convert {self.layout} layout tensor to numpy. Use Tensor.to_dense() to make it strided first."
         )
     if values_are_hidden(self):
-        raise _NoValuesError("numpy", "meta" if self.device.type == "meta" else "fake")
+        raise DataDependentError("numpy", "meta" if self.device.type == "meta" else "fake")
     if self.device.type != "cpu":
-        raise TypeError(
+        raise NumpyError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             f"memory first."
         )

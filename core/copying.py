@@ -259,9 +259,7 @@ def _set_data(self: Tensor, value: Any) -> None:
             f"data of a {self.layout} tensor on {self.device} cannot be set to a {value.layout} tensor on "
             f"{value.device}"
         )
-    if requires_gradient(self) and not (
-        value.dtype.is_floating_point or value.dtype.is_complex
-    ):
+    if requires_gradient(self) and not (value.dtype.is_floating_point or value.dtype.is_complex):
         raise DtypeError(
             f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
         )

@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.core.device import Device, to_device
-from tt.core.errors import DeviceError, DtypeError
+from tt.core.errors import DeviceError, ExportError
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DEVICE_CODES", "BufferExportError", "dlpack_device", "export_array", "import_array"]
+__all__ = ["DEVICE_CODES", "dlpack_device", "export_array", "import_array"]
 
 DEVICE_CODES: Final[Mapping[str, int]] = {"cpu": 1, "cuda": 2}
 """The codes that the DLPack standard gives device types."""
 
 _PINNED: Final = 3
 """Page-locked host memory: the CPU reads it as its own."""
-
-
-class BufferExportError(DtypeError, BufferError):
-    """A tensor that cannot be exported; the array API standard asks for a BufferError."""
 
 
 def dlpack_device(device: Device) -> tuple[int, int]:
@@ -37,7 +33,7 @@ def dlpack_device(device: Device) -> tuple[int, int]:
     """
     code = DEVICE_CODES.get(device.type)
     if code is None:
-        raise BufferExportError(f"a tensor on device {str(device)!r} has no memory that DLPack could share")
+        raise ExportError(f"a tensor on device {str(device)!r} has no memory that DLPack could share")
     return code, device.index or 0
 
 
@@ -73,7 +69,7 @@ def _import_host(source: Any) -> np.ndarray[Any, Any]:
     try:
         return np.from_dlpack(source)
     except (BufferError, RuntimeError, TypeError) as error:
-        raise BufferExportError(
+        raise ExportError(
             f"from_dlpack(): the {type(source).__name__} cannot be shared: {error}\n"
             f"  NumPy, which reads the capsule, has no bfloat16"
         ) from error
@@ -89,22 +85,22 @@ def export_array(
 ) -> Any:
     """Return a DLPack capsule over the memory of a tensor; the parameters are those of `__dlpack__`."""
     if requires_gradient(tensor):
-        raise BufferExportError("Can't export tensors that require gradient, use tensor.detach()")
+        raise ExportError("Can't export tensors that require gradient, use tensor.detach()")
     if tensor.layout.name != "strided":
-        raise BufferExportError(f"a tensor of layout {tensor.layout} cannot be exported with DLPack")
+        raise ExportError(f"a tensor of layout {tensor.layout} cannot be exported with DLPack")
     own = dlpack_device(tensor.device)
     if own[0] != DEVICE_CODES["cpu"]:
         export = getattr(tensor.spec.backend, "to_dlpack", None)
         if export is None:
-            raise BufferExportError(f"the backend of device {str(tensor.device)!r} does not export DLPack")
+            raise ExportError(f"the backend of device {str(tensor.device)!r} does not export DLPack")
         return export(tensor.handle, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     if stream is not None:
-        raise BufferExportError("a stream has no meaning for a CPU tensor: stream must be None")
+        raise ExportError("a stream has no meaning for a CPU tensor: stream must be None")
     if dl_device is not None and tuple(dl_device) != own:
-        raise BufferExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
+        raise ExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)
     if array.dtype.kind == "V":
-        raise BufferExportError(
+        raise ExportError(
             "a bfloat16 tensor cannot be exported: NumPy, which makes the capsule, has no bfloat16"
         )
     options: dict[str, Any] = {"max_version": max_version, "copy": copy}

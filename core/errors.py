@@ -17,6 +17,7 @@ __all__ = [
     "BroadcastError",
     "CastError",
     "DataDependentError",
+    "DataTypeError",
     "DeviceError",
     "DeviceMismatchError",
     "DimensionError",
@@ -24,6 +25,8 @@ __all__ = [
     "DtypeError",
     "DtypeNotServedError",
     "DuplicateRegistrationError",
+    "ElementCountError",
+    "ExportError",
     "GradcheckError",
     "GradientError",
     "IndexValueError",
@@ -32,6 +35,8 @@ __all__ = [
     "KeyBitsExhaustedError",
     "LayoutError",
     "NoKernelError",
+    "NumberRangeError",
+    "NumpyError",
     "PluginError",
     "PluginFailedError",
     "PluginMissingError",
@@ -288,6 +293,30 @@ class DuplicateRegistrationError(TTError, ValueError):
 
 class PluginError(TTError, RuntimeError):
     """A plugin that is used although it is broken, blocked or made for another version of tt."""
+
+
+# --- tensors and Python values ---------------------------------------------------------------------------------
+# Each is, besides PyTorch's RuntimeError, the built-in that Python itself or NumPy would raise.
+
+
+class NumberRangeError(ValueRangeError, RuntimeError):
+    """A number that a dtype cannot hold."""
+
+
+class ElementCountError(ValueRangeError, RuntimeError):
+    """A tensor of more or less than one element where one number is needed."""
+
+
+class DataTypeError(DtypeError, TypeError):
+    """A Python object that is neither a number, a sequence nor an array."""
+
+
+class NumpyError(DtypeError, TypeError):
+    """A tensor that is not plain memory of the host where a NumPy array of it is asked for."""
+
+
+class ExportError(DtypeError, BufferError):
+    """A tensor that other libraries cannot share; the array API standard asks for a BufferError."""
 
 
 # --- in-place, fake tensors, gradients -------------------------------------------------------------------------

@@ -15,9 +15,10 @@ import numpy as np
 
 from tt.core import dtype as dt
 from tt.core.dispatch.registry import ops
-from tt.core.errors import IndexValueError, ValueRangeError
+from tt.core.errors import IndexValueError, NumberRangeError, ValueRangeError
 from tt.core.keys import KEYS
 from tt.core.numbers import number_array
+from tt.core.reading import values_are_hidden
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tenso
         raise IndexValueError(
             f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
         )
-    if item.device.type == "meta" or item.keys & KEYS.mask("layer") & ~item.spec.keys:
+    if values_are_hidden(item) or item.keys & KEYS.mask("layer") & ~item.spec.keys:
         # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
         return view, [item.to(dt.int64)], 1
     return _select(view, dim, int(item.item())), [], 0
@@ -271,14 +272,10 @@ def _value(target: Tensor, value: Any) -> Any:
         )
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, complex) and not target.dtype.is_complex:
-        raise _ComplexValueError(
+        raise NumberRangeError(
             f"value cannot be converted to type {target.dtype.name} without overflow: {number}"
         )
     return number
-
-
-class _ComplexValueError(ValueRangeError, RuntimeError):
-    """A complex number assigned to an element of a real tensor."""
 
 
 def _fit(value: Tensor, ndim: int) -> Tensor:

@@ -14,7 +14,7 @@ from tt.core.conversion import CONVERSION_MEMBERS
 from tt.core.copying import COPYING_MEMBERS
 from tt.core.device import to_device
 from tt.core.dtype import to_dtype
-from tt.core.errors import ArgumentError, DimensionError, DtypeError, ShapeError, describe
+from tt.core.errors import ArgumentError, DataTypeError, DimensionError, DtypeError, ShapeError, describe
 from tt.core.indexing import getitem, setitem
 from tt.core.printing import format_tensor
 from tt.core.tensor_base import TensorBase
@@ -247,14 +247,10 @@ def reverse(self: Tensor) -> Tensor:
 def contains(self: Tensor, element: Any) -> bool:
     """Tell whether any element equals a number or a (broadcast) tensor."""
     if not isinstance(element, TensorBase | numbers.Number):
-        raise ContainsError(
+        raise DataTypeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
         )
     return bool((self == element).any())  # type: ignore[attr-defined]
-
-
-class ContainsError(DtypeError, TypeError):
-    """`in` with something that cannot be an element; PyTorch raises a RuntimeError."""
 
 
 def represent(self: Tensor) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import from_numpy_dtype
-from tt.core.errors import DtypeError, ValueRangeError
+from tt.core.errors import DataTypeError, ValueRangeError
 from tt.core.numbers import cast_array, number_array, numbers_dtype
 from tt.core.promotion import promote_types
 from tt.core.tensor_base import TensorBase
@@ -136,10 +136,6 @@ def _check_leaf(leaf: Any, dim: int) -> None:
     if hasattr(leaf, "__index__") or hasattr(leaf, "__float__") or hasattr(leaf, "__complex__"):
         return
     raise DataTypeError(f"Could not infer dtype of {type(leaf).__name__}")
-
-
-class DataTypeError(DtypeError, TypeError):
-    """Data that is neither a number, a sequence nor an array; PyTorch raises RuntimeError, Python a TypeError."""
 
 
 # --- leaves that are no Python numbers ---------------------------------------------------------------------------

@@ -13,14 +13,10 @@ import numpy as np
 
 from tt.core import dtype as dt
 from tt.core.dtype import dtype as Dtype
-from tt.core.errors import ValueRangeError
+from tt.core.errors import NumberRangeError
 from tt.core.promotion import get_default_dtype
 
-__all__ = ["NumberRangeError", "cast_array", "number_array", "numbers_dtype"]
-
-
-class NumberRangeError(ValueRangeError, RuntimeError):
-    """A number that a dtype cannot hold; PyTorch raises RuntimeError for some of them and ValueError for others."""
+__all__ = ["cast_array", "number_array", "numbers_dtype"]
 
 
 _RANK: Final = {bool: 0, int: 1, float: 2, complex: 3}
