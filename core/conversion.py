@@ -15,7 +15,10 @@ from tt.core.errors import (
     ArgumentError,
     DataDependentError,
     DeviceError,
+    ElementCountError,
     GradientError,
+    NumberRangeError,
+    NumpyError,
     ValueRangeError,
     describe,
 )

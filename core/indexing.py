@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.core import dtype as dt
+from tt.core.device import to_device
 from tt.core.dispatch.registry import ops
 from tt.core.errors import IndexValueError, NumberRangeError, ValueRangeError
 from tt.core.keys import KEYS
@@ -220,6 +221,11 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
 def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
     from tt.core.construct import from_array
 
+    if like.device.type != "meta" and values_are_hidden(like):
+        from tt.core.fake import to_fake
+
+        # The device of a fake tensor need not be there.
+        return to_fake(from_array(array, to_device("meta")), like.device)
     return from_array(array, like.device)
 
 
