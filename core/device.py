@@ -81,6 +81,11 @@ class Device:
         return cls._intern(name, index)
 
     @classmethod
+    def declare(cls, name: str) -> None:
+        """Make a device type known, as registering its backend does."""
+        cls._intern(name, None)
+
+    @classmethod
     def _intern(cls, name: str, index: int | None) -> Device:
         new = object.__new__(cls)
         object.__setattr__(new, "type", name)

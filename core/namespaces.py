@@ -19,12 +19,10 @@ def names_of(module: str) -> dict[str, str]:
     """
     from tt.core.dispatch.registry import REGISTRY
 
-    prefix = module.rpartition(".")[2] + "_"
     found = {}
     for definition in REGISTRY.definitions():
-        if definition.python_module == module:
-            name = definition.signature.name
-            found[name.removeprefix(prefix)] = name
+        if definition.module == module and definition.has_function:
+            found[definition.python_name] = definition.signature.name
     return found
 
 

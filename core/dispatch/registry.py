@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tt.core.device import Device
 from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
 from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
 from tt.core.keys import KEYS
@@ -302,6 +303,7 @@ class Registry:
                 )
             KEYS.bit("device", backend.device_type)
             register_layout(backend.layout)
+            Device.declare(backend.device_type)
             self.backends[place] = backend
             self.backend_sources[place] = source
         self.invalidate_all()

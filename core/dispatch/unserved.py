@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
-from tt.core.errors import DtypeNotServedError, NoKernelError
+from tt.core.errors import DtypeNotServedError, NoKernelError, TTError
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ def _describe(value: TensorBase) -> str:
 
 def _places(operator: Operator) -> str:
     """Return where kernels exist: "cpu {float32, float64}; cuda {float32}"."""
+    from tt.core import host
+
+    for device in host.names("device"):
+        with contextlib.suppress(TTError):  # a plugin that fails has nothing to offer
+            host.activate("device", device)
     served: dict[str, set[str]] = {}
     for registration in operator.registry.kernels.get(operator.name, ()):
         served.setdefault(registration.where, set()).update(registration.dtypes)

@@ -1,0 +1,226 @@
+"""Which kernel serves a call, what it gets, and what becomes of its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.errors import (
+    DtypeNotServedError,
+    DuplicateRegistrationError,
+    KernelContractError,
+    NoKernelError,
+)
+
+
+def test_a_kernel_is_called_with_native_handles_and_its_result_is_wrapped(probe: Any) -> None:
+    seen = []
+
+    def kernel(self: Any, other: Any) -> Any:
+        seen.append((type(self), type(other)))
+        return self * other
+
+    probe.kernel("mul", kernel)
+    result = tt.mul(probe.tensor([1.0, 2.0], tt.float32), probe.tensor([3.0, 4.0], tt.float32))
+    assert seen == [(np.ndarray, np.ndarray)]
+    assert result.handle.tolist() == [3.0, 8.0]
+    assert (result.dtype, str(result.device)) == (tt.float32, "probe")
+
+
+def test_arguments_of_a_group_are_cast_to_the_compute_dtype(probe: Any) -> None:
+    seen = []
+    probe.kernel("mul", lambda self, other: seen.append((self.dtype, other.dtype)) or self * other)
+    left, right = probe.tensor([1, 2], tt.int64), probe.tensor([0.5, 0.25], tt.float32)
+    assert tt.mul(left, right).dtype is tt.float32
+    assert tt.mul(right, left).dtype is tt.float32
+    assert seen == [(np.float32, np.float32)] * 2
+
+
+def test_python_numbers_reach_the_kernel_as_they_are(probe: Any) -> None:
+    seen = []
+    probe.kernel("mul", lambda self, other: seen.append(other) or self * other)
+    tt.mul(probe.tensor([1.0], tt.float32), 2.5)
+    tt.mul(probe.tensor([1.0], tt.float32), True)
+    assert seen == [2.5, True]
+    assert type(seen[0]) is float
+
+
+def test_the_narrowest_kernel_that_covers_the_arguments_serves(probe: Any) -> None:
+    probe.kernel("add", lambda self, other: np.add(self, other) * 0 + 1, takes=("self", "other"))
+    probe.kernel("add", lambda self, other, alpha: self + alpha * other)
+    x = probe.tensor([1.0], tt.float32)
+    assert tt.add(x, x).handle.tolist() == [1.0]
+    assert tt.add(x, x, alpha=2).handle.tolist() == [3.0]
+    assert tt.add(x, x, alpha=1).handle.tolist() == [1.0]
+
+
+def test_half_precision_is_computed_in_float32_and_rounded_once(probe: Any) -> None:
+    seen = []
+    probe.kernel("mul", lambda self, other: seen.append(self.dtype) or self * other)
+    for dtype in (tt.float16, tt.bfloat16):
+        result = tt.mul(probe.tensor([1.5], dtype), probe.tensor([2.5], dtype))
+        assert (result.dtype, float(result.handle[0])) == (dtype, 3.75)
+    assert seen == [np.float32, np.float32]
+
+
+def test_a_kernel_for_half_precision_serves_it_itself(probe: Any) -> None:
+    seen = []
+    probe.kernel("mul", lambda self, other: seen.append(self.dtype) or self * other, half="native")
+    tt.mul(probe.tensor([1.5], tt.float16), probe.tensor([2.5], tt.float16))
+    assert seen == [np.float16]
+
+
+def test_a_numpy_scalar_becomes_a_zero_dimensional_array(probe: Any) -> None:
+    probe.kernel("mul", np.multiply)
+    result = tt.mul(probe.tensor(2.0, tt.float32), probe.tensor(3.0, tt.float32))
+    assert isinstance(result.handle, np.ndarray)
+    assert (result.shape, result.dtype) == ((), tt.float32)
+
+
+def test_the_first_result_is_checked_against_the_schema(probe: Any) -> None:
+    probe.kernel("mul", lambda self, other: (self * other).astype(np.float64))
+    x = probe.tensor([1.0], tt.float32)
+    with pytest.raises(KernelContractError, match="by probe-dist 1.0 .*returned float64 where the schema promises float32"):
+        tt.mul(x, x)
+
+
+def test_parameters_that_the_schema_lacks_are_refused(probe: Any) -> None:
+    probe.kernel("mul", lambda self, other, beta: self * other)
+    x = probe.tensor([1.0], tt.float32)
+    with pytest.raises(KernelContractError, match="has parameters that the schema lacks: beta"):
+        tt.mul(x, x)
+
+
+def test_floating_point_warnings_are_silent_in_kernels_only(probe: Any) -> None:
+    probe.kernel("mul", np.multiply)
+    big = probe.tensor([3e38], tt.float32)
+    assert tt.mul(big, big).handle.tolist() == [np.inf]
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        np.multiply(big.handle, big.handle)
+
+
+def test_a_kernel_may_call_operators_itself(probe: Any) -> None:
+    def kernel(self: Any, other: Any) -> Any:
+        return tt.add(probe.tensor(self, tt.float32), probe.tensor(other, tt.float32)).handle
+
+    probe.kernel("add", np.add)
+    probe.kernel("mul", kernel)
+    x = probe.tensor([2.0], tt.float32)
+    assert tt.mul(x, x).handle.tolist() == [4.0]
+
+
+def test_python_integers_wrap_around_as_in_pytorch(probe: Any) -> None:
+    probe.kernel("add", np.add)
+    assert tt.add(probe.tensor([1], tt.uint8), 300).handle.tolist() == [45]
+    assert tt.add(probe.tensor([1], tt.int8), 200).handle.tolist() == [-55]
+
+
+# --- the four forms of a missing kernel --------------------------------------------------------------------------
+
+
+def test_no_kernel_for_the_backend(probe: Any) -> None:
+    x = probe.tensor([1.0], tt.float32)
+    with pytest.raises(NoKernelError) as caught:
+        tt.exp(x)
+    text = str(caught.value)
+    assert text.startswith("exp(Tensor self) has no kernel for probe/float32\n")
+    assert "argument 'self': device=probe layout=strided dtype=float32" in text
+    assert "kernels exist for: cpu {" in text
+    assert "see: tt ops explain exp probe:float32" in text
+    assert isinstance(caught.value, NotImplementedError)
+
+
+def test_a_backend_without_the_dtype(probe: Any) -> None:
+    probe.kernel("exp", np.exp, dtypes=("float64",))
+    with pytest.raises(DtypeNotServedError, match='"exp" not implemented for float32 on probe') as caught:
+        tt.exp(probe.tensor([1.0], tt.float32))
+    assert "try: convert the arguments to one of {float64}" in str(caught.value)
+
+
+# --- registering ---------------------------------------------------------------------------------------------------
+
+
+def test_registering_twice_names_both_distributions(probe: Any) -> None:
+    probe.kernel("exp", np.exp)
+    with pytest.raises(DuplicateRegistrationError) as caught:
+        probe.kernel("exp", np.exp, source="other-dist")
+    text = str(caught.value)
+    assert "first by probe-dist 1.0" in text
+    assert "again by other-dist 1.0" in text
+    assert "override=True" in text
+
+
+def test_different_dtypes_of_one_operator_are_no_conflict(probe: Any) -> None:
+    probe.kernel("exp", np.exp, dtypes=("float32",))
+    probe.kernel("exp", lambda self: np.exp(self) + 1, dtypes=("float64",))
+    assert tt.exp(probe.tensor([0.0], tt.float32)).handle.tolist() == [1.0]
+    assert tt.exp(probe.tensor([0.0], tt.float64)).handle.tolist() == [2.0]
+
+
+def test_unregistering_restores_what_was_shadowed(probe: Any) -> None:
+    x = probe.tensor([0.0], tt.float32)
+    probe.kernel("exp", np.exp)
+    assert tt.exp(x).handle.tolist() == [1.0]
+    override = probe.kernel("exp", lambda self: self + 7, override=True)
+    assert tt.exp(x).handle.tolist() == [7.0]
+    override.remove()
+    assert tt.exp(x).handle.tolist() == [1.0]
+    override.remove()
+    assert tt.exp(x).handle.tolist() == [1.0]
+
+
+def test_the_highest_priority_serves(probe: Any) -> None:
+    probe.kernel("exp", lambda self: self + 2, priority=5)
+    probe.kernel("exp", np.exp)
+    assert tt.exp(probe.tensor([0.0], tt.float32)).handle.tolist() == [2.0]
+
+
+# --- forms ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["functional", "ufunc", "inplace", "out"])
+def test_every_form_derives_from_the_one_that_is_there(probe: Any, form: str) -> None:
+    if form == "functional":
+        probe.kernel("mul", lambda self, other: self * other)
+    elif form == "ufunc":
+        probe.kernel("mul", np.multiply)
+    elif form == "inplace":
+        probe.kernel("mul", lambda self, other: np.multiply(self, other, out=self), form="inplace")
+    else:
+        probe.kernel("mul", lambda self, other, out: np.multiply(self, other, out=out), form="out")
+    x, y = probe.tensor([2.0, 3.0], tt.float32), probe.tensor([4.0, 5.0], tt.float32)
+    assert tt.mul(x, y).handle.tolist() == [8.0, 15.0]
+    assert x.handle.tolist() == [2.0, 3.0]
+    handle, version = x.handle, x._version
+    assert x.mul_(y) is x
+    assert x.handle is handle
+    assert x.handle.tolist() == [8.0, 15.0]
+    assert x._version == version + 1
+
+
+def test_in_place_casts_the_result_to_the_target(probe: Any) -> None:
+    probe.kernel("mul", np.multiply)
+    x = probe.tensor([2.0], tt.float32)
+    x.mul_(probe.tensor([1.5], tt.float64))
+    assert (x.dtype, x.handle.tolist()) == (tt.float32, [3.0])
+
+
+def test_in_place_refuses_a_result_of_a_higher_category(probe: Any) -> None:
+    probe.kernel("mul", np.multiply)
+    x = probe.tensor([2], tt.int64)
+    with pytest.raises(RuntimeError, match=r"result type float32 can't be cast to the desired output type int64"):
+        x.mul_(1.5)
+    assert x.handle.tolist() == [2]
+    # The other way round is another entry.
+    y = probe.tensor([1.5], tt.float32)
+    assert y.mul_(x).handle.tolist() == [3.0]
+
+
+def test_in_place_refuses_to_grow_the_target(probe: Any) -> None:
+    probe.kernel("mul", lambda self, other: self * other)
+    x = probe.tensor([2.0], tt.float32)
+    with pytest.raises(RuntimeError, match=r"output with shape \[1\] doesn't match the broadcast shape \[3\]"):
+        x.mul_(probe.tensor([1.0, 2.0, 3.0], tt.float32))
