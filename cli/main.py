@@ -13,13 +13,13 @@ import typer
 from typer.core import TyperGroup
 
 from tt.cli import demo, env, ops, output, plugins
-from tt.core.errors import TTError, UnknownNameError, UnknownOpError
+from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
 __all__ = ["build", "main"]
 
 WRONG_CALL = 2
 FOUND_PROBLEMS = 1
-USAGE_ERRORS = (UnknownNameError, UnknownOpError)
+USAGE_ERRORS = (ArgumentError, UnknownNameError, UnknownOpError)
 
 
 class Commands(TyperGroup):

@@ -24,7 +24,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Steps", "as_json", "fields", "heading", "listing", "problem", "progress", "table", "text"]
+__all__ = ["Steps", "as_json", "fields", "heading", "problem", "progress", "table", "text"]
 
 Cell = str | int | float | None
 
@@ -122,13 +122,6 @@ def fields(values: Mapping[str, Cell]) -> None:
         else:
             text(f"{name.ljust(width)}  {first}")
         text(*(" " * (width + 2) + line for line in more))
-
-
-def listing(items: Sequence[str]) -> None:
-    """Print items, one a line, behind dashes; further lines of an item are indented."""
-    for item in items:
-        first, *more = item.splitlines()
-        text(f"- {first}", *(f"  {line}" for line in more))
 
 
 # --- progress --------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.coverage import Place, coverage, places
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.dispatch.resolve import taken_positions
-from tt.core.errors import KernelContractError, SchemaError, TTError, UnknownNameError
+from tt.core.errors import KernelContractError, SchemaError, SchemaProblem, TTError, UnknownNameError
 
 if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
@@ -40,6 +40,8 @@ class Problem:
         What is wrong.
     file, line, column : str, int, int
         Where, for a mistake in a file; otherwise empty and 0.
+    source : str
+        The text of that line.
     hint : str
         What to do, where that is known.
     """
@@ -50,7 +52,13 @@ class Problem:
     file: str = ""
     line: int = 0
     column: int = 0
+    source: str = ""
     hint: str = ""
+
+    def __str__(self) -> str:
+        if self.file:
+            return str(SchemaProblem(self.file, self.line, self.column, self.message, self.source, self.hint))
+        return f"{self.subject}: {self.message}" + (f"\n    {self.hint}" if self.hint else "")
 
 
 def check_files(files: Iterable[str]) -> list[Problem]:
@@ -63,7 +71,8 @@ def check_files(files: Iterable[str]) -> list[Problem]:
             load([file])
         except SchemaError as error:
             problems += [
-                Problem("schema", p.file, p.message, p.file, p.line, p.column, p.hint) for p in error.problems
+                Problem("schema", p.file, p.message, p.file, p.line, p.column, p.source, p.hint)
+                for p in error.problems
             ]
     return problems
 
@@ -80,7 +89,12 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     if backends is None:
         backends = [place for place in known if place == Place("cpu")]
     definitions = list(REGISTRY.definitions())
-    problems = [*check_plugins(), *check_core_size(definitions), *check_unknown_operators(), *check_layers(definitions)]
+    problems = [
+        *check_plugins(),
+        *check_core_size(definitions),
+        *check_unknown_operators(),
+        *check_layers(definitions),
+    ]
     for definition in definitions:
         for check in PER_OPERATOR:
             problems += check(definition)
@@ -120,7 +134,9 @@ def check_description(definition: OpDefinition) -> Iterator[Problem]:
         needed |= {"example": "example", "samples": "samples for the checks"}
     for field, what in needed.items():
         if not getattr(definition, field):
-            yield Problem("description", definition.name, f"has no {what}", hint=f"write `{field}:` in its entry")
+            yield Problem(
+                "description", definition.name, f"has no {what}", hint=f"write `{field}:` in its entry"
+            )
 
 
 def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:

@@ -64,13 +64,7 @@ def print_problems(problems: list[Problem]) -> None:
     for check, group in groupby(sorted(problems, key=lambda p: p.check), key=lambda p: p.check):
         found = list(group)
         output.text(f"{check}: {len(found)} problem{'s' if len(found) > 1 else ''}")
-        output.listing([describe(problem) for problem in found])
-
-
-def describe(problem: Problem) -> str:
-    """Return a problem in one line, its hint in another."""
-    where = f"{problem.file}:{problem.line}:{problem.column}" if problem.file else problem.subject
-    return f"{where}: {problem.message}" + (f"\n{problem.hint}" if problem.hint else "")
+        output.text(*(line for problem in found for line in str(problem).splitlines()))
 
 
 def summary(files: list[Path] | None) -> str:

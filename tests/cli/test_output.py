@@ -63,11 +63,6 @@ def test_fields_on_a_terminal_name_in_colour(capsys: pytest.CaptureFixture[str],
     assert "\x1b[36mkind\x1b[0m" in capsys.readouterr().out
 
 
-def test_listing_indents_the_lines_of_an_item(capsys: pytest.CaptureFixture[str]) -> None:
-    output.listing(["add: wrong\nwrite it so", "mul: wrong"])
-    assert capsys.readouterr().out == "- add: wrong\n  write it so\n- mul: wrong\n"
-
-
 def test_json_is_read_back(capsys: pytest.CaptureFixture[str]) -> None:
     value = {"name": "ß", "values": [1, None, 0.5]}
     output.as_json(value)

@@ -1,0 +1,74 @@
+"""`tt env`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+import tt
+
+Run = Callable[..., Any]
+
+
+def test_json_has_what_a_bug_report_needs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TT_SOMETHING", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    found = json.loads(run("env", "--json").out)
+    assert list(found) == ["tt", "system", "libraries", "blas", "threads", "plugins", "variables"]
+    assert found["tt"]["version"] == tt.__version__
+    assert found["tt"]["hot modules"].startswith(("compiled (", "interpreted ("))
+    assert found["system"]["python"].startswith(".".join(map(str, sys.version_info[:3])))
+    assert found["libraries"]["numpy"] == metadata.version("numpy")
+    assert found["threads"]["OMP_NUM_THREADS"] == "2"
+    assert "autograd" in found["plugins"]
+    assert found["variables"]["TT_SOMETHING"] == "1"
+
+
+def test_the_text_holds_the_same(run: Run) -> None:
+    found = json.loads(run("env", "--json").out)
+    lines = [line.strip() for line in run("env").out.splitlines()]
+    for section, values in found.items():
+        assert section in lines
+        for name, value in values.items():
+            assert any(line.startswith(name) and line.endswith(str(value).splitlines()[0]) for line in lines)
+
+
+def test_libraries_that_are_not_installed_are_left_out(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "torch":
+            raise metadata.PackageNotFoundError(name)
+        return "9.9"
+
+    monkeypatch.setattr(metadata, "version", version)
+    libraries = json.loads(run("env", "--json").out)["libraries"]
+    assert "torch" not in libraries
+    assert libraries["cupy"] == "9.9"
+
+
+def test_a_variable_that_names_no_plugin_does_not_stop_the_report() -> None:
+    code = "from tt.cli.main import main; import sys; sys.argv = ['tt', 'env']; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**__import__("os").environ, "TT_PLUGINS": "no_such_plugin"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "TT_PLUGINS  no_such_plugin" in done.stdout
+    assert "unknown plugin 'no_such_plugin'" in done.stdout
+
+
+def test_nothing_of_torch_or_cupy_is_imported() -> None:
+    code = (
+        "import sys; from tt.cli.env import environment; environment();"
+        "print([name for name in ('torch', 'cupy', 'scipy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

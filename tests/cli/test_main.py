@@ -1,0 +1,156 @@
+"""The command as a whole: help, version, errors, the commands of plugins, completion."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import typer
+
+import tt
+from tt.cli import options
+from tt.core import host
+from tt.core.errors import UnknownOpError
+
+Run = Callable[..., Any]
+
+HELP = """\
+Usage: tt [OPTIONS] COMMAND [ARGS]...
+
+  A plugin-based tensor framework: its operators, plugins and surroundings.
+
+Options:
+  --version             Print the version.
+  --debug               Show the traceback of an error.
+  --install-completion  Install completion for the current shell.
+  --show-completion     Show completion for the current shell, to copy it or
+                        customize the installation.
+  -h, --help            Show this message and exit.
+
+Commands:
+  env      Print what a bug report needs: versions, platform, libraries,...
+  demo     Train a classifier of handwritten digits, and show which...
+  ops      The operators: what there is, who serves it, and whether all...
+  plugins  The plugins that bring devices, layouts, layers and operators.
+"""
+
+
+def test_alone_it_shows_the_help(run: Run) -> None:
+    assert run() == run("--help")
+    assert run().out.strip() == HELP.strip()
+    assert run().code == 0
+
+
+def test_version(run: Run) -> None:
+    ran = run("--version")
+    assert (ran.out, ran.err, ran.code) == (f"tt {tt.__version__}\n", "", 0)
+
+
+@pytest.mark.parametrize("group", ["ops", "plugins"])
+def test_a_group_alone_shows_its_help(run: Run, group: str) -> None:
+    assert run(group).out.strip() == run(group, "--help").out.strip()
+    assert run(group).code == 0
+
+
+def test_a_command_that_does_not_exist_names_the_nearest(run: Run) -> None:
+    ran = run("ops", "lst")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert "No such command 'lst'. Did you mean 'list'?" in ran.err
+
+
+def test_a_mistake_of_the_user_has_no_traceback(run: Run) -> None:
+    ran = run("ops", "show", "addd")
+    assert ran.out == ""
+    assert ran.err == (
+        "error: no operator is named 'addd'; did you mean 'add' or 'addmm'?\n  see: tt ops list\n"
+    )
+    assert ran.code == 2
+
+
+def test_debug_shows_the_traceback_of_a_mistake(run: Run) -> None:
+    with pytest.raises(UnknownOpError):
+        run("--debug", "ops", "show", "addd")
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that makes plugins bring commands: name -> function or typer application."""
+
+    def bring(**brought: object) -> None:
+        module = types.ModuleType("tt_acme_cli")
+        vars(module).update(brought)
+        monkeypatch.setitem(sys.modules, "tt_acme_cli", module)
+        monkeypatch.setattr(host, "commands", lambda: {name: f"tt_acme_cli:{name}" for name in brought})
+
+    return bring
+
+
+def test_a_plugin_brings_a_command(run: Run, commands: Callable[..., None]) -> None:
+    def greet(name: str) -> None:
+        """Greet somebody."""
+        typer.echo(f"Hello {name}")
+
+    commands(greet=greet)
+    assert run("greet", "Ada").out == "Hello Ada\n"
+    assert "greet    Greet somebody." in run().out
+
+
+def test_a_plugin_brings_a_group_of_commands(run: Run, commands: Callable[..., None]) -> None:
+    acme = typer.Typer(help="Acme.")
+
+    @acme.command()
+    def one() -> None:
+        typer.echo("1")
+
+    @acme.command()
+    def two() -> None:
+        typer.echo("2")
+
+    commands(acme=acme)
+    assert run("acme", "two").out == "2\n"
+
+
+def test_a_command_of_a_plugin_that_cannot_be_imported_stops_no_other(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "commands", lambda: {"broken": "tt_no_such_module:app"})
+    ran = run("--version")
+    assert ran.out == f"tt {tt.__version__}\n"
+    assert ran.err == (
+        "error: command 'broken' (tt_no_such_module:app) is left out: "
+        "ModuleNotFoundError: No module named 'tt_no_such_module'\n"
+    )
+
+
+def test_a_plugin_cannot_take_the_name_of_a_command_of_tt(run: Run, commands: Callable[..., None]) -> None:
+    commands(env=lambda: typer.echo("mine"))
+    ran = run("env", "--json")
+    assert '"system"' in ran.out
+    assert "command 'env' (tt_acme_cli:env) is left out" in ran.err
+
+
+# --- completion ------------------------------------------------------------------------------------------------
+
+
+def test_names_of_operators_are_completed() -> None:
+    assert options.complete_op("max") == ["max", "max.dim", "max.other", "maximum"]
+    assert options.complete_op("no_such") == []
+
+
+def test_names_of_plugins_and_backends_are_completed() -> None:
+    assert options.complete_plugin("autog") == ["autograd"]
+    assert options.complete_backend("cp") == ["cpu"]
+
+
+def test_the_shell_asks_for_the_completion_of_an_operator(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "tt ops show softm")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    assert run().out.split() == ["softmax"]

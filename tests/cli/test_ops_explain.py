@@ -1,0 +1,64 @@
+"""`tt ops explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.usefixtures("acme")
+def test_every_candidate_is_named_in_order(
+    run: Run, text: Callable[[str], str], normalised: Callable[[str], str]
+) -> None:
+    ran = run("ops", "explain", "acme::thrice", "cpu:float32", "cpu:int64")
+    assert normalised(ran.out) == normalised(
+        text("""
+        acme::thrice(Tensor self, Tensor other, *, Scalar scale=1) -> Tensor
+          argument 'self': cpu:float32
+          argument 'other': cpu:int64
+          keys and dtypes: cpu strided: int64 float32
+          -> kernel tt-acme NUMBER conftest:LINE: serves the dtype
+          computes in float32
+          result: float32
+    """)
+    )
+    assert ran.code == 0
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_call_that_is_not_served_exits_with_1_and_says_why(run: Run) -> None:
+    ran = run("ops", "explain", "acme::twice", "cpu:int64")
+    assert ran.code == 1
+    assert "DtypeNotServedError" in ran.out
+    assert run("ops", "explain", "acme::twice", "cpu:int64", "--json").code == 1
+
+
+def test_json_holds_the_same(run: Run) -> None:
+    found = json.loads(run("ops", "explain", "add", "cpu:float32", "2.5", "--json").out)
+    assert found["operator"] == "add"
+    assert found["arguments"] == [{"name": "self", "spec": "cpu:float32"}, {"name": "other", "spec": "2.5"}]
+    assert found["compute"] == "float32"
+    assert found["results"] == ["float32"]
+    assert [c["kind"] for c in found["candidates"] if c["taken"]] == ["kernel"]
+    assert found["error"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("addd", "cpu:float32"), "no operator is named 'addd'; did you mean 'add'"),
+        (("add", "cpu"), "explain(): 'cpu' is no argument: write device[/layout]:dtype[shape]"),
+        (("add", "cpu:float33"), "unknown dtype 'float33'; did you mean 'float32'"),
+        (("neg", "cpu:int64", "cpu:int64"), "neg(): takes 1 tensors or numbers here, not 2"),
+    ],
+)
+def test_what_cannot_be_explained_exits_with_2(run: Run, words: tuple[str, ...], message: str) -> None:
+    ran = run("ops", "explain", *words)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.startswith(f"error: {message}")

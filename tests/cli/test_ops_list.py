@@ -1,0 +1,106 @@
+"""`tt ops list`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tt.core.schema.snapshot import definitions
+
+Run = Callable[..., Any]
+
+
+def names(run: Run, *words: str) -> list[str]:
+    """Return the operators that a command lists."""
+    return [row["name"] for row in json.loads(run("ops", "list", "--json", *words).out)]
+
+
+def test_every_operator_is_listed(run: Run) -> None:
+    assert set(definitions()) <= set(names(run))
+
+
+def test_the_table_has_a_line_for_each(run: Run) -> None:
+    lines = run("ops", "list", "--kind", "view").out.splitlines()
+    assert lines[0].split() == ["operator", "kind", "core", "description"]
+    assert len(lines) - 1 == len(names(run, "--kind", "view"))
+    assert all(" view " in line for line in lines[1:])
+
+
+@pytest.mark.parametrize(
+    ("words", "passes"),
+    [
+        (("--kind", "factory"), lambda d: d.kind == "factory"),
+        (("--tag", "random"), lambda d: "random" in d.tags),
+        (("--core",), lambda d: d.core),
+        (("--core", "--kind", "reduction"), lambda d: d.core and d.kind == "reduction"),
+    ],
+)
+def test_filters_keep_what_passes_all_of_them(run: Run, words: tuple[str, ...], passes: object) -> None:
+    expected = {name for name, d in definitions().items() if passes(d)}  # type: ignore[operator]  # a lambda
+    assert expected
+    assert {name for name in names(run, *words) if name in definitions()} == expected
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_plugin_is_listed_by_what_it_brings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tt.core import host
+
+    acme = host.PluginState("acme", "tt-acme", "1.2", "active")
+    found = (*host.plugins(), acme)
+    monkeypatch.setattr(host, "plugins", lambda: found)
+    assert names(run, "--plugin", "acme") == ["acme::twice", "acme::thrice"]
+
+
+def test_the_operators_of_the_autograd_plugin_have_formulas(run: Run) -> None:
+    found = names(run, "--plugin", "autograd")
+    assert {"add", "exp", "matmul"} & set(found) >= {"add", "exp"}
+    assert "argmax" not in found
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_backend_is_listed_by_how_it_serves(run: Run) -> None:
+    found = {row["name"]: row for row in json.loads(run("ops", "list", "--backend", "cpu", "--json").out)}
+    assert found["acme::twice"]["served_by"] == "kernel"
+    assert found["acme::twice"]["dtypes"] == ["float16", "bfloat16", "float32", "float64"]
+    assert found["acme::thrice"]["served_by"] == "kernel"
+    assert found["add"]["backend"] == "cpu"
+    line = next(
+        x for x in run("ops", "list", "--backend", "cpu").out.splitlines() if x.startswith("acme::twice")
+    )
+    assert line.split("  ")[0] == "acme::twice"
+    assert "kernel" in line
+    assert "floating" in line
+
+
+@pytest.mark.usefixtures("acme")
+def test_what_a_backend_lacks_is_missing(run: Run) -> None:
+    missing = names(run, "--backend", "cuda", "--missing")
+    assert "acme::twice" in missing, "it has a kernel for the CPU only, and no composite"
+    assert "acme::thrice" not in missing, "it has a composite"
+
+
+def test_nothing_is_missing_on_the_cpu(run: Run) -> None:
+    ran = run("ops", "list", "--missing")
+    assert (ran.out, ran.err, ran.code) == ("", "no operator passes the filters\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--kind", "poinwise"), "unknown kind 'poinwise'; did you mean 'pointwise'?"),
+        (("--tag", "randm"), "unknown tag 'randm'; did you mean 'random'?"),
+        (("--plugin", "autogrd"), "unknown plugin 'autogrd'; did you mean 'autograd'?"),
+        (("--backend", "cudaa"), "unknown device 'cudaa'; did you mean 'cuda'?"),
+        (("--backend", "cpu/sparse_coa"), "unknown backend 'cpu/sparse_coa'; did you mean 'cpu/sparse_coo'"),
+    ],
+)
+def test_a_wrong_name_exits_with_2_and_names_the_nearest(
+    run: Run, words: tuple[str, ...], message: str
+) -> None:
+    ran = run("ops", "list", *words)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.startswith(f"error: {message}")

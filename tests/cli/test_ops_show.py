@@ -1,0 +1,82 @@
+"""`tt ops show`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+THRICE = """
+    acme::thrice(Tensor self, Tensor other, *, Scalar scale=1) -> Tensor
+
+      Adds other three times, scaled.
+
+      The scale is a number.
+
+      kind          pointwise
+      shape rule    broadcast
+      result dtype  default
+      dtypes        all
+      defined by    tt-acme NUMBER
+      promotes      self, other
+      gradient      self, other
+      core          no
+
+    who serves acme::thrice
+    where     how                 dtypes    by              code
+    cpu       kernel, functional  floating  tt-acme NUMBER  conftest:LINE
+    anywhere  composite                     tt-acme NUMBER  conftest:LINE
+"""
+
+
+@pytest.mark.usefixtures("acme")
+def test_everything_that_is_known_of_an_operator_is_shown(
+    run: Run, text: Callable[[str], str], normalised: Callable[[str], str]
+) -> None:
+    ran = run("ops", "show", "acme::thrice")
+    assert normalised(ran.out) == normalised(text(THRICE))
+    assert (ran.err, ran.code) == ("", 0)
+
+
+def test_all_overloads_of_a_name_are_shown(run: Run) -> None:
+    lines = run("ops", "show", "max").out.splitlines()
+    assert [line for line in lines if line.startswith("max")] == [
+        "max(Tensor self) -> Tensor",
+        "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "max.other(Tensor self, Tensor other) -> Tensor",
+    ]
+
+
+def test_one_overload_is_shown_alone(run: Run) -> None:
+    found = json.loads(run("ops", "show", "max.dim", "--json").out)
+    assert [operator["name"] for operator in found] == ["max.dim"]
+
+
+def test_the_in_place_name_leads_to_the_operator(run: Run) -> None:
+    (found,) = json.loads(run("ops", "show", "add_", "--json").out)
+    assert found["name"] == "add"
+    assert found["forms"] == {
+        "method": "Tensor.add",
+        "in-place": "add_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)",
+        "out": "add.out(Tensor self, Tensor|Scalar other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+    }
+
+
+def test_who_serves_add_where(run: Run) -> None:
+    (found,) = json.loads(run("ops", "show", "add", "--json").out)
+    cpu = [row for row in found["served"] if row["where"] == "cpu"]
+    assert cpu
+    assert "float32" in cpu[0]["dtypes"]
+    assert cpu[0]["by"].startswith("tt-tensor")
+    assert [row["how"] for row in found["served"] if row["where"] == "layer autograd"] == ["rule"]
+    assert found["example"].startswith(">>> ")
+
+
+def test_an_in_place_name_of_an_operator_without_that_form_is_unknown(run: Run) -> None:
+    ran = run("ops", "show", "matmul_")
+    assert ran.code == 2
+    assert "no operator is named 'matmul_'" in ran.err
