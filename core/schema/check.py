@@ -1,0 +1,196 @@
+"""Laws of the schema alone: what every entry must have, and which of its words go together.
+
+The loader refuses what is no schema; this finds what is one but makes no sense.  Whether rules, kernels and formulas
+exist for the entries is checked where those are known (`tt ops check`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from tt.core.schema.model import OpDefinition, Type
+
+__all__ = ["MAX_CORE", "MAX_POSITIONS", "Problem", "check_definitions"]
+
+MAX_CORE: Final = 100
+"""How many operators a new backend must implement at most."""
+MAX_POSITIONS: Final = 6
+"""How many tensor arguments may stand outside `promote`: each has four bits of its own in a level-2 key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the schema that is not as it should be.
+
+    Attributes
+    ----------
+    name : str
+        The operator, or "core" for the set as a whole.
+    message : str
+        What is wrong.
+    hint : str
+        What to do.
+    location : (str, int)
+        File and line of the entry.
+    """
+
+    name: str
+    message: str
+    hint: str = ""
+    location: tuple[str, int] = ("", 0)
+
+    def __str__(self) -> str:
+        place = f"{self.location[0]}:{self.location[1]}: " if self.location[0] else ""
+        return f"{place}{self.name}: {self.message}" + (f"\n    {self.hint}" if self.hint else "")
+
+
+Found = Iterator[tuple[str, str]]
+
+
+def check_definitions(definitions: Mapping[str, OpDefinition] | Iterable[OpDefinition]) -> list[Problem]:
+    """Return everything that is wrong with a set of operators, in their order."""
+    found = list(definitions.values()) if isinstance(definitions, Mapping) else list(definitions)
+    problems = [
+        Problem(definition.name, message, hint, definition.location)
+        for definition in found
+        for law in LAWS
+        for message, hint in law(definition)
+    ]
+    problems += _public_names(found)
+    count = sum(definition.core for definition in found)
+    if count > MAX_CORE:
+        problems.append(Problem("core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}"))
+    return problems
+
+
+# --- laws of one operator --------------------------------------------------------------------------------------
+
+
+def described(d: OpDefinition) -> Found:
+    """Every operator has a description, an example and inputs for the checks."""
+    for field in ("doc", "example", "samples"):
+        if not getattr(d, field):
+            yield f"has no {field}", f"write {field}: in its entry"
+    if d.example and not d.example.startswith(">>> "):
+        yield "its example is no doctest", "begin it with >>>"
+
+
+def shaped(d: OpDefinition) -> Found:
+    """Every operator has a shape rule, or is a composite."""
+    if d.kind != "composite" and not d.meta:
+        yield "has no shape rule and is no composite", "write meta: with the name of a rule"
+    if d.kind == "composite" and d.core:
+        yield "is core and a composite", "core operators need a kernel; composites need none"
+
+
+def arguments_exist(d: OpDefinition) -> Found:
+    """The arguments in promote and grad exist and have a dtype."""
+    for field in ("promote", "grad"):
+        for name in getattr(d, field):
+            argument = d.signature.argument(name)
+            if argument is None:
+                yield f"{field} names {name!r}, which is no argument", str(d.signature)
+            elif not argument.type.is_tensor and (field == "grad" or argument.type.base != "Scalar"):
+                yield f"{field} names {name!r}, which is {argument.type}", str(d.signature)
+
+
+def few_positions(d: OpDefinition) -> Found:
+    """A level-2 key has room for the dtypes outside promote."""
+    outside = [a.name for a in d.signature.tensor_arguments if a.name not in d.promote and not a.type.list]
+    if len(outside) > MAX_POSITIONS:
+        yield f"{len(outside)} tensor arguments are outside promote, at most {MAX_POSITIONS} may be", ", ".join(outside)
+
+
+def results_follow(d: OpDefinition) -> Found:
+    """The rules of the results have what they need."""
+    if d.kind == "composite":
+        return
+    returns = d.signature.returns
+    rules = d.result if isinstance(d.result, tuple) else (d.result,) * len(returns)
+    if len(rules) != len(returns):
+        yield f"returns {len(returns)} results, but result lists {len(rules)}", ""
+        return
+    for rule, result in zip(rules, returns, strict=True):
+        if (rule == "none") == result.type.is_tensor:
+            yield f"result: {rule} is for what is {'no' if result.type.is_tensor else 'a'} tensor", str(d.signature)
+        if rule in ("default", "int_to_float", "int_to_int64") and not d.promote:
+            yield f"result: {rule} needs arguments that promote", "write promote:, or result: same"
+        if rule == "same" and not d.signature.tensor_arguments:
+            yield "result: same needs a tensor argument", ""
+
+
+def aliases_fit(d: OpDefinition) -> Found:
+    """Views alias their argument; what has a kernel and is no view returns fresh tensors."""
+    returned = {s for r in d.signature.returns if r.alias and not r.alias.write for s in r.alias.sets}
+    if d.kind == "view":
+        first = d.signature.arguments[0] if d.signature.arguments else None
+        sets = set(first.alias.sets) if first is not None and first.alias else set()
+        if not returned or not returned <= sets:
+            yield "is a view, but its return does not alias its first argument", "annotate both with (a)"
+    elif d.kind != "composite" and returned:
+        yield "returns an alias, but is no view", "write kind: view, or take the alias annotation away"
+
+
+def kind_fits(d: OpDefinition) -> Found:
+    """Pointwise operators take tensors, factories take a device and a dtype."""
+    if d.kind == "pointwise" and not d.signature.tensor_arguments:
+        yield "is pointwise, but takes no tensor", ""
+    if d.kind == "factory":
+        for base in ("dtype", "device"):
+            if not any(a.type == Type(base, optional=True) and a.keyword_only for a in d.signature.arguments):
+                yield f"is a factory, but has no {base}", f"add {base}? {base}=None after the *"
+
+
+def variants_fit(d: OpDefinition) -> Found:
+    """The first argument of a method is self; the tags about the in-place form go with one."""
+    first = d.signature.arguments[0].name if d.signature.arguments else ""
+    if d.has_method and first != "self":
+        yield "is a method, but its first argument is not called self", str(d.signature)
+    if "metadata_inplace" in d.tags and not d.has_inplace:
+        yield "is tagged metadata_inplace, but has no in-place form", "add inplace to variants"
+    if "inplace_only" in d.tags and d.variants != ("inplace",):
+        yield "is tagged inplace_only, but has other variants", "write variants: [inplace]"
+    if d.kind == "view" and d.has_inplace and "metadata_inplace" not in d.tags:
+        yield "is a view with an in-place form, which can only change metadata", "tag it metadata_inplace"
+
+
+def gradients_fit(d: OpDefinition) -> Found:
+    """An operator has a gradient, or is nondifferentiable, or its composite decides."""
+    if "nondifferentiable" in d.tags and d.grad:
+        yield "is tagged nondifferentiable, but lists grad", ""
+    if d.kind != "composite" and not d.grad and "nondifferentiable" not in d.tags and d.signature.tensor_arguments:
+        yield "has no gradient and does not say so", "list its arguments under grad, or tag it nondifferentiable"
+    if "same_dtype" in d.tags and len(d.promote) < 2:
+        yield "is tagged same_dtype, but fewer than two arguments promote", ""
+
+
+LAWS: Final[tuple[Callable[[OpDefinition], Found], ...]] = (
+    described,
+    shaped,
+    arguments_exist,
+    few_positions,
+    results_follow,
+    aliases_fit,
+    kind_fits,
+    variants_fit,
+    gradients_fit,
+)
+
+
+# --- laws of all together --------------------------------------------------------------------------------------
+
+
+def _public_names(definitions: list[OpDefinition]) -> Iterator[Problem]:
+    """Every public name is that of one operator."""
+    owners: dict[str, OpDefinition] = {}
+    for definition in definitions:
+        signature = definition.signature
+        for name in definition.public_names:
+            if signature.namespace != "tt":
+                name = f"{signature.namespace}.{name}"
+            owner = owners.setdefault(name, definition)
+            if owner.signature.name != signature.name:
+                message = f"its public name {name!r} is that of {owner.name} too"
+                yield Problem(definition.name, message, "", definition.location)
