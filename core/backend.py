@@ -201,4 +201,6 @@ class Backend:
         """Raise if the device cannot be used."""
         reason = self.available()
         if reason:
-            raise DeviceError(f"device {self.device_type!r} is not available: {reason}\n  see: tt plugins list")
+            raise DeviceError(
+                f"device {self.device_type!r} is not available: {reason}\n  see: tt plugins list"
+            )

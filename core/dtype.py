@@ -14,7 +14,7 @@ import numpy as np
 
 from tt.core.errors import UnknownNameError
 
-__all__ = ["DTYPES", "DtypeKind", "dtype", "from_numpy_dtype", "finfo", "iinfo", "to_dtype"]
+__all__ = ["DTYPES", "DtypeKind", "dtype", "finfo", "from_numpy_dtype", "iinfo", "to_dtype"]
 
 DtypeKind = Literal["bool", "unsigned", "signed", "floating", "complex"]
 
@@ -125,10 +125,12 @@ def from_numpy_dtype(numpy: Any) -> dtype:
     TypeError
         When tt has no such dtype (strings, objects, datetimes, long double).
     """
-    found = _BY_NUMPY.get(numpy) or _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
+    found = _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
     if found is None:
         names = ", ".join(d.name for d in DTYPES)
-        raise TypeError(f"can't convert a NumPy array of type {np.dtype(numpy)}; the supported types are: {names}")
+        raise TypeError(
+            f"can't convert a NumPy array of type {np.dtype(numpy)}; the supported types are: {names}"
+        )
     return found
 
 
@@ -183,12 +185,14 @@ class finfo:  # noqa: N801 - PyTorch's name
         from tt.core.promotion import get_default_dtype
 
         type = get_default_dtype() if type is None else type
-        if not isinstance(type, dtype) or not (type.is_floating_point or type.is_complex):
+        # Users are not type-checked.
+        if not isinstance(type, dtype) or not (type.is_floating_point or type.is_complex):  # type: ignore[redundant-expr]
             raise TypeError(
                 f"finfo() requires a floating point or complex dtype, but got {type!r}; use iinfo() for integers"
             )
         real = type.to_real()
-        info = ml_dtypes.finfo(real.numpy) if real is bfloat16 else np.finfo(real.numpy)
+        # ml_dtypes has no types.
+        info = ml_dtypes.finfo(real.numpy) if real is bfloat16 else np.finfo(real.numpy)  # type: ignore[no-untyped-call]
         self.dtype: str = real.name
         self.bits = int(info.bits)
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
@@ -215,8 +219,11 @@ class iinfo:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, type: dtype) -> None:
+        # Users are not type-checked.
         if not isinstance(type, dtype) or type.kind not in ("signed", "unsigned"):
-            raise TypeError(f"iinfo() requires an integer dtype, but got {type!r}; use finfo() for floating point")
+            raise TypeError(
+                f"iinfo() requires an integer dtype, but got {type!r}; use finfo() for floating point"
+            )
         info = np.iinfo(type.numpy)
         self.dtype: str = type.name
         self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)

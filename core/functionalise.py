@@ -113,8 +113,9 @@ def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
     base = FlatStorage(backend.reshape(tensor.handle, (-1,)), backend)
     base.version = version
     geometry = MetaHandle(shape, tensor.dtype, contiguous_strides(shape), 0)
-    tensor.storage = ViewStorage(base, geometry, version)
-    return tensor.storage
+    found = ViewStorage(base, geometry, version)
+    tensor.storage = found
+    return found
 
 
 def refresh(tensor: TensorBase) -> None:
@@ -196,12 +197,11 @@ class FunctionaliseLayer(Layer):
         functional = entry.operator.caller("functional")
         prepared = self._prepare(entry, args)
         result = functional.execute(prepared)
-        if tuple(result.shape) != tuple(target.handle.shape):
-            if entry.operator.name != "resize":
-                raise ShapeError(
-                    f"{entry.operator.definition.inplace_name}(): output with shape {list(target.handle.shape)} doesn't "
-                    f"match the broadcast shape {list(result.shape)}"
-                )
+        if result.shape != target.shape and entry.operator.name != "resize":
+            raise ShapeError(
+                f"{entry.operator.definition.inplace_name}(): output with shape {list(target.shape)} doesn't match "
+                f"the broadcast shape {list(result.shape)}"
+            )
         handle = result.handle
         if result.dtype is not target.dtype:
             handle = target.spec.backend.cast(handle, target.spec.backend.native_dtype(target.dtype))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tt.core import errors
 from tt.core.backend import Backend, contiguous_strides
 from tt.core.construct import as_tensor
-from tt.core.custom_op import CustomOp, custom_op
+from tt.core.custom_op import CustomOp, custom_op, infer_schema
 from tt.core.device import Device, get_default_device
 from tt.core.dispatch.entry import Entry
 from tt.core.dispatch.fallback import fallback_policy, set_fallback_policy
@@ -74,6 +74,7 @@ __all__ = [
     "get_default_device",
     "get_default_dtype",
     "hookimpl",
+    "infer_schema",
     "layout",
     "mask_kernels",
     "ops",

@@ -75,7 +75,9 @@ def _inplace(name: str) -> Callable[[Any, Any], Any]:
 
 def _as_tensor(other: Any, like: Any) -> Any:
     """Return a number as a zero-dimensional tensor beside another tensor."""
-    return ops.scalar_tensor(other, dtype=None if isinstance(other, float) else _dtype_of(other), device=like.device)
+    return ops.scalar_tensor(
+        other, dtype=None if isinstance(other, float) else _dtype_of(other), device=like.device
+    )
 
 
 def _dtype_of(value: Any) -> Any:

@@ -26,9 +26,7 @@ def names_of(module: str) -> dict[str, str]:
     return found
 
 
-def namespace(
-    module: str, also: Iterable[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def namespace(module: str, also: Iterable[str] = ()) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a namespace.
 
     Parameters

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from typing import Any, Final
 
 from tt.core import dtype as dt
@@ -61,7 +61,7 @@ _RANK: Final = {d: rank for rank, d in enumerate(
 _WIDE_UNSIGNED: Final = (dt.uint16, dt.uint32, dt.uint64)
 
 
-@lru_cache(maxsize=None)
+@cache
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Return the smallest dtype that holds both, as PyTorch defines it.
 

@@ -77,7 +77,7 @@ def _scalar(value: Any) -> bool | int | float | complex:
         value = value.item()  # type: ignore[union-attr]
     for kind in (int, float, complex):
         if isinstance(value, kind):
-            return kind(value)
+            return kind(value)  # type: ignore[arg-type]  # isinstance has just said that it can be
     raise Mismatch("Number")
 
 
@@ -159,7 +159,9 @@ def converter(type_: Type) -> Callable[[Any], Any]:
             try:
                 items.append(None if item is None and type_.element_optional else element(item))
             except Mismatch as mismatch:
-                raise Mismatch(f"tuple of {mismatch}s, with {describe(item)} at position {position}") from None
+                raise Mismatch(
+                    f"tuple of {mismatch}s, with {describe(item)} at position {position}"
+                ) from None
         return items if type_.is_tensor else tuple(items)
 
     return convert

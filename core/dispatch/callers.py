@@ -13,7 +13,7 @@ Note [The path of a call]
 3. Run the entry: call the kernel on the handles and wrap its result, or run a composite, or a layer's rule.
 """
 
-from tt.core.dispatch.entry import EMPTY, KERNEL, LAYER
+from tt.core.dispatch.entry import EMPTY
 from tt.core.dispatch.failure import failed_direct
 from tt.core.dispatch.modes import call_with_modes
 from tt.core.dispatch.state import STATE
@@ -175,6 +175,7 @@ class Caller:
         return self.general((left, right), None)
 
     def __call__(self, *args, **kwargs):
+        """Call the operator with what its signature takes."""
         return self.general(args, kwargs)
 
 
@@ -182,6 +183,7 @@ class UnaryCaller(Caller):
     """An operator whose arguments behind the first tensor all have defaults: `exp(x)`, `x.sum()`."""
 
     def one(self, value):
+        """Call with the tensor alone."""
         if isinstance(value, TensorBase):
             tensor = value
             entry = self.last
@@ -207,11 +209,13 @@ class UnaryCaller(Caller):
                     new.promotion = bits
                     new.storage = None
                     new.record = None
+                    new.base = None
                     return new
                 return entry.run((value, *self.tail))
         return self.general((value,), None)
 
     def __call__(self, *args, **kwargs):
+        """Call the operator with what its signature takes."""
         if len(args) == 1 and not kwargs:
             return self.one(args[0])
         return self.general(args, kwargs)
@@ -221,6 +225,7 @@ class BinaryCaller(Caller):
     """An operator on two tensors, or a tensor and a number, whose further arguments have defaults."""
 
     def two(self, left, right):
+        """Call with the two operands alone."""
         try:
             first = left
             keys = first.keys
@@ -261,11 +266,13 @@ class BinaryCaller(Caller):
                 new.promotion = bits
                 new.storage = None
                 new.record = None
+                new.base = None
                 return new
             return entry.run((left, right, *self.tail))
         return self.general((left, right), None)
 
     def __call__(self, *args, **kwargs):
+        """Call the operator with what its signature takes."""
         if len(args) == 2 and not kwargs:
             return self.two(args[0], args[1])
         return self.general(args, kwargs)

@@ -72,13 +72,14 @@ def _reload(name: str, form: str) -> Any:
     return REGISTRY.caller(name, form)
 
 
-class GeneralOp(_Described, Caller):
+# The docstring of each is the property: that of the operator.
+class GeneralOp(_Described, Caller):  # noqa: D101
     __doc__ = _Described.__doc__
 
 
-class UnaryOp(_Described, UnaryCaller):
+class UnaryOp(_Described, UnaryCaller):  # noqa: D101
     __doc__ = _Described.__doc__
 
 
-class BinaryOp(_Described, BinaryCaller):
+class BinaryOp(_Described, BinaryCaller):  # noqa: D101
     __doc__ = _Described.__doc__

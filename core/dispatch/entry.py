@@ -198,6 +198,7 @@ class Entry:
         return prepared
 
     def handle_list(self, values, position):
+        """Return the handles of a list of tensors; None and numbers stay."""
         code = self.compute_code
         prepared = []
         for value in values:
@@ -211,6 +212,7 @@ class Entry:
         return prepared
 
     def run_kernel(self, args):
+        """Run a kernel and wrap its results."""
         choice = self.choose(args)
         if choice is None:
             return self.operator.resolve_rest(self).run(args)

@@ -13,7 +13,6 @@ from tt.core.dispatch.resolution import Resolution
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import ArgumentError, DispatchError, TTError, UnknownNameError
-from tt.core.keys import KEYS
 from tt.core.promotion import SCALAR_BITS
 
 __all__ = ["ArgumentSpec", "Explanation", "explain", "parse_spec"]
@@ -122,7 +121,9 @@ class Explanation:
             lines.append(f"  keys and dtypes: {found.call}")
             for step in self.steps():
                 mark = "->" if step["taken"] else "  "
-                lines.append(f"  {mark} {'  ' * step['level']}{step['kind']} {step['source']}: {step['reason']}")
+                lines.append(
+                    f"  {mark} {'  ' * step['level']}{step['kind']} {step['source']}: {step['reason']}"
+                )
             inner = found
             while inner.below is not None:
                 inner = inner.below

@@ -70,7 +70,9 @@ def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:
     for value in prepared:
         if type(value) is int:
             value &= (1 << bits) - 1
-            value = int(np.array(value, dtype=f"u{dtype.itemsize}").view(f"{dtype.numpy.kind}{dtype.itemsize}"))
+            value = int(
+                np.array(value, dtype=f"u{dtype.itemsize}").view(f"{dtype.numpy.kind}{dtype.itemsize}")
+            )
         wrapped.append(value)
     return None if all(a is b for a, b in zip(wrapped, prepared, strict=True)) else wrapped
 
@@ -90,8 +92,8 @@ def verify(entry: Entry, choice: Choice, handles: Any) -> None:
         expected = len(several) if entry.result == LIST else len(entry.specs)
         if len(several) != expected:
             raise KernelContractError(
-                f"the kernel of {entry.operator.name} by {choice.registration} returned {len(several)} results instead of "
-                f"{expected}"
+                f"the kernel of {entry.operator.name} by {choice.registration} returned {len(several)} results "
+                f"instead of {expected}"
             )
         for index, handle in enumerate(several):
             spec = entry.specs[0 if entry.result == LIST else index]

@@ -71,11 +71,17 @@ def fallback_policy(policy: Policy, device: str = "*") -> Iterator[None]:
 def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Move the tensors to the fallback device, run there, and move the results back."""
     backend, operator = entry.backend, entry.operator
-    here, there = backend.device_type, backend.fallback
+    here, there = backend.device_type, str(backend.fallback)
     FALLBACKS[operator.name, here, there] += 1
     if policy_of(here) == "warn":
-        warnings.warn(f"{operator.name} has no kernel for {here} and runs on {there}", UserWarning, stacklevel=3)
-    first = next(v for v in args if isinstance(v, TensorBase)) if any(isinstance(v, TensorBase) for v in args) else None
+        warnings.warn(
+            f"{operator.name} has no kernel for {here} and runs on {there}", UserWarning, stacklevel=3
+        )
+    first = (
+        next(v for v in args if isinstance(v, TensorBase))
+        if any(isinstance(v, TensorBase) for v in args)
+        else None
+    )
     home = first.device if first is not None else Device(here)
     moved = tuple(_move(value, Device(there)) for value in args)
     if operator.device_at >= 0 and moved[operator.device_at] is not None:

@@ -32,7 +32,10 @@ def transfer(tensor: TensorBase, device: Device) -> Tensor:
     source = tensor.spec.backend
     target = REGISTRY.backend(device.type, "strided")
     if device.type == "meta":
-        return wrap(target.empty(tuple(tensor.handle.shape), target.native_dtype(tensor.dtype)), target.spec(tensor.dtype))
+        return wrap(
+            target.empty(tuple(tensor.handle.shape), target.native_dtype(tensor.dtype)),
+            target.spec(tensor.dtype),
+        )
     if tensor.device.type == "meta":
         raise DeviceError("a meta tensor has no data to copy\n  try: tt.empty_like(x, device=...)")
     target.require_available()
@@ -68,7 +71,9 @@ def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
 
 def _move(value: Any, device: Device, *, zero_dim: bool, index: bool) -> Any:
     if isinstance(value, TensorBase):
-        movable = value.device.type == "cpu" and device.type != "cpu" and (index or (zero_dim and value.ndim == 0))
+        movable = (
+            value.device.type == "cpu" and device.type != "cpu" and (index or (zero_dim and value.ndim == 0))
+        )
         return transfer(value, device) if movable else value
     if index and isinstance(value, list):
         return [_move(item, device, zero_dim=False, index=True) for item in value]

@@ -276,10 +276,15 @@ class Operator:
         """Return the Python signature of a caller, for help() and editors."""
         parameters = []
         for argument in self.arguments:
-            kind = inspect.Parameter.KEYWORD_ONLY if argument.keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            kind = (
+                inspect.Parameter.KEYWORD_ONLY
+                if argument.keyword_only
+                else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            )
             default = inspect.Parameter.empty if argument.default is MISSING else argument.default
-            parameters.append(inspect.Parameter(argument.name, kind, default=default, annotation=str(argument.type)))
+            parameters.append(
+                inspect.Parameter(argument.name, kind, default=default, annotation=str(argument.type))
+            )
         if caller.form == "functional" and self.definition.has_out:
             parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
         return inspect.Signature(parameters)
-

@@ -21,7 +21,9 @@ def call_with_out(operator: Operator, bound: tuple[Any, ...], out: Any) -> Any:
     count = operator.out_count
     name = operator.definition.signature.name
     if not operator.definition.has_out:
-        raise ArgumentError(name, "got an unexpected keyword argument 'out'", signatures=[str(operator.signature())])
+        raise ArgumentError(
+            name, "got an unexpected keyword argument 'out'", signatures=[str(operator.signature())]
+        )
     outs = tuple(out) if isinstance(out, list | tuple) else (out,)
     if len(outs) != count or not all(isinstance(o, TensorBase) for o in outs):
         wanted = "a Tensor" if count == 1 else f"a tuple of {count} Tensors"

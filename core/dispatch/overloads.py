@@ -41,6 +41,7 @@ class OverloadedOp:
         return next(iter(self.callers.values())).form
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the first overload that takes the arguments."""
         if len(args) == 1 and not kwargs and self._unary is not None:
             return self._unary.one(args[0])
         if "out" in kwargs:

@@ -242,7 +242,12 @@ class Registry:
             register_layout(layout)
         new = [
             KernelRegistration(
-                kernel, table.device, table.layouts, source, frozenset(dtype_names(kernel.dtypes)), table.result
+                kernel,
+                table.device,
+                table.layouts,
+                source,
+                frozenset(dtype_names(kernel.dtypes)),
+                table.result,
             )
             for kernel in table.kernels
         ]
@@ -319,7 +324,9 @@ class Registry:
         """Register a layer."""
         with self._lock:
             if layer.name in self.layers:
-                raise DuplicateRegistrationError(f"layer {layer.name}", "an earlier plugin", str(source or Source()))
+                raise DuplicateRegistrationError(
+                    f"layer {layer.name}", "an earlier plugin", str(source or Source())
+                )
             self.layers[layer.name] = layer
         self.invalidate_all()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,13 @@ __all__ = ["resolve"]
 
 
 def resolve(
-    operator: Operator, form: str, keys: int, bits: int, args: tuple[Any, ...], *, without_kernels: bool = False
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    args: tuple[Any, ...],
+    *,
+    without_kernels: bool = False,
 ) -> Entry:
     """Return the entry for a combination.
 
@@ -57,7 +63,9 @@ def resolve(
     if keys & KEYS.mask("layer"):
         return _resolve_layer(operator, form, keys, bits, args, resolution)
     if form == "out":
-        resolution.note("reroute", "tt.core.dispatch.out", True, "runs the functional form and writes its result")
+        resolution.note(
+            "reroute", "tt.core.dispatch.out", True, "runs the functional form and writes its result"
+        )
         return _entry(operator, form, keys, bits, REROUTE, resolution, function=_run_out)
     devices = KEYS.names("device", keys)
     if len(devices) > 1:
@@ -107,12 +115,16 @@ def _resolve_layer(
             resolution.compute, resolution.results = dtypes.compute, dtypes.results
             return _entry(operator, form, keys, bits, LAYER, resolution, rule=rule, clear=top.bit)
     elif composite is not None and form != "out":
-        resolution.note(who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts")
+        resolution.note(
+            who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
+        )
         resolution.note("composite", composite, True, "runs on the original tensors")
         return _composite_entry(operator, form, keys, bits, resolution, composite.function)
     elif form == "out":
         resolution.note(who, "(none)", False, "no rule for out=")
-        resolution.note("reroute", "tt.core.dispatch.out", True, "runs the functional form and writes its result")
+        resolution.note(
+            "reroute", "tt.core.dispatch.out", True, "runs the functional form and writes its result"
+        )
         return _entry(operator, form, keys, bits, REROUTE, resolution, function=_run_out)
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
@@ -272,7 +284,9 @@ def _kernel_entry(
         generic = backend.generic_kernel(operator)
         if generic is None:
             return None
-        resolution.note("generic kernel", _location(generic), True, f"the {backend.device_type} backend serves it")
+        resolution.note(
+            "generic kernel", _location(generic), True, f"the {backend.device_type} backend serves it"
+        )
         return _generic_entry(operator, form, keys, bits, resolution, backend, dtypes, generic)
     return _build(operator, form, keys, bits, resolution, backend, dtypes, served)
 
@@ -317,13 +331,32 @@ def _build(
     how, chosen = _choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0][1]
     chosen = [(r, u) for r, u in chosen if u == upcast]
-    choices = sorted((_choice(operator, r, backend, how) for r, _ in chosen), key=lambda choice: len(choice.takes))
+    choices = sorted(
+        (_choice(operator, r, backend, how) for r, _ in chosen), key=lambda choice: len(choice.takes)
+    )
     for index, registration in enumerate(choice.registration for choice in choices):
-        form_note = {1: " in place", 2: " with its output given", 3: " changing metadata", 4: " on a clone"}.get(how, "")
-        note = "the narrowest kernel that takes the call's arguments serves" if len(chosen) > 1 else "serves the dtype"
+        form_note = {
+            1: " in place",
+            2: " with its output given",
+            3: " changing metadata",
+            4: " on a clone",
+        }.get(how, "")
+        note = (
+            "the narrowest kernel that takes the call's arguments serves"
+            if len(chosen) > 1
+            else "serves the dtype"
+        )
         resolution.note("kernel", registration, index == 0, note + form_note)
     entry = _entry(
-        operator, form, keys, bits, KERNEL, resolution, choices=tuple(choices), writes_target=how % 4, backend=backend
+        operator,
+        form,
+        keys,
+        bits,
+        KERNEL,
+        resolution,
+        choices=tuple(choices),
+        writes_target=how % 4,
+        backend=backend,
     )
     layout = chosen[0][0].result
     made_by = backend if layout is None else operator.registry.backend(backend.device_type, layout)
@@ -421,7 +454,7 @@ def taken_positions(operator: Operator, registration: KernelRegistration) -> tup
     return tuple(operator.positions[name] for name in names)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
@@ -476,7 +509,8 @@ def _set_results(entry: Entry, operator: Operator, backend: Backend, dtypes: Cal
     tensors = [r.type.is_tensor for r in returns]
     entry.specs = tuple(backend.spec(d) if d is not None and t else None
                         for d, t in zip(dtypes.results, tensors, strict=True))  # fmt: skip
-    entry.spec = entry.specs[0] if entry.specs else None
+    if entry.specs and entry.specs[0] is not None:
+        entry.spec = entry.specs[0]
     entry.handle_type = backend.handle_type
     if len(returns) > 1:
         entry.result = SEVERAL
@@ -502,7 +536,7 @@ def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
         and entry.compute_code < 0
         and entry.downcast is None
         and entry.shares < 0
-        and entry.spec is not None
+        and entry.specs[0] is not None
         and not operator.indexed
     ):
         entry.plain = choice.function
@@ -525,7 +559,9 @@ def _generic_entry(
     def function(*prepared: Any) -> Any:
         return generic(prepared, results)
 
-    choice = Choice(function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source)
+    choice = Choice(
+        function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
+    )
     how = 3 if operator.definition.kind == "view" and form == "inplace" else 0
     entry = _entry(
         operator, form, keys, bits, KERNEL, resolution, choices=(choice,), writes_target=how, backend=backend

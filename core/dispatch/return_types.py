@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
+from operator import itemgetter
 from typing import Any
 
 __all__ = ["return_type"]
@@ -30,10 +31,10 @@ def _restore(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any
     return return_type(name, fields)._make(values)
 
 
-@lru_cache(maxsize=None)
+@cache
 def return_type(name: str, fields: tuple[str, ...]) -> Any:
     """Return the class of results with these names; the same class for the same name and fields."""
     members: dict[str, Any] = {"__slots__": (), "_fields": fields, "__module__": "tt.return_types"}
     for index, field in enumerate(fields):
-        members[field] = property(lambda self, index=index: tuple.__getitem__(self, index))
+        members[field] = property(itemgetter(index))
     return type(name, (_NamedResult,), members)

@@ -17,7 +17,11 @@ __all__ = ["no_kernel"]
 
 
 def no_kernel(
-    operator: Operator, resolution: Resolution, args: tuple[Any, ...], backend: Backend, layouts: tuple[str, ...]
+    operator: Operator,
+    resolution: Resolution,
+    args: tuple[Any, ...],
+    backend: Backend,
+    layouts: tuple[str, ...],
 ) -> NoKernelError:
     """Return the error for an operator that has no kernel for a backend, or none for the dtype."""
     name = operator.name
@@ -37,9 +41,10 @@ def no_kernel(
         hint = hint.replace("{self}", arguments[0][0])
     if here:
         served = sorted({d for r in here for d in r.dtypes})
+        found = resolution.compute.name if resolution.compute else "this dtype"
         return DtypeNotServedError(
             str(signature),
-            f'"{name}" not implemented for {resolution.compute.name if resolution.compute else "this dtype"} on {place}',
+            f'"{name}" not implemented for {found} on {place}',
             arguments=arguments,
             tried=tried,
             exist=exist,
@@ -47,7 +52,9 @@ def no_kernel(
             see=see,
         )
     head = f"{name}({_short(operator)}) has no kernel for {place}{dtype}"
-    return NoKernelError(str(signature), head, arguments=arguments, tried=tried, exist=exist, hint=hint, see=see)
+    return NoKernelError(
+        str(signature), head, arguments=arguments, tried=tried, exist=exist, hint=hint, see=see
+    )
 
 
 def _special(layouts: tuple[str, ...]) -> str:

@@ -71,7 +71,9 @@ def assert_close(
         raise ValueError("rtol and atol must both be given or both be left out")
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if set(actual) != set(expected):
-            raise AssertionError(f"{msg}The keys differ: {sorted(map(str, actual))} and {sorted(map(str, expected))}")
+            raise AssertionError(
+                f"{msg}The keys differ: {sorted(map(str, actual))} and {sorted(map(str, expected))}"
+            )
         pairs = [(f"{msg}[{key!r}] ", actual[key], expected[key]) for key in actual]
     elif _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
@@ -104,6 +106,8 @@ def _compare(
 ) -> None:
     import tt
 
+    one: Any
+    two: Any
     one, two = (value if isinstance(value, TensorBase) else tt.tensor(value) for value in (actual, expected))
     if one.shape != two.shape:
         raise AssertionError(f"{msg}The shapes differ: {tuple(one.shape)} and {tuple(two.shape)}")
@@ -121,7 +125,9 @@ def _compare(
         if close.all():
             return
         difference = np.where(close, 0, np.abs(left - right))
-    worst = np.unravel_index(int(np.nanargmax(np.where(np.isnan(difference), np.inf, difference))), close.shape)
+    worst = np.unravel_index(
+        int(np.nanargmax(np.where(np.isnan(difference), np.inf, difference))), close.shape
+    )
     place = tuple(int(i) for i in worst)
     raise AssertionError(
         f"{msg}Tensors are not close: {int((~close).sum())} of {close.size} elements differ "

@@ -28,7 +28,9 @@ def test_running_out_of_bits_names_the_holders() -> None:
     space = KeySpace()
     for number in range(KEY_BITS):
         space.bit("device", f"d{number}")
-    with pytest.raises(KeyBitsExhaustedError, match="no dispatch key bit is left for the layout 'one_more'") as caught:
+    with pytest.raises(
+        KeyBitsExhaustedError, match="no dispatch key bit is left for the layout 'one_more'"
+    ) as caught:
         space.bit("layout", "one_more")
     assert len(caught.value.holders) == KEY_BITS
     assert "TT_DISABLE_PLUGINS" in str(caught.value)

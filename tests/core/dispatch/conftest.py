@@ -47,7 +47,9 @@ class Probe:
         self.handles: list[Any] = [REGISTRY.add_backend(ProbeBackend(), Source("probe-dist", "1.0", "probe"))]
         self.backend = REGISTRY.backends["probe", "strided"]
 
-    def kernel(self, op: str, function: Callable[..., Any], *, source: str = "probe-dist", **options: Any) -> Any:
+    def kernel(
+        self, op: str, function: Callable[..., Any], *, source: str = "probe-dist", **options: Any
+    ) -> Any:
         table = KernelTable(device="probe")
         table.kernel(op, function, **options)
         handle = REGISTRY.add(table, Source(source, "1.0", "probe"))

@@ -83,7 +83,9 @@ def test_a_numpy_scalar_becomes_a_zero_dimensional_array(probe: Any) -> None:
 def test_the_first_result_is_checked_against_the_schema(probe: Any) -> None:
     probe.kernel("mul", lambda self, other: (self * other).astype(np.float64))
     x = probe.tensor([1.0], tt.float32)
-    with pytest.raises(KernelContractError, match="by probe-dist 1.0 .*returned float64 where the schema promises float32"):
+    with pytest.raises(
+        KernelContractError, match=r"by probe-dist 1\.0 .*returned float64 where the schema promises float32"
+    ):
         tt.mul(x, x)
 
 
@@ -211,7 +213,9 @@ def test_in_place_casts_the_result_to_the_target(probe: Any) -> None:
 def test_in_place_refuses_a_result_of_a_higher_category(probe: Any) -> None:
     probe.kernel("mul", np.multiply)
     x = probe.tensor([2], tt.int64)
-    with pytest.raises(RuntimeError, match=r"result type float32 can't be cast to the desired output type int64"):
+    with pytest.raises(
+        RuntimeError, match=r"result type float32 can't be cast to the desired output type int64"
+    ):
         x.mul_(1.5)
     assert x.handle.tolist() == [2]
     # The other way round is another entry.
@@ -222,5 +226,7 @@ def test_in_place_refuses_a_result_of_a_higher_category(probe: Any) -> None:
 def test_in_place_refuses_to_grow_the_target(probe: Any) -> None:
     probe.kernel("mul", lambda self, other: self * other)
     x = probe.tensor([2.0], tt.float32)
-    with pytest.raises(RuntimeError, match=r"output with shape \[1\] doesn't match the broadcast shape \[3\]"):
+    with pytest.raises(
+        RuntimeError, match=r"output with shape \[1\] doesn't match the broadcast shape \[3\]"
+    ):
         x.mul_(probe.tensor([1.0, 2.0, 3.0], tt.float32))

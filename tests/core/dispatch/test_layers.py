@@ -93,7 +93,9 @@ class Noting(list):  # type: ignore[type-arg]
         self.log.append(self.name)
 
 
-def test_without_a_rule_the_composite_runs_and_its_parts_meet_the_layer(layers: Any, probe: Any, x: Any) -> None:
+def test_without_a_rule_the_composite_runs_and_its_parts_meet_the_layer(
+    layers: Any, probe: Any, x: Any
+) -> None:
     layer = layers("test_parts", 50, ("mul",))
     table = CompositeTable()
     table.composite("exp", lambda self: ops.mul(self, self))

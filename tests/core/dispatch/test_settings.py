@@ -118,7 +118,10 @@ def test_a_permitted_fallback_is_counted_and_returns_to_its_device(probe: Any) -
     probe.backend.fallback = "cpu"
     x = probe.tensor([0.0, 1.0], tt.float32)
     before = FALLBACKS["exp", "probe", "cpu"]
-    with tt.fallback_policy("warn", "probe"), pytest.warns(UserWarning, match="exp has no kernel for probe and runs on cpu"):
+    with (
+        tt.fallback_policy("warn", "probe"),
+        pytest.warns(UserWarning, match="exp has no kernel for probe and runs on cpu"),
+    ):
         result = tt.exp(x)
     assert FALLBACKS["exp", "probe", "cpu"] == before + 1
     assert str(result.device) == "probe"
@@ -148,7 +151,7 @@ def test_the_fallback_can_go_before_composites(probe: Any) -> None:
         assert tt.exp(x).handle.tolist() == [1.0]
 
 
-# --- masks and traces --------------------------------------------------------------------------------------------------
+# --- masks and traces ----------------------------------------------------------------------------------------------
 
 
 def test_a_masked_kernel_leaves_the_call_to_the_composite(probe: Any) -> None:
@@ -172,7 +175,9 @@ def test_a_trace_shows_calls_and_the_calls_inside_them(probe: Any) -> None:
     with tt.trace() as trace:
         tt.exp(probe.tensor([1.0], tt.float32))
     assert [(c.operator, c.depth) for c in trace.calls] == [("exp", 0), ("mul", 1)]
-    assert str(trace.calls[1]).startswith("  mul(float32[1], float32[1]) -> kernel: probe-dist 1.0 numpy.multiply")
+    assert str(trace.calls[1]).startswith(
+        "  mul(float32[1], float32[1]) -> kernel: probe-dist 1.0 numpy.multiply"
+    )
     assert trace.calls[0].seconds >= trace.calls[1].seconds > 0
 
 
@@ -189,9 +194,9 @@ def test_explain_reads_the_same_records(probe: Any) -> None:
     probe.kernel("mul", np.multiply, dtypes=("float64",))
     found = tt.explain("mul", ["probe:float64", "2.5"])
     assert found.served
-    assert found.resolution is ops.mul.operator.caller().entry(
-        probe.backend.keys, found_bits(), ()
-    ).resolution
+    assert (
+        found.resolution is ops.mul.operator.caller().entry(probe.backend.keys, found_bits(), ()).resolution
+    )
     missing = tt.explain("mul", ["probe:float32", "probe:float32"])
     assert not missing.served
     assert '"mul" not implemented for float32 on probe' in missing.text()

@@ -1,0 +1,51 @@
+from typing import Any, Final
+
+from tt.core.dispatch.binding import Binder
+from tt.core.dispatch.entry import Entry
+from tt.core.dispatch.operator import Operator
+from tt.core.schema.model import OpDefinition, Signature
+
+GROUP_TENSOR: Final = 0
+GROUP_LIST: Final = 1
+OTHER_TENSOR: Final = 2
+OTHER_LIST: Final = 3
+DTYPE: Final = 4
+DEVICE: Final = 5
+LAYOUT: Final = 6
+SCALAR_IN_GROUP: Final = 7
+
+class Caller:
+    operator: Operator
+    form: str
+    last: Entry
+    tables: dict[int, dict[int, dict[int, Entry]]]
+    plan: tuple[tuple[int, int, int], ...]
+    tail: tuple[Any, ...]
+    binder: Binder | None
+    name: str
+    # Of the subclasses in described.py, which are all that is ever made.
+    @property
+    def definition(self) -> OpDefinition: ...
+    @property
+    def schema(self) -> Signature: ...
+    def __init__(
+        self,
+        operator: Operator,
+        form: str,
+        plan: tuple[tuple[int, int, int], ...],
+        tail: tuple[Any, ...],
+        name: str,
+    ) -> None: ...
+    def find(self, keys: int, bits: int) -> Entry | None: ...
+    def invalidate(self) -> None: ...
+    def entry(self, keys: int, bits: int, args: tuple[Any, ...]) -> Entry: ...
+    def scan(self, args: tuple[Any, ...]) -> tuple[int, int]: ...
+    def execute(self, args: tuple[Any, ...]) -> Any: ...
+    def dispatch(self, args: tuple[Any, ...]) -> Any: ...
+    def general(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any: ...
+    def one(self, value: Any) -> Any: ...
+    def two(self, left: Any, right: Any) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class UnaryCaller(Caller): ...
+class BinaryCaller(Caller): ...

@@ -1,0 +1,75 @@
+from collections.abc import Callable
+from typing import Any, Final
+
+from tt.core.backend import Backend
+from tt.core.dispatch.operator import Operator
+from tt.core.dispatch.resolution import Resolution
+from tt.core.tensor_base import TensorSpec
+
+KERNEL: Final = 0
+COMPOSITE: Final = 1
+LAYER: Final = 2
+REROUTE: Final = 3
+
+ONE: Final = 0
+SEVERAL: Final = 1
+LIST: Final = 2
+RAW: Final = 3
+
+class Choice:
+    function: Callable[..., Any]
+    takes: tuple[int, ...]
+    omitted: tuple[tuple[int, Any], ...]
+    registration: Any
+    leading: int
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        takes: tuple[int, ...],
+        omitted: tuple[tuple[int, Any], ...],
+        registration: Any,
+    ) -> None: ...
+    def covers(self, args: tuple[Any, ...]) -> bool: ...
+
+class Entry:
+    # The fields that only some kinds of entry have (see the class in entry.py) are typed as those kinds see them.
+    keys: int
+    bits: int
+    epoch: int
+    operator: Operator
+    form: str
+    kind: int
+    direct: bool
+    verified: bool
+    plain: Callable[..., Any] | None
+    choices: tuple[Choice, ...]
+    compute_code: int
+    compute_native: Any
+    group: tuple[int, ...]
+    result: int
+    spec: TensorSpec
+    specs: tuple[TensorSpec | None, ...]
+    result_bits: int
+    downcast: Any
+    shares: int
+    backend: Backend
+    handle_type: type
+    writes_target: int
+    below: Entry
+    rule: Callable[[Entry, tuple[Any, ...]], Any]
+    clear: int
+    function: Callable[..., Any]
+    rest: Entry | None
+    resolution: Resolution
+    def __init__(
+        self, operator: Operator | None, form: str, keys: int, bits: int, epoch: int, kind: int
+    ) -> None: ...
+    def run(self, args: tuple[Any, ...]) -> Any: ...
+    def call_below(self, args: tuple[Any, ...]) -> Any: ...
+    def strip(self, args: Any) -> Any: ...
+    def choose(self, args: tuple[Any, ...]) -> Choice | None: ...
+    def handles(self, choice: Choice, args: tuple[Any, ...]) -> list[Any]: ...
+    def run_kernel(self, args: tuple[Any, ...]) -> Any: ...
+    def run_inplace(self, args: tuple[Any, ...]) -> Any: ...
+
+EMPTY: Entry

@@ -1,0 +1,44 @@
+from typing import Any
+
+from tt.core.backend import Backend
+from tt.core.device import Device
+from tt.core.dtype import dtype as Dtype
+from tt.core.layout import layout as Layout
+from tt.core.size import Size
+
+class TensorSpec:
+    dtype: Dtype
+    device: Device
+    layout: Layout
+    backend: Backend
+    keys: int
+    dim_bit: int
+    zero_dim_bit: int
+    code: int
+    def __init__(self, dtype: Dtype, device: Device, layout: Layout, backend: Backend, keys: int) -> None: ...
+
+class TensorBase:
+    handle: Any
+    keys: int
+    promotion: int
+    record: Any
+    # A tensor; Any, because the class of tensors with operators is not known here.
+    base: Any
+    spec: TensorSpec
+    # A Storage, or what a layer puts in its place (see core/functionalise.py), or None.
+    storage: Any
+    @property
+    def shape(self) -> Size: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def dtype(self) -> Dtype: ...
+    @property
+    def device(self) -> Device: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def _version(self) -> int: ...
+    def ensure_storage(self) -> Any: ...
+    def bump_version(self) -> None: ...
+    def set_data(self, handle: Any, spec: TensorSpec) -> None: ...
