@@ -220,7 +220,7 @@ class iinfo:  # noqa: N801 - PyTorch's name
 
     def __init__(self, type: dtype) -> None:
         # Users are not type-checked.
-        if not isinstance(type, dtype) or type.kind not in ("signed", "unsigned"):
+        if not isinstance(type, dtype) or type.kind not in ("signed", "unsigned"):  # type: ignore[redundant-expr]
             raise TypeError(
                 f"iinfo() requires an integer dtype, but got {type!r}; use finfo() for floating point"
             )
