@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from tt.backends.array_api import ArrayApiBackend
-from tt.core.library import *  # noqa: F403 - the list of names is the module's own __all__
+from typing import TYPE_CHECKING, Any
+
+from tt.core.library import *  # noqa: F403
 from tt.core.library import __all__ as _names
 
+if TYPE_CHECKING:
+    from tt.backends.array_api import ArrayApiBackend
+
 __all__ = [*_names, "ArrayApiBackend"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when it is asked for: the authors of operators need no backend.
+    if name == "ArrayApiBackend":
+        from tt.backends.array_api import ArrayApiBackend
+
+        return ArrayApiBackend
+    raise AttributeError(f"module 'tt.library' has no attribute {name!r}")

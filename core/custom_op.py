@@ -21,6 +21,7 @@ from tt.core.dispatch.tables import CompositeTable, KernelTable
 from tt.core.dtype import dtype
 from tt.core.errors import ArgumentError, KernelContractError
 from tt.core.layout import layout
+from tt.core.schema.model import OpDefinition, Signature
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
 
@@ -138,7 +139,7 @@ def infer_schema(function: Callable[..., Any], *, op_name: str = "", mutates_arg
 
 def _default(value: Any) -> str:
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return f"'{value}'"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_default, value))}]"
     return str(value)
@@ -187,7 +188,7 @@ class CustomOp:
         self._parts: dict[str, Handle] = {}
         self._setup_context: Callable[..., None] | None = None
         self._backward: Callable[..., Any] | None = None
-        self.definition = _define(name, schema, result, tags, doc)
+        self.definition = _define(schema, result, tags, doc)
         self._handles.append(_registry().add_definitions(self.definition))
         self.__name__, self.__doc__ = name, doc
 
@@ -472,7 +473,8 @@ def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) 
     return composite
 
 
-def _define(name: str, signature: str, result: str, tags: Sequence[str], doc: str) -> Any:
-    from tt.core.schema.model import OpDefinition
-
-    return OpDefinition(signature, kind="other", result=result, tags=tuple(tags), doc=doc)
+def _define(text: str, result: str, tags: Sequence[str], doc: str) -> OpDefinition:
+    """Return the definition of an operator; every tensor has a gradient, whose formula may be missing."""
+    signature = Signature.parse(text)
+    grad = () if "nondifferentiable" in tags else tuple(a.name for a in signature.tensor_arguments)
+    return OpDefinition(signature, "other", result=result, grad=grad, tags=tuple(tags), doc=doc)

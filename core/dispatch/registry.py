@@ -171,7 +171,19 @@ class Registry:
         from tt.core.schema import snapshot
 
         own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
+        if not own and self._activate_namespace(name):
+            own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
         return own or tuple(snapshot.overloads(name))
+
+    @staticmethod
+    def _activate_namespace(name: str) -> bool:
+        """Let the plugin that declares the namespace of an operator register; tell whether there is one."""
+        namespace, separator, _ = name.partition("::")
+        if not separator:
+            return False
+        from tt.core import host
+
+        return host.activate("namespace", namespace)
 
     def original(self, name: str) -> str:
         """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
@@ -189,6 +201,8 @@ class Registry:
         from tt.core.dispatch.operator import Operator
 
         definition = self.definition(name)
+        if definition is None and self._activate_namespace(name):
+            definition = self.definition(name)
         if definition is None:
             raise UnknownOpError(name, self.names())
         with self._lock:

@@ -89,8 +89,14 @@ class CooHandle:
 
     def to_dense(self) -> Array:
         """Return the tensor as an array."""
-        dense = np.zeros(self.shape, self.dtype)
-        np.add.at(dense, tuple(self.indices), self.values)
+        return self.add_to(np.zeros(self.shape, self.dtype))
+
+    def add_to(self, dense: Array) -> Array:
+        """Add the values at their coordinates to an array of the same shape, in place; return it."""
+        if self.sparse_dim:
+            np.add.at(dense, tuple(self.indices), self.values)
+        else:
+            dense += self.values.sum(axis=0, dtype=dense.dtype)
         return dense
 
     @classmethod

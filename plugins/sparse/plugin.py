@@ -25,7 +25,6 @@ def tt_manifest() -> Manifest:
         layouts=("sparse_coo", "sparse_csr"),
         namespaces=("sparse",),
         members={name: f"tt.plugins.sparse.members:{name}" for name in MEMBERS},
-        requires=("cpu",),
     )
 
 

@@ -64,7 +64,7 @@ def test_annotations_give_the_signature():
     ) -> tuple[tt.Tensor, tt.Tensor]: ...
 
     assert infer_schema(function, op_name="a::b") == (
-        'a::b(Tensor x, Tensor[] others, int[] sizes, Tensor? mask=None, Scalar alpha=1, str name="a", *, '
+        "a::b(Tensor x, Tensor[] others, int[] sizes, Tensor? mask=None, Scalar alpha=1, str name='a', *, "
         "bool flag=False, float? eps=1e-05, dtype? dtype=None, int[] dims=[0, 1]) -> (Tensor, Tensor)"
     )
 

@@ -68,7 +68,7 @@ def test_they_are_differentiated_by_the_formula_or_through_their_parts(acme):
 def test_explain_names_the_distribution_its_version_and_the_line(acme):
     output = acme("""
         import tt
-        print(tt.explain("acme::scaled_add", "cpu:float32", "cpu:float32"))
+        print(tt.explain("acme::scaled_add", ["cpu:float32", "cpu:float32"]))
     """)
     assert "tt-acme-ops 1.2.3 tt_acme_ops.operators:" in output
 

@@ -59,13 +59,9 @@ def add_dense(self: CooHandle | Array, other: CooHandle | Array, alpha: Any) -> 
     """Add the values at their coordinates to a copy of the dense operand."""
     _same_size("add", self, other)
     if isinstance(self, CooHandle):
-        result = (other * alpha).astype(other.dtype) if alpha != 1 else other.copy()
-        np.add.at(result, tuple(self.indices), self.values)
-        return result
-    result = self.copy()
+        return self.add_to(other.copy() if alpha == 1 else np.asarray(other * alpha, other.dtype))
     values = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
-    np.add.at(result, tuple(other.indices), values)
-    return result
+    return other.with_values(values).add_to(self.copy())
 
 
 @coo.kernel("mul")

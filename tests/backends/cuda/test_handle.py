@@ -64,8 +64,8 @@ def test_views_write_to_the_memory_of_their_base(memory):
 )
 def test_a_handle_of_any_numpy_view_describes_the_same_elements(shape, steps, flip):
     base = np.arange(np.prod([8] * len(shape), dtype=int)).reshape([8] * len(shape))
-    view = base[tuple(slice(None, None, step) for step in steps[: len(shape)])]
-    view = view[tuple(slice(0, size) for size in shape)]
+    view = base[(..., *(slice(None, None, step) for step in steps[: len(shape)]))]
+    view = view[(..., *(slice(0, size) for size in shape))]
     view = view.T if flip else view
     memory = HostMemory()
     handle = StridedHandle.from_array(memory, view)

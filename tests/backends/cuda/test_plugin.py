@@ -93,7 +93,7 @@ def test_cupy_is_not_imported_before_a_cuda_device_is_used(tmp_path):
         tt.cuda.is_available()
         tt.cuda.device_count()
         list(host.plugins())
-        tt.explain("add", "cuda:float32", "cuda:float32")
+        tt.explain("add", ["cuda:float32", "cuda:float32"])
         try:
             tt.ones(2) + tt.ones(2, device="meta")
         except RuntimeError:

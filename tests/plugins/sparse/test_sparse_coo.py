@@ -294,7 +294,7 @@ def test_construction_and_coalescing_agree_with_pytorch():
     rng = np.random.default_rng(0)
     for _ in range(20):
         indices, values = rng.integers(0, 4, (2, 6)), rng.standard_normal((6, 2)).astype(np.float32)
-        theirs = torch.sparse_coo_tensor(indices, values, (4, 4, 2)).coalesce()
+        theirs = torch.sparse_coo_tensor(indices, values, (4, 4, 2), check_invariants=True).coalesce()
         ours = tt.sparse_coo_tensor(indices, values, (4, 4, 2)).coalesce()
         np.testing.assert_array_equal(ours.indices().numpy(), theirs.indices().numpy())
         np.testing.assert_allclose(ours.values().numpy(), theirs.values().numpy(), rtol=1e-6)
