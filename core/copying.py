@@ -18,6 +18,7 @@ from tt.core.device import Device, to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError
+from tt.core.keys import KEYS
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, wrap
@@ -35,8 +36,18 @@ def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
     # Not kind.__new__: a subclass may ask for arguments there.
     new = Tensor.__new__(kind)
     new.handle, new.spec, new.keys, new.promotion = tensor.handle, tensor.spec, tensor.keys, tensor.promotion
-    new.storage, new.record, new.base = tensor.ensure_storage(), tensor.record, tensor.base
+    new.storage, new.record, new.base = _shared_storage(tensor), tensor.record, tensor.base
     return new
+
+
+def _shared_storage(tensor: Any) -> Any:
+    """Return the storage for another tensor over the same memory."""
+    if "functionalise" in KEYS.names("layer", tensor.keys):
+        from tt.core.functionalise import ViewStorage, ensure_view_storage
+
+        place = ensure_view_storage(tensor)
+        return ViewStorage(place.base, place.geometry, place.seen)
+    return tensor.ensure_storage()
 
 
 def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:

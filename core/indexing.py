@@ -126,10 +126,11 @@ def _step(value: Any) -> int:
     return step
 
 
-def _select(view: Tensor, dim: int, index: int) -> Tensor:
+def _select(view: Tensor, dim: int, index: int, given: int) -> Tensor:
+    """Return the view at an index of a dimension; `given` is its number in the tensor that the user indexes."""
     size = view.handle.shape[dim]
     if not -size <= index < size:
-        raise IndexValueError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+        raise IndexValueError(f"index {index} is out of bounds for dimension {given} with size {size}")
     return ops.select(view, dim, index)  # type: ignore[no-any-return]
 
 
@@ -144,14 +145,15 @@ def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
 
 def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     """Return the view that the basic part of an index makes, and the tensors that remain, at their dimensions."""
-    view, dim = self, 0
+    # `given` counts the dimensions of `self` (for messages), `dim` those of the view so far.
+    view, dim, given = self, 0, 0
     # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
     entries: list[Tensor | None] = []
     found: list[Tensor | None]
     for item in _expand(self, index):
         if isinstance(item, slice):
             view = _slice(view, dim, item)
-            found, width = [None], 1
+            found, width, given = [None], 1, given + 1
         elif item is None:
             view = ops.unsqueeze(view, dim)
             found, width = [None], 1
@@ -161,11 +163,13 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
         elif isinstance(item, np.ndarray):
             found = [_place(array, self) for array in _integer_arrays(item, view, dim)]
             width = len(found)
+            given += width
         elif isinstance(item, TensorBase):
-            view, found, width = _apply_tensor(view, dim, item)
+            view, found, width = _apply_tensor(view, dim, item, given)
+            given += item.ndim if item.dtype in (dt.bool_, dt.uint8) else 1
         else:
-            view = _select(view, dim, int(item))
-            found, width = [], 0
+            view = _select(view, dim, int(item), given)
+            found, width, given = [], 0, given + 1
         entries += found
         dim += width
     while entries and entries[-1] is None:
@@ -173,7 +177,7 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
     return view, entries
 
 
-def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tensor | None], int]:
+def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor, list[Tensor | None], int]:
     """Apply a tensor inside an index; return the view, the new entries, and how many dimensions they stand for."""
     mask = item.dtype in (dt.bool_, dt.uint8)
     if item.dtype is dt.uint8:
@@ -196,7 +200,7 @@ def _apply_tensor(view: Tensor, dim: int, item: Any) -> tuple[Tensor, list[Tenso
     if values_are_hidden(item) or item.keys & KEYS.mask("layer") & ~item.spec.keys:
         # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
         return view, [item.to(dt.int64)], 1
-    return _select(view, dim, int(item.item())), [], 0
+    return _select(view, dim, int(item.item()), given), [], 0
 
 
 def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list[np.ndarray[Any, Any]]:
@@ -258,7 +262,7 @@ def getitem(self: Tensor, index: Any, /) -> Tensor:
     tensor([3, 4, 5])
     """
     if type(index) is int and self.handle.ndim:  # the shortest way for the most frequent index
-        return _select(self, 0, index)
+        return _select(self, 0, index, 0)
     view, advanced = _apply(self, index)
     if advanced:
         return ops.index(view, advanced)  # type: ignore[no-any-return]

@@ -100,8 +100,6 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
                 raise ValueRangeError(
                     f"expected sequence of length {length} at dim {len(shape)} (got {len(item)})"
                 )
-            if item is data and shape:
-                raise TypeError("self-referential lists are incompatible with tensors")
         shape.append(length)
         level = list(chain.from_iterable(level))
     if not level:

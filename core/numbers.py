@@ -1,7 +1,7 @@
 """Numbers: from Python numbers to arrays of a dtype, with PyTorch's rules for what fits.
 
-An integer must fit into the dtype (a negative one may wrap into an unsigned dtype, as in PyTorch), a float that
-becomes an integer is truncated and must be in range, and a complex number becomes nothing but complex.
+An integer must fit into the dtype (a negative one may wrap into an unsigned dtype, as in PyTorch), a float that becomes
+an integer is truncated and must be in range, and a complex number becomes nothing but complex.
 """
 
 from __future__ import annotations
@@ -108,16 +108,13 @@ def _from_longs(longs: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, An
 
 def _from_doubles(doubles: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
     limit = np.iinfo(dtype.numpy)
-    lowest = -float(limit.max) if dtype.kind == "unsigned" else float(limit.min)
-    # Not `> max`: the largest 64-bit integers are no doubles, and 2.0**63 does not fit.
-    fits = (doubles >= lowest) & (doubles < float(limit.max) + 1.0)
-    if not fits.all():
-        raise _refuse(float(doubles[~fits][0]), dtype)
-    if dtype is dt.uint64:
-        return np.where(doubles < 0, doubles, 0).astype(np.int64).astype(np.uint64) + np.where(
-            doubles < 0, 0, doubles
-        ).astype(np.uint64)
-    return doubles.astype(np.int64).astype(dtype.numpy)
+    lowest, highest = int(limit.min), int(limit.max)
+    # The largest 64-bit integers are no doubles: float(highest) is one too much.
+    above = doubles > highest if float(highest) == highest else doubles >= float(highest)
+    outside = (doubles < lowest) | above | np.isnan(doubles)
+    if outside.any():
+        raise _refuse(float(doubles[outside][0]), dtype)
+    return doubles.astype(dtype.numpy)
 
 
 def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:

@@ -131,8 +131,8 @@ def get_printoptions() -> dict[str, Any]:
 
     Examples
     --------
-    >>> import tt
-    >>> tt.get_printoptions()["precision"]
+    >>> from tt.core.printing import get_printoptions
+    >>> get_printoptions()["precision"]
     4
     """
     return asdict(_Current.options)
