@@ -235,13 +235,15 @@ def compile_modules(
             command.run()
     except Exception as error:  # whatever Cython, setuptools or the compiler raised: the .py serve as well
         first = str(error).strip().splitlines()
-        raise NotCompiledError(f"compiling failed: {type(error).__name__}: {first[0] if first else ''}") from error
+        raise NotCompiledError(
+            f"compiling failed: {type(error).__name__}: {first[0] if first else ''}"
+        ) from error
     compiled = compiled_module(root)
     record = {
         "cython": Cython.__version__,
         "suffix": EXTENSION_SUFFIXES[0],
         # Of the copies: a source that changes while the compiler runs is stale at once.
-        "modules": {name: compiled.digest(compiled.source_of(name, tree / PACKAGE)) for name in hot},
+        "modules": {name: compiled.digest(compiled.source_of(name, str(tree / PACKAGE))) for name in hot},
     }
     return {name: Path(command.get_ext_fullpath(name)) for name in hot}, record
 

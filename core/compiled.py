@@ -4,25 +4,21 @@ They are all used or none.  The build writes a record, `tt/_compiled.json`, with
 compiled; where a source has changed since, or a library is missing, every hot module is imported from its .py.
 Without this check, an edited .py would silently not run, and a compiled module would meet a class laid out otherwise.
 
-This module imports nothing of tt: `tt/__init__.py` calls `install` before anything else, and the build hook loads it
-by its path.
+`tt/__init__.py` calls `install` before anything else, and the build hook loads this module by its path: it imports
+nothing of tt.  It is part of every `import tt`, so it does without pathlib, hashlib and importlib.abc, which would
+take longer than the check itself.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
-from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
-from pathlib import Path
-from types import ModuleType
+from importlib.util import source_hash, spec_from_file_location
 from typing import Any, NamedTuple
 
-__all__ = ["RECORD", "SWITCH", "Status", "digest", "examine", "install", "status"]
+__all__ = ["RECORD", "SWITCH", "Status", "digest", "examine", "install", "source_of", "status"]
 
 RECORD = "_compiled.json"
 """Name of the record in the root of the package."""
@@ -30,7 +26,7 @@ RECORD = "_compiled.json"
 SWITCH = "TT_COMPILED"
 """The environment variable that switches compiled modules off when it is 0."""
 
-PACKAGE_ROOT = Path(__file__).parent.parent
+PACKAGE_ROOT = os.path.dirname(os.path.dirname(__file__))
 
 
 class Status(NamedTuple):
@@ -41,46 +37,53 @@ class Status(NamedTuple):
     modules: tuple[str, ...]
 
 
-class SourceFinder(MetaPathFinder):
+class SourceFinder:
     """Finds the sources of the hot modules where the import system would prefer their compiled forms."""
 
-    def __init__(self, sources: dict[str, Path]) -> None:
+    def __init__(self, sources: dict[str, str]) -> None:
         self.sources = sources
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Return the spec of a hot module's source; None for every other module."""
         source = self.sources.get(fullname)
         if source is None:
             return None
-        return spec_from_file_location(fullname, source, loader=SourceFileLoader(fullname, str(source)))
+        return spec_from_file_location(fullname, source, loader=SourceFileLoader(fullname, source))
 
 
-def digest(source: Path) -> str:
-    """Return the SHA-256 of a hot module's source and of the .pxd beside it."""
-    found = hashlib.sha256(source.read_bytes())
-    types = source.with_suffix(".pxd")
-    if types.exists():
-        found.update(b"\0" + types.read_bytes())
-    return found.hexdigest()
+def digest(source: str) -> str:
+    """Return a digest of a hot module's source and of the .pxd beside it, as Python makes them for its own caches."""
+    with open(source, "rb") as file:
+        content = file.read()
+    try:
+        with open(f"{source.removesuffix('.py')}.pxd", "rb") as file:
+            content += b"\0" + file.read()
+    except FileNotFoundError:
+        pass  # the types in a .pxd are optional
+    return source_hash(content).hex()
 
 
-def source_of(module: str, root: Path) -> Path:
+def source_of(module: str, root: str) -> str:
     """Return where the source of `tt.<path>` lies under the root of the package."""
-    return root.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    return os.path.join(root, *module.split(".")[1:]) + ".py"
 
 
-def examine(root: Path = PACKAGE_ROOT) -> Status:
+def examine(root: str = PACKAGE_ROOT) -> Status:
     """Compare the record of the build with what is there now; the answer of `install`, without its effect.
 
     Parameters
     ----------
-    root : Path
+    root : str
         The root of the package, which holds the record.
+
+    Returns
+    -------
+    Status
+        Inactive, with the first reason found, unless every library is there and current.
     """
     try:
-        record: dict[str, Any] = json.loads((root / RECORD).read_bytes())
+        with open(os.path.join(root, RECORD), encoding="utf-8") as file:
+            record: dict[str, Any] = json.load(file)
     except FileNotFoundError:
         return Status(False, "the build left no record of compiled modules", ())
     except ValueError:
@@ -95,9 +98,9 @@ def examine(root: Path = PACKAGE_ROOT) -> Status:
         return Status(False, f"compiled for another Python ({record['suffix']})", modules)
     for module, expected in digests.items():
         source = source_of(module, root)
-        if not source.exists() or digest(source) != expected:
+        if not os.path.exists(source) or digest(source) != expected:
             return Status(False, f"stale: {module} has changed since it was compiled", modules)
-        if not source.with_suffix(record["suffix"]).exists():
+        if not os.path.exists(source.removesuffix(".py") + record["suffix"]):
             return Status(False, f"incomplete: the library of {module} is missing", modules)
     return Status(True, f"compiled by Cython {record['cython']}", modules)
 

@@ -114,7 +114,7 @@ def test_libraries_of_another_python_are_not_used(compiled_miniature):
 def test_without_a_readable_record_nothing_counts_as_compiled(tmp_path, text, reason):
     if text is not None:
         (tmp_path / compiled.RECORD).write_text(text)
-    found = compiled.examine(tmp_path)
+    found = compiled.examine(str(tmp_path))
     assert not found.active and found.reason.startswith(reason)
 
 
