@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
-from tt.core.errors import DtypeError, KernelContractError, TTError
+from tt.core.errors import DataDependentError, DtypeError, KernelContractError, TTError
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = 
 
     try:
         run_rule(entry.operator.definition, args)
+    except DataDependentError:
+        return  # the rule needs values to tell what is wrong
     except TTError as explained:
         raise explained from cause
     except NotImplementedError:
