@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,7 +109,7 @@ def measure_case(case: Case, libraries: list[str], *, rounds: int, seconds: floa
     return result
 
 
-def calibrate(loop: Any, seconds: float) -> int:
+def calibrate(loop: Callable[[int], float], seconds: float) -> int:
     """Return how many repetitions take about so many seconds; the calls also warm up every cache."""
     count = 1
     while (elapsed := loop(count)) < seconds / 4:

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from tt.cli import demo, env, ops, output, plugins
+from tt.cli.options import help_if_alone
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
 __all__ = ["build", "main"]
@@ -53,8 +54,7 @@ def root(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """A plugin-based tensor framework: its operators, plugins and surroundings."""
-    if context.invoked_subcommand is None:
-        output.text(context.get_help())
+    help_if_alone(context)
 
 
 def build() -> typer.Typer:

@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "OpName", "complete_backend", "complete_op", "complete_plugin"]
+from tt.cli import output
+
+__all__ = ["Json", "OpName", "complete_backend", "complete_op", "complete_plugin", "help_if_alone"]
+
+
+def help_if_alone(context: typer.Context) -> None:
+    """Show the help of a group that is called without a command."""
+    if context.invoked_subcommand is None:
+        output.text(context.get_help())
 
 
 def complete_op(incomplete: str) -> list[str]:

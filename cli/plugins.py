@@ -7,16 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from tt.cli import output
-from tt.cli.options import Json
+from tt.cli.options import Json, help_if_alone
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The plugins that bring devices, layouts, layers and operators.", no_args_is_help=True)
+app = typer.Typer()
 
 
-@app.callback()
-def plugins() -> None:
+@app.callback(invoke_without_command=True)
+def plugins(context: typer.Context) -> None:
     """The plugins that bring devices, layouts, layers and operators."""
+    help_if_alone(context)
 
 
 @app.command("list")

@@ -8,17 +8,17 @@ from tt.cli.ops.check import check
 from tt.cli.ops.explain import explain
 from tt.cli.ops.list import list_ops
 from tt.cli.ops.show import show
+from tt.cli.options import help_if_alone
 
 __all__ = ["app"]
 
-app = typer.Typer(help="The operators: what there is, who serves it, and whether all is as it should be.")
+app = typer.Typer()
 
 
 @app.callback(invoke_without_command=True)
 def ops(context: typer.Context) -> None:
     """The operators: what there is, who serves it, and whether all is as it should be."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    help_if_alone(context)
 
 
 app.command("list")(list_ops)

@@ -59,7 +59,7 @@ def list_ops(
     if core:
         definitions = [d for d in definitions if d.core]
     if plugin:
-        definitions = brought_by(plugin, definitions)
+        definitions = of_plugin(plugin, definitions)
     rows = [row(definition, place) for definition in definitions]
     if missing:
         rows = [r for r in rows if r["served_by"] == "missing"]
@@ -83,7 +83,7 @@ def only(
     return [definition for definition in definitions if wanted in values(definition)]
 
 
-def brought_by(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition]:
+def of_plugin(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition]:
     """Return the operators for which a plugin brings a definition, kernels, a composite or a rule of its layer."""
     from tt.core import host
     from tt.core.coverage import brought_by
@@ -92,11 +92,9 @@ def brought_by(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinitio
     state = next((p for p in host.plugins() if p.name == plugin), None)
     if state is None:
         raise UnknownNameError("plugin", plugin, [p.name for p in host.plugins()])
-    layers = (
-        [REGISTRY.layer(name) for name in state.manifest.layers]
-        if state.manifest and state.state == "active"
-        else []
-    )
+    names = state.manifest.layers if state.manifest and state.state == "active" else ()
+    # A terminal layer (vmap) has one rule for everything, which says nothing about an operator.
+    layers = [layer for layer in map(REGISTRY.layer, names) if not layer.terminal]
     return [
         definition
         for definition in definitions

@@ -87,7 +87,7 @@ def accuracy(network: Network, digits: Digits) -> float:
     """Return the share of the digits that the network tells right."""
     with tt.no_grad():
         predicted = network(digits.images).max(1).indices
-        return (predicted == digits.labels).sum().item() / len(digits)
+        return float((predicted == digits.labels).sum().item() / len(digits))
 
 
 def train(

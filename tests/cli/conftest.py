@@ -63,14 +63,16 @@ def pipe(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run() -> Run:
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that runs `tt` with arguments in this process."""
 
     def run_command(*words: str) -> Ran:
-        result = CliRunner().invoke(build(), list(words), prog_name="tt")
+        app = build()
+        early = capsys.readouterr().err  # what is wrong with the commands of plugins
+        result = CliRunner().invoke(app, list(words), prog_name="tt")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        return Ran(result.stdout, result.stderr, result.exit_code)
+        return Ran(result.stdout, early + result.stderr, result.exit_code)
 
     return run_command
 

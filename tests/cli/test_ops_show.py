@@ -34,9 +34,7 @@ THRICE = """
 
 
 @pytest.mark.usefixtures("acme")
-def test_everything_that_is_known_of_an_operator_is_shown(
-    run: Run, text: Callable[[str], str], normalised: Callable[[str], str]
-) -> None:
+def test_everything_that_is_known_of_an_operator_is_shown(run: Run, text: Any, normalised: Any) -> None:
     ran = run("ops", "show", "acme::thrice")
     assert normalised(ran.out) == normalised(text(THRICE))
     assert (ran.err, ran.code) == ("", 0)

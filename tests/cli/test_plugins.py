@@ -14,7 +14,7 @@ from tt.core.manifest import Manifest
 
 Run = Callable[..., Any]
 
-ACME = Manifest("acme", devices=("toy",), namespaces=("acme",), extends=("cpu",))
+ACME = Manifest("acme", devices=("toy",), extends=("cpu",))
 STATES = (
     PluginState("acme", "tt-acme", "1.2", "active", "", 0.0125, 1, ACME),
     PluginState(
@@ -48,10 +48,10 @@ def test_every_plugin_is_listed_with_state_reason_and_time(
 ) -> None:
     ran = run("plugins", "list")
     assert ran.out == text("""
-        plugin  distribution  version  state        load ms  brings                                   reason
-        acme    tt-acme       1.2      active        12.500  device toy, namespace acme, kernels for cpu
-        broken  tt-broken     0.1      failed         1.000                                           ValueError: no good
-        cuda    tt-tensor     0.1.0    unavailable    0.000  device cuda                              no driver
+        plugin  distribution  version  state        load ms  brings                       reason
+        acme    tt-acme       1.2      active        12.500  device toy, kernels for cpu
+        broken  tt-broken     0.1      failed         1.000                               ValueError: no good
+        cuda    tt-tensor     0.1.0    unavailable    0.000  device cuda                  no driver
 
         plugin 'broken' failed
         Traceback:
