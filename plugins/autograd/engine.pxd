@@ -3,6 +3,8 @@ cimport cython
 from tt.core.tensor_base cimport TensorBase, TensorSpec
 from tt.plugins.autograd.graph cimport AccumulateGrad, GradState, Node
 
+cdef GradState STATE
+
 cdef class Buffers:
     cdef public Node node
     cdef public list gradients

@@ -19,8 +19,14 @@ from tt.core.tensor_base import TensorBase
 from tt.plugins.autograd import fitting
 from tt.plugins.autograd.graph import STATE, AccumulateGrad
 
-# References to an object in a list, as seen by getrefcount(list[0]): the list's and the argument's.
-ALONE = 2
+
+def references(values):
+    """Return how many references to the first element of a list there are, give or take a constant."""
+    return getrefcount(values[0])
+
+
+ALONE = references([object()])
+"""What `references` finds when only the list holds the element; it differs from one Python to the next."""
 
 
 class Buffers:
@@ -165,7 +171,7 @@ def accumulate(node, gradients, create_graph):
     if held is None:
         if create_graph:
             node.gradient = fitting.copy(gradients[0])
-        elif getrefcount(gradients[0]) == ALONE and alone(gradients[0]):
+        elif references(gradients) == ALONE and alone(gradients[0]):
             node.gradient = fitting.adopt(gradients.pop())
         else:
             node.gradient = fitting.copy(fitting.adopt(gradients[0]))
@@ -181,9 +187,11 @@ def accumulate(node, gradients, create_graph):
 
 def alone(tensor):
     """Tell whether nobody but a tensor holds its storage and its array, and the array is dense."""
-    if tensor.storage is not None and getrefcount(tensor.storage) != ALONE:
+    if tensor.base is not None or references([tensor.handle]) != ALONE + 1:
         return False
-    return tensor.base is None and getrefcount(tensor.handle) == ALONE and fitting.is_dense(tensor)
+    if tensor.storage is not None and references([tensor.storage]) != ALONE + 1:
+        return False
+    return fitting.is_dense(tensor)
 
 
 def find_needed(roots, captures):

@@ -54,7 +54,8 @@ cdef class AccumulateGrad(Node):
 cdef class Graphless(Node):
     cdef public str reason
 
-cdef GradState STATE
+# The same object as STATE, which as a Python name other modules import.
+cdef GradState _STATE
 
 cpdef Record attach(TensorBase tensor, Node node, int number)
 cpdef Node start(Node node, tuple next_nodes, tuple next_numbers)

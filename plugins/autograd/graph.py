@@ -66,6 +66,7 @@ class GradState:
 
 STATE = GradState()
 """The state of this process."""
+_STATE = STATE  # has a C type where compiled
 
 
 class Record:
@@ -321,7 +322,7 @@ def start(node, next_nodes, next_numbers):
     node.next_numbers = next_numbers
     node.extras = None
     node.outputs = 1
-    node.sequence = STATE.tick()
+    node.sequence = _STATE.tick()
     return node
 
 
@@ -334,7 +335,7 @@ def attach(tensor, node, number):
     record.view = None
     record.retained = None
     tensor.record = record
-    tensor.keys |= STATE.bit
+    tensor.keys |= _STATE.bit
     return record
 
 

@@ -4,6 +4,8 @@ from tt.core.dispatch.entry cimport Entry
 from tt.core.tensor_base cimport TensorBase, TensorSpec
 from tt.plugins.autograd.graph cimport GradState, Node, Record, View, attach, start
 
+cdef GradState STATE
+
 cdef class Plan:
     cdef public tuple slots
     cdef public tuple calls
