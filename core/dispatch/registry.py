@@ -45,7 +45,7 @@ class Source:
     plugin: str = ""
 
     def __str__(self) -> str:
-        return f"{self.distribution} {self.version}".rstrip()
+        return f"{self.distribution} {self.version}".rstrip() + (f" ({self.plugin})" if self.plugin else "")
 
 
 def code_location(function: Callable[..., Any]) -> str:
