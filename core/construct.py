@@ -158,7 +158,7 @@ def tensor(
             stacklevel=2,
         )
         place = data.device if device is None else to_device(device)
-        copy: Tensor = detached(data).to(place, wanted or data.dtype, copy=True)  # type: ignore[attr-defined]
+        copy: Tensor = detached(data).to(place, wanted or data.dtype, copy=True)
         return _with_gradient(copy, requires_grad)
     if _has_array_protocol(data):
         shared = _share(data)

@@ -338,8 +338,8 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     if not isinstance(found, TensorBase):
         found = _place(number_array([found], self.dtype).reshape(()), self)
     if not advanced:
-        ops.copy_(view, _fit(found, view.ndim))  # type: ignore[arg-type]
+        ops.copy_(view, _fit(found, view.ndim))
         return
     if found.dtype is not self.dtype or (found.ndim == 0 and found.device != self.device):
-        found = found.to(self.device if found.ndim == 0 else found.device, self.dtype)  # type: ignore[attr-defined]
-    ops.index_put_(view, advanced, _fit(found, _indexed_ndim(view, advanced)))  # type: ignore[arg-type]
+        found = found.to(self.device if found.ndim == 0 else found.device, self.dtype)
+    ops.index_put_(view, advanced, _fit(found, _indexed_ndim(view, advanced)))

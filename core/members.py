@@ -58,7 +58,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 def dim(self: Tensor) -> int:
     """Return the number of dimensions."""
-    return self.ndim  # type: ignore[no-any-return]
+    return self.ndim
 
 
 def numel(self: Tensor) -> int:
@@ -114,12 +114,12 @@ def data_ptr(self: Tensor) -> int:
 
 def element_size(self: Tensor) -> int:
     """Return the size of an element in bytes."""
-    return self.dtype.itemsize  # type: ignore[no-any-return]
+    return self.dtype.itemsize
 
 
 def _nbytes(self: Tensor) -> int:
     """The number of elements times the size of one."""
-    return numel(self) * self.dtype.itemsize  # type: ignore[no-any-return]
+    return numel(self) * self.dtype.itemsize
 
 
 # For each memory format that names an order: the dimensions from the slowest to the fastest.
@@ -191,17 +191,17 @@ def _laid_out(layout: str) -> property:
 
 def is_floating_point(self: Tensor) -> bool:
     """Tell whether the dtype is a floating point dtype."""
-    return self.dtype.is_floating_point  # type: ignore[no-any-return]
+    return self.dtype.is_floating_point
 
 
 def is_complex(self: Tensor) -> bool:
     """Tell whether the dtype is complex."""
-    return self.dtype.is_complex  # type: ignore[no-any-return]
+    return self.dtype.is_complex
 
 
 def is_signed(self: Tensor) -> bool:
     """Tell whether the dtype has negative numbers."""
-    return self.dtype.is_signed  # type: ignore[no-any-return]
+    return self.dtype.is_signed
 
 
 def is_nonzero(self: Tensor) -> bool:

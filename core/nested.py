@@ -156,7 +156,7 @@ def _plain(leaf: Any) -> Any:
 
 def _dtype_of(leaf: Any) -> Dtype:
     if isinstance(leaf, TensorBase):
-        return leaf.dtype  # type: ignore[no-any-return]
+        return leaf.dtype
     if isinstance(leaf, np.ndarray | np.generic):
         return from_numpy_dtype(leaf.dtype)
     return numbers_dtype([type(_plain(leaf))])

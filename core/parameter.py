@@ -52,7 +52,7 @@ class Parameter(Tensor):
             raise TypeError(
                 f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)"
             )
-        new: Parameter = as_kind(detached(data), cls)  # type: ignore[attr-defined]
+        new: Parameter = as_kind(detached(data), cls)
         if requires_grad or requires_gradient(new):
             new.requires_grad_(requires_grad)
         return new

@@ -16,6 +16,7 @@ from tt.core.keys import KEYS
 if TYPE_CHECKING:
     from tt.core.dispatch.layers import Layer
     from tt.core.tensor import Tensor
+    from tt.core.tensor_base import TensorBase
 
 __all__ = ["detached", "host_array", "layers_of", "requires_gradient", "values_are_hidden"]
 
@@ -30,7 +31,7 @@ def layers_of(tensor: Tensor) -> list[Layer]:
     return sorted(found, key=lambda layer: -layer.order)
 
 
-def detached(tensor: Tensor) -> Tensor:
+def detached(tensor: TensorBase) -> Tensor:
     """Return a tensor over the same memory that autograd does not know."""
     from tt.core.dispatch.registry import ops
 

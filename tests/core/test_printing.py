@@ -51,7 +51,9 @@ def check(array, **options):
     with tt.printoptions(**options):
         found = repr(tt.tensor(array))
     # Where the dtype is put on a new line depends on the length of the package's name.
-    assert re.sub(r",\s+dtype=", ", dtype=", found) == re.sub(r",\s+dtype=", ", dtype=", reference(array, **options))
+    assert re.sub(r",\s+dtype=", ", dtype=", found) == re.sub(
+        r",\s+dtype=", ", dtype=", reference(array, **options)
+    )
 
 
 # --- values ----------------------------------------------------------------------------------------------------
