@@ -22,6 +22,7 @@ __all__ = [
     "DeviceMismatchError",
     "DimensionError",
     "DispatchError",
+    "DivisionByZeroError",
     "DtypeError",
     "DtypeNotServedError",
     "DuplicateRegistrationError",
@@ -34,6 +35,7 @@ __all__ = [
     "KernelContractError",
     "KeyBitsExhaustedError",
     "LayoutError",
+    "LinAlgError",
     "NoKernelError",
     "NumberRangeError",
     "NumpyError",
@@ -111,6 +113,14 @@ class ArgumentError(TTError, TypeError):
 
 class ValueRangeError(TTError, ValueError):
     """An argument of the right type whose value is not allowed."""
+
+
+class DivisionByZeroError(TTError, RuntimeError, ZeroDivisionError):
+    """Integers divided by zero; PyTorch raises a RuntimeError whose text is "ZeroDivisionError"."""
+
+
+class LinAlgError(TTError, RuntimeError):
+    """A matrix for which a decomposition or an inverse does not exist."""
 
 
 # --- shapes ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,49 @@
+"""Kernels that copy, and the way to Python numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.backends.array_api.kit import Kit
+from tt.core.library import errors
+
+__all__ = ["add_kernels", "expect_one_element"]
+
+
+def add_kernels(kit: Kit) -> None:
+    """Add the kernels of this family."""
+    xp, backend = kit.xp, kit.backend
+    kit.kernel("clone", lambda self: kit.copy(self), half="native")
+
+    @kit.kernel("_to_copy")
+    def to_copy(self: Any, dtype: Any) -> Any:
+        return kit.copy(self) if dtype == self.dtype else backend.cast(self, dtype)
+
+    @kit.kernel("copy")
+    def copy(self: Any, src: Any) -> Any:
+        source = src if src.dtype == self.dtype else backend.cast(src, self.dtype)
+        return kit.copy(xp.broadcast_to(source, tuple(self.shape)))
+
+    @kit.kernel("fill")
+    def fill(self: Any, value: Any) -> Any:
+        if kit.is_array(value):
+            if value.ndim:
+                raise ValueError("a tensor is filled with one number")
+            return copy(self, value)
+        from tt.backends.array_api.creation import fitting
+
+        return xp.full(tuple(self.shape), fitting(kit, value, self.dtype), dtype=self.dtype)
+
+    @kit.kernel("item")
+    def item(self: Any) -> Any:
+        expect_one_element(self)
+        return backend.item(self)
+
+
+def expect_one_element(self: Any) -> None:
+    """Raise unless a tensor has exactly one element."""
+    count = 1
+    for size in self.shape:
+        count *= size
+    if count != 1:
+        raise errors.ShapeError(f"a Tensor with {count} elements cannot be converted to Scalar")

@@ -1,0 +1,11 @@
+"""Kernels of the family indexing."""
+
+from __future__ import annotations
+
+from tt.backends.array_api.kit import Kit
+
+__all__ = ["add_kernels"]
+
+
+def add_kernels(kit: Kit) -> None:
+    """Add the kernels of this family."""

@@ -1,0 +1,120 @@
+"""Kit: what a family of kernels is made from.
+
+Only functions of the array API standard (2024.12) are called on the namespace.  A kernel that needs a function which
+the namespace lacks is left out; composites serve in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from tt.core.library import KernelTable, errors
+
+if TYPE_CHECKING:
+    from tt.backends.array_api.backend import ArrayApiBackend
+
+__all__ = ["Kit"]
+
+Array = Any
+"""An array of the namespace."""
+
+
+class Kit:
+    """An array namespace, the backend for which the kernels are, and the table that they fill.
+
+    Parameters
+    ----------
+    xp : module
+        A namespace of the array API standard.
+    backend : ArrayApiBackend
+        Knows the native dtypes.
+    table : KernelTable
+        Takes the kernels.
+    """
+
+    def __init__(self, xp: Any, backend: ArrayApiBackend, table: KernelTable) -> None:
+        self.xp, self.backend, self.table = xp, backend, table
+
+    # --- filling the table -------------------------------------------------------------------------------------
+
+    def has(self, names: str) -> bool:
+        """Tell whether the namespace has all functions named in a string ("take linalg.svd")."""
+        return all(self.find(name) is not None for name in names.split())
+
+    def find(self, name: str) -> Any:
+        """Return a function of the namespace by its dotted name, or None."""
+        return reduce(lambda space, part: getattr(space, part, None), name.split("."), self.xp)
+
+    def kernel(self, op: str, function: Callable[..., Any] | None = None, *, needs: str = "", **options: Any) -> Any:
+        """Add a kernel if the namespace has what it needs; without a function, return a decorator that does."""
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            if self.has(needs):
+                self.table.kernel(op, function, **options)
+            return function
+
+        return add if function is None else add(function)
+
+    def functions(self, names: Mapping[str, str], **options: Any) -> None:
+        """Add functions of the namespace as they are: operator -> name of the function."""
+        for op, name in names.items():
+            if self.has(name):
+                self.table.kernel(op, self.find(name), **options)
+
+    # --- what kernels need -------------------------------------------------------------------------------------
+
+    def is_array(self, value: Any) -> bool:
+        """Tell whether an argument is an array rather than a Python number."""
+        return hasattr(value, "shape")
+
+    def operand(self, value: Any, like: Array) -> Array:
+        """Return an argument as an array: a number takes the dtype of the array beside it."""
+        return value if self.is_array(value) else self.xp.asarray(value, dtype=like.dtype)
+
+    def is_kind(self, value: Array, kind: str | tuple[str, ...]) -> bool:
+        """Tell whether an array's dtype is of a kind of the standard ("bool", "integral", "complex floating")."""
+        return bool(self.xp.isdtype(value.dtype, kind))
+
+    def axis(self, dim: int, ndim: int) -> int:
+        """Return a dimension counted from the front; the shape rule explains the IndexError to the user."""
+        limit = ndim or 1
+        if not -limit <= dim < limit:
+            raise IndexError(f"dimension {dim} of {ndim}")
+        return dim % limit
+
+    def axes(self, dims: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+        """Return the dimensions to reduce, counted from the front; None and an empty list mean all."""
+        if dims is None or (not isinstance(dims, int) and len(dims) == 0):
+            return tuple(range(ndim))
+        found = [self.axis(d, ndim) for d in ([dims] if isinstance(dims, int) else dims)]
+        if len(set(found)) < len(found):
+            raise IndexError(f"a dimension is repeated in {dims}")
+        return tuple(found) if ndim else ()
+
+    def copy(self, value: Array) -> Array:
+        """Return an array that shares no memory with another."""
+        return self.xp.asarray(value, copy=True)
+
+    def int64(self, value: Array) -> Array:
+        """Return an array of integers as int64."""
+        return self.xp.astype(value, self.xp.int64, copy=False)
+
+    def arange(self, stop: int) -> Array:
+        """Return the integers before `stop` as int64."""
+        return self.xp.arange(stop, dtype=self.xp.int64)
+
+    def as_number(self, value: Array) -> Array:
+        """Return bools as uint8, which have an order and a sum, and other arrays as they are."""
+        return self.xp.astype(value, self.xp.uint8) if self.is_kind(value, "bool") else value
+
+    def product(self, sizes: Iterable[int]) -> int:
+        """Return the product of sizes."""
+        return reduce(lambda a, b: a * b, sizes, 1)
+
+    def refuse_zero(self, other: Any) -> None:
+        """Raise for an integer divisor that is or contains zero."""
+        zero = bool(self.xp.any(other == 0)) if self.is_array(other) else other == 0
+        if zero:
+            raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")

@@ -1,0 +1,158 @@
+"""Kernels that combine elements along dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.backends.array_api.kit import Kit
+from tt.core.library import errors
+
+__all__ = ["add_kernels"]
+
+
+def add_kernels(kit: Kit) -> None:
+    """Add the kernels of this family."""
+    _sums(kit)
+    _extremes(kit)
+    _moments(kit)
+    _scans(kit)
+
+
+# --- sums, products, truth -------------------------------------------------------------------------------------
+
+
+def _sums(kit: Kit) -> None:
+    xp = kit.xp
+
+    def total(self: Any, dim: Any, keepdim: bool) -> Any:
+        return xp.sum(kit.as_number(self), axis=kit.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype)
+
+    def count(self: Any, dim: Any) -> int:
+        return kit.product(self.shape[axis] for axis in kit.axes(dim, self.ndim)) if self.ndim else 1
+
+    def mean(self: Any, dim: Any, keepdim: bool) -> Any:
+        # A mean of nothing is 0 / 0 in the arithmetic of the dtype, not of Python.
+        return total(self, dim, keepdim) / xp.asarray(count(self, dim), dtype=self.dtype)
+
+    kit.kernel("sum", lambda self: total(self, None, False))
+    kit.kernel("sum.dim", total)
+    kit.kernel("mean", lambda self: mean(self, None, False), dtypes="floating_complex")
+    kit.kernel("mean.dim", mean, dtypes="floating_complex")
+    kit.kernel("prod", lambda self: xp.prod(self, dtype=self.dtype), dtypes="number")
+    kit.kernel("prod.dim", lambda self, dim, keepdim: xp.prod(
+        self, axis=kit.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype), dtypes="number")  # fmt: skip
+    for op in ("all", "any"):
+        function = getattr(xp, op)
+        kit.kernel(op, lambda self, f=function: f(self), half="native", takes=("self",))
+        kit.kernel(
+            op + ".dim",
+            lambda self, dim, keepdim, f=function: f(self, axis=kit.axes(dim, self.ndim), keepdims=keepdim),
+            half="native",
+            takes=("self", "dim", "keepdim"),
+        )
+
+
+# --- extremes --------------------------------------------------------------------------------------------------
+
+
+def _extremes(kit: Kit) -> None:
+    xp = kit.xp
+
+    def expect_elements(self: Any, axes: tuple[int, ...]) -> None:
+        """Raise what the shape rule explains: nothing has no largest element."""
+        if self.ndim and any(self.shape[axis] == 0 for axis in axes):
+            raise ValueError("a dimension to reduce is empty")
+
+    def extreme(function: Any) -> Any:
+        def kernel(self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+            axes = kit.axes(dim, self.ndim)
+            expect_elements(self, axes)
+            result = function(kit.as_number(self), axis=axes, keepdims=keepdim)
+            return xp.astype(result, self.dtype, copy=False)
+
+        return kernel
+
+    def position(op: str, function: Any) -> Any:
+        def kernel(self: Any, dim: Any, keepdim: bool) -> Any:
+            axes = kit.axes(dim, self.ndim)
+            expect_elements(self, axes)
+            if not self.ndim:
+                return xp.zeros((), dtype=xp.int64)
+            values = kit.as_number(self)
+            if kit.is_kind(values, "real floating"):
+                # Where there are NaN, the first of them is the result.
+                nan = xp.isnan(values)
+                plain = function(xp.where(nan, xp.zeros_like(values), values), axis=axes[0] if dim is not None else None,
+                                 keepdims=keepdim)  # fmt: skip
+                first = xp.argmax(xp.astype(nan, xp.uint8), axis=axes[0] if dim is not None else None, keepdims=keepdim)
+                some = xp.any(nan, axis=axes if dim is not None else None, keepdims=keepdim)
+                return kit.int64(xp.where(some, first, plain))
+            return kit.int64(function(values, axis=axes[0] if dim is not None else None, keepdims=keepdim))
+
+        return kernel
+
+    for name, reduce_name in (("max", "amax"), ("min", "amin")):
+        function, place = extreme(getattr(xp, name)), position("arg" + name, getattr(xp, "arg" + name))
+        kit.kernel(reduce_name, function, dtypes="real")
+        kit.kernel(name, lambda self, f=function: f(self), dtypes="real", takes=("self",))
+        kit.kernel("arg" + name, place, dtypes="real_number")
+        kit.kernel(
+            name + ".dim",
+            lambda self, dim, keepdim, f=function, p=place: (f(self, dim, keepdim), p(self, dim, keepdim)),
+            dtypes="real",
+            takes=("self", "dim", "keepdim"),
+        )
+
+
+# --- moments ---------------------------------------------------------------------------------------------------
+
+
+def _moments(kit: Kit) -> None:
+    xp = kit.xp
+
+    def moments(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+        """Return variance and mean in two passes, which loses no digits where the mean is large."""
+        axes = kit.axes(dim, self.ndim)
+        count = kit.product(self.shape[axis] for axis in axes) if self.ndim else 1
+        mean = xp.sum(self, axis=axes, keepdims=True, dtype=self.dtype) / xp.asarray(count, dtype=self.dtype)
+        deviation = self - mean
+        if kit.is_kind(self, "complex floating"):
+            squares = xp.real(deviation) ** 2 + xp.imag(deviation) ** 2
+        else:
+            squares = deviation * deviation
+        freedom = max(0, count - (1 if correction is None else correction))
+        total = xp.sum(squares, axis=axes, keepdims=keepdim, dtype=squares.dtype)
+        shape = tuple(total.shape)
+        return total / xp.asarray(freedom, dtype=squares.dtype), xp.reshape(mean, shape)
+
+    options = {"dtypes": "floating_complex"}
+    kit.kernel("var_mean", moments, **options)
+    kit.kernel("var", lambda self, dim, correction, keepdim: moments(self, dim, correction, keepdim)[0], **options)
+    kit.kernel("std", lambda self, dim, correction, keepdim: xp.sqrt(moments(self, dim, correction, keepdim)[0]),
+               **options)  # fmt: skip
+
+    @kit.kernel("logsumexp", dtypes="floating")
+    def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
+        axes = kit.axes(dim, self.ndim)
+        if self.ndim and any(self.shape[axis] == 0 for axis in axes):
+            return xp.log(xp.sum(xp.exp(self), axis=axes, keepdims=keepdim))
+        largest = xp.max(self, axis=axes, keepdims=True)
+        largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
+        result = xp.log(xp.sum(xp.exp(self - largest), axis=axes, keepdims=keepdim))
+        return result + xp.reshape(largest, tuple(result.shape))
+
+
+# --- scans -----------------------------------------------------------------------------------------------------
+
+
+def _scans(kit: Kit) -> None:
+    xp = kit.xp
+
+    @kit.kernel("cumsum", needs="cumulative_sum")
+    def cumsum(self: Any, dim: int) -> Any:
+        axis = kit.axis(dim, self.ndim)
+        if not self.ndim:
+            return kit.copy(self)
+        if kit.is_kind(self, "bool"):
+            raise errors.DtypeError("cumsum(): not implemented for bool with dtype=bool")
+        return xp.cumulative_sum(self, axis=axis, dtype=self.dtype)

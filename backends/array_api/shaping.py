@@ -1,0 +1,184 @@
+"""Kernels that rearrange: views, joining and copies in another order.
+
+Where the backend has views, these kernels return views; where not, they return copies and the core keeps track of
+what is a view of what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.backends.array_api.kit import Kit
+from tt.core.library import errors
+
+__all__ = ["add_kernels"]
+
+
+def add_kernels(kit: Kit) -> None:
+    """Add the kernels of this family."""
+    _views(kit)
+    _parts(kit)
+    _complex_parts(kit)
+    _joining(kit)
+
+
+# --- the same elements in another shape ------------------------------------------------------------------------
+
+
+def _views(kit: Kit) -> None:
+    xp = kit.xp
+    kit.kernel("alias", lambda self: self)
+    kit.kernel("detach", lambda self: self)
+    kit.kernel("view", lambda self, size: xp.reshape(self, tuple(size)))
+
+    @kit.kernel("permute")
+    def permute(self: Any, dims: Sequence[int]) -> Any:
+        axes = kit.axes(dims, self.ndim) if len(dims) else ()
+        return xp.permute_dims(self, axes)
+
+    @kit.kernel("transpose")
+    def transpose(self: Any, dim0: int, dim1: int) -> Any:
+        first, second = kit.axis(dim0, self.ndim), kit.axis(dim1, self.ndim)
+        order = list(range(self.ndim))
+        if order:
+            order[first], order[second] = second, first
+        return xp.permute_dims(self, tuple(order))
+
+    @kit.kernel("t")
+    def t(self: Any) -> Any:
+        if self.ndim > 2:
+            raise ValueError("t() takes at most two dimensions")
+        return xp.permute_dims(self, tuple(reversed(range(self.ndim))))
+
+    @kit.kernel("expand")
+    def expand(self: Any, size: Sequence[int]) -> Any:
+        return xp.broadcast_to(self, expanded_shape(self.shape, size))
+
+    @kit.kernel("squeeze")
+    def squeeze(self: Any) -> Any:
+        return xp.squeeze(self, axis=tuple(i for i, size in enumerate(self.shape) if size == 1))
+
+    @kit.kernel("squeeze.dim")
+    def squeeze_dim(self: Any, dim: Sequence[int]) -> Any:
+        dims = [dim] if isinstance(dim, int) else dim
+        axes = kit.axes(dims, self.ndim) if len(dims) else ()
+        return xp.squeeze(self, axis=tuple(axis for axis in axes if self.shape[axis] == 1))
+
+    @kit.kernel("unsqueeze")
+    def unsqueeze(self: Any, dim: int) -> Any:
+        return xp.expand_dims(self, axis=kit.axis(dim, self.ndim + 1))
+
+    @kit.kernel("as_strided", needs="take")
+    def as_strided(self: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Any:
+        positions = strided_positions(kit, size, stride, storage_offset or 0, kit.product(self.shape))
+        return xp.reshape(xp.take(xp.reshape(self, (-1,)), positions, axis=0), tuple(size))
+
+
+def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
+    """Return the size of `expand` with the sizes of the tensor in the place of -1."""
+    missing = len(size) - len(shape)
+    if missing < 0 or any(s == -1 and i < missing for i, s in enumerate(size)):
+        raise ValueError("expand() to fewer dimensions, or -1 for a new one")
+    return tuple(shape[i - missing] if s == -1 else s for i, s in enumerate(size))
+
+
+def strided_positions(kit: Kit, size: Sequence[int], stride: Sequence[int], offset: int, extent: int) -> Any:
+    """Return the positions in the flat content that sizes and strides address, in row-major order."""
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
+    if 0 not in size and (offset < 0 or last >= extent):
+        raise errors.ShapeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, requiring a storage of "
+            f"{last + 1} elements, are out of bounds for storage of {extent} elements"
+        )
+    index = kit.xp.full((1,), offset, dtype=kit.xp.int64)
+    for n, step in zip(size, stride, strict=True):
+        index = kit.xp.reshape(kit.xp.expand_dims(index, axis=1) + kit.arange(n) * step, (-1,))
+    return index
+
+
+# --- parts -----------------------------------------------------------------------------------------------------
+
+
+def _parts(kit: Kit) -> None:
+    def at(self: Any, axis: int, part: Any) -> Any:
+        return self[(slice(None),) * axis + (part, ...)]
+
+    @kit.kernel("select")
+    def select(self: Any, dim: int, index: int) -> Any:
+        axis = kit.axis(dim, self.ndim)
+        size = self.shape[axis] if self.ndim else 0
+        if not -size <= index < size:
+            raise IndexError("index out of range")
+        return at(self, axis, index)
+
+    @kit.kernel("slice")
+    def slice_(self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+        if step <= 0 or not self.ndim:
+            raise ValueError("slice step must be positive")
+        axis = kit.axis(dim, self.ndim)
+        first, stop, _ = slice(start, end).indices(self.shape[axis])
+        return at(self, axis, slice(first, max(first, stop), step))
+
+    def pieces(self: Any, sizes: Sequence[int], axis: int) -> list[Any]:
+        found, start = [], 0
+        for size in sizes:
+            found.append(at(self, axis, slice(start, start + size)))
+            start += size
+        return found
+
+    @kit.kernel("split")
+    def split(self: Any, split_size: int, dim: int) -> list[Any]:
+        axis = kit.axis(dim, self.ndim)
+        size = self.shape[axis]
+        if split_size < 0 or (split_size == 0 and size):
+            raise ValueError("split size")
+        count = max(-(-size // split_size), 1) if split_size else 1
+        return pieces(self, [split_size] * (count - 1) + [size - split_size * (count - 1)], axis)
+
+    @kit.kernel("split.sizes")
+    def split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
+        axis = kit.axis(dim, self.ndim)
+        if any(size < 0 for size in split_size) or sum(split_size) != self.shape[axis]:
+            raise ValueError("split sizes")
+        return pieces(self, split_size, axis)
+
+    @kit.kernel("unbind")
+    def unbind(self: Any, dim: int) -> list[Any]:
+        axis = kit.axis(dim, self.ndim)
+        return [at(self, axis, index) for index in range(self.shape[axis])]
+
+
+def _complex_parts(kit: Kit) -> None:
+    xp = kit.xp
+    kit.kernel("real", lambda self: xp.real(self) if kit.is_kind(self, "complex floating") else self, half="native")
+    kit.kernel("imag", lambda self: xp.imag(self), dtypes="complex")
+
+
+# --- joining and rearranged copies -----------------------------------------------------------------------------
+
+
+def _joining(kit: Kit) -> None:
+    xp = kit.xp
+
+    @kit.kernel("cat", half="native")
+    def cat(tensors: Sequence[Any], dim: int) -> Any:
+        # A vector without elements joins anything, for compatibility.
+        kept = [t for t in tensors if tuple(t.shape) != (0,)]
+        if not kept:
+            kept = list(tensors[:1])
+        if not kept or any(not t.ndim for t in kept):
+            raise ValueError("cat() of nothing or of numbers")
+        return xp.concat(kept, axis=kit.axis(dim, kept[0].ndim))
+
+    @kit.kernel("flip", half="native")
+    def flip(self: Any, dims: Sequence[int]) -> Any:
+        if not len(dims) or not self.ndim:
+            kit.axes(dims, self.ndim)
+            return kit.copy(self)
+        return kit.copy(xp.flip(self, axis=kit.axes(dims, self.ndim)))
+
+    kit.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native")
+    kit.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native")
+
+

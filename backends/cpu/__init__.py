@@ -1,0 +1,1 @@
+"""Tensors in the memory of the host, computed by NumPy."""

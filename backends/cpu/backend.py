@@ -1,0 +1,111 @@
+"""The backend of the CPU: handles are NumPy arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from tt.backends.array_api import ArrayApiBackend
+from tt.core.library import Device, dtype
+
+__all__ = ["Array", "CpuBackend", "cast"]
+
+Array = np.ndarray[Any, Any]
+
+_BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
+
+
+def cast(array: Array, native_dtype: Any, order: Any = "K") -> Array:
+    """Return a copy in another dtype, without NumPy's warnings where values do not fit.
+
+    Complex numbers lose their imaginary part, with a warning as in PyTorch.
+    """
+    if array.dtype.kind == "c" and native_dtype.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
+        array = array.real
+    if native_dtype.kind in "cfb" and native_dtype.itemsize >= array.itemsize:
+        return array.astype(native_dtype, order=order)
+    with np.errstate(all="ignore"):
+        return array.astype(native_dtype, order=order)
+
+
+class CpuBackend(ArrayApiBackend):
+    """NumPy arrays, with bfloat16 of ml_dtypes."""
+
+    def __init__(self) -> None:
+        super().__init__(np, "cpu", mutable=True, has_views=True)
+
+    # --- dtypes ------------------------------------------------------------------------------------------------
+
+    def native_dtype(self, dtype: dtype) -> Any:
+        """Return the NumPy dtype."""
+        return dtype.numpy
+
+    # --- handles -----------------------------------------------------------------------------------------------
+
+    def normalise(self, result: Any) -> Array:
+        """Turn a NumPy scalar into an array without dimensions."""
+        return np.asarray(result)
+
+    def cast(self, handle: Array, native_dtype: Any) -> Array:
+        """Return a copy in another dtype."""
+        return cast(handle, native_dtype)
+
+    def empty(self, shape: Sequence[int], native_dtype: Any) -> Array:
+        """Return an array with any content."""
+        return np.empty(tuple(shape), dtype=native_dtype)
+
+    def from_numpy(self, array: Array, device: Device | None = None) -> Array:
+        """Return the array itself: the memory is shared."""
+        return array if type(array) is np.ndarray else np.asarray(array)
+
+    def to_numpy(self, handle: Array) -> Array:
+        """Return the array itself: the memory is shared."""
+        return handle
+
+    def item(self, handle: Array) -> bool | int | float | complex:
+        """Return the only element as a Python number."""
+        value: bool | int | float | complex = float(handle.item()) if handle.dtype == _BFLOAT16 else handle.item()
+        return value
+
+    def copy_into(self, target: Array, source: Array) -> None:
+        """Write the source, cast and broadcast, into the target."""
+        if source.dtype == target.dtype:
+            target[...] = source
+        else:
+            target[...] = cast(source, target.dtype)
+
+    def clone(self, handle: Array) -> Array:
+        """Return a copy with dimensions in the same order in memory."""
+        return handle.copy("K")
+
+    # --- memory ------------------------------------------------------------------------------------------------
+
+    def strides(self, handle: Array) -> tuple[int, ...]:
+        """Return the strides in elements."""
+        size = handle.itemsize
+        return tuple(stride // size for stride in handle.strides)
+
+    def offset(self, handle: Array) -> int:
+        """Return the position of the first element in the memory of its owner, in elements."""
+        owner = self.storage_owner(handle)
+        return 0 if owner is handle else (self.data_ptr(handle) - self.data_ptr(owner)) // handle.itemsize
+
+    def data_ptr(self, handle: Array) -> int:
+        """Return the address of the first element."""
+        address: int = handle.__array_interface__["data"][0]
+        return address
+
+    def storage_owner(self, handle: Array) -> Array:
+        """Return the array that allocated the memory, or the first one made over memory of another library."""
+        while type(handle.base) is np.ndarray:
+            handle = handle.base
+        return handle
+
+    def storage_nbytes(self, owner: Array) -> int:
+        """Return the size of the memory in bytes."""
+        return owner.nbytes

@@ -1,0 +1,154 @@
+"""Kernels that work element by element: NumPy's own functions where they do what PyTorch does."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.array_api.pointwise import check_alpha
+from tt.core.library import KernelTable, errors, result_type
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+NATIVE: Final = (
+    "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+"""What NumPy's functions write into an `out` array of the same dtype; half precision goes through float32."""
+
+# --- arithmetic ------------------------------------------------------------------------------------------------
+
+cpu.kernel("add", np.add)
+cpu.kernel("add", np.add, dtypes=NATIVE, form="out", takes=("self", "other"))
+cpu.kernel("sub", np.subtract, dtypes="number")
+cpu.kernel("sub", np.subtract, dtypes=[d for d in NATIVE if d != "bool"], form="out", takes=("self", "other"))
+cpu.kernel("mul", np.multiply)
+cpu.kernel("div", np.true_divide, dtypes="floating_complex")
+cpu.kernel("neg", np.negative, dtypes="number")
+cpu.kernel("abs", np.absolute, dtypes="number")
+cpu.kernel("square", np.square, dtypes="number")
+cpu.kernel("reciprocal", np.reciprocal, dtypes="floating_complex")
+cpu.kernel("maximum", np.maximum, dtypes="real")
+cpu.kernel("minimum", np.minimum, dtypes="real")
+
+
+def _scaled(op: str, self: Any, other: Any, alpha: Any) -> Any:
+    """Return `alpha * other` in the dtype of self."""
+    kind = self.dtype.kind
+    check_alpha(op, kind in "iu", kind == "b", alpha)
+    return np.multiply(other, alpha, dtype=self.dtype)
+
+
+@cpu.kernel("add")
+def add(self: Any, other: Any, alpha: Any) -> Any:
+    return np.add(self, _scaled("add", self, other, alpha))
+
+
+@cpu.kernel("add", form="out", dtypes=NATIVE)
+def add_out(self: Any, other: Any, alpha: Any, out: Any) -> None:
+    np.add(self, _scaled("add", self, other, alpha), out)
+
+
+@cpu.kernel("sub", dtypes="number")
+def sub(self: Any, other: Any, alpha: Any) -> Any:
+    return np.subtract(self, _scaled("sub", self, other, alpha))
+
+
+@cpu.kernel("sub", form="out", dtypes=[d for d in NATIVE if d != "bool"])
+def sub_out(self: Any, other: Any, alpha: Any, out: Any) -> None:
+    np.subtract(self, _scaled("sub", self, other, alpha), out)
+
+
+@cpu.kernel("pow", dtypes="floating_complex")
+def power(self: Any, exponent: Any) -> Any:
+    return self**exponent  # the operator has short ways for squares and square roots, np.power has not
+
+
+# --- division --------------------------------------------------------------------------------------------------
+
+
+def _refuse_zero(other: Any) -> None:
+    if not np.all(other):
+        raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
+
+
+@cpu.kernel("floor_divide", dtypes="integral")
+def floor_divide(self: Any, other: Any) -> Any:
+    _refuse_zero(other)
+    return np.floor_divide(self, other)
+
+
+cpu.kernel("floor_divide", np.floor_divide, dtypes="floating")
+
+
+@cpu.kernel("remainder", dtypes="integral")
+def remainder(self: Any, other: Any) -> Any:
+    _refuse_zero(other)
+    return np.remainder(self, other)
+
+
+cpu.kernel("remainder", np.remainder, dtypes="floating")
+
+# --- functions of one argument ---------------------------------------------------------------------------------
+
+for _op in ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh"):
+    cpu.kernel(_op, getattr(np, _op), dtypes="floating_complex")
+for _op in ("floor", "ceil", "trunc"):
+    cpu.kernel(_op, getattr(np, _op), dtypes="real_number")
+
+
+@cpu.kernel("sigmoid", dtypes="floating_complex")
+def sigmoid(self: Any) -> Any:
+    result = np.exp(-self)
+    return np.divide(1, np.add(result, 1, result), result) if self.ndim else 1 / (1 + result)
+
+
+@cpu.kernel("erf", dtypes="floating")
+def erf(self: Any) -> Any:
+    from scipy.special import erf  # SciPy takes as long to import as NumPy, and few programs need it
+
+    return erf(self)
+
+
+# --- comparison and logic --------------------------------------------------------------------------------------
+
+for _op, _function in {
+    "eq": np.equal, "ne": np.not_equal,
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+    "logical_not": np.logical_not,
+}.items():  # fmt: skip
+    cpu.kernel(_op, _function, half="native")
+for _op, _function in {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}.items():  # fmt: skip
+    cpu.kernel(_op, _function, dtypes="real", half="native")
+for _op in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+    cpu.kernel(_op, getattr(np, _op), dtypes="integral_bool")
+cpu.kernel("bitwise_not", np.invert, dtypes="integral_bool")
+for _op in ("isnan", "isinf", "isfinite"):
+    cpu.kernel(_op, getattr(np, _op))
+
+# --- selection -------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("where", half="native")
+def where(condition: Any, self: Any, other: Any) -> Any:
+    if condition.dtype != np.bool_:
+        raise errors.DtypeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+    if not isinstance(self, np.ndarray):
+        self = np.asarray(self, dtype=other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy)
+    if not isinstance(other, np.ndarray):
+        other = np.asarray(other, dtype=self.dtype)
+    return np.where(condition, self, other)
+
+
+@cpu.kernel("clamp", dtypes="real_number")
+def clamp(self: Any, min: Any, max: Any) -> Any:
+    if max is None:
+        if min is None:
+            raise errors.ArgumentError("clamp", "At least one of 'min' or 'max' must not be None")
+        return np.maximum(self, min)
+    return np.minimum(self if min is None else np.maximum(self, min), max)

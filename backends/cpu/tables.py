@@ -1,0 +1,20 @@
+"""The kernels of the CPU: its own, and those over the array API for the operators where NumPy has no better way."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from tt.backends.cpu.backend import CpuBackend
+from tt.core.library import KernelTable
+
+__all__ = ["tables"]
+
+FAMILIES: Final = ("pointwise", "reduction", "shaping", "indexing", "sorting", "linalg", "random", "nn", "copies")
+
+
+def tables(backend: CpuBackend) -> list[KernelTable]:
+    """Return the tables of every family, then that of the array API for what they leave."""
+    own = [import_module(f"tt.backends.cpu.{family}").cpu for family in FAMILIES]
+    served = {kernel.op for table in own for kernel in table.kernels}
+    return [*own, backend.kernels(without=sorted(served))]

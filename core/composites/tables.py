@@ -1,0 +1,17 @@
+"""The tables of all families."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from tt.core.dispatch.tables import CompositeTable
+
+__all__ = ["tables"]
+
+FAMILIES: Final = ()
+
+
+def tables() -> list[CompositeTable]:
+    """Return the composites of every family; importing them costs, so the registry asks when it needs one."""
+    return [import_module(f"tt.core.composites.{family}").composites for family in FAMILIES]
