@@ -22,6 +22,7 @@ def installed() -> list[str]:
 def environment() -> dict[str, str]:
     """Return what a reader of the numbers must know."""
     facts = {"python": platform.python_version(), "processor": processor(), "cores": str(os.cpu_count())}
+    facts["threads"] = os.environ.get("OMP_NUM_THREADS", "as many as the libraries take")
     for library in installed():
         facts[library] = version(DISTRIBUTIONS[library])
     if "tt" in facts:

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.cases import read_suite, suite_names
-from benchmarks.environment import environment, installed
-from benchmarks.import_time import measure_import
-from benchmarks.measure import measure_suite
-from benchmarks.report import compare_text, import_text, suite_dict, suite_text
+# One thread for every library, set before any of them is imported: the cases measure what a call costs, and threads
+# that wait for a busy core would measure the other programs of the machine.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+from benchmarks.cases import read_suite, suite_names  # noqa: E402
+from benchmarks.environment import environment, installed  # noqa: E402
+from benchmarks.import_time import measure_import  # noqa: E402
+from benchmarks.measure import measure_suite  # noqa: E402
+from benchmarks.report import compare_text, import_text, suite_dict, suite_text  # noqa: E402
 
 IMPORT = "import"
 
