@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tt.backends.cuda.availability import find_driver, reason
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.memory import CupyMemory, cupy
+from tt.backends.cuda.namespace import LazyNamespace
 from tt.core.library import Backend, Device
 
 __all__ = ["CudaBackend"]
@@ -22,15 +23,18 @@ class CudaBackend(Backend):
     ----------
     memory : Memory, optional
         How memory is allocated; CuPy's by default.
+    library : callable, optional
+        Returns the array library; CuPy by default.
     """
 
     device_type = "cuda"
     handle_type = StridedHandle
     silence_numpy = False
 
-    def __init__(self, memory: Memory | None = None) -> None:
+    def __init__(self, memory: Memory | None = None, library: Callable[[], Any] = cupy) -> None:
         super().__init__()
         self.memory: Memory = CupyMemory() if memory is None else memory
+        self.namespace = LazyNamespace(library)
 
     # --- the devices -------------------------------------------------------------------------------------------
 

@@ -62,18 +62,18 @@ class FakeLibrary:
     def __init__(self, version: int, init: int, count: int) -> None:
         self.version, self.init, self.count = version, init, count
 
-    def cuDriverGetVersion(self, out):
+    def cuDriverGetVersion(self, out):  # noqa: N802 - the name in the library
         out._obj.value = self.version
         return 0
 
-    def cuInit(self, flags):
+    def cuInit(self, flags):  # noqa: N802 - the name in the library
         return self.init
 
-    def cuDeviceGetCount(self, out):
+    def cuDeviceGetCount(self, out):  # noqa: N802 - the name in the library
         out._obj.value = self.count
         return 0
 
-    def cuGetErrorName(self, code, out):
+    def cuGetErrorName(self, code, out):  # noqa: N802 - the name in the library
         out._obj.value = {100: b"CUDA_ERROR_NO_DEVICE"}.get(code)
         return 0
 

@@ -1,0 +1,88 @@
+"""The kernels of CUDA: those over the array API, on CuPy arrays, and the views that need no array at all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from tt.backends.array_api import ArrayApiBackend
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.namespace import LazyNamespace
+from tt.core.library import Kernel, KernelTable, dtype, errors
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["kernel_tables"]
+
+
+class BareArrays(ArrayApiBackend):
+    """What kernels over the array API ask of a backend: here handles are the bare CuPy arrays."""
+
+    device_type, mutable, has_views = "cuda", True, True
+
+    def __init__(self, namespace: LazyNamespace) -> None:
+        # Not the base's: it makes an array to learn its class, and nothing may be made before CUDA is used.
+        self.xp = namespace
+
+    def native_dtype(self, dtype: dtype) -> Any:
+        """Return NumPy's dtype, which CuPy shares."""
+        if dtype.name == "bfloat16":
+            raise errors.DtypeError("the arrays of device 'cuda' have no dtype bfloat16")
+        return dtype.numpy
+
+    def cast(self, handle: Any, native_dtype: Any) -> Any:
+        """Return an array in another dtype; of complex numbers the real part, if the dtype is real."""
+        real = handle.dtype.kind == "c" and native_dtype.kind not in "cb"
+        return (handle.real if real else handle).astype(native_dtype)
+
+    def item(self, handle: Any) -> bool | int | float | complex:
+        """Return the only element as a Python number."""
+        value: bool | int | float | complex = handle.item()
+        return value
+
+
+def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the tables of a backend; nothing of CuPy is imported."""
+    general = BareArrays(backend.namespace).kernels(without=("as_strided",))
+    general.kernels = [_over_handles(kernel, backend) for kernel in general.kernels]
+    return [general, _views()]
+
+
+def _views() -> KernelTable:
+    """Return the kernels that only change the description of the memory."""
+    table = KernelTable(device="cuda")
+
+    @table.kernel("as_strided", half="native")
+    def as_strided(self: StridedHandle, size: Any, stride: Any, storage_offset: Any) -> StridedHandle:
+        return self.view(tuple(size), tuple(stride), storage_offset)
+
+    return table
+
+
+def _over_handles(kernel: Kernel, backend: CudaBackend) -> Kernel:
+    """Return a kernel over CuPy arrays as one over handles."""
+    function = kernel.function
+    takes = kernel.takes or tuple(inspect.signature(function).parameters)
+    return replace(kernel, function=_adapted(function, backend), takes=takes)
+
+
+def _adapted(function: Callable[..., Any], backend: CudaBackend) -> Callable[..., Any]:
+    def array(value: Any) -> Any:
+        if isinstance(value, StridedHandle):
+            return value.array
+        return [array(item) for item in value] if isinstance(value, list) else value
+
+    def handle(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)(handle(item) for item in value)
+        return backend.normalise(value) if hasattr(value, "strides") else value
+
+    @wraps(function)
+    def adapted(*args: Any) -> Any:
+        return handle(function(*map(array, args)))
+
+    return adapted

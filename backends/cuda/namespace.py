@@ -1,0 +1,143 @@
+"""CuPy as a namespace of the array API standard that is imported when one of its functions is called.
+
+Kernels are built, and their coverage is listed, without CuPy: the names of the standard are known here, and each is
+bound to CuPy's function at its first call.  CuPy follows NumPy's older names in places; `SPELLINGS` and the functions
+below translate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["LazyNamespace"]
+
+SPELLINGS: Final = {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
+    "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift", "concat": "concatenate", "cumulative_prod": "cumprod",
+    "permute_dims": "transpose", "pow": "power",
+}  # fmt: skip
+"""The standard's name of a function -> NumPy's and CuPy's older one."""
+
+SAME: Final = frozenset({
+    "abs", "add", "all", "any", "arange", "argmax", "argmin", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "broadcast_arrays", "broadcast_to", "ceil", "clip", "conj", "copysign", "cos",
+    "cosh", "count_nonzero", "cumprod", "diff", "divide", "empty", "empty_like", "equal", "exp",
+    "expand_dims", "expm1", "eye", "flip", "floor", "floor_divide", "full", "full_like", "greater",
+    "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan", "less", "less_equal", "linspace",
+    "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "matmul", "max", "maximum", "mean", "meshgrid", "min", "minimum", "moveaxis",
+    "multiply", "negative", "nonzero", "not_equal", "ones", "ones_like", "positive", "prod", "real",
+    "reciprocal", "remainder", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit",
+    "sin", "sinh", "sqrt", "square", "squeeze", "stack", "subtract", "sum", "take", "take_along_axis",
+    "tan", "tanh", "tensordot", "tile", "tril", "triu", "trunc", "where", "zeros", "zeros_like",
+})  # fmt: skip
+"""The functions that CuPy has under the standard's name."""
+
+LINALG: Final = frozenset(
+    ["cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "qr", "slogdet", "solve", "svd"]
+)
+"""The functions of the extension `linalg` that CuPy has."""
+
+DTYPES: Final = (
+    "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+    "complex64", "complex128",
+)  # fmt: skip
+
+
+class LazyNamespace:
+    """The functions of the standard over a library that is imported when one of them is called.
+
+    Parameters
+    ----------
+    load : callable
+        Imports and returns the library.
+    """
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+        self.pi, self.e, self.inf, self.nan, self.newaxis = np.pi, np.e, np.inf, np.nan, None
+        self.bool = np.dtype(bool)
+        for name in DTYPES:
+            setattr(self, name, np.dtype(name))
+        self.linalg = _LazyLinalg(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in SAME and name not in SPELLINGS:
+            raise AttributeError(f"the array API over CuPy has no {name!r}")
+        function = _deferred(lambda: self.find(name), name)
+        setattr(self, name, function)
+        return function
+
+    def find(self, name: str) -> Callable[..., Any]:
+        """Return the library's function: under the standard's name, or under the older one."""
+        library = self._load()
+        found = getattr(library, name, None)
+        function: Callable[..., Any] = getattr(library, SPELLINGS.get(name, name)) if found is None else found
+        return function
+
+    # --- what the library spells differently -------------------------------------------------------------------
+
+    def asarray(self, value: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return a value as an array."""
+        library = self._load()
+        return library.array(value, dtype=dtype) if copy else library.asarray(value, dtype=dtype)
+
+    def astype(self, x: Any, dtype: Any, copy: bool = True) -> Any:
+        """Return an array in another dtype."""
+        return x.astype(dtype, copy=copy)
+
+    def isdtype(self, dtype: Any, kind: Any) -> bool:
+        """Tell whether a dtype is of a kind."""
+        return bool(np.isdtype(np.dtype(dtype), kind))
+
+    def matrix_transpose(self, x: Any) -> Any:
+        """Exchange the last two dimensions."""
+        return x.swapaxes(-1, -2)
+
+    def cumulative_sum(self, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+        """Return the running sum."""
+        return self._load().cumsum(x, axis=0 if axis is None else axis, dtype=dtype)
+
+    def argsort(self, x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+        """Return the positions of the elements in order; equal ones keep theirs in both directions."""
+        library = self._load()
+        if not descending:
+            return library.argsort(x, axis=axis, kind="stable")
+        found = library.flip(library.argsort(library.flip(x, axis=axis), axis=axis, kind="stable"), axis=axis)
+        return x.shape[axis] - 1 - found
+
+    def sort(self, x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+        """Return the elements in order."""
+        library = self._load()
+        found = library.sort(x, axis=axis)
+        return library.flip(found, axis=axis) if descending else found
+
+
+class _LazyLinalg:
+    """The extension `linalg` of a `LazyNamespace`."""
+
+    def __init__(self, namespace: LazyNamespace) -> None:
+        self._namespace = namespace
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in LINALG:
+            raise AttributeError(f"the array API over CuPy has no linalg.{name}")
+        return _deferred(lambda: getattr(self._namespace._load().linalg, name), name)
+
+
+def _deferred(find: Callable[[], Callable[..., Any]], name: str) -> Callable[..., Any]:
+    """Return a function that looks the real one up at its first call."""
+    found: Callable[..., Any] | None = None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal found
+        if found is None:
+            found = find()
+        return found(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call

@@ -1,0 +1,87 @@
+"""The kernels of CUDA over strided handles, with NumPy in the place of CuPy: the translation between the two is shown,
+CuPy's own arithmetic is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.backends.cuda.test_handle import HostMemory
+from tt.backends.cuda.backend import CudaBackend
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.kernels import kernel_tables
+from tt.backends.cuda.namespace import LINALG, SAME, SPELLINGS, LazyNamespace
+
+
+@pytest.fixture
+def backend():
+    return CudaBackend(HostMemory(), lambda: np)
+
+
+def kernels(backend, op):
+    return [kernel for table in kernel_tables(backend) for kernel in table.kernels if kernel.op == op]
+
+
+def test_building_the_tables_imports_no_library():
+    def refuse():
+        raise AssertionError("the library was asked for")
+
+    tables = kernel_tables(CudaBackend(HostMemory(), refuse))
+    served = {kernel.op for table in tables for kernel in table.kernels}
+    assert {"add", "exp", "sum", "matmul", "as_strided", "view"} <= served
+    assert all(table.device == "cuda" for table in tables)
+
+
+def test_a_kernel_takes_and_returns_handles(backend):
+    left = backend.normalise(np.arange(6.0).reshape(2, 3))
+    right = backend.normalise(np.ones((2, 3)))
+    kernel = next(k for k in kernels(backend, "add") if set(k.takes) >= {"self", "other", "alpha"})
+    result = kernel.function(*({"self": left, "other": right, "alpha": 2}[name] for name in kernel.takes))
+    assert type(result) is StridedHandle
+    np.testing.assert_array_equal(result.array, np.arange(6.0).reshape(2, 3) + 2)
+
+
+def test_views_share_the_memory_of_their_base(backend):
+    base = backend.normalise(np.arange(6.0).reshape(2, 3).copy())
+    (kernel,) = kernels(backend, "as_strided")
+    view = kernel.function(base, (3, 2), (1, 3), 0)
+    assert view.owner is base.owner
+    np.testing.assert_array_equal(view.array, np.arange(6.0).reshape(2, 3).T)
+    view.array[...] = 0
+    assert not base.array.any()
+    (kernel,) = kernels(backend, "permute")
+    assert kernel.function(base, (1, 0)).shares_memory(base)
+
+
+def test_every_name_of_the_namespace_is_one_of_the_library():
+    namespace = LazyNamespace(lambda: np)
+    for name in (*SAME, *SPELLINGS):
+        assert callable(namespace.find(name)), name
+        assert hasattr(np, SPELLINGS.get(name, name)), name
+    for name in LINALG:
+        assert callable(getattr(namespace.linalg, name)), name
+    assert not hasattr(namespace, "no_such_function")
+    assert not hasattr(namespace.linalg, "no_such_function")
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sorting_keeps_equal_elements_in_order(descending):
+    namespace = LazyNamespace(lambda: np)
+    values = np.random.default_rng(0).integers(0, 4, (5, 9))
+    order = namespace.argsort(values, axis=1, descending=descending)
+    keys = -values if descending else values
+    np.testing.assert_array_equal(order, np.argsort(keys, axis=1, kind="stable"))
+    expected = np.sort(values, axis=1)[:, :: -1 if descending else 1]
+    np.testing.assert_array_equal(namespace.sort(values, axis=1, descending=descending), expected)
+
+
+def test_the_backend_s_methods_work_on_handles(backend):
+    handle = backend.empty((2, 3), np.float32)
+    backend.copy_into(handle, backend.normalise(np.arange(3)))
+    np.testing.assert_array_equal(handle.array, np.broadcast_to(np.arange(3), (2, 3)))
+    copy = backend.clone(handle)
+    assert not copy.shares_memory(handle)
+    assert backend.cast(handle, np.dtype(np.int64)).dtype == np.int64
+    assert (backend.strides(handle), backend.offset(handle)) == ((3, 1), 0)
+    assert backend.storage_nbytes(backend.storage_owner(handle)) == 24
+    assert backend.storage_data_ptr(backend.storage_owner(handle)) == backend.data_ptr(handle)
