@@ -18,7 +18,6 @@ from tt.core.device import Device, to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError
-from tt.core.keys import KEYS
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, wrap
@@ -32,22 +31,15 @@ Kind = TypeVar("Kind", bound=Tensor)
 
 
 def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
-    """Return the tensor as an instance of a subclass, without calling the subclass."""
+    """Return a fresh tensor, which nobody else holds, as an instance of a subclass, without calling the subclass.
+
+    The result counts as no view, whatever memory it shares.
+    """
     # Not kind.__new__: a subclass may ask for arguments there.
     new = Tensor.__new__(kind)
     new.handle, new.spec, new.keys, new.promotion = tensor.handle, tensor.spec, tensor.keys, tensor.promotion
-    new.storage, new.record, new.base = _shared_storage(tensor), tensor.record, tensor.base
+    new.storage, new.record, new.base = tensor.storage, tensor.record, None
     return new
-
-
-def _shared_storage(tensor: Any) -> Any:
-    """Return the storage for another tensor over the same memory."""
-    if "functionalise" in KEYS.names("layer", tensor.keys):
-        from tt.core.functionalise import ViewStorage, ensure_view_storage
-
-        place = ensure_view_storage(tensor)
-        return ViewStorage(place.base, place.geometry, place.seen)
-    return tensor.ensure_storage()
 
 
 def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
@@ -66,7 +58,12 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
         raise TypeError(
             f"Creating a Tensor subclass from a class that does not inherit from Tensor is not possible: {cls!r}"
         )
-    return as_kind(self, cls)
+    from tt.core.dispatch.registry import ops
+
+    view = ops.alias(self)
+    new = as_kind(view, cls)
+    new.base = view.base
+    return new
 
 
 # --- host memory -------------------------------------------------------------------------------------------------
@@ -256,6 +253,7 @@ def _get_data(self: Tensor) -> Tensor:
     Assigning a tensor makes this one use its memory.
     """
     new = detached(self)
+    new.base = None
     storage = new.storage
     if type(storage) is Storage:
         new.storage = Storage(storage.owner, storage.backend)
@@ -274,8 +272,9 @@ def _set_data(self: Tensor, value: Any) -> None:
         raise DtypeError(
             f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
         )
-    self.set_data(value.handle, value.spec)
-    self.storage = value.ensure_storage()
+    shared = detached(value)
+    self.set_data(shared.handle, shared.spec)
+    self.storage, self.base = shared.storage, None
 
 
 COPYING_MEMBERS: dict[str, Any] = {

@@ -225,12 +225,9 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
 def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
     from tt.core.construct import from_array
 
-    if like.device.type != "meta" and values_are_hidden(like):
-        from tt.core.fake import to_fake
-
-        # The device of a fake tensor need not be there.
-        return to_fake(from_array(array, to_device("meta")), like.device)
-    return from_array(array, like.device)
+    # The device of a fake tensor need not be there; beside it, indices and numbers may be on the CPU.
+    absent = like.device.type != "meta" and values_are_hidden(like)
+    return from_array(array, to_device("cpu") if absent else like.device)
 
 
 # --- reading -------------------------------------------------------------------------------------------------------
@@ -340,6 +337,8 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     if not advanced:
         ops.copy_(view, _fit(found, view.ndim))
         return
-    if found.dtype is not self.dtype or (found.ndim == 0 and found.device != self.device):
-        found = found.to(self.device if found.ndim == 0 else found.device, self.dtype)
+    if found.ndim == 0 and found.device != self.device and not values_are_hidden(self):
+        found = found.to(self.device)
+    if found.dtype is not self.dtype:
+        found = found.to(self.dtype)
     ops.index_put_(view, advanced, _fit(found, _indexed_ndim(view, advanced)))
