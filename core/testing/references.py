@@ -1,0 +1,139 @@
+"""References: what an operator's values are compared with.
+
+`ref:` in ops.yaml names a function of NumPy or SciPy.  It is called on NumPy arrays with the operator's arguments;
+floating point arrays are widened first, so that the reference is more exact than what it checks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.schema.model import OpDefinition
+
+__all__ = ["Reference", "as_array", "cpu_reference", "numpy_reference"]
+
+Reference = Callable[["OpDefinition", Mapping[str, Any]], Any]
+"""Called with the operator and all its arguments by name; returns arrays (a tuple or list for several results), or
+`NotImplemented` where it does not apply."""
+
+# What PyTorch calls otherwise than NumPy.
+_RENAMED: Final = {
+    "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "steps": "num", "dims": "axis", "diagonal": "k", "decimals": "decimals",
+    "rtol": "rtol", "atol": "atol", "equal_nan": "equal_nan",
+}  # fmt: skip
+# Arguments that do not change the values, or that the widened reference needs not.
+_IGNORED: Final = frozenset({"dtype", "layout", "device", "memory_format", "stable", "non_blocking", "out"})
+
+
+@cache
+def _load(name: str) -> Callable[..., Any]:
+    module, _, attribute = name.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def as_array(value: Any) -> Any:
+    """Return the values of tensors as NumPy arrays, also inside sequences; everything else unchanged."""
+    if isinstance(value, TensorBase):
+        detached: Any = value
+        if getattr(value, "requires_grad", False):
+            detached = detached.detach()
+        return detached.to("cpu").numpy()
+    if isinstance(value, (list, tuple)):
+        return [as_array(item) for item in value]
+    return value
+
+
+def widened(value: Any) -> Any:
+    """Return floating point and complex arrays in double precision."""
+    if isinstance(value, list):
+        return [widened(item) for item in value]
+    if isinstance(value, np.ndarray):
+        if np.issubdtype(value.dtype, np.complexfloating):
+            return value.astype(np.complex128)
+        if value.dtype.kind in "fV":  # ml_dtypes have kind V
+            return value.astype(np.float64)
+    return value
+
+
+def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
+    """Return what the operator's `ref` says, or `NotImplemented` where it cannot be asked.
+
+    Tensors and required arguments go by position, and of the rest only what differs from its default, renamed to
+    NumPy's words; an argument without a counterpart (`alpha`) makes the reference not applicable.
+    """
+    if definition.ref is None:
+        return NotImplemented
+    function = _load(definition.ref)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for argument in definition.signature.arguments:
+        value = arguments[argument.name]
+        if argument.name in _IGNORED:
+            continue
+        if argument.name in _RENAMED:
+            if _same(value, argument.default):
+                continue
+            named[_RENAMED[argument.name]] = tuple(value) if isinstance(value, list) else value
+        elif argument.keyword_only:
+            if not _same(value, argument.default):
+                return NotImplemented
+        else:
+            positional.append(widened(as_array(value)))
+    return _call(definition, function, positional, named)
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, TensorBase) or isinstance(default, TensorBase):
+        return value is default
+    return bool(type(value) is type(default) and value == default)
+
+
+def _call(
+    definition: OpDefinition, function: Callable[..., Any], positional: Sequence[Any], named: dict[str, Any]
+) -> Any:
+    axis = named.get("axis")
+    if axis == () and definition.kind == "reduction":
+        del named["axis"]  # an empty list of dims means all of them
+    array = positional[0] if positional and isinstance(positional[0], np.ndarray) else None
+    if array is not None and not array.ndim and ("axis" in named or definition.kind == "reduction"):
+        return NotImplemented  # NumPy has no dimension 0 there, and SciPy gives an array of one element
+    if definition.name.split(".")[0] in ("var", "std"):
+        named.setdefault("ddof", 1)
+    if definition.name == "cat":
+        positional = [[a for a in positional[0] if a.shape != (0,)] or positional[0]]  # as PyTorch skips them
+        if not positional[0][0].ndim or (positional[0][0].shape == (0,) and named.get("axis")):
+            return NotImplemented
+    if function is np.transpose and "axis" in named:
+        named["axes"] = named.pop("axis")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # means of nothing, which are NaN here as there
+        return function(*positional, **named)
+
+
+def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
+    """Return what the CPU makes of the same call."""
+    from tt.core.dispatch.registry import REGISTRY
+
+    args = tuple(_to_cpu(arguments[a.name]) for a in definition.signature.arguments)
+    return as_array(REGISTRY.operator(definition.name).caller().execute(args))
+
+
+def _to_cpu(value: Any) -> Any:
+    from tt.core.device import Device
+
+    if isinstance(value, TensorBase):
+        moved: Any = value
+        return moved.to("cpu")
+    if isinstance(value, (list, tuple)):
+        return type(value)(_to_cpu(item) for item in value)
+    return Device("cpu") if isinstance(value, Device) else value

@@ -1,0 +1,203 @@
+"""Samples of reductions, scans and sorts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tt.core.dtype import bool_, float64
+from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+DIMS: tuple[tuple[tuple[int, ...], Any], ...] = (
+    ((), 0), ((3,), 0), ((3,), -1), ((2, 3), 0), ((2, 3), 1), ((2, 3), -2), ((2, 3, 4), 1), ((2, 3, 1, 2), 2),
+    ((2, 0, 3), 0), ((2, 0, 3), 2),
+)  # fmt: skip
+LISTS: tuple[tuple[tuple[int, ...], Any], ...] = (
+    ((2, 3), [0, 1]), ((2, 3), [-1]), ((2, 3, 4), [0, 2]), ((2, 3, 4), [2, 0]), ((2, 3), []), ((), []), ((2, 3, 1, 2), [1, 2, 3]),
+)  # fmt: skip
+NO_IDENTITY = ("max", "min", "amax", "amin", "argmax", "argmin")
+
+
+def argument_type(make: Inputs, name: str) -> Any:
+    """Return the schema's type of an argument, or None."""
+    return next((a.type for a in make.definition.signature.arguments if a.name == name), None)
+
+
+def bounds(make: Inputs) -> dict[str, float]:
+    """Return value bounds whose products stay small."""
+    return {"low": 0, "high": 2} if make.definition.name.startswith("prod") else {}
+
+
+@family("reduction")
+def reduction(make: Inputs) -> Iterator[Sample]:
+    empty_fails = make.definition.name.split(".")[0] in NO_IDENTITY
+    for shape in SHAPES:
+        fails = empty_fails and 0 in shape
+        name = f"error: shape {shape}" if fails else f"shape {shape}"
+        yield Sample((make.tensor(*shape, **bounds(make)),), name=name, error=RuntimeError if fails else None)
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout, **bounds(make)),), name=layout)
+    yield from _with_dtype(make, ())
+    if make.dtype.is_floating_point:
+        yield Sample((make.of([1.0, float("nan"), 2.0]),), name="nan")
+        yield Sample((make.of([1.0, float("inf"), 2.0]),), name="infinity")
+
+
+def _with_dtype(make: Inputs, args: tuple[Any, ...]) -> Iterator[Sample]:
+    if argument_type(make, "dtype") is not None and not make.dtype.is_complex:
+        yield Sample((make.tensor(2, 3, **bounds(make)), *args), {"dtype": float64}, "dtype=float64")
+
+
+@family("reduction_dim")
+def reduction_dim(make: Inputs) -> Iterator[Sample]:
+    empty_fails = make.definition.name.split(".")[0] in NO_IDENTITY
+    takes_list = bool(argument_type(make, "dim").list)
+    for shape, dim in (*DIMS, *(LISTS if takes_list else ())):
+        if empty_fails and dim == [] and 0 in shape:
+            continue
+        for keepdim in (False, True):
+            name = f"shape {shape}, dim {dim}, keepdim {keepdim}"
+            yield Sample((make.tensor(*shape, **bounds(make)), dim, keepdim), name=name)
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout, **bounds(make)), 1), name=f"{layout}, dim 1")
+        yield Sample((make.tensor(2, 3, layout=layout, **bounds(make)), 0), name=f"{layout}, dim 0")
+    empty = IndexError if empty_fails else None
+    name = "error: empty dimension" if empty_fails else "empty dimension"
+    yield Sample((make.tensor(2, 0, 3), 1), name=name, error=empty)
+    yield from _with_dtype(make, (1,))
+    if make.dtype.is_floating_point:
+        yield Sample((make.of([[1.0, float("nan")], [float("-inf"), 2.0]]), 1), name="nan and infinity")
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+    if takes_list:
+        yield Sample((make.tensor(2, 3), [0, 0]), name="error: dim twice", error=RuntimeError)
+
+
+@family("arg_reduction")
+def arg_reduction(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        if 0 not in shape:
+            yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    for shape, dim in DIMS:
+        for keepdim in (False, True):
+            yield Sample(
+                (make.tensor(*shape), dim, keepdim), name=f"shape {shape}, dim {dim}, keepdim {keepdim}"
+            )
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    yield Sample((make.of([1, 0, 1, 0]),), name="ties: the first")
+    if make.dtype.is_floating_point:
+        yield Sample((make.of([1.0, float("nan"), 2.0]),), name="nan")
+    yield Sample((make.tensor(0),), name="error: no element", error=IndexError)
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+@family("reduction_with_indices")
+def reduction_with_indices(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in DIMS:
+        for keepdim in (False, True):
+            yield Sample(
+                (make.tensor(*shape), dim, keepdim), name=f"shape {shape}, dim {dim}, keepdim {keepdim}"
+            )
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    if make.dtype.is_floating_point:
+        yield Sample((make.of([1.0, float("nan"), 2.0]), 0), name="nan")
+    yield Sample((make.tensor(2, 0, 3), 1), name="error: empty dimension", error=IndexError)
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+@family("variance")
+def variance(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (
+        ((3,), None),
+        ((2, 3), 0),
+        ((2, 3), 1),
+        ((2, 3, 4), [0, 2]),
+        ((2, 3), []),
+        ((2, 3), None),
+    ):
+        for correction in (0, 1, 2):
+            for keepdim in (False, True):
+                how = {"correction": correction, "keepdim": keepdim}
+                name = f"shape {shape}, dim {dim}, {how}"
+                if _enough(shape, dim, correction):
+                    yield Sample((make.tensor(*shape), dim), how, name)
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+def _enough(shape: tuple[int, ...], dim: Any, correction: int) -> bool:
+    """Tell whether more elements are reduced than degrees of freedom are lost (PyTorch warns otherwise)."""
+    dims = range(len(shape)) if dim in (None, []) else dim if isinstance(dim, list) else [dim]
+    count = 1
+    for d in dims:
+        count *= shape[d]
+    return count > correction
+
+
+@family("scan")
+def scan(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in DIMS:
+        yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), name=f"{layout}, dim 1")
+    yield from _with_dtype(make, (0,))
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+# --- sorting ---------------------------------------------------------------------------------------------------
+
+
+@family("sort")
+def sort(make: Inputs) -> Iterator[Sample]:
+    # Ties have no order of their own unless the sort is stable, so stability is asked for.
+    for shape, dim in DIMS:
+        for descending in (False, True):
+            name = f"shape {shape}, dim {dim}, descending {descending}"
+            yield Sample((make.tensor(*shape), dim, descending), {"stable": True}, name)
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), {"stable": True}, layout)
+    yield Sample((make.of([1, 0, 1, 0, 1]),), {"stable": True}, "ties")
+    yield Sample((make.of([1, 0, 1, 0, 1]), -1, True), {"stable": True}, "ties, descending")
+    if make.dtype.is_floating_point:
+        for descending in (False, True):
+            values = make.of([2.0, float("nan"), float("-inf"), 1.0, float("inf")])
+            yield Sample(
+                (values, -1, descending), {"stable": True}, f"nan and infinities, descending {descending}"
+            )
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+@family("topk")
+def topk(make: Inputs) -> Iterator[Sample]:
+    distinct = make.of([[3, 1, 2, 5], [4, 0, 7, 6]])
+    for k in (0, 1, 3, 4):
+        for largest in (True, False):
+            yield Sample((distinct, k, -1, largest), name=f"k {k}, largest {largest}")
+    yield Sample((distinct, 1, 0), name="dim 0")
+    yield Sample((distinct.t(), 2), name="transposed")
+    yield Sample((make.tensor(), 1), name="zero-dimensional")
+    yield Sample((make.tensor(3), 4), name="error: k", error=RuntimeError)
+    yield Sample((make.tensor(3), 1, 1), name="error: dim", error=IndexError)
+
+
+@family("unique")
+def unique(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        high = 1 if make.dtype is bool_ else 2
+        x = make.tensor(*shape, low=0, high=high) if not make.dtype.is_floating_point else make.of(
+            make.random.integers(0, 3, shape)
+        )  # fmt: skip
+        yield Sample((x,), name=f"shape {shape}")
+        yield Sample((x, True, True, True), name=f"shape {shape}, with inverse and counts")
+
+
+@family("unique_dim")
+def unique_dim(make: Inputs) -> Iterator[Sample]:
+    rows = make.of([[1, 0], [0, 1], [1, 0]])
+    for dim in (0, 1, -1):
+        yield Sample((rows, dim, True, True, True), name=f"dim {dim}")
+    yield Sample((rows, 2), name="error: dim", error=IndexError)

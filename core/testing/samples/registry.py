@@ -1,0 +1,94 @@
+"""The table of all sample families."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from tt.core.errors import KernelContractError, UnknownNameError
+from tt.core.testing.samples.base import Family, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.device import Device
+    from tt.core.dtype import dtype as Dtype
+    from tt.core.schema.model import OpDefinition
+
+__all__ = ["families", "samples"]
+
+MODULES: Final = ("pointwise", "reduction", "shaping", "indexing", "creation", "linalg", "nn")
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Return all sample families by name.
+
+    Examples
+    --------
+    >>> from tt.core.testing.samples import families
+    >>> "unary_pointwise" in families()
+    True
+    """
+    found: dict[str, Family] = {}
+    for name in MODULES:
+        table = importlib.import_module(f"tt.core.testing.samples.{name}").family.families
+        if twice := found.keys() & table.keys():
+            raise KernelContractError(f"sample families are defined twice: {', '.join(sorted(twice))}")
+        found.update(table)
+    return found
+
+
+def find_family(name: str) -> Family:
+    """Return the family that ops.yaml calls `name`: a named one, or "module:function".
+
+    Raises
+    ------
+    UnknownNameError
+        When there is none.
+    """
+    if ":" in name:
+        module, _, attribute = name.partition(":")
+        try:
+            family: Family = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise UnknownNameError("sample family", name, families(), note=str(error)) from error
+        return family
+    if name not in families():
+        raise UnknownNameError("sample family", name, families())
+    return families()[name]
+
+
+def samples(
+    definition: OpDefinition, device: Device | str = "cpu", dtype: Dtype | None = None, seed: int = 0
+) -> Iterator[Sample]:
+    """Yield the calls on which an operator is checked.
+
+    Parameters
+    ----------
+    definition : OpDefinition
+        The operator.
+    device : Device or str
+        Where the tensors are.
+    dtype : dtype, optional
+        Of the tensors; float32 by default.
+    seed : int
+        Of the values.
+
+    Raises
+    ------
+    UnknownNameError
+        When nothing has the name of the operator's family.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.dispatch.registry import REGISTRY
+    >>> from tt.core.testing.samples import samples
+    >>> next(samples(REGISTRY.operator("neg").definition)).name
+    'shape ()'
+    """
+    if dtype is None:
+        from tt.core.dtype import float32 as dtype
+    if definition.samples:
+        yield from find_family(definition.samples)(Inputs(definition, device, dtype, seed))

@@ -1,0 +1,296 @@
+"""Samples of views, joins and rearrangements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+
+def each(make: Inputs, calls: Any) -> Iterator[Sample]:
+    """Yield a sample for each (shape, arguments) pair, and for each (shape, arguments, error) triple."""
+    for shape, args, *error in calls:
+        name = f"shape {shape}, {', '.join(map(str, args))}"
+        kind = error[0] if error else None
+        yield Sample((make.tensor(*shape), *args), name=f"error: {name}" if error else name, error=kind)
+
+
+def layouts(make: Inputs, *args: Any, shape: tuple[int, ...] = (2, 3)) -> Iterator[Sample]:
+    """Yield a sample for each memory layout."""
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(*shape, layout=layout), *args), name=layout)
+
+
+# --- the same elements in another shape ------------------------------------------------------------------------
+
+SIZES = (
+    ((), ((1, 1),)), ((3,), ((3, 1),)), ((2, 3), ((6,),)), ((2, 3), ((-1,),)), ((2, 3), ((3, -1),)), ((0, 3), ((0, 7),)),
+    ((1,), ((),)), ((2, 3, 4), ((4, 6),)), ((2, 3), ((4,),), RuntimeError), ((2, 3), ((-1, -1),), RuntimeError),
+    ((0, 3), ((0, -1),), RuntimeError), ((2, 3), ((-2, 3),), RuntimeError),
+)  # fmt: skip
+
+
+@family("view")
+def view(make: Inputs) -> Iterator[Sample]:
+    yield from each(make, SIZES)
+    yield Sample((make.tensor(2, 4, layout="strided"), (2, 2, 2)), name="strided")
+    yield Sample((make.tensor(2, 3, layout="transposed"), (6,)), name="error: transposed", error=RuntimeError)
+
+
+@family("reshape")
+def reshape(make: Inputs) -> Iterator[Sample]:
+    yield from each(make, SIZES)
+    yield from layouts(make, (6,))
+    yield from layouts(make, (2, 3, 1))
+
+
+@family("view_dtype")
+def view_dtype(make: Inputs) -> Iterator[Sample]:
+    from tt.core.dtype import DTYPES
+
+    for other in DTYPES:
+        if other.itemsize == make.dtype.itemsize and "bool" not in (other.name, make.dtype.name):
+            yield Sample((make.tensor(2, 3), other), name=f"as {other.name}")
+    yield Sample((make.tensor(2, 3, layout="transposed"), make.dtype), name="transposed")
+
+
+@family("flatten")
+def flatten(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    calls = (
+        ((2, 3, 4), (0, 1)),
+        ((2, 3, 4), (1, -1)),
+        ((2, 3), (1, 1)),
+        ((2, 3), (1, 0), RuntimeError),
+        ((2, 3), (0, 2), IndexError),
+    )
+    yield from each(make, calls)
+    yield from layouts(make)
+
+
+@family("resize")
+def resize(make: Inputs) -> Iterator[Sample]:
+    # Only sizes that the memory holds: elements beyond it are undefined.
+    yield from each(
+        make,
+        (
+            ((2, 3), ((3, 2),)),
+            ((2, 3), ((2,),)),
+            ((2, 3), ((),)),
+            ((2, 3), ((0, 4),)),
+            ((2,), ((-1,),), RuntimeError),
+        ),
+    )
+
+
+# --- the order of dimensions -----------------------------------------------------------------------------------
+
+
+@family("t")
+def t(make: Inputs) -> Iterator[Sample]:
+    yield from each(make, (((), ()), ((3,), ()), ((2, 3), ()), ((0, 3), ()), ((2, 3, 4), (), RuntimeError)))
+    yield from layouts(make)
+
+
+@family("transpose")
+def transpose(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((), (0, -1)), ((3,), (0, 0)), ((2, 3), (0, 1)), ((2, 3, 4), (0, -1)), ((2, 0, 3), (1, 2)),
+        ((2, 3), (0, 2), IndexError), ((2, 3), (-3, 0), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, 0, 1)
+
+
+@family("permute")
+def permute(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((), ((),)), ((2, 3), ((1, 0),)), ((2, 3, 4), ((2, 0, 1),)), ((2, 3, 4), ((-1, -3, -2),)), ((2, 0, 3), ((1, 2, 0),)),
+        ((2, 3), ((0,),), RuntimeError), ((2, 3), ((0, 0),), RuntimeError), ((2, 3), ((0, 2),), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, (1, 0))
+
+
+@family("flip")
+def flip(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((3,), ((0,),)), ((2, 3), ((0,),)), ((2, 3), ((0, -1),)), ((2, 0, 3), ((0, 2),)), ((2, 3), ((),)), ((), ((),)),
+        ((2, 3), ((0, 0),), RuntimeError), ((2, 3), ((2,),), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, (1,))
+
+
+# --- dimensions of size one, repetition ------------------------------------------------------------------------
+
+
+@family("squeeze")
+def squeeze(make: Inputs) -> Iterator[Sample]:
+    yield from each(make, (((), ()), ((1,), ()), ((2, 1, 3, 1), ()), ((0, 1), ()), ((2, 3), ())))
+    yield from layouts(make, shape=(2, 1, 3))
+
+
+@family("squeeze_dim")
+def squeeze_dim(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((), (0,)), ((1,), (0,)), ((2, 1, 3), (1,)), ((2, 1, 3), (0,)), ((2, 1, 1), ((1, 2),)), ((2, 1), (-1,)),
+        ((2, 1), (2,), IndexError), ((2, 1), ((1, 1),), RuntimeError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, 1, shape=(2, 1, 3))
+
+
+@family("unsqueeze")
+def unsqueeze(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((), (0,)),
+        ((3,), (1,)),
+        ((2, 3), (-1,)),
+        ((2, 3), (-3,)),
+        ((0, 3), (1,)),
+        ((2, 3), (3,), IndexError),
+    )
+    yield from each(make, calls)
+    yield from layouts(make, 1)
+
+
+@family("expand")
+def expand(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((), ((2, 3),)), ((1,), ((3,),)), ((2, 1), ((2, 3),)), ((3,), ((2, 3),)), ((2, 3), ((2, 3),)), ((1, 3), ((0, 3),)),
+        ((3,), ((2,),), RuntimeError), ((2, 3), ((3,),), RuntimeError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    if make.definition.name == "expand":
+        yield from each(make, (((2, 1), ((-1, 3),)), ((3,), ((2, -1),)), ((3,), ((-1, 3),), RuntimeError)))
+    yield from layouts(make, (4, 2, 3))
+
+
+# --- parts -----------------------------------------------------------------------------------------------------
+
+
+@family("select")
+def select(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((3,), (0, 1)), ((3,), (0, -3)), ((2, 3), (1, 2)), ((2, 3, 4), (-2, 0)), ((2, 0), (0, 1)), ((), (0, 0), IndexError),
+        ((3,), (0, 3), IndexError), ((3,), (0, -4), IndexError), ((3,), (1, 0), IndexError), ((0,), (0, 0), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, 1, 1)
+
+
+@family("slice")
+def slice_(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((5,), (0, 1, 4)), ((5,), (0, 1, 4, 2)), ((5,), (0, -3, None)), ((5,), (0, None, -1)), ((5,), (0, 3, 1)), ((5,), (0, -9, 9)),
+        ((2, 3), (1, 0, 2)), ((2, 3), (-1, 1)), ((2, 0), (1, 0, 3)), ((), (0, 0, 1), IndexError), ((3,), (0, 0, 3, 0), RuntimeError),
+        ((3,), (1, 0, 1), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, 1, 1, 3)
+
+
+@family("narrow")
+def narrow(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((5,), (0, 1, 3)), ((5,), (0, -2, 2)), ((2, 3), (1, 0, 2)), ((2, 3), (-1, 1, 0)), ((), (0, 0, 1), RuntimeError),
+        ((3,), (0, 1, 3), RuntimeError), ((3,), (0, 4, 1), IndexError), ((3,), (0, 0, -1), RuntimeError), ((3,), (1, 0, 1), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, 1, 1, 2)
+
+
+@family("split")
+def split(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((5,), (2,)), ((5,), (5,)), ((5,), (9,)), ((4, 3), (2, 0)), ((4, 3), (1, 1)), ((0,), (2,)), ((2, 3), (2, -1)),
+        ((), (1,), RuntimeError), ((3,), (-1,), RuntimeError), ((3,), (0,), RuntimeError), ((3,), (1, 1), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, 2, 1)
+
+
+@family("split_sizes")
+def split_sizes(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((5,), ([2, 3],)), ((5,), ([0, 5],)), ((4, 3), ([1, 3], 0)), ((4, 3), ([1, 1, 1], -1)), ((0,), ([0],)),
+        ((5,), ([2, 2],), RuntimeError), ((5,), ([6, -1],), RuntimeError), ((), ([1],), RuntimeError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, [1, 2], 1)
+
+
+@family("unbind")
+def unbind(make: Inputs) -> Iterator[Sample]:
+    yield from each(
+        make,
+        (
+            ((3,), ()),
+            ((2, 3), (1,)),
+            ((2, 3), (-1,)),
+            ((0, 3), ()),
+            ((3, 0), ()),
+            ((), (), IndexError),
+            ((3,), (1,), IndexError),
+        ),
+    )
+    yield from layouts(make, 1)
+
+
+@family("as_strided")
+def as_strided(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((2, 3), ((3, 2), (1, 3))), ((6,), ((2, 2), (1, 2))), ((6,), ((2, 2), (2, 1), 1)), ((6,), ((), ())), ((6,), ((3, 2), (0, 1))),
+        ((6,), ((0, 3), (9, 9))), ((6,), ((3, 3), (2, 2)), RuntimeError), ((6,), ((2,), (1, 1)), RuntimeError),
+        ((6,), ((2,), (-1,)), RuntimeError), ((6,), ((2,), (1,), -1), RuntimeError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield Sample((make.tensor(3, 2, layout="offset"), (2, 2), (2, 1)), name="offset")
+
+
+# --- several tensors -------------------------------------------------------------------------------------------
+
+
+@family("cat")
+def cat(make: Inputs) -> Iterator[Sample]:
+    for shapes, dim in (
+        ([(3,), (2,)], 0), ([(2, 3), (4, 3)], 0), ([(2, 3), (2, 1)], 1), ([(2, 3), (2, 1)], -1), ([(2, 3)], 0),
+        ([(0,), (2, 3)], 1), ([(2, 3), (0, 3)], 0), ([(0,), (0,)], 0), ([(2, 1, 3), (2, 2, 3), (2, 0, 3)], 1),
+    ):  # fmt: skip
+        yield Sample(([make.tensor(*shape) for shape in shapes], dim), name=f"shapes {shapes}, dim {dim}")
+    for layout in LAYOUTS:
+        yield Sample(([make.tensor(2, 3, layout=layout), make.tensor(2, 3)], 1), name=layout)
+    for other in make.partners():
+        yield Sample(([make.tensor(2), make.tensor(3, dtype=other)],), name=f"with {other.name}")
+    for shapes, dim, error in (
+        ([(2, 3), (2, 4)], 0, RuntimeError), ([(2, 3), (3,)], 0, RuntimeError), ([()], 0, RuntimeError),
+        ([(2, 3), (2, 3)], 2, IndexError), ([], 0, ValueError),
+    ):  # fmt: skip
+        tensors = [make.tensor(*shape) for shape in shapes]
+        if tensors or make.device == "cpu":  # without a tensor nothing says which device is meant
+            yield Sample((tensors, dim), name=f"error: shapes {shapes}, dim {dim}", error=error)
+
+
+@family("stack")
+def stack(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (((), 0), ((3,), 0), ((3,), 1), ((2, 3), -1), ((2, 3), -3), ((2, 0), 1)):
+        yield Sample(([make.tensor(*shape), make.tensor(*shape)], dim), name=f"shape {shape}, dim {dim}")
+    yield Sample(([make.tensor(2, 3, layout="transposed"), make.tensor(2, 3)], 1), name="transposed")
+    for other in make.partners():
+        yield Sample(([make.tensor(2), make.tensor(2, dtype=other)],), name=f"with {other.name}")
+    yield Sample(([make.tensor(2), make.tensor(3)],), name="error: shapes", error=RuntimeError)
+    yield Sample(([make.tensor(2), make.tensor(2)], 2), name="error: dim", error=IndexError)
+
+
+@family("triangle")
+def triangle(make: Inputs) -> Iterator[Sample]:
+    for shape in ((3, 3), (2, 4), (4, 2), (0, 3), (2, 3, 3)):
+        for diagonal in (0, 1, -1, 5):
+            yield Sample((make.tensor(*shape), diagonal), name=f"shape {shape}, diagonal {diagonal}")
+    yield from layouts(make)
+    yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
