@@ -225,7 +225,7 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
 def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
     from tt.core.construct import from_array
 
-    # The device of a fake tensor need not be there; beside it, indices and numbers may be on the CPU.
+    # The device of a fake tensor need not be there; its indices may be on the CPU.
     absent = like.device.type != "meta" and values_are_hidden(like)
     return from_array(array, to_device("cpu") if absent else like.device)
 
@@ -333,7 +333,8 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     found = _value(self, value)
     view, advanced = _apply(self, index)
     if not isinstance(found, TensorBase):
-        found = _place(number_array([found], self.dtype).reshape(()), self)
+        array = number_array([found], self.dtype).reshape(())
+        found = ops.new_full(self, (), array.item()) if values_are_hidden(self) else _place(array, self)
     if not advanced:
         ops.copy_(view, _fit(found, view.ndim))
         return

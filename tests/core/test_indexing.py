@@ -395,3 +395,17 @@ def test_meta_tensors_are_indexed_by_shape():
         x[tt.ones(3, dtype=tt.bool, device="meta")]
     x[0] = 1.0
     x[[0, 1]] = tt.ones(4, device="meta")
+
+
+def test_fake_tensors_on_absent_devices_are_indexed_by_shape():
+    from tt.core.fake import to_fake
+
+    x = to_fake(tt.zeros(3, 4, device="meta"), "cuda")
+    assert x[1:, None, 0].shape == (2, 1)
+    assert x[[0, 1]].shape == x[[True, False, True]].shape == (2, 4)
+    assert x[to_fake(tt.zeros((), dtype=tt.int64, device="meta"), "cuda")].shape == (4,)
+    assert x[[0, 1]].device.type == "cuda"
+    x[0] = 1.0
+    x[[0, 1]] = 2.0
+    with pytest.raises(RuntimeError, match="depends on the values"):
+        x[to_fake(tt.ones(3, dtype=tt.bool, device="meta"), "cuda")]

@@ -224,3 +224,22 @@ def test_wrong_options_are_refused_and_change_nothing():
     with pytest.raises(ValueRangeError, match="sci_mode"):
         tt.set_printoptions(sci_mode="yes")
     assert get_printoptions() == before
+
+
+# --- fake and sparse tensors -------------------------------------------------------------------------------------
+
+
+def test_fake_tensors_show_what_they_are():
+    from tt.core.fake import to_fake
+
+    x = tt.zeros(2, 3, device="meta")
+    assert repr(to_fake(x, "cpu")) == "FakeTensor(..., size=(2, 3))"
+    assert repr(to_fake(x, "cuda")) == "FakeTensor(..., device='cuda', size=(2, 3))"
+
+
+def test_sparse_tensors_show_their_parts_as_in_torch():
+    torch = pytest.importorskip("torch")
+    indices, values = [[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.5]
+    expected = repr(torch.sparse_coo_tensor(indices, values, (2, 3), check_invariants=False))
+    found = repr(tt.sparse_coo_tensor(tt.tensor(indices), tt.tensor(values), (2, 3)))
+    assert found == expected.replace("torch.", "tt.")
