@@ -176,7 +176,7 @@ def test_a_trace_shows_calls_and_the_calls_inside_them(probe: Any) -> None:
         tt.exp(probe.tensor([1.0], tt.float32))
     assert [(c.operator, c.depth) for c in trace.calls] == [("exp", 0), ("mul", 1)]
     assert str(trace.calls[1]).startswith(
-        "  mul(float32[1], float32[1]) -> kernel: probe-dist 1.0 numpy.multiply"
+        "  mul(float32[1], float32[1]) -> kernel: probe-dist 1.0 (probe) numpy.multiply"
     )
     assert trace.calls[0].seconds >= trace.calls[1].seconds > 0
 
@@ -187,7 +187,7 @@ def test_counts_name_who_served(probe: Any) -> None:
     with tt.count() as counts:
         for _ in range(3):
             tt.mul(x, x)
-    assert counts.calls == {("mul", "functional", "kernel: probe-dist 1.0 numpy.multiply"): 3}
+    assert counts.calls == {("mul", "functional", "kernel: probe-dist 1.0 (probe) numpy.multiply"): 3}
 
 
 def test_explain_reads_the_same_records(probe: Any) -> None:
