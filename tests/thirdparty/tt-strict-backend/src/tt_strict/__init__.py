@@ -1,0 +1,1 @@
+"""array-api-strict as a device of tt."""
