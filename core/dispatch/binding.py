@@ -246,7 +246,7 @@ def make_binder(
     list_at = next((i for i, a in enumerate(signature.positional) if a.type.list), -1)
 
     def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
-        if variadic and len(args) > list_at and not isinstance(args[list_at], list | tuple):
+        if variadic and len(args) > list_at and not isinstance(args[list_at], list | tuple | None):
             args = (*args[:list_at], args[list_at:])
         try:
             return bind(*args, **kwargs) if kwargs else bind(*args)
