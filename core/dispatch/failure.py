@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
-from tt.core.errors import DataDependentError, DtypeError, KernelContractError, TTError
+from tt.core.errors import DataDependentError, DtypeError, InplaceError, KernelContractError, TTError
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -48,16 +48,21 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
 
 def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = None) -> None:
     """Run the shape rule of the operator, which raises if the call is wrong."""
-    from tt.core.meta import run_rule
+    from tt.core.meta import MetaHandle, run_rule
 
     try:
-        run_rule(entry.operator.definition, args)
+        result = run_rule(entry.operator.definition, args)
     except DataDependentError:
         return  # the rule needs values to tell what is wrong
     except TTError as explained:
         raise explained from cause
     except NotImplementedError:
         return
+    if entry.form == "inplace" and isinstance(result, MetaHandle) and result.shape != tuple(args[0].shape):
+        raise InplaceError(
+            f"{entry.operator.definition.inplace_name}(): output with shape {list(args[0].shape)} doesn't match the "
+            f"broadcast shape {list(result.shape)}"
+        ) from cause
 
 
 def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:
