@@ -18,6 +18,10 @@ Declares = Literal["device", "layout", "layer", "namespace", "member"]
 """The kinds of names that a manifest declares; using one for the first time activates the plugin."""
 
 
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a plugin is called and what it brings.
@@ -70,7 +74,8 @@ class Manifest:
     available: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
+        # Manifests come from packages that nobody type-checked, so the annotations above promise nothing.
+        if not _is_word(self.name):
             raise PluginError(f"the name of a manifest is a word, not {self.name!r}")
         if not isinstance(self.api_version, int):
             raise PluginError(f"manifest {self.name!r}: api_version is an int, not {self.api_version!r}")
@@ -83,7 +88,7 @@ class Manifest:
                 f"manifest {self.name!r}: members maps names to 'module:attribute', not {self.members!r}"
             )
         for member, target in self.members.items():
-            if not isinstance(member, str) or not member.isidentifier():
+            if not _is_word(member) or not member.isidentifier():
                 raise PluginError(f"manifest {self.name!r}: members: {member!r} is not an attribute name")
             self._check_target(f"members: {member!r}", target)
         if self.available:
@@ -95,7 +100,7 @@ class Manifest:
         if isinstance(names, str) or not isinstance(names, tuple | list):
             raise PluginError(f"manifest {self.name!r}: {field_name} is a tuple of names, not {names!r}")
         for name in names:
-            if not isinstance(name, str) or not name or (identifiers and not name.isidentifier()):
+            if not _is_word(name) or (identifiers and not name.isidentifier()):
                 raise PluginError(f"manifest {self.name!r}: {field_name}: {name!r} is not a name")
         if len(set(names)) != len(names):
             raise PluginError(f"manifest {self.name!r}: {field_name} names something twice: {list(names)}")

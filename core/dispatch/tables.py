@@ -104,7 +104,7 @@ class KernelTable:
         priority: int = 0,
         override: bool = False,
         check: bool = False,
-    ) -> Any:
+    ) -> Callable[[Function], Function]:
         """Add a kernel; without a function, return a decorator that adds it.
 
         See `Kernel` for the parameters.
@@ -151,7 +151,9 @@ class CompositeTable:
 
     functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
-    def composite(self, op: str, function: Callable[..., Any] | None = None) -> Any:
+    def composite(
+        self, op: str, function: Callable[..., Any] | None = None
+    ) -> Callable[[Function], Function]:
         """Add a composite; it gets all arguments of the schema positionally."""
 
         def add(function: Function) -> Function:

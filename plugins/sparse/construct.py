@@ -73,7 +73,7 @@ def sparse_coo_tensor(
         _check(places.handle, found, tuple(elements.shape), shape)
     made: Tensor = ops.sparse.coo(places, elements, shape, bool(is_coalesced))
     if requires_grad:
-        made.requires_grad_(True)  # type: ignore[attr-defined]
+        made.requires_grad_(True)
     return made
 
 

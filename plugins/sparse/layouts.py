@@ -49,7 +49,8 @@ class CooHandle:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the values."""
-        return self.values.dtype
+        found: np.dtype[Any] = self.values.dtype
+        return found
 
     @property
     def nnz(self) -> int:
@@ -102,10 +103,11 @@ class CooHandle:
     @classmethod
     def from_dense(cls, array: Array) -> CooHandle:
         """Return the elements of an array that are not zero."""
-        where = np.nonzero(array) if array.ndim else (np.zeros((0, int(array != 0)), np.int64),)
-        indices = np.array(where, dtype=np.int64).reshape(array.ndim, -1) if array.ndim else where[0]
-        values = array[tuple(where)] if array.ndim else array.reshape(1)[: indices.shape[1]]
-        return cls(indices, values, array.shape, coalesced=True)
+        if not array.ndim:
+            count = int(array != 0)
+            return cls(np.zeros((0, count), np.int64), array.reshape(1)[:count].copy(), (), coalesced=True)
+        where = np.nonzero(array)
+        return cls(np.array(where, dtype=np.int64), array[where], array.shape, coalesced=True)
 
     @classmethod
     def empty(cls, shape: Sequence[int], dtype: Any) -> CooHandle:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class CooBackend(Backend):
     device_type = "cpu"
     layout = "sparse_coo"
     handle_type = CooHandle
-    hints: ClassVar[Mapping[str, str]] = {"*": "{self}.to_dense()"}
+    hints: Mapping[str, str] = {"*": "{self}.to_dense()"}
 
     def cast(self, handle: Any, native_dtype: Any) -> Any:
         """Convert the values; in a mixed call the other operand is an array."""

@@ -58,10 +58,11 @@ def add(self: CooHandle | Any, other: CooHandle | Any, alpha: Any) -> CooHandle:
 def add_dense(self: CooHandle | Array, other: CooHandle | Array, alpha: Any) -> Array:
     """Add the values at their coordinates to a copy of the dense operand."""
     _same_size("add", self, other)
-    if isinstance(self, CooHandle):
-        return self.add_to(other.copy() if alpha == 1 else np.asarray(other * alpha, other.dtype))
-    values = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
-    return other.with_values(values).add_to(self.copy())
+    if isinstance(other, CooHandle):
+        values = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
+        return other.with_values(values).add_to(np.array(self))
+    assert isinstance(self, CooHandle)  # the table is for calls with one of each
+    return self.add_to(np.array(other if alpha == 1 else other * alpha, dtype=other.dtype))
 
 
 @coo.kernel("mul")
@@ -86,7 +87,8 @@ def mul(self: CooHandle | Any, other: CooHandle | Any) -> CooHandle:
 @mixed.kernel("mul")
 def mul_dense(self: CooHandle | Array, other: CooHandle | Array) -> CooHandle:
     """Multiply the values by the elements of the dense operand at their coordinates."""
-    sparse, dense = (self, other) if isinstance(self, CooHandle) else (other, self)
+    sparse, dense = (other, self) if isinstance(other, CooHandle) else (self, other)
+    assert isinstance(sparse, CooHandle) and isinstance(dense, np.ndarray)  # the table is for one of each
     if dense.ndim == 0:
         return sparse.with_values((sparse.values * dense).astype(sparse.dtype))
     _same_size("mul", self, other)
