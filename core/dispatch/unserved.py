@@ -37,8 +37,8 @@ def no_kernel(
     arguments = [(operator.arguments[i].name, _describe(v)) for i, v in enumerate(args[: len(operator.arguments)])
                  if isinstance(v, TensorBase)]  # fmt: skip
     hint = backend.hints.get(name) or backend.hints.get("*", "")
-    if hint and arguments:
-        hint = hint.replace("{self}", arguments[0][0])
+    first = next((a.name for a in operator.arguments if a.type.is_tensor), "x")
+    hint = hint.replace("{self}", arguments[0][0] if arguments else first)
     if here:
         served = sorted({d for r in here for d in r.dtypes})
         found = resolution.compute.name if resolution.compute else "this dtype"
