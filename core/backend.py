@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device
@@ -78,7 +79,7 @@ class Backend:
 
     # --- identity ----------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def keys(self) -> int:
         """The level-1 bits of this backend's tensors."""
         bits = KEYS.bit("device", self.device_type) | KEYS.bit("layout", self.layout) | self.layer_bits

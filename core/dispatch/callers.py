@@ -196,16 +196,16 @@ class UnaryCaller(Caller):
                     except Exception as error:
                         handle = failed_direct(entry, error, (value,), self.tail)
                     # See Note [Written out twice].
-                    if type(handle) is not entry.handle_type:
-                        handle = entry.backend.normalise(handle)
-                    new = Tensor.__new__(Tensor)
                     spec = entry.spec
+                    bits = entry.result_bits
+                    if bits == 0:
+                        if type(handle) is not entry.handle_type:
+                            handle = entry.backend.normalise(handle)
+                        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+                    new = Tensor.__new__(Tensor)
                     new.handle = handle
                     new.spec = spec
                     new.keys = spec.keys
-                    bits = entry.result_bits
-                    if bits == 0:
-                        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
                     new.promotion = bits
                     new.storage = None
                     new.record = None
@@ -253,16 +253,16 @@ class BinaryCaller(Caller):
                 except Exception as error:
                     handle = failed_direct(entry, error, (left, right), self.tail)
                 # See Note [Written out twice].
-                if type(handle) is not entry.handle_type:
-                    handle = entry.backend.normalise(handle)
-                new = Tensor.__new__(Tensor)
                 spec = entry.spec
+                bits = entry.result_bits
+                if bits == 0:
+                    if type(handle) is not entry.handle_type:
+                        handle = entry.backend.normalise(handle)
+                    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+                new = Tensor.__new__(Tensor)
                 new.handle = handle
                 new.spec = spec
                 new.keys = spec.keys
-                bits = entry.result_bits
-                if bits == 0:
-                    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
                 new.promotion = bits
                 new.storage = None
                 new.record = None

@@ -82,7 +82,7 @@ class Entry:
     specs : tuple of TensorSpec
         Of the results.
     result_bits : int
-        The promotion bit of the results where it is known before the call, else 0.
+        The promotion bit of the results where they are known to be handles with dimensions, else 0.
     downcast : object
         The backend's dtype to which float32 results of half precision calls return, or None.
     shares : int

@@ -106,6 +106,8 @@ def verify(entry: Entry, choice: Choice, handles: Any) -> None:
             spec = entry.specs[0 if entry.result == LIST else index]
             if spec is not None and entry.downcast is None:
                 _verify_dtype(entry, choice, handle, spec)
+    if type(handles) is not entry.handle_type:
+        entry.result_bits = 0  # so that every result is looked at before it is wrapped
     entry.verified = True
     entry.direct = entry.plain is not None and choice is entry.choices[0]
 

@@ -192,9 +192,7 @@ class Operator:
                 from tt.core.device import get_default_device
 
                 device = get_default_device()
-            backend = self.registry.backend(device.type, (layout or strided).name)
-            backend.require_available()
-            return backend.keys
+            return self.registry.backend(device.type, (layout or strided).name).keys
         devices = KEYS.mask("device")
         layouts = KEYS.mask("layout")
         if device is not None:

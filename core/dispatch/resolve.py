@@ -172,6 +172,8 @@ def _resolve_device(
     registry = operator.registry
     layouts = tuple(sorted(KEYS.names("layout", keys)))
     backend = registry.backend(device, _main_layout(layouts))
+    if args and operator.is_factory:  # explain, which has no arguments, works without the device
+        backend.require_available()
     dtypes = resolve_dtypes(operator, form, bits)
     resolution.device, resolution.layout = device, "+".join(layouts)
     resolution.compute, resolution.results = dtypes.compute, dtypes.results
@@ -541,7 +543,8 @@ def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
     ):
         entry.plain = choice.function
         if operator.definition.kind == "pointwise" and operator.group == tuple(range(leading)):
-            entry.result_bits = entry.spec.zero_dim_bit if dtypes.zero_dim else entry.spec.dim_bit
+            # Zero-dimensional results stay unknown (0): NumPy returns them as scalars, which have to be looked at.
+            entry.result_bits = 0 if dtypes.zero_dim else entry.spec.dim_bit
 
 
 def _generic_entry(
