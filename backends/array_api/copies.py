@@ -13,10 +13,11 @@ __all__ = ["add_kernels", "expect_one_element"]
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family."""
     xp, backend = kit.xp, kit.backend
-    kit.kernel("clone", lambda self: kit.copy(self), half="native")
+    # Arrays of the standard have no strides, so every memory format is met.
+    kit.kernel("clone", lambda self, memory_format: kit.copy(self), half="native")
 
     @kit.kernel("_to_copy")
-    def to_copy(self: Any, dtype: Any) -> Any:
+    def to_copy(self: Any, dtype: Any, memory_format: Any) -> Any:
         return kit.copy(self) if dtype == self.dtype else backend.cast(self, dtype)
 
     @kit.kernel("copy")

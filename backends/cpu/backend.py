@@ -12,7 +12,7 @@ import numpy as np
 from tt.backends.array_api import ArrayApiBackend
 from tt.core.library import Device, dtype
 
-__all__ = ["Array", "CpuBackend", "cast"]
+__all__ = ["Array", "CpuBackend", "cast", "python_number"]
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +31,12 @@ def cast(array: Array, native_dtype: Any, order: Any = "K") -> Array:
         return array.astype(native_dtype, order=order)
     with np.errstate(all="ignore"):
         return array.astype(native_dtype, order=order)
+
+
+def python_number(array: Array) -> bool | int | float | complex:
+    """Return the only element; NumPy leaves those of bfloat16 in a type of their own."""
+    value: bool | int | float | complex = array.item()
+    return float(value) if array.dtype == _BFLOAT16 else value
 
 
 class CpuBackend(ArrayApiBackend):
@@ -69,8 +75,7 @@ class CpuBackend(ArrayApiBackend):
 
     def item(self, handle: Array) -> bool | int | float | complex:
         """Return the only element as a Python number."""
-        value: bool | int | float | complex = float(handle.item()) if handle.dtype == _BFLOAT16 else handle.item()
-        return value
+        return python_number(handle)
 
     def copy_into(self, target: Array, source: Array) -> None:
         """Write the source, cast and broadcast, into the target."""

@@ -1,11 +1,124 @@
-"""Kernels of the family copies."""
+"""Kernels that copy, fill and make tensors like others."""
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from collections.abc import Sequence
+from typing import Any, Final
 
-from tt.core.library import KernelTable
+import numpy as np
+
+from tt.backends.array_api.copies import expect_one_element
+from tt.backends.cpu.backend import Array, cast, python_number
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
+
+# --- copies ----------------------------------------------------------------------------------------------------
+
+
+def laid_out(shape: Sequence[int], dtype: Any, memory_format: Any, like: Any = None) -> Array:
+    """Return a new array in a memory format; by default its dimensions have the order of another array's."""
+    name = str(memory_format).rpartition(".")[2]
+    if name == "channels_last":
+        if len(shape) != 4:
+            raise errors.ShapeError(f"required rank 4 tensor to use channels_last format, got {len(shape)}")
+        batch, channels, height, width = shape
+        return np.empty((batch, height, width, channels), dtype).transpose(0, 3, 1, 2)
+    if name == "contiguous_format" or not isinstance(like, np.ndarray):
+        return np.empty(tuple(shape), dtype)
+    return np.empty_like(like, dtype=dtype)
+
+
+@cpu.kernel("clone", half="native")
+def clone(self: Array) -> Array:
+    return self.copy("K")
+
+
+@cpu.kernel("clone", half="native")
+def clone_in_format(self: Array, memory_format: Any) -> Array:
+    new = laid_out(self.shape, self.dtype, memory_format, self)
+    new[...] = self
+    return new
+
+
+@cpu.kernel("_to_copy")
+def to_copy(self: Array, dtype: Any) -> Array:
+    return self.copy("K") if dtype == self.dtype else cast(self, dtype)
+
+
+@cpu.kernel("_to_copy")
+def to_copy_in_format(self: Array, dtype: Any, memory_format: Any) -> Array:
+    return clone_in_format(to_copy(self, dtype), memory_format)
+
+
+@cpu.kernel("copy", form="inplace")
+def copy(self: Array, src: Array) -> None:
+    self[...] = src if src.dtype == self.dtype else cast(src, self.dtype)
+
+
+@cpu.kernel("item")
+def item(self: Array) -> Any:
+    if self.size != 1:
+        expect_one_element(self)
+    return python_number(self)
+
+
+@cpu.kernel("fill", form="inplace")
+def fill(self: Array, value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        if value.ndim:
+            raise errors.ShapeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+        value = value if value.dtype == self.dtype else cast(value, self.dtype)
+    elif isinstance(value, complex) and self.dtype.kind != "c":
+        raise errors.DtypeError(f"value cannot be converted to type {self.dtype} without overflow: {value}")
+    elif self.dtype.kind in "iu" and isinstance(value, float):
+        value = math.trunc(value)
+    self[...] = value
+
+
+@cpu.kernel("resize")
+def resize(self: Array, size: Sequence[int]) -> Array:
+    """Return the first elements of the memory in another shape, in new memory where it is too small."""
+    shape = tuple(size)
+    if shape == self.shape:
+        return self
+    count = math.prod(shape)
+    if count <= self.size and self.flags.c_contiguous:
+        return self.reshape(-1)[:count].reshape(shape)
+    new = np.empty(count, self.dtype)
+    kept = min(count, self.size)
+    new[:kept] = self.reshape(-1)[:kept]
+    return new.reshape(shape)
+
+
+# --- like another tensor ---------------------------------------------------------------------------------------
+
+
+@cpu.kernel("empty_like")
+def empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+    return laid_out(self.shape, dtype, memory_format, self)
+
+
+@cpu.kernel("zeros_like")
+def zeros_like(self: Any, dtype: Any) -> Array:
+    # np.zeros asks the system for zeros and does not write them.
+    if not isinstance(self, np.ndarray) or self.flags.c_contiguous:
+        return np.zeros(self.shape, dtype)
+    return np.zeros_like(self, dtype=dtype)
+
+
+@cpu.kernel("ones_like")
+def ones_like(self: Any, dtype: Any, memory_format: Any) -> Array:
+    return full_like(self, 1, dtype, memory_format)
+
+
+@cpu.kernel("full_like")
+def full_like(self: Any, fill_value: Any, dtype: Any, memory_format: Any) -> Array:
+    new = laid_out(self.shape, dtype, memory_format, self)
+    fill(new, fill_value)
+    return new

@@ -9,7 +9,9 @@ from tt.core.dispatch.tables import CompositeTable
 
 __all__ = ["tables"]
 
-FAMILIES: Final = ()
+FAMILIES: Final = (
+    "pointwise", "copies", "reduction", "shaping", "indexing", "sorting", "creation", "random", "linalg", "nn",
+)  # fmt: skip
 
 
 def tables() -> list[CompositeTable]:

@@ -1,0 +1,89 @@
+"""What several families of composites need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.dispatch.registry import REGISTRY, ops
+from tt.core.dtype import dtype as Dtype
+from tt.core.dtype import float32
+from tt.core.errors import DataDependentError, ValueRangeError
+from tt.core.promotion import result_type
+from tt.core.shapes.geometry import wrap_dim
+from tt.core.tensor_base import TensorBase
+
+__all__ = [
+    "as_type",
+    "check_shapes",
+    "expect_reduction",
+    "is_integral",
+    "number",
+    "operand",
+    "python_value",
+    "reduced",
+    "widened",
+    "wrap",
+]
+
+
+def as_type(self: Any, dtype: Dtype) -> Any:
+    """Return the tensor in a dtype, itself if it has it."""
+    return self if self.dtype is dtype else ops._to_copy(self, dtype=dtype)
+
+
+def number(value: Any, like: Any, dtype: Dtype | None = None) -> Any:
+    """Return a number as a tensor without dimensions, with the device and (unless given) the dtype of another."""
+    return ops.full((), value, dtype=dtype or like.dtype, device=like.device)
+
+
+def operand(value: Any, other: Any) -> Any:
+    """Return an operand as a tensor: a number in the dtype to which it promotes beside the other operand."""
+    return value if isinstance(value, TensorBase) else number(value, other, result_type(value, other))
+
+
+def is_integral(dtype: Dtype) -> bool:
+    """Tell whether a dtype holds integers or bools."""
+    return dtype.kind in ("bool", "signed", "unsigned")
+
+
+def widened(self: Any) -> Any:
+    """Return float16 and bfloat16 in float32, in which composites of many steps compute them."""
+    return as_type(self, float32) if self.dtype.name in ("float16", "bfloat16") else self
+
+
+def check_shapes(op: str, *args: Any) -> None:
+    """Run the shape rule of an operator on its leading arguments; it raises what is wrong with the call."""
+    from tt.core.meta import run_rule
+
+    operator = REGISTRY.operator(op)
+    run_rule(operator.definition, (*args, *operator.defaults[len(args) :]))
+
+
+def python_value(self: Any) -> Any:
+    """Return the number in a tensor, or None where the tensor has no data (meta, fake)."""
+    try:
+        return self.item()
+    except DataDependentError:
+        return None
+
+
+def wrap(op: str, dim: int, self: Any) -> int:
+    """Return a dimension counted from the front."""
+    return wrap_dim(op, dim, self.ndim)
+
+
+# --- losses ----------------------------------------------------------------------------------------------------
+
+
+def expect_reduction(reduction: str) -> None:
+    """Raise unless a reduction has a known name."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueRangeError(f"{reduction} is not a valid value for reduction")
+
+
+def reduced(loss: Any, reduction: str) -> Any:
+    """Return a loss reduced as its caller asks."""
+    expect_reduction(reduction)
+    if reduction == "none":
+        return loss
+    return ops.mean(loss) if reduction == "mean" else ops.sum(loss)

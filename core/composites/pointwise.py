@@ -1,0 +1,147 @@
+"""Composites that work element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, is_integral, number, operand
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import bool_
+from tt.core.errors import ArgumentError, DtypeError, ValueRangeError
+from tt.core.promotion import result_type
+from tt.core.tensor_base import TensorBase
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- arithmetic ------------------------------------------------------------------------------------------------
+
+composite("square", lambda self: ops.mul(self, self))
+composite("reciprocal", lambda self: ops.pow.default(_floating(self), -1))
+composite("rsqrt", lambda self: ops.pow.default(ops.sqrt(self), -1))
+composite("remainder.Scalar", lambda self, other: ops.remainder.default(operand(self, other), other))
+composite("pow.Scalar", lambda self, exponent: ops.pow.default(operand(self, exponent), exponent))
+
+
+def _floating(self: Any) -> Any:
+    return as_type(self, result_type(self, 1.0)) if is_integral(self.dtype) else self
+
+
+@composite("rsub")
+def rsub(self: Any, other: Any, alpha: Any) -> Any:
+    if isinstance(self, TensorBase) and self.dtype is bool_:
+        raise DtypeError("rsub(): Subtraction, the `-` operator, with a bool tensor is not supported.")
+    return ops.sub(operand(other, self), self, alpha=alpha)
+
+
+@composite("div.mode")
+def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
+    if rounding_mode == "floor":
+        return ops.floor_divide(self, other)
+    if rounding_mode != "trunc":
+        raise ValueRangeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    if not is_integral(result_type(self, other)):
+        return ops.trunc(ops.div.default(self, other))
+    quotient = ops.floor_divide(self, other)
+    # Where the signs differ and something is left, rounding down went one too far.
+    inexact = ops.ne(ops.mul(quotient, other), self)
+    negative = ops.ne(ops.lt(self, 0), ops.lt(operand(other, self), 0))
+    return ops.add(quotient, as_type(ops.bitwise_and(inexact, negative), quotient.dtype))
+
+
+@composite("div.optional_mode")
+def div_optional_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
+    if rounding_mode is None:
+        return ops.div.default(self, other)
+    return ops.div.mode(self, other, rounding_mode=rounding_mode)
+
+
+@composite("clamp")
+def clamp(self: Any, min: Any, max: Any) -> Any:
+    if min is None and max is None:
+        raise ArgumentError("clamp", "At least one of 'min' or 'max' must not be None")
+    result = self if min is None else ops.maximum(self, operand(min, self))
+    return result if max is None else ops.minimum(result, operand(max, self))
+
+
+@composite("sigmoid")
+def sigmoid(self: Any) -> Any:
+    return ops.reciprocal(ops.add(ops.exp(ops.neg(_floating(self))), 1))
+
+
+@composite("conj")
+def conj(self: Any) -> Any:
+    if not self.dtype.is_complex:
+        return ops.clone(self)
+    return ops.sub(ops.real(self), ops.mul(ops.imag(self), 1j))
+
+
+# --- comparison and logic --------------------------------------------------------------------------------------
+
+composite("gt", lambda self, other: ops.lt(operand(other, self), self))
+composite("ge", lambda self, other: ops.le(operand(other, self), self))
+composite("logical_not", lambda self: ops.eq(self, 0))
+composite("logical_and", lambda self, other: ops.bitwise_and(ops.ne(self, 0), ops.ne(other, 0)))
+composite("logical_or", lambda self, other: ops.bitwise_or(ops.ne(self, 0), ops.ne(other, 0)))
+composite("logical_xor", lambda self, other: ops.bitwise_xor(ops.ne(self, 0), ops.ne(other, 0)))
+composite("isnan", lambda self: ops.ne(self, self))
+
+
+@composite("isinf")
+def isinf(self: Any) -> Any:
+    if is_integral(self.dtype):
+        return ops.ne(self, self)
+    if self.dtype.is_complex:
+        return ops.bitwise_or(isinf(ops.real(self)), isinf(ops.imag(self)))
+    return ops.eq(ops.abs(self), math.inf)
+
+
+@composite("isfinite")
+def isfinite(self: Any) -> Any:
+    if is_integral(self.dtype):
+        return ops.eq(self, self)
+    if self.dtype.is_complex:
+        return ops.bitwise_and(isfinite(ops.real(self)), isfinite(ops.imag(self)))
+    return ops.lt(ops.abs(self), math.inf)
+
+
+@composite("equal")
+def equal(self: Any, other: Any) -> bool:
+    return tuple(self.shape) == tuple(other.shape) and bool(ops.all(ops.eq(self, other)).item())
+
+
+@composite("isclose")
+def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if self.dtype is not other.dtype:
+        raise DtypeError(f"isclose(): {self.dtype} did not match {other.dtype}")
+    if rtol < 0 or atol < 0:
+        name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise ValueRangeError(f"isclose(): {name} must be greater than or equal to zero, but got {value}")
+    close = ops.eq(self, other)
+    if equal_nan and not is_integral(self.dtype):
+        close = ops.logical_or(close, ops.logical_and(ops.isnan(self), ops.isnan(other)))
+    if rtol == 0 and atol == 0:
+        return close
+    if is_integral(self.dtype):
+        # In the default dtype the difference of integers neither overflows nor is refused.
+        self, other = as_type(self, result_type(self, 1.0)), as_type(other, result_type(other, 1.0))
+    allowed = ops.add(ops.mul(ops.abs(other), rtol), atol)
+    difference = ops.abs(ops.sub(self, other))
+    return ops.logical_or(close, ops.logical_and(ops.isfinite(difference), ops.le(difference, allowed)))
+
+
+@composite("allclose")
+def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
+    return bool(ops.all(ops.isclose(self, other, rtol, atol, equal_nan)).item())
+
+
+# --- selection -------------------------------------------------------------------------------------------------
+
+composite("where.condition", lambda condition: list(ops.nonzero.as_tuple(condition, as_tuple=True)))
+composite("max.other", lambda self, other: ops.maximum(self, other))
+composite("min.other", lambda self, other: ops.minimum(self, other))
+composite("relu", lambda self: ops.maximum(self, number(0, self)))

@@ -1,0 +1,109 @@
+"""Composites that combine elements along dimensions."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, wrap, widened
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import bool_, uint8
+from tt.core.errors import DtypeError
+from tt.core.promotion import get_default_dtype
+from tt.core.shapes.geometry import dims_to_reduce
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- over everything -------------------------------------------------------------------------------------------
+
+composite("sum", lambda self, dtype: ops.sum.dim(self, None, False, dtype=dtype))
+composite("mean", lambda self, dtype: ops.mean.dim(self, None, False, dtype=dtype))
+composite("prod", lambda self, dtype: ops.prod.dim(ops.reshape(self, (-1,)), 0, False, dtype=dtype))
+composite("all", lambda self: ops.all.dim(self, None, False))
+composite("any", lambda self: ops.any.dim(self, None, False))
+composite("max", lambda self: ops.amax(self, ()))
+composite("min", lambda self: ops.amin(self, ()))
+
+
+# --- along dimensions ------------------------------------------------------------------------------------------
+
+
+def _count(op: str, self: Any, dim: Any) -> int:
+    """Return how many elements one result combines."""
+    return prod(self.shape[d] for d in dims_to_reduce(op, dim, self.ndim)) if self.ndim else 1
+
+
+@composite("mean.dim")
+def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    found = dtype or self.dtype
+    if not (found.is_floating_point or found.is_complex):
+        what, name = ("Input dtype", self.dtype) if dtype is None else ("dtype", dtype)
+        raise DtypeError(
+            f"mean(): could not infer output dtype. {what} must be either a floating point or complex dtype. "
+            f"Got: {name.name}"
+        )
+    return ops.div.default(ops.sum.dim(self, dim, keepdim, dtype=dtype), _count("mean", self, dim))
+
+
+def _orderable(self: Any) -> Any:
+    return as_type(self, uint8) if self.dtype is bool_ else self
+
+
+@composite("max.dim")
+def max_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    return ops.amax(self, dim, keepdim), ops.argmax(_orderable(self), dim, keepdim)
+
+
+@composite("min.dim")
+def min_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    return ops.amin(self, dim, keepdim), ops.argmin(_orderable(self), dim, keepdim)
+
+
+@composite("var_mean")
+def var_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    # Two passes: the squares of the deviations lose no digits where the mean is large.
+    x = widened(self)
+    mean = ops.mean.dim(x, dim, True)
+    deviation = ops.sub(x, mean)
+    if x.dtype.is_complex:
+        squares = ops.add(ops.square(ops.real(deviation)), ops.square(ops.imag(deviation)))
+    else:
+        squares = ops.square(deviation)
+    freedom = max(0, _count("var_mean", self, dim) - (1 if correction is None else correction))
+    var = ops.div.default(ops.sum.dim(squares, dim, keepdim), freedom)
+    if not keepdim:
+        mean = ops.reshape(mean, tuple(var.shape))
+    return as_type(var, self.dtype.to_real()), as_type(mean, self.dtype)
+
+
+@composite("var")
+def var(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return ops.var_mean(self, dim, correction=correction, keepdim=keepdim)[0]
+
+
+@composite("std")
+def std(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return ops.sqrt(ops.var(self, dim, correction=correction, keepdim=keepdim))
+
+
+@composite("logsumexp")
+def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
+    if not (self.dtype.is_floating_point or self.dtype.is_complex):
+        self = as_type(self, get_default_dtype())
+    x = widened(self)
+    if not _count("logsumexp", x, dim):
+        return as_type(ops.log(ops.sum.dim(ops.exp(x), dim, keepdim)), self.dtype)
+    largest = ops.detach(ops.amax(ops.real(x), dim, True))
+    largest = ops.where(ops.isfinite(largest), largest, 0.0)
+    result = ops.log(ops.sum.dim(ops.exp(ops.sub(x, largest)), dim, keepdim))
+    shift = largest if keepdim else ops.reshape(largest, tuple(result.shape))
+    return as_type(ops.add(result, shift), self.dtype)
+
+
+def softmax_parts(op: str, self: Any, dim: int) -> tuple[Any, Any]:
+    """Return the differences from the largest element along a dimension, and their exponentials."""
+    wrap(op, dim, self)
+    shifted = ops.sub(self, ops.detach(ops.amax(self, dim, True))) if self.shape.numel() else self
+    return shifted, ops.exp(shifted)
