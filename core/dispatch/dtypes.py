@@ -70,7 +70,7 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
             compute = asked
         elif "int_to_int64" in rules and compute.kind in ("bool", "signed", "unsigned"):
             compute = int64
-        if "int_to_float" in rules and compute.kind in ("bool", "signed", "unsigned"):
+        if "int_to_float" in rules and asked is None and compute.kind in ("bool", "signed", "unsigned"):
             compute = default
     elif asked is not None:
         compute = asked
