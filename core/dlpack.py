@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tt.core.device import Device, to_device
+from tt.core.dtype import bfloat16
 from tt.core.errors import DeviceError, ExportError
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.tensor import Tensor, wrap
@@ -66,13 +68,56 @@ def import_array(source: Any) -> Tensor:
 
 
 def _import_host(source: Any) -> np.ndarray[Any, Any]:
+    readable = _Readable(source)
     try:
-        return np.from_dlpack(source)
+        array = np.from_dlpack(readable)
     except (BufferError, RuntimeError, TypeError) as error:
-        raise ExportError(
-            f"from_dlpack(): the {type(source).__name__} cannot be shared: {error}\n"
-            f"  NumPy, which reads the capsule, has no bfloat16"
-        ) from error
+        raise ExportError(f"from_dlpack(): the {type(source).__name__} cannot be shared: {error}") from error
+    return array.view(bfloat16.numpy) if readable.is_bfloat16 else array
+
+
+# --- bfloat16 ----------------------------------------------------------------------------------------------------
+# NumPy reads and makes the capsules, but has no bfloat16: it gets to see integers of the same size, and the type code
+# inside the capsule is exchanged.
+
+_UNSIGNED, _BFLOAT = 1, 4
+_capsule_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+# Where the type code is in a DLManagedTensor, and in a DLManagedTensorVersioned with its header of 32 bytes.
+_TYPE_CODE_AT: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
+
+
+def _exchange_type(capsule: Any, old: int, new: int) -> bool:
+    """Write another type code into a capsule that has the old one; tell whether it had."""
+    name = _capsule_name(capsule)
+    if name not in _TYPE_CODE_AT:
+        return False
+    code = ctypes.c_uint8.from_address(_capsule_pointer(capsule, name) + _TYPE_CODE_AT[name])
+    if code.value != old:
+        return False
+    code.value = new
+    return True
+
+
+class _Readable:
+    """An object with `__dlpack__` as NumPy can read it."""
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.is_bfloat16 = source, False
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self.source.__dlpack_device__()
+        return device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        capsule = self.source.__dlpack__(**options)
+        self.is_bfloat16 = _exchange_type(capsule, _BFLOAT, _UNSIGNED)
+        return capsule
+
+
+# --- export ------------------------------------------------------------------------------------------------------
 
 
 def export_array(
@@ -99,9 +144,10 @@ def export_array(
     if dl_device is not None and tuple(dl_device) != own:
         raise ExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)
-    if array.dtype.kind == "V":
-        raise ExportError(
-            "a bfloat16 tensor cannot be exported: NumPy, which makes the capsule, has no bfloat16"
-        )
     options: dict[str, Any] = {"max_version": max_version, "copy": copy}
-    return array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
+    given = {name: value for name, value in options.items() if value is not None}
+    if tensor.dtype is not bfloat16:
+        return array.__dlpack__(**given)
+    capsule = array.view(np.uint16).__dlpack__(**given)
+    _exchange_type(capsule, _UNSIGNED, _BFLOAT)
+    return capsule

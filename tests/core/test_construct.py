@@ -299,6 +299,15 @@ def test_dlpack_with_torch_shares_memory_both_ways():
     assert tt.as_tensor(source).data_ptr() == source.data_ptr()
 
 
+def test_dlpack_shares_bfloat16_with_torch():
+    torch = pytest.importorskip("torch")
+    source = torch.tensor([[1.0, 2.5], [3.0, 4.0]], dtype=torch.bfloat16).t()
+    x = tt.from_dlpack(source)
+    assert x.dtype is tt.bfloat16 and x.tolist() == source.tolist() and x.data_ptr() == source.data_ptr()
+    back = torch.from_dlpack(x)
+    assert back.dtype is torch.bfloat16 and back.data_ptr() == source.data_ptr() and torch.equal(back, source)
+
+
 def test_dlpack_options_of_the_standard():
     x = tt.arange(3)
     assert tt.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
@@ -313,8 +322,6 @@ def test_what_dlpack_cannot_share_is_refused():
         tt.from_dlpack([1])
     with pytest.raises(BufferError, match="require gradient"):
         tt.ones(2, requires_grad=True).__dlpack__()
-    with pytest.raises(BufferError, match="bfloat16"):
-        tt.ones(2, dtype=tt.bfloat16).__dlpack__()
     with pytest.raises(BufferError, match="meta"):
         tt.ones(2, device="meta").__dlpack_device__()
     with pytest.raises(BufferError, match="stream"):
