@@ -61,7 +61,9 @@ def check_definitions(definitions: Mapping[str, OpDefinition] | Iterable[OpDefin
     problems += _public_names(found)
     count = sum(definition.core for definition in found)
     if count > MAX_CORE:
-        problems.append(Problem("core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}"))
+        problems.append(
+            Problem("core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}")
+        )
     return problems
 
 
@@ -100,7 +102,10 @@ def few_positions(d: OpDefinition) -> Found:
     """A level-2 key has room for the dtypes outside promote."""
     outside = [a.name for a in d.signature.tensor_arguments if a.name not in d.promote and not a.type.list]
     if len(outside) > MAX_POSITIONS:
-        yield f"{len(outside)} tensor arguments are outside promote, at most {MAX_POSITIONS} may be", ", ".join(outside)
+        yield (
+            f"{len(outside)} tensor arguments are outside promote, at most {MAX_POSITIONS} may be",
+            ", ".join(outside),
+        )
 
 
 def results_follow(d: OpDefinition) -> Found:
@@ -114,7 +119,10 @@ def results_follow(d: OpDefinition) -> Found:
         return
     for rule, result in zip(rules, returns, strict=True):
         if (rule == "none") == result.type.is_tensor:
-            yield f"result: {rule} is for what is {'no' if result.type.is_tensor else 'a'} tensor", str(d.signature)
+            yield (
+                f"result: {rule} is for what is {'no' if result.type.is_tensor else 'a'} tensor",
+                str(d.signature),
+            )
         if rule in ("default", "int_to_float", "int_to_int64") and not d.promote:
             yield f"result: {rule} needs arguments that promote", "write promote:, or result: same"
         if rule == "same" and not d.signature.tensor_arguments:
@@ -160,8 +168,16 @@ def gradients_fit(d: OpDefinition) -> Found:
     """An operator has a gradient, or is nondifferentiable, or its composite decides."""
     if "nondifferentiable" in d.tags and d.grad:
         yield "is tagged nondifferentiable, but lists grad", ""
-    if d.kind != "composite" and not d.grad and "nondifferentiable" not in d.tags and d.signature.tensor_arguments:
-        yield "has no gradient and does not say so", "list its arguments under grad, or tag it nondifferentiable"
+    if (
+        d.kind != "composite"
+        and not d.grad
+        and "nondifferentiable" not in d.tags
+        and d.signature.tensor_arguments
+    ):
+        yield (
+            "has no gradient and does not say so",
+            "list its arguments under grad, or tag it nondifferentiable",
+        )
     if "same_dtype" in d.tags and len(d.promote) < 2:
         yield "is tagged same_dtype, but fewer than two arguments promote", ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -46,7 +46,7 @@ linalg            what decompositions serve: single and double precision, real a
 """
 
 
-@lru_cache(maxsize=None)
+@cache
 def _names(words: tuple[str, ...]) -> tuple[str, ...]:
     found: set[str] = set()
     for word in words:

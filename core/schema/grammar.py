@@ -75,7 +75,9 @@ def parse(text: str) -> Signature:
     """
     signature, mistakes = read(text)
     if signature is None or mistakes:
-        raise SchemaError([SchemaProblem("<signature>", 1, m.column + 1, m.message, text, m.hint) for m in mistakes])
+        raise SchemaError(
+            [SchemaProblem("<signature>", 1, m.column + 1, m.message, text, m.hint) for m in mistakes]
+        )
     return signature
 
 
@@ -89,7 +91,10 @@ def read(text: str) -> tuple[Signature | None, list[Mistake]]:
     mistakes = sorted(reader.mistakes, key=lambda m: m.column)
     canonical = str(signature)
     if not mistakes and canonical != text:
-        column = next((i for i, (a, b) in enumerate(zip(text, canonical)) if a != b), min(len(text), len(canonical)))
+        column = next(
+            (i for i, (a, b) in enumerate(zip(text, canonical, strict=False)) if a != b),
+            min(len(text), len(canonical)),
+        )
         mistakes = [Mistake(column, "there is another spelling for this", f"write: {canonical}")]
     return signature, mistakes
 
@@ -100,6 +105,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
         self.mistakes: list[Mistake] = []
+        self.alias_at = 0
 
     # --- characters --------------------------------------------------------------------------------------------
 
@@ -144,8 +150,9 @@ class _Reader:
     def note(self, column: int, message: str, hint: str = "") -> None:
         self.mistakes.append(Mistake(column, message, hint))
 
-    def recover(self) -> None:
-        """Go to the comma or bracket that ends the present argument."""
+    def recover(self, start: int) -> None:
+        """Go to the comma or bracket that ends the argument that begins at a column."""
+        self.at = start
         depth, quote = 0, ""
         while self.at < len(self.text):
             character = self.text[self.at]
@@ -200,7 +207,7 @@ class _Reader:
                 arguments.append(self.argument(star >= 0))
                 columns.append(column)
             except _Stop as stop:
-                self.recover()
+                self.recover(column)
                 if self.at >= len(self.text):
                     raise
                 self.mistakes.append(stop.mistake)
@@ -240,10 +247,10 @@ class _Reader:
             or_scalar = True
         alias = None
         if self.peek("("):
-            at = self.at
+            self.alias_at = self.at
             alias = self.alias()
             if base != "Tensor":
-                raise _Stop(at, f"only tensors alias, not {base}")
+                raise _Stop(self.alias_at, f"only tensors alias, not {base}")
         question = self.take("?")
         if not self.take("["):
             return Type(base, optional=question, or_scalar=or_scalar), alias
@@ -287,12 +294,10 @@ class _Reader:
         return found
 
     def single(self, known: set[str], *, named: bool) -> Return:
-        self.skip()
-        column = self.at
         type_, alias = self.type()
         if alias:
             for unknown in [s for s in alias.sets if s != "*" and s not in known]:
-                self.note(column, f"no argument is in the alias set {unknown!r} of the return")
+                self.note(self.alias_at, f"no argument is in the alias set {unknown!r} of the return")
         name = self.match(_NAME) if named else None
         return Return(name[0] if name else None, type_, alias)
 
@@ -372,5 +377,3 @@ class _Reader:
 
 class _Quoted(str):
     """A default that was written in quotes."""
-
-

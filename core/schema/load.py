@@ -88,7 +88,9 @@ class _File:
 
     def at(self, line: int, column: int, message: str, hint: str = "") -> None:
         """Note a mistake at a line and column that count from 0."""
-        source = self.lines[line] if line < len(self.lines) else ""
+        if line >= len(self.lines):  # the end of the file, after its last line break
+            line, column = len(self.lines) - 1, len(self.lines[-1])
+        source = self.lines[line]
         self.problems.append(SchemaProblem(self.file, line + 1, column + 1, message, source, hint))
 
     def note(self, node: Node, message: str, hint: str = "") -> None:
@@ -142,7 +144,9 @@ class _File:
             return
         for key, field in FIELDS.items():
             if field.required and key not in nodes:
-                self.note(node, f"the entry has no {key}", f"write {key}: {field.doc[0].lower()}{field.doc[1:]}")
+                self.note(
+                    node, f"the entry has no {key}", f"write {key}: {field.doc[0].lower()}{field.doc[1:]}"
+                )
         values = {key: self.value(child, key, FIELDS[key]) for key, child in nodes.items()}
         signature = self.signature(nodes["func"], values["func"]) if values.get("func") else None
         if signature is None:
@@ -179,8 +183,9 @@ class _File:
 
     def signature(self, node: Node, text: str) -> Signature | None:
         signature, mistakes = read(text)
-        quoted = node.style in ("'", '"')
-        single_line = node.start_mark.line == node.end_mark.line and node.style in (None, "'", '"')
+        style = getattr(node, "style", None)
+        quoted = style in ("'", '"')
+        single_line = node.start_mark.line == node.end_mark.line and (quoted or not style)
         for mistake in mistakes:
             column = node.start_mark.column + (mistake.column + quoted if single_line else 0)
             self.at(node.start_mark.line, column, mistake.message, mistake.hint)
@@ -188,7 +193,9 @@ class _File:
             return None
         if self.namespace != "tt":
             if signature.namespace not in ("tt", self.namespace):
-                self.note(node, f"the namespace of the file is {self.namespace!r}, not {signature.namespace!r}")
+                self.note(
+                    node, f"the namespace of the file is {self.namespace!r}, not {signature.namespace!r}"
+                )
             signature = Signature(
                 self.namespace, signature.name, signature.overload, signature.arguments, signature.returns
             )
@@ -211,12 +218,14 @@ class _File:
                         f"its arguments are: {', '.join(names)}"
                     ))  # fmt: skip
                 elif not argument.type.is_tensor and (key == "grad" or argument.type.base != "Scalar"):
-                    self.note(node, f"{word!r} is {argument.type}, which has no {'gradient' if key == 'grad' else 'dtype'}")
+                    self.note(
+                        node,
+                        f"{word!r} is {argument.type}, which has no {'gradient' if key == 'grad' else 'dtype'}",
+                    )
         result = values.get("result")
         if isinstance(result, tuple) and len(result) != len(signature.returns):
-            self.note(
-                nodes["result"], f"{signature.qualified} returns {len(signature.returns)}, but result lists {len(result)}"
-            )
+            counts = f"returns {len(signature.returns)}, but result lists {len(result)}"
+            self.note(nodes["result"], f"{signature.qualified} {counts}")
         for form, derive in (("inplace", signature.inplace), ("out", signature.out)):
             for word, node in zip(values.get("variants") or (), _items(nodes.get("variants")), strict=False):
                 if word == form:
@@ -282,7 +291,9 @@ class _File:
             if key_node.tag != f"{_TAG}str":
                 self.note(key_node, f"a key must be a string, not {_shown(key_node)}")
             elif key not in known:
-                self.note(key_node, f"unknown key {key!r}", suggest(key, known) or f"there are: {', '.join(known)}")
+                self.note(
+                    key_node, f"unknown key {key!r}", suggest(key, known) or f"there are: {', '.join(known)}"
+                )
             elif key in found:
                 self.note(key_node, f"the key {key!r} occurs twice")
             else:

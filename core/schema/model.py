@@ -310,7 +310,9 @@ class Signature:
         first = self.arguments[0] if self.arguments else None
         plain = Type("Tensor")
         if first is None or first.type != plain or len(self.returns) != 1 or self.returns[0].type != plain:
-            raise ValueError(f"{self} has no in-place form: it must take a tensor first and return one tensor")
+            raise ValueError(
+                f"{self} has no in-place form: it must take a tensor first and return one tensor"
+            )
         taken = {s for a in self.arguments[1:] if a.alias for s in a.alias.sets}
         alias = Alias((next(_fresh(taken)),), write=True)
         return replace(
@@ -333,7 +335,9 @@ class Signature:
             raise ValueError(f"{self} has no out= form: it must return tensors")
         taken = {s for a in self.arguments if a.alias for s in a.alias.sets}
         fresh = _fresh(taken)
-        names = ["out"] if len(self.returns) == 1 else [r.name or f"out{i}" for i, r in enumerate(self.returns)]
+        names = (
+            ["out"] if len(self.returns) == 1 else [r.name or f"out{i}" for i, r in enumerate(self.returns)]
+        )
         aliases = [Alias((next(fresh),), write=True) for _ in self.returns]
         outs = [Argument(n, plain, MISSING, True, a) for n, a in zip(names, aliases, strict=True)]
         return replace(
@@ -394,7 +398,11 @@ class OpDefinition:
     def inplace_name(self) -> str:
         """The name of the in-place form, without overload: "add_"."""
         signature = self.signature
-        return f"{signature.name}_" if signature.namespace == "tt" else f"{signature.namespace}::{signature.name}_"
+        return (
+            f"{signature.name}_"
+            if signature.namespace == "tt"
+            else f"{signature.namespace}::{signature.name}_"
+        )
 
     @property
     def python_name(self) -> str:

@@ -15,7 +15,7 @@ from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signat
 
 __all__ = ["HEADER_TYPES", "render_callable", "render_member", "render_operator", "result_class"]
 
-HEADER_TYPES: Final = '''\
+HEADER_TYPES: Final = """\
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, overload
@@ -25,18 +25,18 @@ from tt.core.dtype import dtype as _dtype
 from tt.core.layout import layout as _layout
 from tt.core.random import Generator as _Generator
 from tt.core.size import Size as _Size
-'''
+"""
 
 _TYPES: Final = {
     "Tensor": "Tensor", "Scalar": "_Scalar", "int": "_int", "float": "_float", "bool": "_bool", "str": "str",
     "dtype": "_DtypeLike", "device": "_DeviceLike", "layout": "_layout | str", "memory_format": "Any",
     "Generator": "_Generator", "any": "Any",
 }  # fmt: skip
-ALIASES: Final = '''\
+ALIASES: Final = """\
 _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
-'''
+"""
 
 
 # --- types -----------------------------------------------------------------------------------------------------
@@ -76,9 +76,9 @@ def return_text(definition: OpDefinition, returns: tuple[Return, ...]) -> str:
 # --- operators -------------------------------------------------------------------------------------------------
 
 
-def takes_variadic_sizes(signature: Signature) -> bool:
-    """Tell whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional besides self is a list."""
-    positional = [a for a in signature.positional if a.name != "self"]
+def takes_variadic_sizes(signature: Signature, form: str) -> bool:
+    """Tell whether `x.view(2, 3)` may stand for `x.view((2, 3))`: what Python passes by position is only a list."""
+    positional = signature.positional if form == "function" else signature.positional[1:]
     return len(positional) == 1 and positional[0].type.list and positional[0].type.base == "int"
 
 
@@ -86,11 +86,9 @@ def _parameter(argument: Argument, name: str) -> str:
     text = f"{name}: {type_text(argument.type)}"
     if argument.default is MISSING:
         return text
-    default = argument.default
-    plain = default is None or isinstance(default, bool | int | str | tuple)
-    if isinstance(default, str) and argument.type.base != "str":
-        plain = False
-    return f"{text} = {default!r}" if plain or isinstance(default, float) and default == default else f"{text} = ..."
+    default = repr(argument.default)
+    is_word = isinstance(argument.default, str) and argument.type.base != "str"
+    return f"{text} = ..." if is_word or default in ("inf", "-inf", "nan") else f"{text} = {default}"
 
 
 def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
@@ -104,7 +102,7 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
     if definition.kind == "factory" and form != "inplace":
         extra.append("requires_grad: _bool = False")
     found = []
-    for variadic in (False, True) if takes_variadic_sizes(signature) else (False,):
+    for variadic in (False, True) if takes_variadic_sizes(signature, form) else (False,):
         parameters: list[str] = []
         for index, argument in enumerate(signature.positional):
             if index == 0 and form != "function":
@@ -140,7 +138,9 @@ def render_operator(name: str, definitions: Iterable[OpDefinition], form: str, i
     """Return the lines that declare one form of an operator, with all its overloads."""
     variants = []
     for definition in definitions:
-        returns = definition.signature.inplace().returns if form == "inplace" else definition.signature.returns
+        returns = (
+            definition.signature.inplace().returns if form == "inplace" else definition.signature.returns
+        )
         variants += [(definition, parameters, returns) for parameters in parameter_lists(definition, form)]
     lines = []
     for definition, parameters, returns in variants:
@@ -173,7 +173,9 @@ def annotation_text(annotation: Any) -> str:
     return text if set(_WORD.findall(text)) <= _KNOWN else "Any"
 
 
-def render_callable(name: str, function: Callable[..., Any], indent: str = "", *, method: bool = False) -> list[str]:
+def render_callable(
+    name: str, function: Callable[..., Any], indent: str = "", *, method: bool = False
+) -> list[str]:
     """Return the lines that declare a function of Python."""
     signature = inspect.signature(function)
     parameters, star = [], False
@@ -184,7 +186,9 @@ def render_callable(name: str, function: Callable[..., Any], indent: str = "", *
         if parameter.kind is parameter.KEYWORD_ONLY and not star:
             parameters.append("*")
             star = True
-        mark = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        mark = "*" if parameter.kind is parameter.VAR_POSITIONAL else (
+            "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        )  # fmt: skip
         star = star or mark == "*"
         default = "" if parameter.default is parameter.empty else " = ..."
         parameters.append(f"{mark}{parameter.name}: {annotation_text(parameter.annotation)}{default}")
@@ -200,8 +204,7 @@ def render_member(name: str, member: Any, indent: str) -> list[str]:
         if callable(member):
             return render_callable(name, member, indent, method=True)
         return [f"{indent}{name}: Any"]
-    assert member.fget is not None
-    returns = annotation_text(inspect.signature(member.fget).return_annotation)
+    returns = annotation_text(inspect.signature(member.fget).return_annotation) if member.fget else "Any"
     doc = inspect.getdoc(member)
     lines = [f"{indent}@property", f"{indent}def {name}(self) -> {returns}:"]
     lines += [*(docstring(doc, indent + "    ") if doc else []), f"{indent}    ..."]
