@@ -667,7 +667,7 @@ def where(condition: Tensor, self: Tensor | _Scalar, other: Tensor | _Scalar, *,
     """
     ...
 @overload
-def where(condition: Tensor) -> list[Tensor]:
+def where(condition: Tensor) -> tuple[Tensor, ...]:
     """Returns the indices at which condition is true, one tensor for each dimension.
 
     Examples
@@ -1159,7 +1159,7 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """
     ...
 @overload
-def split(input: Tensor, split_size: _int, dim: _int = 0) -> list[Tensor]:
+def split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension into pieces of a size; the last may be smaller.
 
     Examples
@@ -1170,7 +1170,7 @@ def split(input: Tensor, split_size: _int, dim: _int = 0) -> list[Tensor]:
     """
     ...
 @overload
-def split(input: Tensor, split_size: Sequence[_int], dim: _int = 0) -> list[Tensor]:
+def split(input: Tensor, split_size: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension into pieces of the given sizes.
 
     Examples
@@ -1180,7 +1180,7 @@ def split(input: Tensor, split_size: Sequence[_int], dim: _int = 0) -> list[Tens
     (tensor([0]), tensor([1, 2]), tensor([3, 4, 5]))
     """
     ...
-def unbind(input: Tensor, dim: _int = 0) -> list[Tensor]:
+def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Returns a view for each index of a dimension, which goes away.
 
     Examples

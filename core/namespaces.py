@@ -21,8 +21,10 @@ def names_of(module: str) -> dict[str, str]:
 
     found = {}
     for definition in REGISTRY.definitions():
-        if definition.module == module and definition.has_function:
-            found[definition.python_name] = definition.signature.name
+        for public in definition.public_names:
+            parent, _, name = public.rpartition(".")
+            if parent == module:
+                found.setdefault(name, definition.signature.name)
     return found
 
 

@@ -2147,7 +2147,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def split(self, split_size: _int, dim: _int = 0) -> list[Tensor]:
+    def split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """Cuts a dimension into pieces of a size; the last may be smaller.
 
         Examples
@@ -2158,7 +2158,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def split(self, split_size: Sequence[_int], dim: _int = 0) -> list[Tensor]:
+    def split(self, split_size: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Cuts a dimension into pieces of the given sizes.
 
         Examples
@@ -2168,7 +2168,7 @@ class Tensor(TensorBase):
         (tensor([0]), tensor([1, 2]), tensor([3, 4, 5]))
         """
         ...
-    def unbind(self, dim: _int = 0) -> list[Tensor]:
+    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """Returns a view for each index of a dimension, which goes away.
 
         Examples

@@ -69,7 +69,7 @@ def return_text(definition: OpDefinition, returns: tuple[Return, ...]) -> str:
         return named[0]
     if not returns:
         return "None"
-    texts = [f"list[{_TYPES[r.type.base]}]" if r.type.list else _TYPES[r.type.base] for r in returns]
+    texts = [f"tuple[{_TYPES[r.type.base]}, ...]" if r.type.list else _TYPES[r.type.base] for r in returns]
     return texts[0] if len(texts) == 1 else f"tuple[{', '.join(texts)}]"
 
 

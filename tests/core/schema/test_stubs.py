@@ -108,7 +108,7 @@ def rendered(func, form="function", name="f", **keys):
         ("f(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
          "def f(input: Tensor, other: Tensor | _Scalar, *, alpha: _Scalar = 1) -> Tensor:"),
         ("f(Tensor self, int[1]? dim=None) -> Tensor[]",
-         "def f(input: Tensor, dim: _int | Sequence[_int] | None = None) -> list[Tensor]:"),
+         "def f(input: Tensor, dim: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:"),
         ("f(Tensor x, dtype? dtype=None, dtype d=int64) -> (Tensor, Tensor)",
          "def f(x: Tensor, dtype: _DtypeLike | None = None, d: _DtypeLike = ...) -> tuple[Tensor, Tensor]:"),
         ("f(Tensor x, str y='a') -> Tensor", "def f(x: Tensor, y: str = 'a') -> Tensor:"),
