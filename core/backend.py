@@ -92,9 +92,26 @@ class Backend:
         device = self.default_device() if device is None else device
         found = self._specs.get((dtype, device))
         if found is None:
-            found = TensorSpec(dtype, device, register_layout(self.layout), self, self.keys)
-            self._specs[dtype, device] = found
+            place = self.place(device)
+            found = self._specs.get((dtype, place))
+            if found is None:
+                found = TensorSpec(dtype, place, register_layout(self.layout), self, self.keys)
+            self._specs[dtype, place] = self._specs[dtype, device] = found
         return found
+
+    def place(self, device: Device) -> Device:
+        """Return the device that a tensor shows which was asked to be on `device`.
+
+        By default there is one device of the type, and it has no index.
+
+        Raises
+        ------
+        DeviceError
+            When there is no such device.
+        """
+        if device.index:
+            raise DeviceError(f"there is no device {str(device)!r}: the only one of its type is {self.device_type!r}")
+        return self.default_device()
 
     def default_device(self) -> Device:
         """Return the device that the bare device type means."""

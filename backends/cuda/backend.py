@@ -11,7 +11,7 @@ from tt.backends.cuda.availability import find_driver, reason
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.memory import CupyMemory, cupy
 from tt.backends.cuda.namespace import LazyNamespace
-from tt.core.library import Backend, Device
+from tt.core.library import Backend, Device, errors
 
 __all__ = ["CudaBackend"]
 
@@ -41,6 +41,15 @@ class CudaBackend(Backend):
     def default_device(self) -> Device:
         """Return the first CUDA device."""
         return Device("cuda", 0)
+
+    def place(self, device: Device) -> Device:
+        """Return the device with its index, the first one where none is given."""
+        if device.index is None:
+            return self.default_device()
+        count = self.device_count()
+        if device.index and device.index >= count:
+            raise errors.DeviceError(f"invalid device ordinal: {device}; there are {count} CUDA devices")
+        return device
 
     def available(self) -> str | None:
         """Return why CUDA cannot be used here, or None."""

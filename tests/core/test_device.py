@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+import tt
 from tt.core.device import Device, device, get_default_device, set_default_device, to_device
 from tt.core.errors import DeviceError, UnknownNameError
 
@@ -69,6 +70,12 @@ def test_an_unknown_device_type_names_the_nearest_and_the_known_ones():
 def test_a_device_cannot_be_changed():
     with pytest.raises(AttributeError, match="'index' of a device is not writable"):
         device("cpu").index = 3
+
+
+def test_tensors_of_the_only_device_of_a_type_show_no_index():
+    assert tt.zeros(2, device="cpu:0").device == tt.zeros(2).to("cpu:0").device == device("cpu")
+    with pytest.raises(DeviceError, match="there is no device 'cpu:1'"):
+        tt.zeros(2, device="cpu:1")
 
 
 # --- the default device -------------------------------------------------------------------------------------

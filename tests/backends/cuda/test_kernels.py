@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tt
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.handle import StridedHandle
@@ -85,3 +86,18 @@ def test_the_backend_s_methods_work_on_handles(backend):
     assert (backend.strides(handle), backend.offset(handle)) == ((3, 1), 0)
     assert backend.storage_nbytes(backend.storage_owner(handle)) == 24
     assert backend.storage_data_ptr(backend.storage_owner(handle)) == backend.data_ptr(handle)
+
+
+def test_tensors_show_the_index_of_their_device(backend, monkeypatch):
+    monkeypatch.setattr(backend, "device_count", lambda: 2)
+    assert (
+        backend.spec(tt.float32).device
+        == backend.spec(tt.float32, tt.device("cuda")).device
+        == tt.device("cuda:0")
+    )
+    assert backend.spec(tt.float32, tt.device("cuda")) is backend.spec(tt.float32, tt.device("cuda:0"))
+    assert backend.spec(tt.float32, tt.device("cuda:1")).device.index == 1
+    with pytest.raises(
+        tt.errors.DeviceError, match="invalid device ordinal: cuda:2; there are 2 CUDA devices"
+    ):
+        backend.spec(tt.float32, tt.device("cuda:2"))
