@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.errors import GradientError, InplaceError
-from tt.core.library import Entry, Operator, TensorBase
+from tt.core.library import Entry, Operator, TensorBase, errors
 from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, attach, start
 
@@ -72,7 +71,7 @@ class ContextNode(Node):
             by_position = dict(zip(self.positions, found, strict=True))
             found = [by_position.get(i) for i in range(count)]
         if len(found) != count:
-            raise GradientError(
+            raise errors.GradientError(
                 f"function {self.label} returned an incorrect number of gradients (expected {count}, got {len(found)})"
             )
         edges: list[Any] = []
@@ -105,7 +104,7 @@ class ContextRule:
         if not STATE.enabled():
             return entry.call_below(args)
         if self.form == "inplace":
-            raise InplaceError(f"{self.operator.name}: an operator with a custom backward has no in-place form to record")
+            raise errors.InplaceError(f"{self.operator.name}: an operator with a custom backward has no in-place form to record")
         nodes: list[Node | None] = []
         numbers: list[int] = []
         lengths: list[int] = []

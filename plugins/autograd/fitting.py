@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.errors import GradientError
-from tt.core.library import Tensor, TensorBase, TensorSpec, alias, contiguous_strides, ops
+from tt.core.library import Tensor, TensorBase, TensorSpec, alias, contiguous_strides, errors, ops
 from tt.plugins.autograd.graph import STATE
 
 if TYPE_CHECKING:
@@ -41,14 +40,14 @@ def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, pla
         When a formula returned something that cannot be.
     """
     if not isinstance(gradient, TensorBase):
-        raise GradientError(
+        raise errors.GradientError(
             f"Function {node.name()} returned an invalid gradient at index {place} - expected a Tensor or None, got "
             f"{type(gradient).__name__}"
         )
     found = tuple(gradient.shape)
     if found != tuple(shape):
         if not _fits(found, shape):
-            raise GradientError(
+            raise errors.GradientError(
                 f"Function {node.name()} returned an invalid gradient at index {place} - got {list(found)} but "
                 f"expected shape compatible with {list(shape)}"
             )
@@ -60,7 +59,7 @@ def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, pla
             gradient = gradient.to(spec.dtype)
     if gradient.device != spec.device:
         if gradient.ndim:
-            raise GradientError(
+            raise errors.GradientError(
                 f"Function {node.name()} returned an invalid gradient at index {place} - expected device "
                 f"{spec.device} but got {gradient.device}"
             )
@@ -133,9 +132,9 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
 def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
     name = getattr(hook, "__name__", "hook")
     if not isinstance(changed, TensorBase):
-        raise GradientError(f"the gradient hook {name!r} must return a Tensor or None, not {type(changed).__name__}")
+        raise errors.GradientError(f"the gradient hook {name!r} must return a Tensor or None, not {type(changed).__name__}")
     if tuple(changed.shape) != tuple(gradient.shape):
-        raise GradientError(
+        raise errors.GradientError(
             f"hook {name!r} has changed the size of value: from {list(gradient.shape)} to {list(changed.shape)}"
         )
     return changed
@@ -158,7 +157,7 @@ def call_accumulated_hooks(node: AccumulateGrad) -> None:
 
 def raise_count(node: Node, found: int, expected: int) -> NoReturn:
     """Refuse a node that returned too few or too many gradients."""
-    raise GradientError(
+    raise errors.GradientError(
         f"Function {node.name()} returned an incorrect number of gradients (expected {expected}, got {found})"
     )
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import ArgumentError, GradientError, describe
-from tt.core.library import Tensor, TensorBase, ops
+from tt.core.library import Tensor, TensorBase, errors, ops
 from tt.plugins.autograd import engine
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.views import edge
@@ -28,19 +27,19 @@ def _initial(outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = F
     """Return the roots of a pass and their gradients, ones where a scalar's is left out."""
     roots, initial = [], []
     if len(outputs) != len(gradients):
-        raise GradientError(
+        raise errors.GradientError(
             f"got {len(outputs)} tensors and {len(gradients)} gradients; there must be one gradient for each tensor"
         )
     for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if not isinstance(output, TensorBase):
-            raise ArgumentError("backward", f"element {place} of tensors must be a Tensor, not {describe(output)}")
+            raise errors.ArgumentError("backward", f"element {place} of tensors must be a Tensor, not {errors.describe(output)}")
         if not _requires_grad(output):
-            raise GradientError(f"element {place} of tensors does not require grad and does not have a grad_fn")
+            raise errors.GradientError(f"element {place} of tensors does not require grad and does not have a grad_fn")
         if gradient is None:
             if output.shape.numel() != 1:
-                raise GradientError("grad can be implicitly created only for scalar outputs")
+                raise errors.GradientError("grad can be implicitly created only for scalar outputs")
             if output.dtype.is_complex:
-                raise GradientError(
+                raise errors.GradientError(
                     f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
                 )
             gradient = ops.ones_like(output.detach())  # type: ignore[attr-defined]
@@ -53,14 +52,14 @@ def _initial(outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = F
 
 def _check_gradient(output: Any, gradient: Any, place: int) -> None:
     if not isinstance(gradient, TensorBase):
-        raise ArgumentError("backward", f"gradients can be either Tensors or None, but got {describe(gradient)}")
+        raise errors.ArgumentError("backward", f"gradients can be either Tensors or None, but got {errors.describe(gradient)}")
     if tuple(gradient.shape) != tuple(output.shape):
-        raise GradientError(
+        raise errors.GradientError(
             f"Mismatch in shape: grad_output[{place}] has a shape of {gradient.shape} and output[{place}] has a shape "
             f"of {output.shape}."
         )
     if gradient.dtype.is_complex != output.dtype.is_complex:
-        raise GradientError(
+        raise errors.GradientError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{place}] has a dtype of {gradient.dtype} and output[{place}] has a dtype of {output.dtype}."
         )
@@ -103,16 +102,16 @@ def backward(
     tensor([2., 4.])
     """
     if grad_variables is not None:
-        raise ArgumentError("backward", "grad_variables was renamed to grad_tensors")
+        raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
     outputs = _as_tuple(tensors)
     if not outputs:
-        raise GradientError("`tensors` argument to `backward()` cannot be empty.")
+        raise errors.GradientError("`tensors` argument to `backward()` cannot be empty.")
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     captures = None
     if inputs is not None:
         listed = _as_tuple(inputs)
         if not listed:
-            raise GradientError("`inputs` argument to `backward()` cannot be empty.")
+            raise errors.GradientError("`inputs` argument to `backward()` cannot be empty.")
         captures = _places(listed, "backward")
     roots, initial = _initial(outputs, gradients)
     del gradients, grad_tensors, outputs, tensors
@@ -123,9 +122,9 @@ def backward(
 def _places(inputs: Sequence[Any], function: str) -> list[Any]:
     for place, tensor in enumerate(inputs):
         if not isinstance(tensor, TensorBase):
-            raise ArgumentError(function, f"element {place} of inputs must be a Tensor, not {describe(tensor)}")
+            raise errors.ArgumentError(function, f"element {place} of inputs must be a Tensor, not {errors.describe(tensor)}")
         if not _requires_grad(tensor):
-            raise GradientError("One of the differentiated Tensors does not require grad")
+            raise errors.GradientError("One of the differentiated Tensors does not require grad")
     return [edge(tensor) for tensor in inputs]
 
 
@@ -181,14 +180,14 @@ def grad(
     (27.0, 18.0)
     """
     if not only_inputs:
-        raise ArgumentError("grad", "only_inputs argument is deprecated and must be True")
+        raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
     results, listed = _as_tuple(outputs), _as_tuple(inputs)
     if not listed:
-        raise GradientError("`inputs` argument to `grad()` cannot be empty.")
+        raise errors.GradientError("`inputs` argument to `grad()` cannot be empty.")
     if allow_unused is None:
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "grad", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     gradients = (None,) * len(results) if grad_outputs is None else _as_tuple(grad_outputs)
@@ -208,7 +207,7 @@ def _batched(
     """Run one pass for each vector in the first dim of the gradients and stack the results."""
     counts = {int(g.shape[0]) for g in gradients if g is not None}
     if len(counts) != 1:
-        raise GradientError(f"the first dim of all grad_outputs must be the same number of vectors, found {sorted(counts)}")
+        raise errors.GradientError(f"the first dim of all grad_outputs must be the same number of vectors, found {sorted(counts)}")
     count = counts.pop()
     passes = []
     for vector in range(count):
@@ -222,7 +221,7 @@ def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materi
     for place, gradient in enumerate(found):
         if gradient is None:
             if not allow_unused:
-                raise GradientError(
+                raise errors.GradientError(
                     f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set "
                     "allow_unused=True if this is the desired behavior."
                 )

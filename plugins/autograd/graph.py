@@ -308,9 +308,9 @@ class Graphless(Node):
     __slots__ = ("reason",)
 
     def apply(self, gradients, wanted):
-        from tt.core.errors import GradientError
+        from tt.core.library import errors
 
-        raise GradientError(self.reason)
+        raise errors.GradientError(self.reason)
 
     def name(self):
         return "NotImplemented"

@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tt.core.errors import ArgumentError, DuplicateRegistrationError, GradientError
-from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase
+from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase, errors
 from tt.core.library import Rule as RuleType
 from tt.plugins.autograd.context import ContextRule
 from tt.plugins.autograd.formulas.table import Formula, Formulas, zero
@@ -98,14 +97,14 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
     definition = operator.definition
     wrong = problems(definition, formula)
     if wrong:
-        raise ArgumentError(operator.name, wrong[0], signatures=[str(definition.signature)])
+        raise errors.ArgumentError(operator.name, wrong[0], signatures=[str(definition.signature)])
     names = [a.name for a in definition.signature.arguments]
     ordered = sorted(formula.gradients, key=names.index)
     takes_all = any(parameters(f)[0] == "gs" for f in formula.gradients.values())
     if takes_all:
         one = [name for name, f in formula.gradients.items() if parameters(f)[0] == "g" and f is not zero]
         if one:
-            raise ArgumentError(operator.name, f"the formulas of one operator take all g or all gs: {one}")
+            raise errors.ArgumentError(operator.name, f"the formulas of one operator take all g or all gs: {one}")
     wanted = [[find_slot(definition, name) for name in parameters(formula.gradients[a])[1:]] for a in ordered]
 
     def make_plan(needs: int) -> Plan:
@@ -163,7 +162,7 @@ class AutogradLayer(Layer):
         for formula in formulas:
             if self._formulas.get(formula.op):
                 first = self._formulas[formula.op][0][1]
-                raise DuplicateRegistrationError(
+                raise errors.DuplicateRegistrationError(
                     f"formula of {formula.op}", str(first or Source()), str(source or Source())
                 )
         for formula in formulas:
@@ -196,6 +195,9 @@ class AutogradLayer(Layer):
         return found
 
     def _make_rule(self, operator: Operator, form: str) -> RuleType | None:
+        special = SPECIAL.get((operator.name, form))
+        if special is not None:
+            return special
         definition = operator.definition
         formula = self.formula(operator.name)
         if form == "out":
@@ -251,11 +253,46 @@ def _as_formula(op: str, value: Any) -> Formula:
 def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Run the out= form, unless that would have to be recorded."""
     if STATE.enabled() and any(isinstance(a, TensorBase) and a.keys & STATE.bit for a in _flat(args)):
-        raise GradientError(
+        raise errors.GradientError(
             f"{entry.operator.definition.signature.name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
     return entry.call_below(args)
+
+
+def detach(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Return a tensor that shares the memory but is no view to autograd: it has a history of its own."""
+    result = entry.call_below(args)
+    result.base = None
+    return result
+
+
+def detach_inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Let a tensor forget its history; a view would go on to have that of the tensor that it views."""
+    (tensor,) = args
+    if tensor.record.view is not None:
+        raise errors.GradientError(
+            "Can't detach views in-place. Use detach() instead. A view of a tensor with a history always has one."
+        )
+    tensor.keys &= ~STATE.bit
+    if not tensor.record.leaf:
+        tensor.record = None
+    return tensor
+
+
+def refuse_resize(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Refuse to resize what a gradient may need."""
+    if STATE.enabled():
+        raise errors.InplaceError("cannot resize variables that require grad")
+    return entry.call_below(args)
+
+
+SPECIAL: dict[tuple[str, str], RuleType] = {
+    ("detach", "functional"): detach,
+    ("detach", "inplace"): detach_inplace,
+    ("resize", "inplace"): refuse_resize,
+}
+"""Operators whose whole point is what they do to the history."""
 
 
 def _flat(args: Iterable[Any]) -> Iterable[Any]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.errors import GradientError
-from tt.core.library import Tensor, TensorBase, alias
+from tt.core.library import Tensor, TensorBase, errors
 from tt.plugins.autograd.functional import backward as run_backward
 from tt.plugins.autograd.graph import STATE, Node, Record, RemovableHandle, Retained, add_hook, leaf_record
 from tt.plugins.autograd.views import refresh
 
-__all__ = ["backward", "detach", "detach_", "grad", "grad_fn", "is_leaf", "requires_grad", "requires_grad_"]
+__all__ = ["backward", "grad", "grad_fn", "is_leaf", "requires_grad", "requires_grad_"]
 
 
 def _is_leaf(self: Any) -> bool:
@@ -41,17 +40,17 @@ def _get_requires_grad(self: Any) -> bool:
 
 def _set_requires_grad(self: Any, value: bool) -> None:
     if not isinstance(value, bool):
-        raise GradientError(f"requires_grad must be a bool, not {type(value).__name__}")
+        raise errors.GradientError(f"requires_grad must be a bool, not {type(value).__name__}")
     if not _is_leaf(self):
         if not value:
-            raise GradientError(
+            raise errors.GradientError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
                 "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         return
     if value:
         if not STATE.floating >> self.spec.code & 1:
-            raise GradientError("only Tensors of floating point and complex dtype can require gradients")
+            raise errors.GradientError("only Tensors of floating point and complex dtype can require gradients")
         leaf_record(self)
         self.keys |= STATE.bit
     else:
@@ -98,19 +97,19 @@ def _set_grad(self: Any, value: Any) -> None:
         if not isinstance(value, TensorBase):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
         if value is self:
-            raise GradientError("can't assign Variable as its own grad")
+            raise errors.GradientError("can't assign Variable as its own grad")
         if value.dtype is not self.dtype:
-            raise GradientError(
+            raise errors.GradientError(
                 f"attempting to assign a gradient with dtype {value.dtype.name!r} to a tensor with dtype "
                 f"{self.dtype.name!r}. The gradient must match the tensor's dtype"
             )
         if value.device != self.device:
-            raise GradientError(
+            raise errors.GradientError(
                 f"attempting to assign a gradient located on device {str(value.device)!r} to a tensor located on device "
                 f"{str(self.device)!r}"
             )
         if tuple(value.shape) != tuple(self.shape):
-            raise GradientError(
+            raise errors.GradientError(
                 f"attempting to assign a gradient of size {str(list(value.shape))!r} to a tensor of size "
                 f"{str(list(self.shape))!r}. Please ensure that the gradient and the tensor are the same size"
             )
@@ -143,7 +142,7 @@ def retain_grad(self: Any) -> None:
     tensor([3., 3.])
     """
     if not self.keys & STATE.bit:
-        raise GradientError("can't retain_grad on Tensor that has requires_grad=False")
+        raise errors.GradientError("can't retain_grad on Tensor that has requires_grad=False")
     record = _fresh_record(self)
     if record.leaf:
         return
@@ -192,39 +191,6 @@ def _output_nr(self: Any) -> int:
 output_nr = property(_output_nr)
 
 
-def detach(self: Any) -> Tensor:
-    """Return a tensor that shares the memory and has no history.
-
-    Changing it in place is noticed when a gradient needs the old values.
-
-    Examples
-    --------
-    >>> import tt
-    >>> x = tt.ones(2, requires_grad=True)
-    >>> x.detach()
-    tensor([1., 1.])
-    """
-    return alias(self, STATE.bit)
-
-
-def detach_(self: Any) -> Any:
-    """Forget the history of the tensor, which becomes a leaf; return the tensor.
-
-    Raises
-    ------
-    GradientError
-        For a view of a tensor with a history, which would go on to have one.
-    """
-    record = self.record
-    if record is not None and record.view is not None and self.keys & STATE.bit:
-        raise GradientError("Can't detach views in-place. Use detach() instead.")
-    if self.keys & STATE.bit:
-        self.keys &= ~STATE.bit
-        if not record.leaf:
-            self.record = None
-    return self
-
-
 def backward(
     self: Any,
     gradient: Tensor | None = None,
@@ -264,7 +230,7 @@ def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Removab
         Its `remove()` takes the hook out.
     """
     if not self.keys & STATE.bit:
-        raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        raise errors.GradientError("cannot register a hook on a tensor that doesn't require gradient")
     record = _fresh_record(self)
     hooks = record.node.ensure_extras().tensor_hooks.setdefault(record.number, {})
     handle: RemovableHandle = add_hook(hooks, hook)
@@ -274,8 +240,8 @@ def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Removab
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(tensor)` whenever a backward pass has added to the `.grad` of a leaf."""
     if not self.keys & STATE.bit:
-        raise GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        raise errors.GradientError("cannot register a hook on a tensor that doesn't require gradient")
     if not self.record.leaf:
-        raise GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        raise errors.GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     handle: RemovableHandle = add_hook(self.record.node.ensure_extras().after, hook)
     return handle

@@ -7,7 +7,7 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 
 from tt.core.tensor_base import TensorBase
 from tt.plugins.autograd import views
-from tt.plugins.autograd.graph import STATE, Node, Record, View, attach, start
+from tt.plugins.autograd.graph import STATE, Node, View, attach, start
 
 # What a slot of a plan holds.
 PLAIN = 0

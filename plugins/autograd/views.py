@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.errors import GradientError, InplaceError, SavedTensorError
-from tt.core.library import Tensor, TensorBase, alias, ops
+from tt.core.library import Tensor, TensorBase, alias, errors, ops
 from tt.plugins.autograd.graph import STATE, Node, Record, View, attach, start
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class recording:  # noqa: N801 - reads as a statement: with recording(False)
 
 def raise_released() -> NoReturn:
     """Refuse to use what a backward pass has freed."""
-    raise GradientError(
+    raise errors.GradientError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
         "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
         "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
@@ -71,7 +70,7 @@ def versions(plan: Plan, saved: Sequence[Any]) -> tuple[int, ...]:
 def raise_changed(node: str, value: Any, expected: int) -> NoReturn:
     """Refuse to use a saved tensor that was changed in place."""
     tensor = value if isinstance(value, TensorBase) else next(t for t in value if isinstance(t, TensorBase))
-    raise SavedTensorError(node, tuple(tensor.shape), tensor.dtype.name, expected, version_of(value))
+    raise errors.SavedTensorError(node, tuple(tensor.shape), tensor.dtype.name, expected, version_of(value))
 
 
 def saved_result(result: Any, number: int) -> Any:
@@ -208,15 +207,15 @@ def check_inplace(target: Any, root: Any) -> None:
     """Refuse in-place changes that would lose a history."""
     record = target.record
     if record is not None and record.view is not None and record.view.index >= 0:
-        raise InplaceError(
+        raise errors.InplaceError(
             f"Output {record.view.index} of {record.node.name()} is a view and is being modified inplace. This view is "
             "the output of a function that returns multiple views. Such functions do not allow the output views to be "
             "modified inplace. You should replace the inplace operation by an out-of-place one."
         )
     if root is not target and root.keys & STATE.bit and root.record.leaf:
-        raise InplaceError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        raise errors.InplaceError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if target.keys & STATE.bit and record.leaf:
-        raise InplaceError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise errors.InplaceError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:

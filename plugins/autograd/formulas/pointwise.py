@@ -37,7 +37,7 @@ d.of("reciprocal", self=lambda g, result: -g * conj(result * result))
 def pow_self(g: Any, self: Any, exponent: Any) -> Any:
     """exponent * self ** (exponent - 1); x ** 0 has the slope 0 also at 0."""
     if not isinstance(exponent, TensorBase):
-        return None if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
+        return zero(g) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
     return ops.where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
 
 

@@ -69,11 +69,11 @@ def prod_dim_self(g: Any, self: Any, result: Any, dim: int, keepdim: bool) -> An
 
 def _has_zeros(self: Any) -> bool:
     """Tell whether an element may be zero; tensors without data may have some."""
-    from tt.core.errors import DataDependentError
+    from tt.core.library import errors
 
     try:
         return bool(ops.any(self == 0))
-    except DataDependentError:
+    except errors.DataDependentError:
         return True
 
 

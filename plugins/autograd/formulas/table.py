@@ -11,8 +11,11 @@ __all__ = ["Formula", "Formulas", "zero"]
 Gradient = Callable[..., Any]
 
 
-def zero(g: Any) -> None:
-    """The formula of an argument on whose value the result does not depend smoothly anywhere: the gradient is 0."""
+def zero(g: Any) -> Any:
+    """Return zeros: the formula of an argument whose small changes do not change the result."""
+    from tt.core.library import ops
+
+    return ops.zeros_like(g)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.errors import InplaceError
-from tt.core.library import Operator, TensorBase, ops
+from tt.core.library import Operator, TensorBase, errors, ops
 from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first
 
 __all__ = ["RULES", "inplace_pointwise", "pointwise", "reduction"]
@@ -57,7 +56,7 @@ def inplace_pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -
     """Change the examples together; what does not differ by example cannot be changed by what does."""
     inside, hidden = hidden_dim_first(args[0], level)
     if not hidden:
-        raise InplaceError(
+        raise errors.InplaceError(
             f"vmap: {operator.definition.inplace_name}(self, *extra_args) is not possible because there exists a Tensor "
             "in extra_args that differs by example while self does not\n  try: the form that is not in-place"
         )

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from tt.core.errors import ArgumentError, GradientError, ShapeError, ValueRangeError, describe
-from tt.core.library import TensorBase, ops
+from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.functional import grad as autograd_grad
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.transforms.levels import Level, batched, levels, running, unwrap
@@ -71,27 +70,27 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
         if dim is None:
             continue
         if not isinstance(value, TensorBase):
-            raise ValueRangeError(
-                f"vmap: in_dims has {dim!r} for an argument that is no tensor but {describe(value)}; try None"
+            raise errors.ValueRangeError(
+                f"vmap: in_dims has {dim!r} for an argument that is no tensor but {errors.describe(value)}; try None"
             )
         if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim:
-            raise ValueRangeError(f"vmap: in_dims has {dim!r} for a tensor of {value.ndim} dimensions")
+            raise errors.ValueRangeError(f"vmap: in_dims has {dim!r} for a tensor of {value.ndim} dimensions")
         sizes.append(int(value.shape[dim]))
     if not sizes:
-        raise ValueRangeError("vmap: at least one argument must be mapped over; all in_dims are None")
+        raise errors.ValueRangeError("vmap: at least one argument must be mapped over; all in_dims are None")
     if len(set(sizes)) > 1:
-        raise ValueRangeError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}")
+        raise errors.ValueRangeError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}")
     return sizes[0]
 
 
 def _leave(result: Any, dim: Any, level: Level) -> Any:
     """Return a result of a level with its hidden dim in the open."""
     if not isinstance(result, TensorBase):
-        raise ArgumentError("vmap", f"the function must return only Tensors, got {describe(result)}")
+        raise errors.ArgumentError("vmap", f"the function must return only Tensors, got {errors.describe(result)}")
     inside, hidden = unwrap(result, level)
     if dim is None:
         if hidden is not None:
-            raise ValueRangeError("vmap: out_dims is None for a result that differs by example")
+            raise errors.ValueRangeError("vmap: out_dims is None for a result that differs by example")
         return inside
     if hidden is None:
         inside, hidden = ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape)), 0
@@ -167,7 +166,7 @@ def grad_and_value(
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         if any(not -len(args) <= n < len(args) for n in chosen):
-            raise ArgumentError("grad", f"argnums {argnums} names an argument that is not among the {len(args)} given")
+            raise errors.ArgumentError("grad", f"argnums {argnums} names an argument that is not among the {len(args)} given")
         chosen = tuple(n % len(args) for n in chosen)
         values, shape = flatten([args[n] for n in chosen])
         opened = [_fresh(value) for value in values]
@@ -197,7 +196,7 @@ def _has_history(tensor: Any) -> bool:
 def _fresh(value: Any) -> Any:
     """Return the open form of an argument as a place in the graph of its own."""
     if not isinstance(value, TensorBase):
-        raise ArgumentError("grad", f"can be differentiated with respect to tensors only, not {describe(value)}")
+        raise errors.ArgumentError("grad", f"can be differentiated with respect to tensors only, not {errors.describe(value)}")
     opened = _open(value)
     if opened.keys & STATE.bit:
         with recording(True):
@@ -208,9 +207,9 @@ def _fresh(value: Any) -> Any:
 
 def _gradients(output: Any, opened: Sequence[Any], outer: bool) -> list[Any]:
     if not isinstance(output, TensorBase):
-        raise GradientError(f"grad: the function must return a Tensor, got {describe(output)}")
+        raise errors.GradientError(f"grad: the function must return a Tensor, got {errors.describe(output)}")
     if output.ndim:
-        raise ShapeError(f"grad: the function must return a scalar, got a tensor of shape {list(output.shape)}")
+        raise errors.ShapeError(f"grad: the function must return a scalar, got a tensor of shape {list(output.shape)}")
     whole = _open(output)
     if not whole.keys & STATE.bit:
         return [_close(ops.zeros_like(v.detach())) for v in opened]

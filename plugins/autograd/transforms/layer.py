@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tt.core.errors import InplaceError
-from tt.core.library import Entry, Layer, Operator, Rule, TensorBase, ops
+from tt.core.library import Entry, Layer, Operator, Rule, TensorBase, errors, ops
 from tt.plugins.autograd.transforms import batching
 from tt.plugins.autograd.transforms.levels import Level, batched, innermost, unwrap
 
@@ -63,7 +62,7 @@ def _batching_rule(operator: Operator, form: str) -> batching.BatchingRule | Non
 def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...]) -> Any:
     """Run an operator once for each example and stack the results."""
     if form == "inplace" and unwrap(args[0], level)[1] is None:
-        raise InplaceError(
+        raise errors.InplaceError(
             f"vmap: {operator.definition.inplace_name}() changes a tensor that is the same for all examples by one that "
             "differs by example"
         )

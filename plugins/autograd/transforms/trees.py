@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import ValueRangeError
+from tt.core.library import errors
 
 __all__ = ["flatten", "spread_like", "unflatten"]
 
@@ -56,7 +56,7 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
         children = list(tree.values()) if isinstance(tree, dict) else list(tree)
         if isinstance(value, dict | list | tuple):
             if len(value) != len(tree) or (isinstance(value, dict) and set(value) != set(tree)):
-                raise ValueRangeError(f"vmap: {name} does not have the structure of what it describes: {value!r}")
+                raise errors.ValueRangeError(f"vmap: {name} does not have the structure of what it describes: {value!r}")
             values = [value[key] for key in tree] if isinstance(tree, dict) else list(value)
         else:
             values = [value] * len(children)
@@ -64,5 +64,5 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
     if isinstance(value, dict | list | tuple):
         if name == "out_dims" and len(value) == 1:
             return list(value)
-        raise ValueRangeError(f"vmap: {name} does not have the structure of what it describes: {value!r}")
+        raise errors.ValueRangeError(f"vmap: {name} does not have the structure of what it describes: {value!r}")
     return [value]
