@@ -200,21 +200,30 @@ def check_kernel_signatures(definition: OpDefinition) -> Iterator[Problem]:
 
 
 def check_composite_signature(definition: OpDefinition) -> Iterator[Problem]:
-    """Find composites that do not take the arguments of the operator in its order."""
+    """Find composites that do not take as many arguments by position as the schema gives them."""
     registration = REGISTRY.composite(definition.name)
     if registration is None:
         return
     parameters = list(inspect.signature(registration.function).parameters.values())
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return
-    names = [p.name for p in parameters]
+    names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
     expected = [argument.name for argument in definition.signature.arguments]
-    if names != expected or any(p.kind is p.KEYWORD_ONLY for p in parameters):
+    if len(names) != len(expected):
         yield Problem(
             "composite signature",
             definition.name,
             f"the composite by {registration} takes ({', '.join(names)}), the schema ({', '.join(expected)})",
         )
+
+
+def check_served(definition: OpDefinition) -> Iterator[Problem]:
+    """Find operators of plugins that nobody serves anywhere; tt's own are asked of each backend."""
+    if definition.signature.namespace == "tt":
+        return
+    served = REGISTRY.kernels.get(definition.name) or REGISTRY.composite(definition.name)
+    if not served:
+        yield Problem("kernels", definition.name, "has no kernel on any backend and no composite")
 
 
 def check_layers(definitions: list[OpDefinition]) -> Iterator[Problem]:
@@ -229,6 +238,7 @@ PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
     check_shape_rule,
     check_kernel_signatures,
     check_composite_signature,
+    check_served,
 )
 
 
@@ -242,7 +252,11 @@ def check_backend(place: Place) -> list[Problem]:
     for definition in REGISTRY.definitions():
         found = coverage(definition, place)
         if found.missing:
-            problems.append(Problem(f"backend {place}", definition.name, "has no kernel and no composite"))
+            # A plugin's own operators may be for its own device or layout only.
+            if definition.signature.namespace == "tt":
+                problems.append(
+                    Problem(f"backend {place}", definition.name, "has no kernel and no composite")
+                )
         elif definition.core and found.how == "composite":
             problems.append(Problem(f"backend {place}", definition.name, "is core and has no kernel"))
         elif found.how == "kernel" and backend is not None:

@@ -93,8 +93,7 @@ def of_plugin(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition
     if state is None:
         raise UnknownNameError("plugin", plugin, [p.name for p in host.plugins()])
     names = state.manifest.layers if state.manifest and state.state == "active" else ()
-    # A terminal layer (vmap) has one rule for everything, which says nothing about an operator.
-    layers = [layer for layer in map(REGISTRY.layer, names) if not layer.terminal]
+    layers = [REGISTRY.layer(name) for name in names]
     return [
         definition
         for definition in definitions

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tt.core import host
+from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.library import KernelTable
+from tt.core.schema.load import loads
 
 Run = Callable[..., Any]
 
@@ -23,6 +27,18 @@ ops:
 """
 
 
+PROMISING = """\
+schema_version: 1
+ops:
+- func: acme::twice(Tensor self) -> Tensor
+  kind: pointwise
+  meta: like
+  promote: [self]
+  grad: [self]
+  doc: Doubles every element.
+"""
+
+
 def test_tt_itself_has_no_problems(run: Run) -> None:
     ran = run("ops", "check")
     assert ran.out.startswith("no problems: "), ran.out
@@ -30,11 +46,26 @@ def test_tt_itself_has_no_problems(run: Run) -> None:
     assert json.loads(run("ops", "check", "--json").out) == {"ok": True, "problems": []}
 
 
-@pytest.mark.usefixtures("acme")
-def test_a_registered_plugin_is_checked_too(run: Run) -> None:
-    ran = run("ops", "check")
-    assert ran.code == 1
-    assert ran.out == ("layer autograd: 2 problems\n...")
+def test_what_a_plugin_registered_is_checked_too(run: Run, tmp_path: Path) -> None:
+    host.load()
+    plugin = REGISTRY.for_plugin(Source("tt-acme", "1.2", "acme"))
+    kernels = KernelTable(device="cpu")
+    kernels.kernel("acme::twice", lambda slf: slf)
+    try:
+        plugin.add_definitions(loads(PROMISING))
+        plugin.add(kernels)
+        ran = run("ops", "check")
+    finally:
+        plugin.remove()
+    assert re.sub(r"\S*test_ops_check:\d+", "MODULE:LINE", ran.out) == (
+        "kernel signature: 1 problem\n"
+        "acme::twice: the kernel of acme::twice by tt-acme 1.2 (acme) MODULE:LINE has parameters that the schema "
+        "lacks: slf\n"
+        "    acme::twice(Tensor self) -> Tensor\n"
+        "layer autograd: 1 problem\n"
+        "acme::twice: promises a gradient of 'self' and has neither a formula for it nor a composite\n"
+    )
+    assert (ran.err, ran.code) == ("", 1)
 
 
 # --- files -----------------------------------------------------------------------------------------------------
@@ -61,14 +92,14 @@ def test_all_mistakes_of_a_file_are_listed_with_their_places(
               promote: [slf]
                         ^
             did you mean 'self'?
-        FILE:7:9: expected ',' or ')' after an argument, found '-'
+        FILE:7:34: expected ',' or ')' after an argument, found '-'
             - func: acme::thrice(Tensor self -> Tensor
-                    ^
+                                             ^
     """)
     assert ran.code == 1
     found = json.loads(run("ops", "check", str(file), "--json").out)
     assert not found["ok"]
-    assert [(p["line"], p["column"]) for p in found["problems"]] == [(4, 9), (6, 13), (7, 9)]
+    assert [(p["line"], p["column"]) for p in found["problems"]] == [(4, 9), (6, 13), (7, 34)]
 
 
 def test_several_files_are_checked_together(run: Run, tmp_path: Path, acme_file: Path) -> None:

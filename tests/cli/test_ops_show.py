@@ -21,15 +21,16 @@ THRICE = """
       shape rule    broadcast
       result dtype  default
       dtypes        all
-      defined by    tt-acme NUMBER
+      defined by    tt-acme NUMBER (acme)
       promotes      self, other
       gradient      self, other
       core          no
 
     who serves acme::thrice
     where     how                 dtypes    by              code
-    cpu       kernel, functional  floating  tt-acme NUMBER  conftest:LINE
-    anywhere  composite                     tt-acme NUMBER  conftest:LINE
+    cpu       kernel, functional  floating  tt-acme NUMBER (acme)  conftest:LINE
+    anywhere  composite                     tt-acme NUMBER (acme)  conftest:LINE
+    layer transform  rule                   tt-tensor NUMBER
 """
 
 

@@ -165,11 +165,13 @@ def test_kernels_that_fit_are_not(define: Define, plugin: Any) -> None:
     [
         (lambda self: self, True),
         (lambda *args: args[0], True),
-        (lambda other: other, False),
+        (lambda other: other, True),
         (lambda: None, False),
+        (lambda self, other: self, False),
+        (lambda *, self: self, False),
     ],
 )
-def test_composites_take_the_arguments_of_the_schema(
+def test_composites_take_as_many_arguments_as_the_schema_has(
     define: Define, plugin: Any, composite: Any, fits: bool
 ) -> None:
     definition = define()
@@ -216,20 +218,33 @@ def test_files_are_checked_on_their_own_with_all_mistakes(tmp_path: Path) -> Non
 
 def test_what_the_cpu_lacks_is_found(define: Define, plugin: Any) -> None:
     host.activate("device", "cpu")
-    define(dtypes="all", core="true")
+    define("check_me(Tensor self) -> Tensor", dtypes="all", core="true")
 
     def found() -> list[str]:
-        return [p.message for p in check_backend(Place("cpu")) if p.subject == "acme::op"]
+        return [p.message for p in check_backend(Place("cpu")) if p.subject == "check_me"]
 
     assert found() == ["has no kernel and no composite"]
     kernels = KernelTable(device="cpu")
-    kernels.kernel("acme::op", lambda self: self, dtypes="floating")
+    kernels.kernel("check_me", lambda self: self, dtypes="floating")
     plugin.add(kernels)
     assert found() == ["promises dtypes that no kernel serves: bool, integers, complex"]
     more = KernelTable(device="cpu")
-    more.kernel("acme::op", lambda self: self, dtypes=("bool", "complex64", "complex128"))
+    more.kernel("check_me", lambda self: self, dtypes=("bool", "complex64", "complex128"))
     plugin.add(more)
     assert found() == ["promises dtypes that no kernel serves: integers"]
+
+
+def test_an_operator_of_a_plugin_need_not_be_served_by_every_backend(define: Define, plugin: Any) -> None:
+    host.activate("device", "cpu")
+    definition = define()
+    assert [p for p in check_backend(Place("cpu")) if p.subject == "acme::op"] == []
+    assert messages(check.check_served(definition)) == [
+        "acme::op: has no kernel on any backend and no composite"
+    ]
+    table = KernelTable(device="toy")
+    table.kernel("acme::op", lambda self: self)
+    plugin.add(table)
+    assert list(check.check_served(definition)) == []
 
 
 def test_a_core_operator_needs_a_kernel_even_with_a_composite(define: Define, plugin: Any) -> None:
