@@ -390,7 +390,7 @@ def _choose_form(
         if functional:
             return 0, functional
         return (4, inplace) if inplace else (5, out)
-    if operator.definition.kind == "view":
+    if _changes_metadata(operator):
         return 3, functional
     same = dtypes.target is not None and dtypes.results[0] is dtypes.target
     if inplace:
@@ -547,6 +547,11 @@ def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
             entry.result_bits = 0 if dtypes.zero_dim else entry.spec.dim_bit
 
 
+def _changes_metadata(operator: Operator) -> bool:
+    """Tell whether the in-place form points the tensor to another handle instead of writing into it."""
+    return operator.definition.kind == "view" or "metadata_inplace" in operator.definition.tags
+
+
 def _generic_entry(
     operator: Operator,
     form: str,
@@ -565,7 +570,7 @@ def _generic_entry(
     choice = Choice(
         function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
     )
-    how = 3 if operator.definition.kind == "view" and form == "inplace" else 0
+    how = 3 if _changes_metadata(operator) and form == "inplace" else 0
     entry = _entry(
         operator, form, keys, bits, KERNEL, resolution, choices=(choice,), writes_target=how, backend=backend
     )
