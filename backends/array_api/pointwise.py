@@ -161,7 +161,7 @@ def _functions(kit: Kit) -> None:
     kit.kernel("rsqrt", lambda self: 1 / xp.sqrt(self), dtypes="floating_complex")
     kit.kernel("sigmoid", lambda self: _sigmoid(kit, self), dtypes="floating")
     kit.kernel("sigmoid", lambda self: 1 / (1 + xp.exp(-self)), dtypes="complex")
-    kit.kernel("erf", lambda self: _erf(kit, self), dtypes="floating")
+    kit.kernel("erf", lambda self: erf(kit, self), dtypes="floating")
     kit.kernel("round", lambda self: xp.round(self), dtypes="real_number")
 
     @kit.kernel("round", dtypes="floating")
@@ -181,7 +181,7 @@ def _sigmoid(kit: Kit, self: Any) -> Any:
 _ERF_TERMS = 50
 
 
-def _erf(kit: Kit, self: Any) -> Any:
+def erf(kit: Kit, self: Any) -> Any:
     """Return the error function: its series near 0, the continued fraction of erfc elsewhere.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.6 and 7.1.14.

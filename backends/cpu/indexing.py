@@ -1,11 +1,195 @@
-"""Kernels of the family indexing."""
+"""Kernels that read and write at places which arrays name."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-from tt.core.library import KernelTable
+import numpy as np
+
+from tt.backends.cpu.backend import Array, cast
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
+
+# --- along one dimension ---------------------------------------------------------------------------------------
+
+
+def expect_in_range(index: Array, size: int, dim: int) -> None:
+    """Raise unless every index is from 0 to before a size; NumPy would count negative ones from the end."""
+    if index.size and (index.min() < 0 or index.max() >= size):
+        wrong = index[(index < 0) | (index >= size)].flat[0]
+        raise errors.IndexValueError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+
+
+def _places(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, tuple[slice, ...]]:
+    """Return self and index with at least one dimension, the axis, and the part of self beside the index."""
+    if not self.ndim:
+        self = self.reshape(1)
+    if not index.ndim:
+        index = index.reshape(1)
+    axis = dim % self.ndim
+    expect_in_range(index, self.shape[axis], axis)
+    part = tuple(slice(None) if d == axis else slice(size) for d, size in enumerate(index.shape))
+    return self, axis, index, part
+
+
+@cpu.kernel("gather", half="native", check=True)
+def gather(self: Array, dim: int, index: Array) -> Array:
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
+    base, axis, places, part = _places(self, dim, index)
+    return np.take_along_axis(base[part], places, axis).reshape(index.shape)
+
+
+@cpu.kernel("scatter", form="inplace", half="native", check=True)
+def scatter(self: Array, dim: int, index: Array, src: Array) -> None:
+    if index.size:
+        base, axis, places, part = _places(self, dim, index)
+        values = src.reshape(src.shape or (1,))[tuple(slice(size) for size in places.shape)]
+        np.put_along_axis(base[part], places, values, axis)
+
+
+@cpu.kernel("scatter.value", form="inplace", half="native", check=True)
+def scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
+    if index.size:
+        base, axis, places, part = _places(self, dim, index)
+        np.put_along_axis(base[part], places, np.asarray(value).astype(self.dtype), axis)
+
+
+@cpu.kernel("scatter_add", form="inplace", check=True)
+def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
+    if index.size:
+        base, axis, places, part = _places(self, dim, index)
+        values = src.reshape(src.shape or (1,))[tuple(slice(size) for size in places.shape)]
+        where = [np.arange(size).reshape((-1,) + (1,) * (places.ndim - d - 1)) for d, size in enumerate(places.shape)]
+        where[axis] = places
+        np.add.at(base[part], tuple(where), values)
+
+
+@cpu.kernel("index_select", half="native", check=True)
+def index_select(self: Array, dim: int, index: Array) -> Array:
+    if not self.ndim:
+        expect_in_range(index, 1, 0)
+        return self.copy()
+    axis = dim % self.ndim
+    _expect_in_self(index, self.shape[axis])
+    return np.take(self, index.reshape(-1), axis)
+
+
+def _expect_in_self(index: Array, size: int) -> None:
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise errors.IndexValueError("index out of range in self")
+
+
+@cpu.kernel("index_add", form="inplace", check=True)
+def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
+    values = source if alpha == 1 else np.multiply(source, alpha).astype(self.dtype)
+    if not self.ndim:
+        expect_in_range(index, 1, 0)
+        self += values.reshape(())
+        return
+    axis = dim % self.ndim
+    _expect_in_self(index, self.shape[axis])
+    np.add.at(self, (slice(None),) * axis + (index.reshape(-1),), values.reshape(values.shape or (1,)))
+
+
+# --- in full ---------------------------------------------------------------------------------------------------
+
+
+def _key(self: Array, indices: Sequence[Array | None]) -> tuple[Any, ...]:
+    """Return the index as NumPy takes it."""
+    return tuple(
+        slice(None) if i is None else i.astype(np.bool_) if i.dtype == np.uint8 else i for i in indices
+    )  # fmt: skip
+
+
+def _explain(self: Array, error: IndexError) -> errors.IndexValueError:
+    return errors.IndexValueError(str(error).replace("axis", "dimension"))
+
+
+@cpu.kernel("index", half="native")
+def index(self: Array, indices: Sequence[Array | None]) -> Array:
+    key = _key(self, indices)
+    try:
+        result: Array = self[(*key, ...)] if len(key) < self.ndim else np.asarray(self[key])
+    except IndexError as error:
+        if "out of bounds" in str(error):
+            raise _explain(self, error) from error
+        raise  # the shape rule says what is wrong
+    # Arrays without dimensions index like numbers, and NumPy returns a view.
+    return result.copy() if np.may_share_memory(result, self) else result
+
+
+@cpu.kernel("index_put", form="inplace", half="native")
+def index_put(self: Array, indices: Sequence[Array | None], values: Array, accumulate: bool) -> None:
+    key = _key(self, indices)
+    if values.dtype != self.dtype:
+        values = cast(values, self.dtype)
+    try:
+        if accumulate:
+            if self.dtype.kind not in "biufc":  # ml_dtypes has no add.at
+                wide = self.astype(np.float32)
+                np.add.at(wide, key, values.astype(np.float32))
+                self[...] = wide.astype(self.dtype)
+            else:
+                np.add.at(self, key, values)
+        else:
+            self[key] = values
+    except IndexError as error:
+        if "out of bounds" in str(error):
+            raise _explain(self, error) from error
+        raise  # the shape rule says what is wrong
+    except ValueError as error:
+        found = self[key].shape
+        raise errors.ShapeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(found)}"
+        ) from error
+
+
+# --- masks -----------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("masked_fill", form="inplace", half="native")
+def masked_fill_inplace(self: Array, mask: Array, value: Any) -> None:
+    number = _mask_value(self, mask, value)
+    np.copyto(self, number, where=mask)
+
+
+@cpu.kernel("masked_fill", half="native")
+def masked_fill(self: Array, mask: Array, value: Any) -> Array:
+    return np.where(mask, _mask_value(self, mask, value), self)
+
+
+def _mask_value(self: Array, mask: Array, value: Any) -> Array:
+    """Return the value in the dtype of self."""
+    if mask.dtype != np.bool_:
+        raise TypeError("a mask holds bools")
+    if isinstance(value, np.ndarray):
+        if value.ndim:
+            raise ValueError("one value")
+        return cast(value, self.dtype)
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        raise errors.DtypeError(f"value cannot be converted to type {self.dtype} without overflow: {value}")
+    return np.asarray(value).astype(self.dtype)
+
+
+@cpu.kernel("masked_select", half="native")
+def masked_select(self: Array, mask: Array) -> Array:
+    if mask.dtype != np.bool_:
+        raise errors.DtypeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
+    try:
+        shape = np.broadcast_shapes(self.shape, mask.shape)
+    except ValueError as error:
+        raise errors.ShapeError(
+            f"masked_select(): the shapes {list(self.shape)} and {list(mask.shape)} do not broadcast"
+        ) from error
+    return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+
+
+@cpu.kernel("nonzero", half="native")
+def nonzero(self: Array) -> Array:
+    return np.argwhere(self)

@@ -1,11 +1,103 @@
-"""Kernels of the family nn."""
+"""Kernels of neural networks."""
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from typing import Any, Final
 
-from tt.core.library import KernelTable
+import numpy as np
+
+from tt.backends.array_api.nn import check_approximate
+from tt.backends.cpu.backend import Array
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
+
+# --- activations -----------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("relu", dtypes="real_number")
+def relu(self: Array) -> Any:
+    return np.maximum(self, 0)
+
+
+@cpu.kernel("gelu", dtypes="floating")
+def gelu(self: Array, approximate: str) -> Any:
+    if approximate == "none":
+        from scipy.special import erf  # SciPy takes as long to import as NumPy, and few programs need it
+
+        return 0.5 * self * (1 + erf(self * math.sqrt(0.5)))
+    check_approximate(approximate)
+    return 0.5 * self * (1 + np.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
+
+
+# --- softmax ---------------------------------------------------------------------------------------------------
+
+
+def _shifted(self: Array, dim: int) -> Array:
+    """Return the differences from the largest element along a dimension, in new memory."""
+    if not self.size:
+        return np.exp(self)
+    return np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True)) if self.ndim else np.atleast_1d(self - self)
+
+
+@cpu.kernel("softmax", dtypes="floating")
+def softmax(self: Array, dim: int) -> Any:
+    _expect_dim(self, dim)
+    result = _shifted(self, dim)
+    np.exp(result, result)
+    result /= np.add.reduce(result, axis=dim, keepdims=True)
+    return result.reshape(self.shape)
+
+
+@cpu.kernel("log_softmax", dtypes="floating")
+def log_softmax(self: Array, dim: int) -> Any:
+    _expect_dim(self, dim)
+    result = _shifted(self, dim)
+    result -= np.log(np.add.reduce(np.exp(result), axis=dim, keepdims=True))
+    return result.reshape(self.shape)
+
+
+def _expect_dim(self: Array, dim: int) -> None:
+    limit = self.ndim or 1
+    if not -limit <= dim < limit:
+        raise IndexError("softmax along a dimension that is not there")
+
+
+# --- losses ----------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("nll_loss", dtypes="floating", check=True)
+def nll_loss(self: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
+    if reduction not in ("none", "mean", "sum"):
+        raise errors.ValueRangeError(f"{reduction} is not a valid value for reduction")
+    axis = 1 if self.ndim > 1 else 0
+    classes = self.shape[axis]
+    ignored = target == ignore_index
+    wrong = ((target < 0) | (target >= classes)) & ~ignored
+    if wrong.any():
+        raise errors.IndexValueError(f"Target {target[wrong].flat[0]} is out of bounds.")
+    place = np.where(ignored, 0, target)
+    if self.ndim == 1:
+        picked = self[place]
+    elif self.ndim == 2:
+        picked = self[np.arange(len(self)), place]
+    else:
+        picked = np.take_along_axis(self, place[:, None], axis=1)[:, 0]
+    loss = -picked
+    if weight is not None:
+        chosen = weight[place]
+        loss = loss * chosen
+    loss = np.where(ignored, self.dtype.type(0), loss)
+    if reduction == "none":
+        return loss
+    total = loss.sum(dtype=self.dtype)
+    if reduction == "sum":
+        return total
+    if weight is None:
+        count = self.dtype.type(ignored.size - np.count_nonzero(ignored))
+    else:
+        count = np.where(ignored, self.dtype.type(0), chosen).sum(dtype=self.dtype)
+    return np.true_divide(total, count)

@@ -1,11 +1,106 @@
-"""Kernels of the family sorting."""
+"""Kernels that sort: NumPy puts NaN last, as PyTorch does."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+
+from tt.backends.cpu.backend import Array
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
+
+# --- sorting ---------------------------------------------------------------------------------------------------
+
+
+def order(self: Array, axis: int, descending: bool) -> Array:
+    """Return the stable order of the elements along an axis; the largest (and NaN) first when descending."""
+    if not descending:
+        return np.argsort(self, axis=axis, kind="stable")
+    # Of the elements in reverse: equal ones stay in their order, and NaN, the last, comes first.
+    reverse = np.flip(np.argsort(np.flip(self, axis), axis=axis, kind="stable"), axis)
+    return np.subtract(self.shape[axis] - 1, reverse)
+
+
+def _axis(self: Array, dim: int) -> int:
+    if not -(self.ndim or 1) <= dim < (self.ndim or 1):
+        raise IndexError("sort along a dimension that is not there")
+    return dim % (self.ndim or 1)
+
+
+@cpu.kernel("sort", dtypes="real")
+def sort(self: Array, dim: int, descending: bool) -> tuple[Array, Array]:
+    axis = _axis(self, dim)
+    if not self.ndim:
+        return self.copy(), np.zeros((), np.int64)
+    indices = order(self, axis, descending)
+    return np.take_along_axis(self, indices, axis), indices
+
+
+@cpu.kernel("sort", dtypes="real")
+def stable_sort(self: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
+    return sort(self, dim, descending)
+
+
+@cpu.kernel("argsort", dtypes="real")
+def argsort(self: Array, dim: int, descending: bool, stable: bool) -> Array:
+    axis = _axis(self, dim)
+    return order(self, axis, descending) if self.ndim else np.zeros((), np.int64)
+
+
+@cpu.kernel("topk", dtypes="real_number")
+def topk(self: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Array, Array]:
+    axis = _axis(self, dim)
+    size = self.shape[axis] if self.ndim else 1
+    if not 0 <= k <= size:
+        raise ValueError("topk() of more than there are")
+    if not self.ndim:
+        return self.copy(), np.zeros((), np.int64)
+    part = (slice(None),) * axis
+    if k * 4 > size:
+        indices = order(self, axis, largest)[(*part, slice(k))]
+        return np.take_along_axis(self, indices, axis), np.ascontiguousarray(indices)
+    # Only the k that are wanted are sorted.
+    if largest:
+        chosen = np.argpartition(self, size - k, axis)[(*part, slice(size - k, None))] if k else np.empty(0)
+    else:
+        chosen = np.argpartition(self, k, axis)[(*part, slice(k))]
+    if not k:
+        shape = (*self.shape[:axis], 0, *self.shape[axis + 1 :])
+        return np.empty(shape, self.dtype), np.empty(shape, np.int64)
+    chosen = np.sort(chosen, axis)
+    values = np.take_along_axis(self, chosen, axis)
+    within = order(values, axis, largest)
+    return np.take_along_axis(values, within, axis), np.take_along_axis(chosen, within, axis)
+
+
+# --- unique ----------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("_unique2", dtypes="real")
+def unique(self: Array, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+    # NaN differs from itself, so each is one of its own.
+    output, inverse, counts = np.unique(self, return_inverse=True, return_counts=True, equal_nan=False)
+    return (
+        output,
+        inverse.reshape(self.shape) if return_inverse else np.empty(0, np.int64),
+        counts if return_counts else np.empty(0, np.int64),
+    )
+
+
+@cpu.kernel("unique_dim", dtypes="real")
+def unique_dim(
+    self: Array, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
+) -> tuple[Any, Any, Any]:
+    axis = _axis(self, dim)
+    output, inverse, counts = np.unique(
+        self if self.ndim else self.reshape(1), return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+    )
+    return (
+        output,
+        inverse.reshape(-1) if return_inverse else np.empty(0, np.int64),
+        counts if return_counts else np.empty(0, np.int64),
+    )
