@@ -143,7 +143,7 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
     if entry.form == "inplace":
         return _change(operator, args[0], handles, entry.resolution.results[0])
     if isinstance(outcome, list) and isinstance(handles, list):
-        return [_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)]
+        return tuple(_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True))
     if isinstance(outcome, tuple) and isinstance(handles, tuple):
         new = [_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)]
         return operator.return_type(new)
@@ -160,7 +160,7 @@ def _change(operator: Operator, target: TensorBase, handle: Any, found: dtype | 
     name = operator.definition.inplace_name
     if not is_fake(target):
         raise InplaceError(f"{name}(): a fake tensor cannot be written into a tensor with data")
-    if operator.definition.kind == "view":
+    if operator.definition.kind == "view" or "metadata_inplace" in operator.definition.tags:
         target.set_data(handle, target.spec)
     else:
         if found is not None and not can_cast(found, target.dtype):

@@ -217,7 +217,7 @@ class FunctionaliseLayer(Layer):
         refresh(args[0])
         storage, geometry = self._geometry(entry, args)
         if isinstance(geometry, list):
-            return [self._view_tensor(args[0], storage, g) for g in geometry]
+            return tuple(self._view_tensor(args[0], storage, g) for g in geometry)
         return self._view_tensor(args[0], storage, geometry)
 
     def _view_tensor(self, source: TensorBase, storage: ViewStorage, geometry: MetaHandle) -> Tensor:

@@ -12,11 +12,11 @@ import numpy as np
 
 from tt.core.dispatch.overloads import lookup
 from tt.core.dispatch.registry import REGISTRY, ops
-from tt.core.schema.model import OpDefinition
+from tt.core.schema.snapshot import methods
 from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
 
-__all__ = ["LazyMethod", "install", "install_definition"]
+__all__ = ["LazyMethod", "install"]
 
 
 class LazyMethod:
@@ -143,17 +143,6 @@ DUNDERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def install_definition(definition: OpDefinition) -> None:
-    """Put the methods of one operator on `Tensor`."""
-    if definition.signature.namespace != "tt":
-        return
-    for name in (definition.signature.name, *definition.aliases):
-        if "method" in definition.variants and name not in vars(Tensor):
-            setattr(Tensor, name, LazyMethod(name))
-        if definition.has_inplace and f"{name}_" not in vars(Tensor):
-            setattr(Tensor, f"{name}_", LazyMethod(f"{name}_"))
-
-
 def install() -> None:
     """Put operators, Python's operators and the core's members on `Tensor`; doing it twice does nothing."""
     if "__add__" in vars(Tensor):
@@ -162,8 +151,9 @@ def install() -> None:
 
     for name, member in MEMBERS.items():
         setattr(Tensor, name, member)
-    for definition in REGISTRY.definitions():
-        install_definition(definition)
+    for name in methods():
+        if name not in vars(Tensor):
+            setattr(Tensor, name, LazyMethod(name))
     for name, function in DUNDERS.items():
         function.__name__ = function.__qualname__ = name
         setattr(Tensor, name, function)

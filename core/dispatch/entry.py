@@ -234,7 +234,10 @@ class Entry:
                 several.append(self.wrap_one(handle, index, args))
             return self.operator.return_type(several)
         if result == 2:
-            return [self.wrap_one(h, 0, args) for h in handles]
+            several = []
+            for handle in handles:
+                several.append(self.wrap_one(handle, 0, args))
+            return tuple(several)
         return handles
 
     def wrap_one(self, handle, index, args):
@@ -291,8 +294,10 @@ class Entry:
                 handle = failed(self, choice, error, args, prepared)
             if not self.verified:
                 verify(self, choice, handle)
-            if how == 3:  # the result is another view of the same memory
+            if how == 3:  # the tensor changes, not its data
                 target.set_data(handle, target.spec)
+                if target.storage is not None:  # resize_ may have moved it to other memory
+                    target.storage.owner = self.backend.storage_owner(handle)
             else:
                 self.operator.write_back(self, target, handle)
         target.bump_version()

@@ -218,7 +218,8 @@ def _composite_entry(
     operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, function: Callable[..., Any]
 ) -> Entry:
     if form == "functional":
-        if operator.definition.signature.returns and len(operator.definition.signature.returns) > 1:
+        returns = operator.definition.signature.returns
+        if len(returns) > 1 or (returns and returns[0].type.list):
             function = _named(operator, function)
         return _entry(operator, form, keys, bits, COMPOSITE, resolution, function=function)
     return _entry(operator, form, keys, bits, REROUTE, resolution, function=_inplace_of_composite(function))

@@ -185,10 +185,11 @@ def _overloads(found: Mapping[str, OpDefinition]) -> dict[str, tuple[str, ...]]:
 def _methods(found: Mapping[str, OpDefinition]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for definition in found.values():
-        if definition.has_method:
-            names[definition.signature.name] = None
-        if definition.has_inplace:
-            names[f"{definition.signature.name}_"] = None
+        for name in (definition.signature.name, *definition.aliases):
+            if definition.has_method and "." not in name:
+                names[name] = None
+            if definition.has_inplace and "." not in name:
+                names[f"{name}_"] = None
     return tuple(names)
 
 
