@@ -142,7 +142,7 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
         if "out of bounds" in str(error):
             raise _explain(self, error) from error
         raise  # the shape rule says what is wrong
-    except ValueError as error:
+    except (ValueError, TypeError) as error:  # TypeError: values of several dimensions for a mask
         found = self[key].shape
         raise errors.ShapeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
