@@ -85,8 +85,9 @@ class KeySpace:
         return [k.name for k in self._ordered if k.kind == kind and (keys is None or keys & k.bit)]
 
     def describe(self, keys: int) -> str:
-        """Return the names of all bits that are set, for messages."""
-        return " ".join(k.name for k in self._ordered if keys & k.bit)
+        """Return the names of all bits that are set, for messages: devices, then layouts, then layers."""
+        kinds: tuple[KeyKind, ...] = ("device", "layout", "layer")
+        return " ".join(name for kind in kinds for name in self.names(kind, keys))
 
 
 KEYS: Final = KeySpace()
