@@ -14,7 +14,7 @@ rule = RuleTable()
 Shape = tuple[int, ...]
 
 
-def each(op: str, value: Any, count: int, name: str) -> Shape:
+def each(op: str, value: Any, count: int, name: str) -> tuple[Any, ...]:
     """Return a number for each spatial dimension from one number or as many."""
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
     if len(values) == 1:

@@ -161,8 +161,8 @@ def movedim(
     self: Described, source: int | Sequence[int], destination: int | Sequence[int], *, op: str
 ) -> Result:
     """Some dimensions at other places, the rest in their order."""
-    sources = list(source) if isinstance(source, (list, tuple)) else [source]
-    targets = list(destination) if isinstance(destination, (list, tuple)) else [destination]
+    sources = [source] if isinstance(source, int) else list(source)
+    targets = [destination] if isinstance(destination, int) else list(destination)
     if len(sources) != len(targets):
         raise ShapeError(
             f"{op}(): Invalid source or destination dims: source ({sources} dims) should contain the same number "

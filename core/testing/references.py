@@ -27,7 +27,8 @@ Reference = Callable[["OpDefinition", Mapping[str, Any]], Any]
 
 # What PyTorch calls otherwise than NumPy.
 _RENAMED: Final = {
-    "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "steps": "num", "dims": "axis", "diagonal": "k", "decimals": "decimals",
+    "dim": "axis", "keepdim": "keepdims", "correction": "ddof", "steps": "num", "dims": "axis",
+    "diagonal": "k", "decimals": "decimals",
     "rtol": "rtol", "atol": "atol", "equal_nan": "equal_nan",
 }  # fmt: skip
 # Arguments that do not change the values, or that the widened reference needs not.
@@ -74,6 +75,7 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
     if definition.ref is None:
         return NotImplemented
     function = _load(definition.ref)
+    compute = _compute_dtype(definition, arguments)
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for argument in definition.signature.arguments:
@@ -88,8 +90,34 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
             if not _same(value, argument.default):
                 return NotImplemented
         else:
-            positional.append(widened(as_array(value)))
+            array = as_array(value)
+            if argument.name in definition.promote:
+                array = _cast(array, compute)
+            positional.append(widened(array))
     return _call(definition, function, positional, named)
+
+
+def _compute_dtype(definition: OpDefinition, arguments: Mapping[str, Any]) -> np.dtype[Any] | None:
+    """Return the dtype in which the operator computes, with double precision for what integers become."""
+    from tt.core.promotion import result_type
+
+    group: list[Any] = []
+    for name in definition.promote:
+        value = arguments[name]
+        group += value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    if not group:
+        return None
+    found = result_type(*group)
+    rules = definition.result if isinstance(definition.result, tuple) else (definition.result,)
+    if "int_to_float" in rules and found.kind in ("bool", "signed", "unsigned"):
+        return np.dtype(np.float64)
+    return np.dtype(np.float64) if found.is_floating_point else found.numpy
+
+
+def _cast(value: Any, dtype: np.dtype[Any] | None) -> Any:
+    if isinstance(value, list):
+        return [_cast(item, dtype) for item in value]
+    return value.astype(dtype) if isinstance(value, np.ndarray) and dtype is not None else value
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -117,7 +145,10 @@ def _call(
         named["axes"] = named.pop("axis")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # means of nothing, which are NaN here as there
-        return function(*positional, **named)
+        try:
+            return function(*positional, **named)
+        except TypeError:
+            return NotImplemented  # the reference lacks the dtype (NumPy's sign of bools)
 
 
 def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:

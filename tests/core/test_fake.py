@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 import tt
 from tt.core.errors import DataDependentError, DeviceMismatchError, InplaceError
 from tt.core.fake import is_fake, to_fake
@@ -10,7 +11,12 @@ from tt.core.fake import is_fake, to_fake
 
 def test_factories_make_tensors_of_absent_devices():
     with tt.fake_mode():
-        for x in (tt.zeros(2, 3, device="cuda"), tt.randn(2, 3, device="cuda"), tt.tensor([[1.0] * 3] * 2, device="cuda")):
+        data = [[1.0] * 3] * 2
+        for x in (
+            tt.zeros(2, 3, device="cuda"),
+            tt.randn(2, 3, device="cuda"),
+            tt.tensor(data, device="cuda"),
+        ):
             assert (x.shape, x.device.type, x.dtype, is_fake(x)) == ((2, 3), "cuda", tt.float32, True)
         assert tt.arange(3, device="cuda").dtype is tt.int64
         assert tt.zeros(2).device.type == "cpu"
@@ -86,7 +92,9 @@ def test_moving_between_devices():
         assert tt.zeros_like(x, device="cpu").device.type == "cpu"
 
 
-@pytest.mark.parametrize("call", [lambda x: x.item(), lambda x: bool(x.sum()), lambda x: x.nonzero(), lambda x: x.tolist()])
+@pytest.mark.parametrize(
+    "call", [lambda x: x.item(), lambda x: bool(x.sum()), lambda x: x.nonzero(), lambda x: x.tolist()]
+)
 def test_values_are_refused(call):
     x = to_fake(tt.ones(1), "cuda")
     with pytest.raises(DataDependentError, match="fake"):

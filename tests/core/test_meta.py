@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 import tt
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.errors import BroadcastError, DataDependentError, InplaceError
@@ -69,8 +70,8 @@ def test_a_reshape_is_a_view_where_it_can_be():
 
 @pytest.mark.parametrize(
     "call",
-    [lambda x: x.nonzero(), lambda x: x.sum().item(), lambda x: bool(x.sum()), lambda x: x.tolist(), lambda x: x.numpy(),
-     lambda x: x[x > 0], lambda x: x.masked_select(x > 0), lambda x: tt.equal(x, x)],
+    [lambda x: x.nonzero(), lambda x: x.sum().item(), lambda x: bool(x.sum()), lambda x: x.tolist(),
+     lambda x: x.numpy(), lambda x: x[x > 0], lambda x: x.masked_select(x > 0), lambda x: tt.equal(x, x)],
 )  # fmt: skip
 def test_what_needs_values_is_refused(call):
     with pytest.raises(DataDependentError, match="meta tensor has none"):

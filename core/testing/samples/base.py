@@ -34,14 +34,14 @@ class Sample:
         Positional and keyword arguments.
     name : str
         What is special about it.
-    error : type or None
+    error : type, tuple of types or None
         The exception that the call must raise.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any] = field(default_factory=dict)
     name: str = ""
-    error: type[Exception] | None = None
+    error: type[Exception] | tuple[type[Exception], ...] | None = None
 
 
 Family = Callable[["Inputs"], Iterator[Sample]]
@@ -134,16 +134,15 @@ class Inputs:
 
         size = tuple(shape)
         ndim = len(size)
-        place = {"device": self.device}
         if layout == "transposed" and ndim > 1:
-            return tt.tensor(make(size[::-1]), **place).permute(*range(ndim - 1, -1, -1))
+            return tt.tensor(make(size[::-1]), device=self.device).permute(*range(ndim - 1, -1, -1))
         if layout == "strided" and ndim:
-            return tt.tensor(make((*size[:-1], 2 * size[-1])), **place)[..., ::2]
+            return tt.tensor(make((*size[:-1], 2 * size[-1])), device=self.device)[..., ::2]
         if layout == "offset" and ndim:
-            return tt.tensor(make((size[0] + 2, *size[1:])), **place)[1 : size[0] + 1]
+            return tt.tensor(make((size[0] + 2, *size[1:])), device=self.device)[1 : size[0] + 1]
         if layout == "expanded" and ndim:
-            return tt.tensor(make((1, *size[1:])), **place).expand(*size)
-        return tt.tensor(make(size), **place)
+            return tt.tensor(make((1, *size[1:])), device=self.device).expand(*size)
+        return tt.tensor(make(size), device=self.device)
 
     # --- dtypes ------------------------------------------------------------------------------------------------
 
@@ -164,7 +163,8 @@ class Inputs:
                 promoted = promote_types(self.dtype, other)
             except PromotionError:
                 continue
-            if other is not self.dtype and self.serves(promoted):
+            refused = other is bool_ and self.definition.name in ("sub", "rsub")  # by PyTorch
+            if other is not self.dtype and self.serves(promoted) and not refused:
                 yield other
 
     @property

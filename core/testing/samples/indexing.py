@@ -11,7 +11,8 @@ from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, S
 family = FamilyTable()
 
 PLACES: tuple[tuple[tuple[int, ...], int, tuple[int, ...]], ...] = (
-    ((5,), 0, (3,)), ((4, 3), 0, (2, 3)), ((4, 3), 0, (2, 2)), ((4, 3), 1, (4, 5)), ((4, 3), -1, (1, 2)), ((2, 3, 4), 1, (2, 5, 4)),
+    ((5,), 0, (3,)), ((4, 3), 0, (2, 3)), ((4, 3), 0, (2, 2)), ((4, 3), 1, (4, 5)), ((4, 3), -1, (1, 2)),
+    ((2, 3, 4), 1, (2, 5, 4)),
     ((4, 3), 0, (0, 3)), ((), 0, ()), ((), 0, (3,)),
 )  # fmt: skip
 
@@ -109,9 +110,7 @@ def index_select(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(3), 0, make.of([1, 0], int32)), name="int32 index")
     for layout in LAYOUTS:
         yield Sample((make.tensor(4, 3, layout=layout), 1, make.indices(2, limit=3)), name=layout)
-    yield Sample(
-        (make.tensor(3), 0, make.of([3], _long())), name="error: index too large", error=(IndexError)
-    )
+    yield Sample((make.tensor(3), 0, make.of([3], _long())), name="error: index too large", error=IndexError)
     yield Sample((make.tensor(3), 0, make.indices(1, 1, limit=3)), name="error: a matrix", error=IndexError)
     yield Sample((make.tensor(3), 1, make.indices(1, limit=3)), name="error: dim", error=IndexError)
 

@@ -49,7 +49,7 @@ def layer_norm(make: Inputs) -> Iterator[Sample]:
         yield Sample((x, normalized), name=f"shape {shape}, over {normalized}")
         yield Sample(
             (x, normalized, make.tensor(*normalized), make.tensor(*normalized)),
-            name=f"{shape}, weight and bias",
+            name=f"shape {shape}, over {normalized}, weight and bias",
         )
     yield Sample((make.tensor(2, 3), (3,), None, None, 0.1), name="eps")
     yield Sample((make.tensor(2, 3), (2,)), name="error: shape", error=RuntimeError)
@@ -64,9 +64,9 @@ CLASSES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 
 def classification(make: Inputs) -> Iterator[Sample]:
     """Yield class scores against class indices."""
-    for shape, target in CLASSES:
+    for shape, places in CLASSES:
         for reduction in ("mean", "sum", "none"):
-            args = (make.tensor(*shape), make.indices(*target, limit=4))
+            args = (make.tensor(*shape), make.indices(*places, limit=4))
             yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
     scores, target = make.tensor(3, 4), make.indices(3, limit=4)
     weight = make.tensor(4, low=0.5, high=2)
@@ -77,7 +77,7 @@ def classification(make: Inputs) -> Iterator[Sample]:
     yield Sample((scores, make.of([0, 1, 3], target.dtype), weight), ignored, "ignored class, weight")
     yield Sample((scores, make.of([0, -100, 3], target.dtype)), name="default ignored class")
     yield Sample((scores.t(), make.indices(4, limit=3)), name="transposed")
-    yield Sample((scores, make.of([0, 4, 1], target.dtype)), name="error: class", error=(IndexError))
+    yield Sample((scores, make.of([0, 4, 1], target.dtype)), name="error: class", error=IndexError)
     yield Sample((scores, make.indices(2, limit=4)), name="error: batch", error=ValueError)
     yield Sample((scores, target), {"reduction": "max"}, "error: reduction", ValueError)
 

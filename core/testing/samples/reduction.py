@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.dtype import bool_, float64
-from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Sample
+from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Layout, Sample
 
 family = FamilyTable()
 
@@ -15,7 +15,8 @@ DIMS: tuple[tuple[tuple[int, ...], Any], ...] = (
     ((2, 0, 3), 0), ((2, 0, 3), 2),
 )  # fmt: skip
 LISTS: tuple[tuple[tuple[int, ...], Any], ...] = (
-    ((2, 3), [0, 1]), ((2, 3), [-1]), ((2, 3, 4), [0, 2]), ((2, 3, 4), [2, 0]), ((2, 3), []), ((), []), ((2, 3, 1, 2), [1, 2, 3]),
+    ((2, 3), [0, 1]), ((2, 3), [-1]), ((2, 3, 4), [0, 2]), ((2, 3, 4), [2, 0]), ((2, 3), []), ((), []),
+    ((2, 3, 1, 2), [1, 2, 3]),
 )  # fmt: skip
 NO_IDENTITY = ("max", "min", "amax", "amin", "argmax", "argmin")
 
@@ -25,9 +26,10 @@ def argument_type(make: Inputs, name: str) -> Any:
     return next((a.type for a in make.definition.signature.arguments if a.name == name), None)
 
 
-def bounds(make: Inputs) -> dict[str, float]:
-    """Return value bounds whose products stay small."""
-    return {"low": 0, "high": 2} if make.definition.name.startswith("prod") else {}
+def values(make: Inputs, *shape: int, layout: Layout = "contiguous") -> Any:
+    """Return a tensor of values whose products stay small."""
+    product = make.definition.name.startswith("prod")
+    return make.tensor(*shape, low=0 if product else -5, high=2 if product else 5, layout=layout)
 
 
 @family("reduction")
@@ -36,9 +38,9 @@ def reduction(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
         fails = empty_fails and 0 in shape
         name = f"error: shape {shape}" if fails else f"shape {shape}"
-        yield Sample((make.tensor(*shape, **bounds(make)),), name=name, error=RuntimeError if fails else None)
+        yield Sample((values(make, *shape),), name=name, error=RuntimeError if fails else None)
     for layout in LAYOUTS:
-        yield Sample((make.tensor(2, 3, layout=layout, **bounds(make)),), name=layout)
+        yield Sample((values(make, 2, 3, layout=layout),), name=layout)
     yield from _with_dtype(make, ())
     if make.dtype.is_floating_point:
         yield Sample((make.of([1.0, float("nan"), 2.0]),), name="nan")
@@ -47,7 +49,7 @@ def reduction(make: Inputs) -> Iterator[Sample]:
 
 def _with_dtype(make: Inputs, args: tuple[Any, ...]) -> Iterator[Sample]:
     if argument_type(make, "dtype") is not None and not make.dtype.is_complex:
-        yield Sample((make.tensor(2, 3, **bounds(make)), *args), {"dtype": float64}, "dtype=float64")
+        yield Sample((values(make, 2, 3), *args), {"dtype": float64}, "dtype=float64")
 
 
 @family("reduction_dim")
@@ -59,10 +61,10 @@ def reduction_dim(make: Inputs) -> Iterator[Sample]:
             continue
         for keepdim in (False, True):
             name = f"shape {shape}, dim {dim}, keepdim {keepdim}"
-            yield Sample((make.tensor(*shape, **bounds(make)), dim, keepdim), name=name)
+            yield Sample((values(make, *shape), dim, keepdim), name=name)
     for layout in LAYOUTS:
-        yield Sample((make.tensor(2, 3, layout=layout, **bounds(make)), 1), name=f"{layout}, dim 1")
-        yield Sample((make.tensor(2, 3, layout=layout, **bounds(make)), 0), name=f"{layout}, dim 0")
+        yield Sample((values(make, 2, 3, layout=layout), 1), name=f"{layout}, dim 1")
+        yield Sample((values(make, 2, 3, layout=layout), 0), name=f"{layout}, dim 0")
     empty = IndexError if empty_fails else None
     name = "error: empty dimension" if empty_fails else "empty dimension"
     yield Sample((make.tensor(2, 0, 3), 1), name=name, error=empty)

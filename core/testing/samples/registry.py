@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from tt.core.dtype import float32
 from tt.core.errors import KernelContractError, UnknownNameError
 from tt.core.testing.samples.base import Family, Inputs, Sample
 
@@ -88,7 +89,5 @@ def samples(
     >>> next(samples(REGISTRY.operator("neg").definition)).name
     'shape ()'
     """
-    if dtype is None:
-        from tt.core.dtype import float32 as dtype
     if definition.samples:
-        yield from find_family(definition.samples)(Inputs(definition, device, dtype, seed))
+        yield from find_family(definition.samples)(Inputs(definition, device, dtype or float32, seed))

@@ -21,13 +21,15 @@ def each(make: Inputs, calls: Any) -> Iterator[Sample]:
 def layouts(make: Inputs, *args: Any, shape: tuple[int, ...] = (2, 3)) -> Iterator[Sample]:
     """Yield a sample for each memory layout."""
     for layout in LAYOUTS:
-        yield Sample((make.tensor(*shape, layout=layout), *args), name=layout)
+        name = ", ".join([layout, *map(str, args)])
+        yield Sample((make.tensor(*shape, layout=layout), *args), name=name)
 
 
 # --- the same elements in another shape ------------------------------------------------------------------------
 
 SIZES = (
-    ((), ((1, 1),)), ((3,), ((3, 1),)), ((2, 3), ((6,),)), ((2, 3), ((-1,),)), ((2, 3), ((3, -1),)), ((0, 3), ((0, 7),)),
+    ((), ((1, 1),)), ((3,), ((3, 1),)), ((2, 3), ((6,),)), ((2, 3), ((-1,),)), ((2, 3), ((3, -1),)), ((0, 3),
+    ((0, 7),)),
     ((1,), ((),)), ((2, 3, 4), ((4, 6),)), ((2, 3), ((4,),), RuntimeError), ((2, 3), ((-1, -1),), RuntimeError),
     ((0, 3), ((0, -1),), RuntimeError), ((2, 3), ((-2, 3),), RuntimeError),
 )  # fmt: skip
@@ -109,7 +111,8 @@ def transpose(make: Inputs) -> Iterator[Sample]:
 @family("permute")
 def permute(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((), ((),)), ((2, 3), ((1, 0),)), ((2, 3, 4), ((2, 0, 1),)), ((2, 3, 4), ((-1, -3, -2),)), ((2, 0, 3), ((1, 2, 0),)),
+        ((), ((),)), ((2, 3), ((1, 0),)), ((2, 3, 4), ((2, 0, 1),)), ((2, 3, 4), ((-1, -3, -2),)), ((2, 0, 3),
+        ((1, 2, 0),)),
         ((2, 3), ((0,),), RuntimeError), ((2, 3), ((0, 0),), RuntimeError), ((2, 3), ((0, 2),), IndexError),
     )  # fmt: skip
     yield from each(make, calls)
@@ -119,7 +122,8 @@ def permute(make: Inputs) -> Iterator[Sample]:
 @family("flip")
 def flip(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((3,), ((0,),)), ((2, 3), ((0,),)), ((2, 3), ((0, -1),)), ((2, 0, 3), ((0, 2),)), ((2, 3), ((),)), ((), ((),)),
+        ((3,), ((0,),)), ((2, 3), ((0,),)), ((2, 3), ((0, -1),)), ((2, 0, 3), ((0, 2),)), ((2, 3), ((),)), ((),
+        ((),)),
         ((2, 3), ((0, 0),), RuntimeError), ((2, 3), ((2,),), IndexError),
     )  # fmt: skip
     yield from each(make, calls)
@@ -162,7 +166,8 @@ def unsqueeze(make: Inputs) -> Iterator[Sample]:
 @family("expand")
 def expand(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((), ((2, 3),)), ((1,), ((3,),)), ((2, 1), ((2, 3),)), ((3,), ((2, 3),)), ((2, 3), ((2, 3),)), ((1, 3), ((0, 3),)),
+        ((), ((2, 3),)), ((1,), ((3,),)), ((2, 1), ((2, 3),)), ((3,), ((2, 3),)), ((2, 3), ((2, 3),)), ((1, 3),
+        ((0, 3),)),
         ((3,), ((2,),), RuntimeError), ((2, 3), ((3,),), RuntimeError),
     )  # fmt: skip
     yield from each(make, calls)
@@ -177,8 +182,10 @@ def expand(make: Inputs) -> Iterator[Sample]:
 @family("select")
 def select(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((3,), (0, 1)), ((3,), (0, -3)), ((2, 3), (1, 2)), ((2, 3, 4), (-2, 0)), ((2, 0), (0, 1)), ((), (0, 0), IndexError),
-        ((3,), (0, 3), IndexError), ((3,), (0, -4), IndexError), ((3,), (1, 0), IndexError), ((0,), (0, 0), IndexError),
+        ((3,), (0, 1)), ((3,), (0, -3)), ((2, 3), (1, 2)), ((2, 3, 4), (-2, 0)), ((2, 0), (0, 1)), ((), (0, 0),
+        IndexError),
+        ((3,), (0, 3), IndexError), ((3,), (0, -4), IndexError), ((3,), (1, 0), IndexError), ((0,), (0, 0),
+        IndexError),
     )  # fmt: skip
     yield from each(make, calls)
     yield from layouts(make, 1, 1)
@@ -187,8 +194,10 @@ def select(make: Inputs) -> Iterator[Sample]:
 @family("slice")
 def slice_(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((5,), (0, 1, 4)), ((5,), (0, 1, 4, 2)), ((5,), (0, -3, None)), ((5,), (0, None, -1)), ((5,), (0, 3, 1)), ((5,), (0, -9, 9)),
-        ((2, 3), (1, 0, 2)), ((2, 3), (-1, 1)), ((2, 0), (1, 0, 3)), ((), (0, 0, 1), IndexError), ((3,), (0, 0, 3, 0), RuntimeError),
+        ((5,), (0, 1, 4)), ((5,), (0, 1, 4, 2)), ((5,), (0, -3, None)), ((5,), (0, None, -1)), ((5,),
+        (0, 3, 1)), ((5,), (0, -9, 9)),
+        ((2, 3), (1, 0, 2)), ((2, 3), (-1, 1)), ((2, 0), (1, 0, 3)), ((), (0, 0, 1), IndexError), ((3,),
+        (0, 0, 3, 0), RuntimeError),
         ((3,), (1, 0, 1), IndexError),
     )  # fmt: skip
     yield from each(make, calls)
@@ -198,8 +207,10 @@ def slice_(make: Inputs) -> Iterator[Sample]:
 @family("narrow")
 def narrow(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((5,), (0, 1, 3)), ((5,), (0, -2, 2)), ((2, 3), (1, 0, 2)), ((2, 3), (-1, 1, 0)), ((), (0, 0, 1), RuntimeError),
-        ((3,), (0, 1, 3), RuntimeError), ((3,), (0, 4, 1), IndexError), ((3,), (0, 0, -1), RuntimeError), ((3,), (1, 0, 1), IndexError),
+        ((5,), (0, 1, 3)), ((5,), (0, -2, 2)), ((2, 3), (1, 0, 2)), ((2, 3), (-1, 1, 0)), ((), (0, 0, 1),
+        RuntimeError),
+        ((3,), (0, 1, 3), RuntimeError), ((3,), (0, 4, 1), IndexError), ((3,), (0, 0, -1), RuntimeError),
+        ((3,), (1, 0, 1), IndexError),
     )  # fmt: skip
     yield from each(make, calls)
     yield from layouts(make, 1, 1, 2)
@@ -245,7 +256,8 @@ def unbind(make: Inputs) -> Iterator[Sample]:
 @family("as_strided")
 def as_strided(make: Inputs) -> Iterator[Sample]:
     calls = (
-        ((2, 3), ((3, 2), (1, 3))), ((6,), ((2, 2), (1, 2))), ((6,), ((2, 2), (2, 1), 1)), ((6,), ((), ())), ((6,), ((3, 2), (0, 1))),
+        ((2, 3), ((3, 2), (1, 3))), ((6,), ((2, 2), (1, 2))), ((6,), ((2, 2), (2, 1), 1)), ((6,), ((), ())),
+        ((6,), ((3, 2), (0, 1))),
         ((6,), ((0, 3), (9, 9))), ((6,), ((3, 3), (2, 2)), RuntimeError), ((6,), ((2,), (1, 1)), RuntimeError),
         ((6,), ((2,), (-1,)), RuntimeError), ((6,), ((2,), (1,), -1), RuntimeError),
     )  # fmt: skip
@@ -267,13 +279,14 @@ def cat(make: Inputs) -> Iterator[Sample]:
         yield Sample(([make.tensor(2, 3, layout=layout), make.tensor(2, 3)], 1), name=layout)
     for other in make.partners():
         yield Sample(([make.tensor(2), make.tensor(3, dtype=other)],), name=f"with {other.name}")
-    for shapes, dim, error in (
+    wrong: tuple[tuple[list[tuple[int, ...]], int, type[Exception]], ...] = (
         ([(2, 3), (2, 4)], 0, RuntimeError), ([(2, 3), (3,)], 0, RuntimeError), ([()], 0, RuntimeError),
         ([(2, 3), (2, 3)], 2, IndexError), ([], 0, ValueError),
-    ):  # fmt: skip
-        tensors = [make.tensor(*shape) for shape in shapes]
+    )  # fmt: skip
+    for parts, dim, error in wrong:
+        tensors = [make.tensor(*shape) for shape in parts]
         if tensors or make.device == "cpu":  # without a tensor nothing says which device is meant
-            yield Sample((tensors, dim), name=f"error: shapes {shapes}, dim {dim}", error=error)
+            yield Sample((tensors, dim), name=f"error: shapes {parts}, dim {dim}", error=error)
 
 
 @family("stack")

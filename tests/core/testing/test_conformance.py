@@ -1,0 +1,166 @@
+"""The conformance checks: they find what is wrong, and the CPU passes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.library import KernelTable
+from tt.core.testing.conformance import CHECKS, check_conformance
+from tt.core.testing.snippets import snippet
+
+# --- finding faults ----------------------------------------------------------------------------------------------
+
+
+def found_with(op, kernel, checks=None, **options):
+    """Return the failed checks of an operator while the CPU has another kernel for it."""
+    table = KernelTable(device="cpu")
+    table.kernel(op, kernel, override=True, priority=100, **options)
+    with REGISTRY.add(table, Source("the test")):
+        return check_conformance("cpu", ops=[op], dtypes=["float32"], checks=checks).failures
+
+
+def test_wrong_values_are_found_with_code_that_repeats_the_call():
+    failures = found_with("neg", lambda self: -self + 1, takes=("self",))
+    assert {f.check for f in failures} >= {"values"}
+    first = next(f for f in failures if f.check == "values")
+    assert "instead of" in first.message
+    namespace: dict[str, object] = {}
+    exec(first.snippet, namespace)
+    assert "tt.ops.neg(" in first.snippet
+
+
+def test_a_changed_argument_is_found():
+    def kernel(self):
+        if self.size:
+            self += 1
+        return -(self - 1)
+
+    failures = found_with("neg", kernel)
+    assert "inputs" in {f.check for f in failures}
+
+
+def test_a_wrong_shape_is_found():
+    failures = found_with("neg", lambda self: -self.reshape(-1), takes=("self",))
+    assert any(f.check == "meta" and "instead of" in f.message for f in failures)
+
+
+def test_a_view_that_copies_is_found():
+    failures = found_with("t", lambda self: self.T.copy(), takes=("self",))
+    assert any(f.check == "view" and "does not change the argument" in f.message for f in failures)
+
+
+def test_wrong_strides_of_a_view_are_found():
+    failures = found_with("t", lambda self: np.ascontiguousarray(self.T), takes=("self",))
+    assert any(f.check == "meta" and "strides" in f.message for f in failures)
+
+
+def test_a_missing_error_is_found():
+    failures = found_with("gather", lambda self, dim, index: np.zeros(index.shape, self.dtype))
+    assert any(f.check == "runs" and "was expected" in f.message for f in failures)
+
+
+def test_a_kernel_that_raises_is_found():
+    def kernel(self):
+        raise ZeroDivisionError("broken")
+
+    failures = found_with("neg", kernel)
+    assert {f.check for f in failures} == {"runs"}
+    assert "ZeroDivisionError: broken" in failures[0].message
+
+
+def test_a_leaking_warning_is_found():
+    import warnings
+
+    def kernel(self):
+        warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1)
+        return -self
+
+    assert {f.check for f in found_with("neg", kernel)} == {"runs"}
+
+
+def test_an_in_place_form_that_differs_is_found():
+    table = KernelTable(device="cpu")
+
+    @table.kernel("neg", form="inplace", override=True, priority=100)
+    def negate(self):
+        self[...] = 7
+
+    with REGISTRY.add(table, Source("the test")):
+        failures = check_conformance("cpu", ops=["neg"], dtypes=["float32"]).failures
+    assert "inplace" in {f.check for f in failures}
+
+
+def test_what_is_not_served_is_reported_as_missing():
+    with tt.mask_kernels("sin"):
+        report = check_conformance("cpu", ops=["sin"], dtypes=["float32", "float64"])
+    assert report.missing == [("sin", "float32"), ("sin", "float64")]
+    assert report.failures == []
+
+
+def test_a_snippet_keeps_the_memory_layout():
+    x = tt.tensor([[1, 2, 3], [4, 5, 6]]).t()[1:]
+    code = snippet(REGISTRY.operator("neg").definition, "functional", (x,), {})
+    namespace: dict[str, object] = {}
+    exec(code.replace("tt.ops.neg(", "result = ("), namespace)
+    copy = namespace["result"]
+    assert (copy.tolist(), copy.stride(), copy.storage_offset()) == (
+        x.tolist(),
+        x.stride(),
+        x.storage_offset(),
+    )
+
+
+def test_single_checks_can_be_chosen():
+    report = check_conformance("cpu", ops=["neg"], dtypes=["float32"], checks=["runs"])
+    assert set(report.checks) == {"runs"}
+
+
+# --- the CPU -----------------------------------------------------------------------------------------------------
+
+
+def failures_of(report):
+    return "\n".join(map(str, report.failures)) + "".join(
+        f"\nmissing: {op} {dtype}" for op, dtype in report.missing
+    )
+
+
+def test_the_cpu_conforms():
+    report = check_conformance("cpu")
+    assert failures_of(report) == ""
+    assert min(report.checks[name] for name in CHECKS) > 50, "a check was hardly made"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_cpu_conforms_for_every_dtype(seed):
+    assert failures_of(check_conformance("cpu", dtypes=None, seed=seed)) == ""
+
+
+def test_the_cpu_agrees_with_pytorch():
+    pytest.importorskip("torch")
+    report = check_conformance("cpu", reference=torch_reference(), checks=["runs", "values"])
+    assert failures_of(report) == ""
+    assert report.checks["values"] > 5000
+
+
+@pytest.mark.exhaustive
+def test_the_cpu_agrees_with_pytorch_for_every_dtype():
+    pytest.importorskip("torch")
+    report = check_conformance("cpu", dtypes=None, reference=torch_reference(), checks=["runs", "values"])
+    assert failures_of(report) == ""
+
+
+def torch_reference():
+    """Return the reference of the module beside this one, which imports PyTorch."""
+    import importlib.util
+    from pathlib import Path
+
+    spec = importlib.util.spec_from_file_location(
+        "torch_reference", Path(__file__).with_name("torch_reference.py")
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.torch_reference

@@ -1,0 +1,132 @@
+"""PyTorch as a reference for conformance checks."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+import tt.core.dtype as dtypes
+from tt.core.tensor_base import TensorBase
+from tt.core.testing.references import as_array
+
+F = torch.nn.functional
+# What PyTorch has under another name, or only as an internal operator.
+FUNCTIONS: dict[str, Any] = {
+    "div.mode": torch.div,
+    "div.optional_mode": torch.div,
+    "index": torch.ops.aten.index.Tensor,
+    "index_put": torch.ops.aten.index_put.default,
+    "slice": torch.ops.aten.slice.Tensor,
+    "split": torch.split,
+    "split.sizes": torch.split,
+    "nonzero.as_tuple": torch.nonzero,
+    "_to_copy": torch.ops.aten._to_copy.default,
+    "unique_dim": torch.ops.aten.unique_dim.default,
+    "embedding": lambda input, weight, padding_idx=None: F.embedding(input, weight),
+    "copy": torch.Tensor.copy_,
+    "zero": torch.Tensor.zero_,
+    "fill": torch.fill,
+    "resize": torch.Tensor.resize_,
+    "view.dtype": torch.Tensor.view,
+}
+
+
+def find(definition: Any) -> Any:
+    """Return PyTorch's function for an operator."""
+    name = definition.name.split(".")[0]
+    if definition.name in FUNCTIONS:
+        return FUNCTIONS[definition.name]
+    if name.startswith("linalg_"):
+        return getattr(torch.linalg, name.removeprefix("linalg_"))
+    for place in (
+        F if definition.module == "nn.functional" else torch,
+        torch,
+        F,
+        torch.special,
+        torch.Tensor,
+    ):
+        if hasattr(place, name):
+            return getattr(place, name)
+    return None
+
+
+def to_torch(value: Any) -> Any:
+    """Return the same argument for PyTorch."""
+    if isinstance(value, TensorBase):
+        array = as_array(value)
+        tensor = torch.from_numpy(
+            array.astype(np.float32) if value.dtype is dtypes.bfloat16 else array.copy()
+        )
+        tensor = tensor.to(torch.bfloat16) if value.dtype is dtypes.bfloat16 else tensor
+        result = torch.empty_strided(tuple(value.shape), tuple(value.stride()), dtype=tensor.dtype)
+        overlaps = any(
+            stride == 0 and size > 1 for size, stride in zip(value.shape, value.stride(), strict=True)
+        )
+        return tensor if overlaps else result.copy_(tensor)
+    if isinstance(value, dtypes.dtype):
+        return getattr(torch, value.name)
+    if isinstance(value, list | tuple):
+        return [to_torch(item) for item in value]
+    return value
+
+
+def to_arrays(value: Any) -> Any:
+    """Return PyTorch's results as arrays."""
+    if isinstance(value, torch.Tensor):
+        found = value.detach().resolve_conj().resolve_neg()
+        return (found.float() if found.dtype is torch.bfloat16 else found).numpy()
+    if isinstance(value, list | tuple):
+        return [to_arrays(item) for item in value]
+    return value
+
+
+def torch_reference(definition: Any, arguments: Any) -> Any:
+    """Return what PyTorch makes of the call."""
+    function = find(definition)
+    self = next(iter(arguments.values()))
+    if function is None or (
+        definition.name == "logsumexp" and (self.ndim == 0 or arguments["dim"] in ([], ()))
+    ):
+        return NotImplemented  # PyTorch fails there with keepdim
+    tensors = [value for value in arguments.values() if isinstance(value, TensorBase)]
+    half = {dtypes.float16, dtypes.bfloat16} & {t.dtype for t in tensors}
+    # A wider scalar beside half precision: tt computes in float32, PyTorch's CPU rounds the scalar first (as its GPU
+    # does not).
+    widen = bool(half) and any(
+        t.ndim == 0 and t.dtype.is_floating_point and t.dtype not in half for t in tensors
+    )
+    widen = widen or (len(half) > 1 and any(t.ndim == 0 for t in tensors))
+    positional, named = [], {}
+    for argument in definition.signature.arguments:
+        value = arguments[argument.name]
+        if argument.name in (
+            "device",
+            "layout",
+            "memory_format",
+            "generator",
+            "sparse_grad",
+            "driver",
+            "non_blocking",
+        ):
+            continue
+        if argument.keyword_only or argument.name == "dtype":
+            if value is not None:
+                named[argument.name] = to_torch(value)
+        else:
+            moved = to_torch(value)
+            positional.append(moved.float() if widen and isinstance(moved, torch.Tensor) else moved)
+    while positional and positional[-1] is None:
+        positional.pop()
+    if definition.name in ("nll_loss", "cross_entropy") and len(positional) == 3:
+        named["weight"] = positional.pop()
+    if definition.name in ("view.dtype", "clamp") and "dtype" in named:
+        positional.append(named.pop("dtype"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's about its own deprecations
+        try:
+            return to_arrays(function(*positional, **named))
+        except (NotImplementedError, TypeError):
+            return NotImplemented  # PyTorch (or NumPy on the way back) lacks the dtype there
