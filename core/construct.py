@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tt.core.device import Device, get_default_device, to_device
+from tt.core.dispatch.modes import active_modes
+from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.state import STATE
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import from_numpy_dtype, to_dtype
 from tt.core.errors import ValueRangeError
@@ -28,10 +31,8 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
 
     A mode may make the tensor in its own way (`from_array`, as a fake mode does) or see the new one (`lift`).
     """
-    from tt.core.dispatch.modes import active_modes
-    from tt.core.dispatch.registry import REGISTRY
-
-    for mode in reversed(active_modes()):
+    modes = active_modes() if STATE.modes else ()
+    for mode in reversed(modes):
         place = getattr(mode, "from_array", None)
         if place is not None:
             return _with_gradient(place(array, device), requires_grad)
@@ -40,7 +41,7 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
     if device.index is None:
         device = backend.default_device()
     new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
-    for mode in reversed(active_modes()):
+    for mode in reversed(modes):
         lift = getattr(mode, "lift", None)
         if lift is not None:
             new = lift(new)
@@ -433,10 +434,15 @@ def numbers_default() -> Dtype:
     return get_default_dtype()
 
 
+_PLAIN: Final = frozenset((bool, int, float, complex, list, tuple))
+
+
 # --- protocols ---------------------------------------------------------------------------------------------------
 
 
 def _has_array_protocol(data: Any) -> bool:
+    if type(data) in _PLAIN:
+        return False
     if isinstance(data, np.ndarray | np.generic):
         return not isinstance(data, np.str_ | np.bytes_)
     return any(

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.core import dtype as dt
+from tt.core.construct import from_array
 from tt.core.device import to_device
 from tt.core.dispatch.registry import ops
 from tt.core.errors import IndexValueError, NumberRangeError, ValueRangeError
 from tt.core.keys import KEYS
+from tt.core.nested import array_from_nested
 from tt.core.numbers import number_array
 from tt.core.reading import values_are_hidden
 from tt.core.tensor_base import TensorBase
@@ -45,8 +47,6 @@ def _is_integer(item: Any) -> bool:
 def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return a sequence or array inside an index as an array of int64 or bool."""
     if not isinstance(item, np.ndarray):
-        from tt.core.nested import array_from_nested
-
         try:
             item = array_from_nested(item) if len(item) else np.empty(0, np.int64)
         except (TypeError, RuntimeError) as error:
@@ -223,8 +223,6 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
 
 
 def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
-    from tt.core.construct import from_array
-
     # The device of a fake tensor need not be there; its indices may be on the CPU.
     absent = like.device.type != "meta" and values_are_hidden(like)
     return from_array(array, to_device("cpu") if absent else like.device)
@@ -282,6 +280,8 @@ def _value(target: Tensor, value: Any) -> Any:
         raise NumberRangeError(
             f"value cannot be converted to type {target.dtype.name} without overflow: {number}"
         )
+    if target.dtype.kind in ("signed", "unsigned"):
+        number = number_array([number], target.dtype).item()
     return number
 
 
@@ -333,8 +333,15 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     found = _value(self, value)
     view, advanced = _apply(self, index)
     if not isinstance(found, TensorBase):
-        array = number_array([found], self.dtype).reshape(())
-        found = ops.new_full(self, (), array.item()) if values_are_hidden(self) else _place(array, self)
+        if not advanced:
+            ops.fill_(view, found)
+            return
+        absent = values_are_hidden(self)
+        found = (
+            ops.new_full(self, (), found)
+            if absent
+            else _place(number_array([found], self.dtype).reshape(()), self)
+        )
     if not advanced:
         ops.copy_(view, _fit(found, view.ndim))
         return
