@@ -1,11 +1,235 @@
-"""Kernels of the family random."""
+"""Random numbers: Philox4x32-10, and what its words become.
+
+docs/design/random.md says which element gets which words, and how words become numbers of each kind.
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+"""
 
 from __future__ import annotations
 
-from tt.backends.array_api.kit import Kit
+import math
+from collections.abc import Sequence
+from typing import Any, Final
 
-__all__ = ["add_kernels"]
+from tt.backends.array_api.kit import Kit
+from tt.core.library import errors, reserve
+
+__all__ = [
+    "KEY_STEPS",
+    "MULTIPLIERS",
+    "ROUNDS",
+    "UNIT_BITS",
+    "add_kernels",
+    "check_integers",
+    "check_normal",
+    "check_probability",
+    "check_uniform",
+    "philox",
+    "threshold",
+    "words_of",
+]
+
+MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
+KEY_STEPS: Final = (0x9E3779B9, 0xBB67AE85)
+ROUNDS: Final = 10
+_LOW: Final = 0xFFFFFFFF
+
+UNIT_BITS: Final = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+"""How many random bits a number between 0 and 1 has: those of the dtype's significand, so that none rounds to 1."""
+
+
+def philox(xp: Any, counter: Sequence[Any], key: tuple[int, int]) -> tuple[Any, Any, Any, Any]:
+    """Return the four words of each counter.
+
+    Parameters
+    ----------
+    xp : module
+        The array namespace.
+    counter : sequence of four arrays of uint64
+        The words of the counters, each below 2**32.
+    key : tuple of two int
+        The words of the key.
+
+    Returns
+    -------
+    tuple of four arrays of uint64
+        Each below 2**32.
+    """
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(ROUNDS):
+        p0, p1 = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
+        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ k0, p1 & _LOW, (p0 >> 32) ^ c3 ^ k1, p0 & _LOW
+        k0, k1 = (k0 + KEY_STEPS[0]) & _LOW, (k1 + KEY_STEPS[1]) & _LOW
+    return c0, c1, c2, c3
+
+
+def words_of(xp: Any, seed: int, offset: int, count: int) -> Any:
+    """Return the first `count` words of a call as uint64 below 2**32."""
+    blocks = -(-count // 4)
+    low = xp.astype(xp.arange(blocks, dtype=xp.int64), xp.uint64)
+    zero = xp.zeros_like(low)
+    # The sum is a 64-bit number that wraps around, as the offset of the generator does.
+    low = low + xp.asarray(offset, dtype=xp.uint64)
+    words = philox(xp, (low & _LOW, low >> 32, zero, zero), (seed & _LOW, seed >> 32))
+    return xp.reshape(xp.stack(words, axis=-1), (-1,))[:count]
+
+
+# --- checks, the same on every backend -------------------------------------------------------------------------
+
+
+def check_probability(p: float) -> None:
+    """Raise unless p is a probability."""
+    if not 0 <= p <= 1:
+        raise errors.ValueRangeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+
+
+def check_normal(std: float) -> None:
+    """Raise for a negative standard deviation."""
+    if std < 0:
+        raise errors.ValueRangeError(f"normal_ expects std >= 0.0, but found std={std}")
+
+
+def check_uniform(from_: float, to: float) -> None:
+    """Raise unless the bounds are in order."""
+    if from_ > to:
+        raise errors.ValueRangeError(
+            f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}"
+        )
+
+
+def check_integers(low: int, high: int, limits: tuple[int, int] | None) -> None:
+    """Raise unless there are integers from low to before high, and a dtype with the limits holds them."""
+    if low >= high:
+        raise errors.ShapeError(
+            f"randint(): random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    smallest, largest = limits or (-(2**63), 2**64 - 1)
+    if low < smallest:
+        raise errors.DtypeError(f"randint(): from ({low}) is out of bounds for the dtype")
+    if high - 1 > largest:
+        raise errors.DtypeError(f"randint(): to - 1 ({high - 1}) is out of bounds for the dtype")
+
+
+def threshold(p: float) -> int:
+    """Return the number below which a word counts as true with probability p.
+
+    Comparing words with it is the same as comparing the 24 bits of a float32 with p in float32.
+    """
+    return math.ceil(struct_float32(p) * 2**24) << 8
+
+
+def struct_float32(value: float) -> float:
+    """Return a Python float rounded to float32."""
+    import struct
+
+    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    return rounded
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------
+
+
+class Draws:
+    """Draws numbers of each kind for one backend."""
+
+    def __init__(self, kit: Kit) -> None:
+        self.kit, self.xp = kit, kit.xp
+
+    def words(self, generator: Any, count: int) -> Any:
+        """Return so many words of a generator."""
+        seed, offset = reserve(generator, -(-count // 4), self.kit.backend.device_type)
+        return words_of(self.xp, seed, offset, count)
+
+    def long_words(self, generator: Any, count: int) -> Any:
+        """Return so many words of 64 bits, the low half first."""
+        words = self.words(generator, 2 * count)
+        return words[0::2] | (words[1::2] << 32)
+
+    def units(self, generator: Any, count: int, name: str) -> Any:
+        """Return numbers between 0 and 1 of a floating point dtype."""
+        xp, dtype, bits = self.xp, getattr(self.xp, name), UNIT_BITS[name]
+        if name == "float64":
+            return xp.astype(self.long_words(generator, count) >> (64 - bits), dtype) * 2.0**-bits
+        return xp.astype(self.words(generator, count) >> (32 - bits), dtype) * 2.0**-bits
+
+    def normals(self, generator: Any, count: int, name: str) -> Any:
+        """Return numbers of the standard normal distribution in float32 or float64 (Box and Muller)."""
+        xp, dtype = self.xp, getattr(self.xp, name)
+        pairs = -(-count // 2)
+        if name == "float64":
+            words = xp.astype(self.long_words(generator, 2 * pairs) >> 11, dtype) * 2.0**-53
+            first, angle = words[0::2] + 2.0**-54, words[1::2] * (2 * math.pi)
+        else:
+            words = xp.astype(self.words(generator, 2 * pairs), dtype)
+            first, angle = words[0::2] * 2.0**-32 + 2.0**-33, words[1::2] * (2 * math.pi * 2.0**-32)
+        radius = xp.sqrt(-2.0 * xp.log(first))
+        both = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1)
+        return xp.reshape(both, (-1,))[:count]
 
 
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family."""
+    xp, draws = kit.xp, Draws(kit)
+    names = {kit.find(name): name for name in ("float16", "bfloat16", "float32", "float64") if kit.find(name)}
+    parts = {kit.find("complex64"): "float32", kit.find("complex128"): "float64"}
+
+    def size_of(size: Sequence[int]) -> int:
+        if any(n < 0 for n in size):
+            raise ValueError("a size is negative")
+        return kit.product(size)
+
+    def shaped(values: Any, size: Sequence[int], dtype: Any) -> Any:
+        return xp.reshape(xp.astype(values, dtype, copy=False), tuple(size))
+
+    def filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0) -> Any:
+        """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
+        if dtype in parts:
+            flat = draw(generator, 2 * size_of(size), parts[dtype]) * scale
+            return shaped(xp.astype(flat[0::2], dtype) + xp.astype(flat[1::2], dtype) * 1j, size, dtype)
+        return shaped(draw(generator, size_of(size), names[dtype]), size, dtype)
+
+    def normals(generator: Any, count: int, name: str) -> Any:
+        return draws.normals(generator, count, "float64" if name == "float64" else "float32")
+
+    # --- of a size ---
+
+    kit.kernel("rand", lambda size, generator, dtype: filled(draws.units, size, generator, dtype))
+    kit.kernel("randn", lambda size, generator, dtype: filled(normals, size, generator, dtype, math.sqrt(0.5)))
+
+    @kit.kernel("randint.low")
+    def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Any:
+        info = xp.iinfo(dtype) if xp.isdtype(dtype, "integral") else None
+        check_integers(low, high, None if info is None else (int(info.min), int(info.max)))
+        span, count = high - low, size_of(size)
+        if span <= 2**32:
+            values = (draws.words(generator, count) * xp.asarray(span, dtype=xp.uint64)) >> 32
+        else:
+            values = draws.long_words(generator, count) % xp.asarray(span, dtype=xp.uint64)
+        # Added modulo 2**64, so that every low and high has a way to be added.
+        values = values + xp.asarray(low % 2**64, dtype=xp.uint64)
+        if low < 0:
+            values = xp.astype(values, xp.int64)
+        return shaped(values, size, dtype)
+
+    @kit.kernel("randperm", needs="argsort")
+    def randperm(n: int, generator: Any, dtype: Any) -> Any:
+        if n < 0:
+            raise ValueError("a negative number of elements")
+        return xp.astype(xp.argsort(draws.long_words(generator, n), stable=True), dtype, copy=False)
+
+    # --- like a tensor ---
+
+    @kit.kernel("bernoulli.p")
+    def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
+        check_probability(p)
+        return shaped(draws.words(generator, size_of(self.shape)) < threshold(p), self.shape, self.dtype)
+
+    @kit.kernel("normal", half="native")
+    def normal(self: Any, mean: float, std: float, generator: Any) -> Any:
+        check_normal(std)
+        return filled(normals, tuple(self.shape), generator, self.dtype, math.sqrt(0.5)) * std + mean
+
+    @kit.kernel("uniform", half="native")
+    def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
+        check_uniform(from_, to)
+        return filled(draws.units, tuple(self.shape), generator, self.dtype) * (to - from_) + from_

@@ -1,11 +1,233 @@
-"""Kernels of the family random."""
+"""Random numbers: the words of docs/design/random.md, made in pieces that stay in the processor's cache."""
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
-from tt.core.library import KernelTable
+import numpy as np
 
-__all__ = ["cpu"]
+from tt.backends.array_api.random import (
+    KEY_STEPS,
+    MULTIPLIERS,
+    ROUNDS,
+    UNIT_BITS,
+    check_integers,
+    check_normal,
+    check_probability,
+    check_uniform,
+    threshold,
+)
+from tt.backends.cpu.backend import Array
+from tt.core.library import KernelTable, errors, reserve
+
+__all__ = ["cpu", "word_pieces"]
 
 cpu: Final = KernelTable(device="cpu")
+
+_BLOCKS: Final = 4096
+"""Counters a piece: the buffers of a piece fit into the second-level cache."""
+_LOW: Final = np.uint64(0xFFFFFFFF)
+_HALF: Final = np.uint64(32)
+_M0, _M1 = (np.uint64(m) for m in MULTIPLIERS)
+
+# --- words -----------------------------------------------------------------------------------------------------
+
+
+class _Rounds:
+    """The buffers of one piece, and the ten rounds in place."""
+
+    def __init__(self, blocks: int) -> None:
+        self.counter = [np.empty(blocks, np.uint64) for _ in range(4)]
+        self.product = [np.empty(blocks, np.uint64) for _ in range(2)]
+
+    def run(self, seed: int, first: int, blocks: int) -> list[Array]:
+        """Return the four words of the counters from `first` on, in buffers that the next call overwrites."""
+        c0, c1, c2, c3 = (buffer[:blocks] for buffer in self.counter)
+        p0, p1 = (buffer[:blocks] for buffer in self.product)
+        np.add(np.arange(blocks, dtype=np.uint64), np.uint64(first), c0)
+        np.right_shift(c0, _HALF, c1)
+        np.bitwise_and(c0, _LOW, c0)
+        c2.fill(0)
+        c3.fill(0)
+        k0, k1 = seed & 0xFFFFFFFF, seed >> 32
+        for _ in range(ROUNDS):
+            np.multiply(c0, _M0, p0)
+            np.multiply(c2, _M1, p1)
+            np.right_shift(p1, _HALF, c0)
+            np.bitwise_xor(c0, c1, c0)
+            np.bitwise_xor(c0, np.uint64(k0), c0)
+            np.bitwise_and(p1, _LOW, c1)
+            np.right_shift(p0, _HALF, c2)
+            np.bitwise_xor(c2, c3, c2)
+            np.bitwise_xor(c2, np.uint64(k1), c2)
+            np.bitwise_and(p0, _LOW, c3)
+            k0, k1 = (k0 + KEY_STEPS[0]) & 0xFFFFFFFF, (k1 + KEY_STEPS[1]) & 0xFFFFFFFF
+        return [c0, c1, c2, c3]
+
+
+def word_pieces(seed: int, offset: int, count: int) -> Iterator[tuple[int, Array]]:
+    """Yield the words of a call in pieces, each with the position of its first word.
+
+    A piece begins at a multiple of four words; its array is overwritten by the next.
+    """
+    blocks = -(-count // 4)
+    rounds = _Rounds(min(blocks, _BLOCKS))
+    words = np.empty((min(blocks, _BLOCKS), 4), "<u4")
+    for first in range(0, blocks, _BLOCKS):
+        size = min(_BLOCKS, blocks - first)
+        for column, word in enumerate(rounds.run(seed, (offset + first) & (2**64 - 1), size)):
+            words[:size, column] = word
+        yield 4 * first, words[:size].reshape(-1)[: count - 4 * first]
+
+
+def _pieces(generator: Any, count: int) -> Iterator[tuple[slice, Array]]:
+    """Yield the words that a generator gives for a call, each piece with its place."""
+    seed, offset = reserve(generator, -(-count // 4), "cpu")
+    for first, words in word_pieces(seed, offset, count):
+        yield slice(first, first + len(words)), words
+
+
+def _long_words(generator: Any, count: int) -> Array:
+    """Return words of 64 bits, the low half first."""
+    words = np.empty(2 * count, "<u4")
+    for place, piece in _pieces(generator, 2 * count):
+        words[place] = piece
+    return words.view("<u8")
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------
+
+
+def units(generator: Any, count: int, dtype: Any) -> Array:
+    """Return numbers between 0 and 1."""
+    out = np.empty(count, dtype)
+    bits = UNIT_BITS[out.dtype.name]
+    if out.dtype == np.float64:
+        for place, words in _pieces(generator, 2 * count):
+            part = out[place.start // 2 : place.stop // 2]
+            np.multiply(words.view("<u8") >> np.uint64(64 - bits), 2.0**-bits, part)
+        return out
+    for place, words in _pieces(generator, count):
+        np.right_shift(words, np.uint32(32 - bits), words)
+        part = words.astype(np.float32)
+        part *= np.float32(2.0**-bits)
+        out[place] = part
+    return out
+
+
+def normals(generator: Any, count: int, dtype: Any) -> Array:
+    """Return numbers of the standard normal distribution (Box and Muller)."""
+    out = np.empty(count + count % 2, np.float64 if dtype == np.float64 else np.float32)
+    if out.dtype == np.float64:
+        for place, words in _pieces(generator, 2 * len(out)):
+            values = (words.view("<u8") >> np.uint64(11)) * 2.0**-53
+            _pair(values[0::2] + 2.0**-54, values[1::2] * (2 * math.pi), out[place.start // 2 : place.stop // 2])
+    else:
+        scale, shift, turn = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2 * math.pi * 2.0**-32)
+        for place, words in _pieces(generator, len(out)):
+            values = words.astype(np.float32)
+            _pair(values[0::2] * scale + shift, values[1::2] * turn, out[place])
+    return (out if len(out) == count else out[:count].copy()).astype(dtype, copy=False)
+
+
+def _pair(first: Array, angle: Array, out: Array) -> None:
+    """Write the two normal numbers of each pair of uniform ones."""
+    radius = np.log(first, first)
+    radius *= -2
+    np.sqrt(radius, radius)
+    out[0::2] = radius * np.cos(angle)
+    out[1::2] = radius * np.sin(angle)
+
+
+def _count(size: Sequence[int]) -> int:
+    if any(n < 0 for n in size):
+        raise ValueError("a size is negative")
+    return math.prod(size)
+
+
+def _filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0) -> Array:
+    """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
+    dtype, shape = np.dtype(dtype), tuple(size)
+    if dtype.kind != "c":
+        found: Array = draw(generator, _count(shape), dtype).reshape(shape)
+        return found
+    parts = draw(generator, 2 * _count(shape), np.float32 if dtype == np.complex64 else np.float64)
+    if scale != 1.0:
+        parts *= parts.dtype.type(scale)
+    found = parts.view(dtype).reshape(shape)
+    return found
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("rand")
+def rand(size: Sequence[int], generator: Any, dtype: Any) -> Array:
+    return _filled(units, size, generator, dtype)
+
+
+@cpu.kernel("randn")
+def randn(size: Sequence[int], generator: Any, dtype: Any) -> Array:
+    return _filled(normals, size, generator, dtype, math.sqrt(0.5))
+
+
+@cpu.kernel("randint.low")
+def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Array:
+    limits = (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) if np.dtype(dtype).kind in "iu" else None
+    check_integers(low, high, limits)
+    span, count = high - low, _count(size)
+    if span <= 2**32:
+        values = np.empty(count, np.uint64)
+        for place, words in _pieces(generator, count):
+            np.multiply(words, np.uint64(span), values[place])
+        values >>= _HALF
+    else:
+        values = _long_words(generator, count) % np.uint64(span)
+    values += np.uint64(low % 2**64)  # modulo 2**64, so that every low and high has a way to be added
+    signed = values.view(np.int64) if low < 0 else values
+    return signed.astype(dtype).reshape(tuple(size))
+
+
+@cpu.kernel("randperm")
+def randperm(n: int, generator: Any, dtype: Any) -> Array:
+    if n < 0:
+        raise ValueError("a negative number of elements")
+    return np.argsort(_long_words(generator, n), kind="stable").astype(dtype, copy=False)
+
+
+def _below(generator: Any, count: int, limit: int) -> Array:
+    """Return which words are below a limit."""
+    out = np.empty(count, np.bool_)
+    for place, words in _pieces(generator, count):
+        np.less(words, limit, out[place])
+    return out
+
+
+@cpu.kernel("bernoulli.p")
+def bernoulli_p(self: Array, p: float, generator: Any) -> Array:
+    check_probability(p)
+    return _below(generator, self.size, threshold(p)).reshape(self.shape).astype(self.dtype)
+
+
+@cpu.kernel("bernoulli", dtypes="floating", half="native")
+def bernoulli(self: Array, generator: Any) -> Array:
+    wide = self if self.itemsize >= 4 else self.astype(np.float32)
+    if wide.size and not (wide.min() >= 0 and wide.max() <= 1):  # NaN is refused, too
+        raise errors.ValueRangeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    return (units(generator, self.size, wide.dtype).reshape(self.shape) < wide).astype(self.dtype)
+
+
+@cpu.kernel("normal", half="native")
+def normal(self: Array, mean: float, std: float, generator: Any) -> Array:
+    check_normal(std)
+    drawn = _filled(normals, self.shape, generator, self.dtype, math.sqrt(0.5))
+    return np.asarray(drawn * std + mean).astype(self.dtype, copy=False)
+
+
+@cpu.kernel("uniform", half="native")
+def uniform(self: Array, from_: float, to: float, generator: Any) -> Array:
+    check_uniform(from_, to)
+    drawn = _filled(units, self.shape, generator, self.dtype)
+    return np.asarray(drawn * (to - from_) + from_).astype(self.dtype, copy=False)
