@@ -26,7 +26,7 @@ __all__ = [
     "places",
 ]
 
-How = Literal["kernel", "generic kernel", "composite", "missing"]
+How = Literal["kernel", "generic kernel", "composite", "other layout", "missing"]
 HALF = frozenset({"float16", "bfloat16"})
 
 
@@ -59,7 +59,8 @@ class Coverage:
     place : Place
         The device and layout.
     how : str
-        kernel, generic kernel (the backend serves any operator), composite, or missing.
+        kernel, generic kernel (the backend serves any operator), composite, other layout (a plugin's own operator
+        that is for tensors of other layouts only), or missing.
     dtypes : tuple of str
         The compute dtypes of the kernels; empty for composites, which serve what their parts serve.
     sources : tuple of str
@@ -171,6 +172,9 @@ def coverage(definition: OpDefinition, place: Place) -> Coverage:
     composite = REGISTRY.composite(definition.name)
     if composite is not None:
         return Coverage(definition.name, place, "composite", (), (str(composite),))
+    layouts = {layout for r in REGISTRY.kernels.get(definition.name, ()) for layout in r.layouts}
+    if definition.signature.namespace != "tt" and layouts and place.layout not in layouts:
+        return Coverage(definition.name, place, "other layout")
     return Coverage(definition.name, place, "missing")
 
 

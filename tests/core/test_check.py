@@ -307,3 +307,13 @@ def test_all_dtypes_are_named_all() -> None:
     from tt.core.dtype import DTYPES
 
     assert dtypes_in_words(d.name for d in DTYPES) == "all"
+
+
+def test_an_operator_of_a_plugin_for_another_layout_is_not_missing(define: Define, plugin: Any) -> None:
+    definition = define()
+    assert coverage(definition, Place("cpu")).missing
+    table = KernelTable(device="cpu", layout="sparse_coo")
+    table.kernel("acme::op", lambda self: self)
+    plugin.add(table)
+    assert coverage(definition, Place("cpu")).how == "other layout"
+    assert coverage(definition, Place("cpu", "sparse_coo")).how == "kernel"
