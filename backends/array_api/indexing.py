@@ -1,11 +1,221 @@
-"""Kernels of the family indexing."""
+"""Kernels that read and write at places which arrays name.
+
+Note [Writing without writing]
+------------------------------
+The standard has no way to write at places, and arrays of some libraries cannot change.  So a write is computed from
+the reader's side: the places are sorted, and each element of the result looks up, by bisection, which of the values
+are meant for it.  The last of them wins; when values are added up, a loop adds the first value of every element, then
+the second, and so on, so that sums are as exact as in a loop over the values.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from tt.backends.array_api.kit import Kit
+from tt.core.library import errors
 
 __all__ = ["add_kernels"]
 
 
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family."""
+    if not kit.has("take searchsorted argsort"):
+        return
+    _along(kit)
+    _full(kit)
+    _masks(kit)
+
+
+# --- flat places -----------------------------------------------------------------------------------------------
+
+
+def take_flat(kit: Kit, self: Any, places: Any) -> Any:
+    """Return the elements at places in row-major order, in the shape of the places."""
+    flat = kit.xp.take(kit.xp.reshape(self, (-1,)), kit.xp.reshape(places, (-1,)), axis=0)
+    return kit.xp.reshape(flat, tuple(places.shape))
+
+
+def put_flat(kit: Kit, self: Any, places: Any, values: Any, accumulate: bool) -> Any:
+    """Return a copy with values at (or added to) places; see Note [Writing without writing]."""
+    xp = kit.xp
+    shape, count = tuple(self.shape), kit.product(self.shape)
+    places, values = xp.reshape(places, (-1,)), xp.reshape(values, (-1,))
+    if not count or not kit.product(places.shape):
+        return kit.copy(self)
+    order = xp.argsort(places, stable=True)
+    ordered = xp.take(places, order, axis=0)
+    own = kit.arange(count)
+    start = xp.searchsorted(ordered, own, side="left")
+    stop = xp.searchsorted(ordered, own, side="right")
+    flat, last = xp.reshape(self, (-1,)), kit.product(places.shape) - 1
+
+    def nth(position: Any) -> Any:
+        return xp.take(values, xp.take(order, xp.clip(kit.int64(position), 0, last), axis=0), axis=0)
+
+    if not accumulate:
+        return xp.reshape(xp.where(stop > start, nth(stop - 1), flat), shape)
+    boolean = kit.is_kind(self, "bool")
+    for n in range(int(xp.max(stop - start))):
+        added = xp.logical_or(flat, nth(start + n)) if boolean else flat + nth(start + n)
+        flat = xp.where(start + n < stop, added, flat)
+    return xp.reshape(flat, shape)
+
+
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """Return the row-major strides of a shape."""
+    found, step = [], 1
+    for size in reversed(shape):
+        found.append(step)
+        step *= size
+    return found[::-1]
+
+
+def expect_in_range(kit: Kit, index: Any, size: int, dim: int, lowest: int = 0) -> None:
+    """Raise unless every index is in range."""
+    wrong = (index < lowest) | (index >= size)
+    if bool(kit.xp.any(wrong)):
+        flat = kit.xp.reshape(index, (-1,))
+        first = int(flat[int(kit.xp.argmax(kit.xp.astype(kit.xp.reshape(wrong, (-1,)), kit.xp.uint8)))])
+        raise errors.IndexValueError(f"index {first} is out of bounds for dimension {dim} with size {size}")
+
+
+# --- along one dimension ---------------------------------------------------------------------------------------
+
+
+def _along(kit: Kit) -> None:
+    xp = kit.xp
+
+    def places(self: Any, dim: int, index: Any) -> Any:
+        """Return the flat places that gather reads and scatter writes."""
+        index = kit.int64(index)
+        if not index.ndim or not self.ndim:
+            expect_in_range(kit, index, self.shape[0] if self.ndim else 1, 0)
+            return index
+        axis = kit.axis(dim, self.ndim)
+        expect_in_range(kit, index, self.shape[axis], axis)
+        total = xp.zeros_like(index)
+        for d, (size, step) in enumerate(zip(index.shape, strides_of(self.shape), strict=True)):
+            along = index if d == axis else xp.reshape(
+                kit.arange(size), tuple(-1 if k == d else 1 for k in range(index.ndim))
+            )  # fmt: skip
+            total = total + along * step
+        return total
+
+    def part_of(src: Any, index: Any) -> Any:
+        """Return the part of the values that has a place."""
+        return src[tuple(slice(0, size) for size in index.shape)] if src.ndim else src
+
+    kit.kernel("gather", lambda self, dim, index: take_flat(kit, self, places(self, dim, index)),
+               half="native", check=True)  # fmt: skip
+    kit.kernel("scatter", lambda self, dim, index, src: put_flat(
+        kit, self, places(self, dim, index), part_of(src, index), False), half="native", check=True)  # fmt: skip
+    kit.kernel("scatter_add", lambda self, dim, index, src: put_flat(
+        kit, self, places(self, dim, index), part_of(src, index), True), check=True)  # fmt: skip
+
+    @kit.kernel("index_select", half="native", check=True)
+    def index_select(self: Any, dim: int, index: Any) -> Any:
+        if not self.ndim:
+            expect_in_range(kit, index, 1, 0)
+            return kit.copy(self)
+        axis, flat = kit.axis(dim, self.ndim), xp.reshape(kit.int64(index), (-1,))
+        if bool(xp.any((flat < 0) | (flat >= self.shape[axis]))):
+            raise errors.IndexValueError("index out of range in self")
+        return xp.take(self, flat, axis=axis)
+
+
+# --- in full ---------------------------------------------------------------------------------------------------
+
+
+def _full(kit: Kit) -> None:
+    xp = kit.xp
+
+    def integers(self: Any, indices: Sequence[Any]) -> list[Any]:
+        """Return one array of integers (or None) for each dimension, masks as the places of their true elements."""
+        found: list[Any] = []
+        for item in indices:
+            if item is None:
+                found.append(None)
+                continue
+            if kit.is_kind(item, "bool") or item.dtype == xp.uint8:
+                shape = tuple(self.shape[len(found) : len(found) + item.ndim])
+                if tuple(item.shape) != shape:
+                    raise IndexError("a mask of another shape")
+                found += xp.nonzero(item if kit.is_kind(item, "bool") else item != 0)
+                continue
+            if len(found) >= self.ndim:
+                raise IndexError("too many indices")
+            size, index = self.shape[len(found)], kit.int64(item)
+            expect_in_range(kit, index, size, len(found), -size)
+            found.append(xp.where(index < 0, index + size, index))
+        if len(found) > self.ndim:
+            raise IndexError("too many indices")
+        return found + [None] * (self.ndim - len(found))
+
+    def places(self: Any, indices: Sequence[Any]) -> Any:
+        """Return the flat places of an index, in the shape of its result."""
+        found = integers(self, indices)
+        given = [d for d, item in enumerate(found) if item is not None]
+        joined = xp.broadcast_arrays(*(found[d] for d in given)) if given else []
+        common = tuple(joined[0].shape) if given else ()
+        # Neighbouring index arrays put their dimensions where they are, others in front.
+        together = given == list(range(given[0], given[-1] + 1)) if given else True
+        before = given[0] if given and together else 0
+        kept = [d for d in range(self.ndim) if found[d] is None]
+        ahead = [d for d in kept if d < before]
+        shape = (*(self.shape[d] for d in ahead), *common, *(self.shape[d] for d in kept if d not in ahead))
+        strides, total = strides_of(self.shape), xp.zeros(shape, dtype=xp.int64)
+        for position, d in enumerate(given):
+            total = total + xp.reshape(
+                joined[position] * strides[d], common + (1,) * (len(shape) - len(ahead) - len(common))
+            )
+        axes = [*range(len(ahead)), *range(len(ahead) + len(common), len(shape))]
+        for axis, d in zip(axes, kept, strict=True):
+            along = kit.arange(self.shape[d]) * strides[d]
+            total = total + xp.reshape(along, tuple(-1 if k == axis else 1 for k in range(len(shape))))
+        return total
+
+    kit.kernel("index", lambda self, indices: take_flat(kit, self, places(self, indices)), half="native")
+
+    @kit.kernel("index_put", half="native")
+    def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
+        where = places(self, indices)
+        while values.ndim > where.ndim and values.shape[0] == 1:
+            values = values[0, ...]
+        try:
+            values = xp.broadcast_to(values, tuple(where.shape))
+        except Exception as error:  # each library has its own
+            raise errors.ShapeError(
+                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result "
+                f"of shape {list(where.shape)}"
+            ) from error
+        return put_flat(kit, self, where, values, accumulate)
+
+
+# --- masks -----------------------------------------------------------------------------------------------------
+
+
+def _masks(kit: Kit) -> None:
+    xp = kit.xp
+
+    @kit.kernel("masked_fill", half="native")
+    def masked_fill(self: Any, mask: Any, value: Any) -> Any:
+        if not kit.is_kind(mask, "bool"):
+            raise TypeError("a mask holds bools")
+        if kit.is_array(value):
+            if value.ndim:
+                raise ValueError("one value")
+            value = kit.backend.cast(value, self.dtype)
+        elif isinstance(value, complex) and not kit.is_kind(self, "complex floating"):
+            raise errors.DtypeError(f"value cannot be converted to type {self.dtype} without overflow: {value}")
+        elif kit.is_kind(self, ("bool", "integral")):
+            value = bool(value) if kit.is_kind(self, "bool") else int(value)
+        return xp.where(mask, kit.operand(value, self), self)
+
+    @kit.kernel("nonzero", half="native")
+    def nonzero(self: Any) -> Any:
+        if not self.ndim:
+            return xp.zeros((int(bool(self)), 0), dtype=xp.int64)
+        truth = self if kit.is_kind(self, "bool") else self != kit.operand(0, self)
+        return xp.stack([kit.int64(place) for place in xp.nonzero(truth)], axis=1)
