@@ -24,7 +24,7 @@ def gelu_self(g: Any, self: Any, approximate: str) -> Any:
     return g * (cumulative + self * density)
 
 
-d.of("relu", self=lambda g, result: ops.where(result > 0, g, 0))
+d.of("relu", self=lambda g, result: ops.where(result <= 0, 0, g))
 d.of("gelu", self=gelu_self)
 
 # --- softmax ---------------------------------------------------------------------------------------------------

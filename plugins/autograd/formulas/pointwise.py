@@ -25,8 +25,9 @@ d.of("sub", self=lambda g: g, other=lambda g, alpha: -scaled(g, alpha))
 d.of("mul", self=lambda g, other: g * conj(other), other=lambda g, self: g * conj(self))
 d.of("div", self=lambda g, other: g / conj(other), other=lambda g, self, other: -g * conj(self / other / other))
 d.of("div.mode", self=zero, other=zero)
-d.of("remainder", self=lambda g: g, other=lambda g, self, other: -g * ops.floor(self / other))
-d.of("remainder.Scalar", other=lambda g, self, other: -g * ops.floor(self / other))
+d.of("remainder", self=lambda g: g, other=lambda g, self, other: -g * ops.div.mode(self, other, rounding_mode="floor"))
+d.of("remainder.Scalar", other=lambda g, self, other:
+     -g * ops.div.mode(ops.full_like(other, self), other, rounding_mode="floor"))  # fmt: skip
 d.of("neg", self=lambda g: -g)
 d.of("square", self=lambda g, self: g * 2 * conj(self))
 d.of("reciprocal", self=lambda g, result: -g * conj(result * result))

@@ -26,7 +26,7 @@ def logsumexp_self(g: Any, self: Any, result: Any, dim: Dims, keepdim: bool) -> 
     """g softmax(self); a result of -inf has -inf summands only, whose gradient is 0."""
     result = restore_dims(result, dim, keepdim, self.ndim)
     finite = ops.where(result == -math.inf, 0, result)
-    return restore_dims(g, dim, keepdim, self.ndim) * ops.exp(self - finite)
+    return restore_dims(g, dim, keepdim, self.ndim) * conj(ops.exp(self - finite))
 
 
 d.of("sum", self=lambda g, self_shape: ops.expand(g, self_shape))
@@ -114,11 +114,16 @@ d.of("var_mean", self=var_mean_self)
 
 
 def share_evenly(g: Any, self: Any, result: Any, dim: Dims, keepdim: bool) -> Any:
-    """Split g evenly among the elements that are the extreme; where that is nan, among those that are nan."""
-    extreme = restore_dims(result, dim, keepdim, self.ndim)
-    chosen = ((self == extreme) | (ops.isnan(self) & ops.isnan(extreme))).to(g.dtype)
+    """Split g evenly among the elements that are the extreme; nan where the extreme is nan."""
+    chosen = (self == restore_dims(result, dim, keepdim, self.ndim)).to(g.dtype)
     count = ops.sum.dim(chosen, normal_dims(dim, self.ndim), True) if self.ndim else 1
-    return restore_dims(g, dim, keepdim, self.ndim) * chosen / count
+    return restore_dims(g, dim, keepdim, self.ndim) * (chosen / count)
+
+
+def share_among_all(g: Any, self: Any, result: Any) -> Any:
+    """Split g evenly among the elements that are the extreme; where it is nan, among those that are nan."""
+    chosen = ((self == result) | (ops.isnan(self) & ops.isnan(result))).to(g.dtype)
+    return g * (chosen / ops.sum(chosen))
 
 
 def at_index(g: Any, indices: Any, self_shape: Sequence[int], dim: int, keepdim: bool) -> Any:
@@ -129,7 +134,7 @@ def at_index(g: Any, indices: Any, self_shape: Sequence[int], dim: int, keepdim:
 
 
 for _op in ("max", "min"):
-    d.of(_op, self=lambda g, self, result: share_evenly(g, self, result, None, False))
+    d.of(_op, self=share_among_all)
     d.of(f"a{_op}", self=share_evenly)
     d.of(f"{_op}.dim", self=at_index)
 

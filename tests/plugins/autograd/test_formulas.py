@@ -1,0 +1,317 @@
+"""Every formula: against finite differences, twice, and against torch, on the samples of the operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.library import REGISTRY, OpDefinition
+from tt.core.testing.samples import samples
+from tt.plugins.autograd.layer import check_formulas, missing_formulas
+
+DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name]
+# Random numbers differ from call to call, so differences mean nothing.
+RANDOM = [d.name for d in DEFINITIONS if "random" in d.tags]
+DIFFERENTIABLE = [
+    d
+    for d in DEFINITIONS
+    if d.name not in RANDOM
+    and (d.grad or (d.kind == "composite" and "nondifferentiable" not in d.tags))
+    and any(a.type.is_tensor for a in d.signature.arguments)
+    and d.samples
+]
+MOST_ELEMENTS = 30
+
+
+# --- the calls -------------------------------------------------------------------------------------------------
+
+
+class Call:
+    """One sample of an operator as a function of its differentiable tensors."""
+
+    def __init__(self, definition: OpDefinition, bound: tuple[Any, ...]) -> None:
+        self.definition, self.bound = definition, bound
+        names = [a.name for a in definition.signature.arguments]
+        self.wanted = {names.index(n) for n in definition.grad} if definition.grad else set(range(len(names)))
+        if definition.name == "cross_entropy":
+            self.wanted.discard(names.index("weight"))  # the weights of classes are constants, as in torch
+        self.inputs = [t for i, v in enumerate(bound) if i in self.wanted for t in _tensors(v)]
+
+    def fill(self, tensors: Any, convert: Any = lambda value: value) -> list[Any]:
+        remaining = iter(tensors)
+        filled: list[Any] = []
+        for i, value in enumerate(self.bound):
+            if i in self.wanted and isinstance(value, list | tuple) and _tensors(value):
+                filled.append([next(remaining) if _floats(item) else convert(item) for item in value])
+            elif i in self.wanted and _floats(value):
+                filled.append(next(remaining))
+            else:
+                filled.append(convert(value))
+        return filled
+
+    def __call__(self, *tensors: Any) -> Any:
+        args = self.fill(tensors)
+        operator = REGISTRY.operator(self.definition.name)
+        if "inplace_only" in self.definition.tags:
+            args[0] = args[0].clone()
+            return operator.caller("inplace").dispatch(tuple(args))
+        found = operator.caller().dispatch(tuple(args))
+        if isinstance(found, tt.Tensor):
+            return found
+        return tuple(t for t in found if isinstance(t, tt.Tensor))
+
+
+def _floats(value: Any) -> bool:
+    return isinstance(value, tt.Tensor) and (value.is_floating_point() or value.is_complex())
+
+
+def _tensors(value: Any) -> list[Any]:
+    return [t for t in (value if isinstance(value, list | tuple) else [value]) if _floats(t)]
+
+
+def calls(definition: OpDefinition, dtype: tt.dtype) -> Iterator[tuple[str, Call]]:
+    operator = REGISTRY.operator(definition.name)
+    caller = operator.caller("inplace" if "inplace_only" in definition.tags else "functional")
+    binder = caller.binder or operator.binder(caller)
+    for sample in samples(definition, "cpu", dtype):
+        if sample.error is None:
+            call = Call(definition, binder(sample.args, sample.kwargs))
+            if definition.kind == "composite" and not runs(call):
+                continue  # a part of the composite refuses the dtype
+            if call.inputs and all(t.dtype in (tt.float64, tt.complex128) for t in call.inputs):
+                yield sample.name, call
+
+
+def runs(call: Call) -> bool:
+    try:
+        call(*call.inputs)
+    except (tt.core.errors.NoKernelError, tt.core.errors.DtypeError):
+        return False
+    return True
+
+
+def serves(definition: OpDefinition, dtype: tt.dtype) -> bool:
+    from tt.core.schema.classes import dtype_names
+
+    return definition.kind == "composite" or dtype.name in dtype_names(definition.dtypes)
+
+
+CASES = [
+    pytest.param(d, dtype, id=f"{d.name}-{dtype.name}")
+    for d in DIFFERENTIABLE
+    for dtype in (tt.float64, tt.complex128)
+    if serves(d, dtype)
+]
+
+
+def leaves(call: Call) -> list[Any]:
+    return [tt.tensor(np.array(t.detach().numpy())).requires_grad_() for t in call.inputs]
+
+
+# --- finite differences ----------------------------------------------------------------------------------------
+
+# Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
+BY_HAND = {"linalg_svd", "svd"}
+
+def smooth(call: Call) -> bool:
+    if call.definition.name == "embedding" and call.bound[2] is not None:
+        return False  # a row that pads gets no gradient although the result depends on it
+    arrays = [t.detach().numpy() for t in call.inputs]
+    return all(np.isfinite(a).all() for a in arrays) and sum(a.size for a in arrays) <= MOST_ELEMENTS
+
+
+@pytest.mark.parametrize(("definition", "dtype"), CASES)
+def test_a_formula_agrees_with_finite_differences(definition: OpDefinition, dtype: tt.dtype) -> None:
+    if definition.name in BY_HAND:
+        pytest.skip("checked below without the phase of the singular vectors")
+    for name, call in calls(definition, dtype):
+        if smooth(call) and differentiable_here(call):
+            assert tt.autograd.gradcheck(call, leaves(call), fast_mode=True, check_undefined_grad=False), name
+
+
+@pytest.mark.parametrize(("definition", "dtype"), CASES)
+def test_a_formula_can_be_differentiated_again(definition: OpDefinition, dtype: tt.dtype) -> None:
+    if definition.name in BY_HAND:
+        pytest.skip("checked below without the phase of the singular vectors")
+    checked = 0
+    for name, call in calls(definition, dtype):
+        if smooth(call) and differentiable_here(call) and checked < 6:
+            outputs = call(*leaves(call))
+            if any(t.requires_grad for t in _tensors(outputs)):
+                assert tt.autograd.gradgradcheck(call, leaves(call), fast_mode=True, check_undefined_grad=False), name
+                checked += 1
+
+
+def differentiable_here(call: Call) -> bool:
+    """Tell whether small steps to both sides give finite values that lie close to each other."""
+    arrays = [np.array(t.detach().numpy()) for t in call.inputs]
+    middle = outputs_at(call, arrays)
+    for step in (1e-5, -1e-5):
+        moved = outputs_at(call, [a + step for a in arrays])
+        for a, b in zip(middle, moved, strict=True):
+            # Differences need results in double precision.
+            if a.shape != b.shape or a.dtype.name not in ("float64", "complex128"):
+                return False
+            if not (np.isfinite(a).all() and np.isfinite(b).all()):
+                return False
+            if a.size and np.abs(a - b).max() > 1e-2 * max(1.0, np.abs(a).max()):
+                return False
+    return not any(has_kink(call, a) for a in arrays)
+
+
+def outputs_at(call: Call, arrays: list[Any]) -> list[Any]:
+    return [np.array(t.numpy()) for t in _tensors(call(*[tt.tensor(a) for a in arrays]))]
+
+
+def has_kink(call: Call, array: Any) -> bool:
+    """Zeros are where abs, relu, pow and sign have their kinks, and equal numbers where an extreme is shared."""
+    name = call.definition.name.split(".")[0]
+    if name in ("abs", "relu", "sign", "pow", "sqrt", "clamp", "remainder"):
+        return bool((array == np.round(array.real)).any())
+    if name in ("max", "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "std"):
+        return len(np.unique(array)) < array.size or name == "std" and array.size < 2
+    return False
+
+
+# --- torch -----------------------------------------------------------------------------------------------------
+
+FUNCTIONAL = {"gelu", "nll_loss", "cross_entropy", "layer_norm", "linear", "embedding", "mse_loss"}
+# torch has no function of these under that name, or one with other arguments.
+NOT_IN_TORCH = {"copy", "div.optional_mode", "to", "to.dtype", "to.other", "contiguous", "fill"}
+
+
+def to_torch(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, tt.Tensor):
+        return torch.from_numpy(np.array(value.detach().numpy()))
+    if isinstance(value, tt.dtype):
+        return getattr(torch, value.name)
+    if isinstance(value, list | tuple):
+        return [to_torch(item) for item in value]
+    return value
+
+
+def call_torch(call: Call, tensors: list[Any]) -> Any:
+    import torch
+
+    definition = call.definition
+    base = definition.signature.name
+    args = call.fill(tensors, to_torch)
+    arguments = definition.signature.arguments
+    if base in FUNCTIONAL:
+        named = {a.name: v for a, v in zip(arguments, args, strict=True)}
+        if "self" in named:
+            named["input"] = named.pop("self")
+        return getattr(torch.nn.functional, base)(**named)
+    positional = [v for a, v in zip(arguments, args, strict=True) if not a.keyword_only]
+    keywords = {a.name: v for a, v in zip(arguments, args, strict=True) if a.keyword_only}
+    keywords = {k: v for k, v in keywords.items() if k not in ("memory_format", "layout", "device") and v is not None}
+    if base == "where":
+        positional = [positional[0], *(torch.as_tensor(v) for v in positional[1:])]
+    if base in ("svd", "linalg_svd"):
+        keywords.pop("driver", None)
+    return getattr(torch.ops.aten, base)(*positional, **keywords)
+
+
+def loss(T: Any, outputs: Any) -> Any:
+    """Return a real number that depends on every floating-point result with weights of its own."""
+    total = T.zeros((), dtype=T.float64)
+    for k, output in enumerate([outputs] if not isinstance(outputs, list | tuple) else outputs):
+        if output is not None and (output.is_floating_point() or output.is_complex()):
+            weights = np.cos(np.arange(output.numel()) + k).reshape(tuple(output.shape))
+            if output.is_complex():
+                weights = weights + 1j * np.sin(np.arange(output.numel()) * 2 + k).reshape(tuple(output.shape))
+            product = output * T.tensor(weights.astype(np.complex128 if output.is_complex() else np.float64))
+            total = total + (product.real if product.is_complex() else product).sum()
+    return total
+
+
+@pytest.mark.parametrize(("definition", "dtype"), CASES)
+def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) -> None:
+    torch = pytest.importorskip("torch")
+    if definition.name in NOT_IN_TORCH | BY_HAND:
+        pytest.skip("torch has nothing that takes these arguments")
+    for name, call in calls(definition, dtype):
+        if definition.name in ("var", "std", "var_mean") and "dim []" in name:
+            continue  # torch forgets the number of elements there; the finite differences above do not
+        theirs = [to_torch(t).requires_grad_() for t in call.inputs]
+        try:
+            expected = loss(torch, call_torch(call, theirs))
+        except (RuntimeError, TypeError, NotImplementedError, IndexError):
+            continue  # torch does not serve this combination of arguments
+        if not expected.requires_grad:
+            continue
+        try:
+            expected_gradients = torch.autograd.grad(expected, theirs, allow_unused=True)
+        except RuntimeError:
+            continue  # torch has no gradient where the source is larger than the index
+        mine = leaves(call)
+        found = tt.autograd.grad(loss(tt, call(*mine)), mine, allow_unused=True)
+        for e, f in zip(expected_gradients, found, strict=True):
+            e_array = np.zeros(()) if e is None else e.resolve_conj().numpy()
+            f_array = np.zeros(()) if f is None else f.numpy()
+            np.testing.assert_allclose(*np.broadcast_arrays(f_array, e_array), rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+# --- singular values -------------------------------------------------------------------------------------------
+
+
+def invariants(a: Any, full_matrices: bool = False) -> tuple[Any, ...]:
+    """What does not depend on the phase of singular vectors."""
+    u, s, vh = tt.linalg_svd(a, full_matrices)
+    k = s.shape[-1]
+    return u[..., :k].abs(), s, vh[..., :k, :].abs(), (u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :]
+
+
+@pytest.mark.parametrize("dtype", [tt.float64, tt.complex128])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 2)])
+@pytest.mark.parametrize("full_matrices", [False, True])
+def test_svd(dtype: tt.dtype, shape: tuple[int, ...], full_matrices: bool) -> None:
+    rng = np.random.default_rng(1)
+    array = rng.standard_normal(shape)
+    if dtype.is_complex:
+        array = array + 1j * rng.standard_normal(shape)
+    a = tt.tensor(array, requires_grad=True)
+    assert tt.autograd.gradcheck(lambda a: invariants(a, full_matrices), a)
+    if not full_matrices:
+        assert tt.autograd.gradgradcheck(lambda a: tt.linalg_svd(a, False)[1], a)
+
+
+# --- the tables ------------------------------------------------------------------------------------------------
+
+
+def test_every_differentiable_operator_has_a_formula() -> None:
+    assert missing_formulas(DEFINITIONS) == []
+
+
+def test_formulas_fit_the_schema() -> None:
+    assert check_formulas(DEFINITIONS) == []
+
+
+def test_mistakes_in_formulas_are_found() -> None:
+    from tt.plugins.autograd.formulas.table import Formula
+    from tt.plugins.autograd.layer import problems
+
+    definition = REGISTRY.operator("mul").definition
+    assert problems(definition, Formula("mul", {"self": lambda g, other: g * other})) == []
+    for gradients, message in [
+        ({"left": lambda g: g}, "names an argument 'left' that there is not"),
+        ({"self": lambda other: other}, "must take g or gs first, not 'other'"),
+        ({"self": lambda g, rhs: g * rhs}, "takes 'rhs', which is nothing of"),
+    ]:
+        (found,) = problems(definition, Formula("mul", gradients))
+        assert message in found
+
+
+def test_a_missing_formula_is_reported() -> None:
+    definition = REGISTRY.operator("mul").definition
+    import dataclasses
+
+    unknown = dataclasses.replace(definition, signature=type(definition.signature).parse("mull(Tensor self) -> Tensor"))
+    unknown = dataclasses.replace(unknown, grad=("self",))
+    assert missing_formulas([definition, unknown], lambda op: False) == [("mull", "self")]
