@@ -83,9 +83,14 @@ class Backend:
     def keys(self) -> int:
         """The level-1 bits of this backend's tensors."""
         bits = KEYS.bit("device", self.device_type) | KEYS.bit("layout", self.layout) | self.layer_bits
-        if not (self.mutable and self.has_views) and self.layout == "strided":
+        if self.functionalised:
             bits |= KEYS.bit("layer", "functionalise")
         return bits
+
+    @property
+    def functionalised(self) -> bool:
+        """Whether the core keeps track of changes and views, because the arrays cannot change or share memory."""
+        return self.layout == "strided" and not (self.mutable and self.has_views)
 
     def spec(self, dtype: Dtype, device: Device | None = None) -> TensorSpec:
         """Return the (one) spec of tensors of a dtype on a device of this backend."""

@@ -83,8 +83,9 @@ class ViewStorage:
 
     @version.setter
     def version(self, value: int) -> None:
+        if self.seen == self.base.version:
+            self.seen = value
         self.base.version = value
-        self.seen = value
 
     def nbytes(self) -> int:
         """Return the size of the shared content in bytes."""
@@ -116,6 +117,12 @@ def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
     found = ViewStorage(base, geometry, version)
     tensor.storage = found
     return found
+
+
+def share(tensor: TensorBase) -> ViewStorage:
+    """Return a place of its own in the content of a tensor, for an alias of it: what one writes the other sees."""
+    place = ensure_view_storage(tensor)
+    return ViewStorage(place.base, place.geometry, place.seen)
 
 
 def refresh(tensor: TensorBase) -> None:

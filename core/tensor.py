@@ -65,5 +65,10 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
     """
     new = wrap(tensor.handle, tensor.spec)
     new.keys = tensor.keys & ~clear
-    new.storage = tensor.ensure_storage()
+    if tensor.spec.backend.functionalised:
+        from tt.core.functionalise import share
+
+        new.storage = share(tensor)
+    else:
+        new.storage = tensor.ensure_storage()
     return new
