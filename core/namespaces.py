@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -47,7 +48,10 @@ def namespace(module: str, also: Iterable[str] = ()) -> tuple[Callable[[str], An
         names = {**{s: s for s in shared}, **names_of(module)}
         if name not in names or name.startswith("__"):
             raise UnknownOpError(f"{module}.{name}", [f"{module}.{known}" for known in names])
-        return getattr(ops, names[name])
+        found = getattr(ops, names[name])
+        # The next look-up finds it as an ordinary attribute of the module.
+        setattr(sys.modules[f"tt.{module}"], name, found)
+        return found
 
     def listing() -> list[str]:
         return sorted({*shared, *names_of(module)})
