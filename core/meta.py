@@ -153,7 +153,7 @@ def bound_rule(definition: OpDefinition) -> Callable[[Sequence[Any]], Outcome]:
     arguments = definition.signature.arguments
     names = [argument.name for argument in arguments]
     tensors = [position for position, argument in enumerate(arguments) if argument.type.is_tensor]
-    return find_rule(definition.meta).bind(definition.name, names, tensors)
+    return find_rule(definition.meta).bind(definition.signature.name, names, tensors)
 
 
 def run_rule(

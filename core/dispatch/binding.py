@@ -15,7 +15,7 @@ import numpy as np
 from tt.core.device import device as to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
-from tt.core.errors import ArgumentError, TTError, describe
+from tt.core.errors import ArgumentError, TTError, UnknownNameError, describe
 from tt.core.layout import layout as Layout
 from tt.core.layout import to_layout
 from tt.core.tensor_base import TensorBase
@@ -23,13 +23,9 @@ from tt.core.tensor_base import TensorBase
 if TYPE_CHECKING:
     from tt.core.schema.model import Argument, Signature, Type
 
-__all__ = ["BindError", "Binder", "make_binder"]
+__all__ = ["Binder", "make_binder"]
 
 Binder = Callable[[tuple[Any, ...], "dict[str, Any] | None"], tuple[Any, ...]]
-
-
-class BindError(ArgumentError):
-    """Arguments that do not fit a signature; with several overloads the next one is tried."""
 
 
 class Mismatch(Exception):  # noqa: N818 - an internal signal, never seen by users
@@ -99,7 +95,9 @@ def _tensor_or_scalar(value: Any) -> Any:
 def _dtype(value: Any) -> Dtype:
     try:
         return to_dtype(value)
-    except TTError:
+    except UnknownNameError:
+        if isinstance(value, str):  # a name that is misspelt is told with the nearest ones
+            raise
         raise Mismatch("dtype") from None
 
 
@@ -219,7 +217,7 @@ def make_binder(
             return converters[index](value)
         except Mismatch as mismatch:
             argument = arguments[index]
-            raise BindError(
+            raise ArgumentError(
                 name,
                 f"argument {argument.name!r} (position {index + 1}) must be {mismatch}, not {describe(value)}",
                 signatures=signatures,
@@ -257,6 +255,6 @@ def make_binder(
                 renamed = {"self" if k == "input" else k: v for k, v in kwargs.items()}
                 return binder(args, renamed)
             problem = str(error).removeprefix("bind() ").replace("'self'", "'input'")
-            raise BindError(name, problem, signatures=signatures) from None
+            raise ArgumentError(name, problem, signatures=signatures) from None
 
     return binder

@@ -15,6 +15,7 @@ from tt.core.tensor_base import TensorBase
 if TYPE_CHECKING:
     from tt.core.device import Device
     from tt.core.dispatch.entry import Entry
+    from tt.core.dispatch.operator import Operator
 
 __all__ = ["run_mixed", "transfer"]
 
@@ -65,7 +66,8 @@ def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
     from tt.core.keys import KEYS
 
     if len(KEYS.names("device", keys)) > 1:
-        raise DeviceMismatchError(operator.definition.signature.name, _found(operator, args))
+        found = [(name, str(tensor.device)) for name, tensor in _tensors(operator, args)]
+        raise DeviceMismatchError(operator.definition.signature.name, found)
     return operator.caller(entry.form).execute(args)
 
 
@@ -80,7 +82,7 @@ def _move(value: Any, device: Device, *, zero_dim: bool, index: bool) -> Any:
     return value
 
 
-def _to_copy(operator: Any, args: tuple[Any, ...]) -> Any:
+def _to_copy(operator: Operator, args: tuple[Any, ...]) -> Any:
     """Move to another device, then convert what else is asked for there."""
     device = args[operator.device_at]
     moved = transfer(args[0], device)
@@ -90,26 +92,22 @@ def _to_copy(operator: Any, args: tuple[Any, ...]) -> Any:
     return moved if same_dtype else operator.caller().execute(tuple(rest))
 
 
-def _tensors(args: tuple[Any, ...]) -> list[tuple[int, TensorBase]]:
-    found = []
+def _tensors(operator: Operator, args: tuple[Any, ...]) -> list[tuple[str, TensorBase]]:
+    """Return the tensors of a call with the names of their arguments: "self", "tensors[1]", "out"."""
+    found: list[tuple[str, TensorBase]] = []
     for position, value in enumerate(args):
-        items = value if isinstance(value, list | tuple) else (value,)
-        found += [(position, item) for item in items if isinstance(item, TensorBase)]
+        name = operator.arguments[position].name if position < len(operator.arguments) else "out"
+        if isinstance(value, TensorBase):
+            found.append((name, value))
+        elif isinstance(value, list | tuple):
+            found += [(f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, TensorBase)]
     return found
 
 
 def _main_device(entry: Entry, args: tuple[Any, ...]) -> Device:
     """Return the device that the call shall run on: the target's in place, else the first one with dimensions."""
-    tensors = _tensors(args)
+    tensors = _tensors(entry.operator, args)
     if entry.form == "inplace" or entry.operator.name in _INDEX_ARGUMENTS:
         return tensors[0][1].device
     candidates = [t for _, t in tensors if t.ndim] or [t for _, t in tensors if t.device.type != "cpu"]
     return candidates[0].device
-
-
-def _found(operator: Any, args: tuple[Any, ...]) -> list[tuple[str, str]]:
-    found = []
-    for position, tensor in _tensors(args):
-        name = operator.arguments[position].name if position < len(operator.arguments) else "out"
-        found.append((name, str(tensor.device)))
-    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.binding import BindError
 from tt.core.dispatch.callers import UnaryCaller
 from tt.core.errors import ArgumentError, UnknownOpError
 
@@ -52,14 +51,14 @@ class OverloadedOp:
         if caller is not None:
             try:
                 bound = self._bind(caller, args, kwargs)
-            except BindError:
+            except ArgumentError:
                 pass
             else:
                 return caller.dispatch(bound)
         for caller in self.callers.values():
             try:
                 bound = self._bind(caller, args, kwargs)
-            except BindError:
+            except ArgumentError:
                 continue
             self._choices[key] = caller
             return caller.dispatch(bound)
@@ -75,7 +74,7 @@ class OverloadedOp:
         for caller in self.callers.values():
             try:
                 bound = self._bind(caller, args, kwargs)
-            except BindError:
+            except ArgumentError:
                 continue
             return call_with_out(caller.operator, bound, out)
         raise self._refusal(args, kwargs)

@@ -394,14 +394,17 @@ def _choose_form(
     if _changes_metadata(operator):
         return 3, functional
     same = dtypes.target is not None and dtypes.results[0] is dtypes.target
-    if inplace:
+    # A kernel that changes its argument must get the target itself, not a copy in another dtype.
+    if inplace and same and not any(upcast for _, upcast in inplace):
         return 1, inplace
     if same and out:
         return 2, out
     ufuncs = [s for s in functional if isinstance(s[0].kernel.function, np.ufunc) and not s[1]]
     if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
         return 2, ufuncs
-    return (0, functional) if functional else (5, out)
+    if functional:
+        return 0, functional
+    return (4, inplace) if inplace else (5, out)
 
 
 def _choice(operator: Operator, registration: KernelRegistration, backend: Backend, how: int) -> Choice:
