@@ -136,20 +136,13 @@ RULES["transpose"] = view(lambda x, level, dim0, dim1: (_behind(x, dim0), _behin
 RULES["unsqueeze"] = view(lambda x, level, dim: (_behind(x, dim, 1),))
 RULES["permute"] = view(lambda x, level, dims: ((0, *(_behind(x, dim) for dim in dims)),))
 RULES["view"] = view(lambda x, level, size: ((level.size, *_known(x, size)),))
-RULES["reshape"] = view(lambda x, level, shape: ((level.size, *_known(x, shape)),))
 RULES["select"] = view(lambda x, level, dim, index: (_behind(x, dim), index))
 RULES["slice"] = view(lambda x, level, dim, *rest: (_behind(x, dim), *rest))
-RULES["narrow"] = view(lambda x, level, dim, *rest: (_behind(x, dim), *rest))
-RULES["split"] = view(lambda x, level, sizes, dim: (sizes, _behind(x, dim)))
+RULES["split"] = RULES["split.sizes"] = view(lambda x, level, sizes, dim: (sizes, _behind(x, dim)))
 RULES["unbind"] = view(lambda x, level, dim: (_behind(x, dim),))
-RULES["squeeze.dim"] = view(lambda x, level, dim: (_behind(x, dim),))
+RULES["squeeze.dim"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
 RULES["flip"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
-RULES["movedim"] = view(lambda x, level, source, destination: (_shift(x, source), _shift(x, destination)))
-RULES["clone"] = view(lambda x, level, *rest: rest)
-
-
-def _shift(x: Any, dims: Any) -> Any:
-    return _behind(x, dims) if isinstance(dims, int) else tuple(_behind(x, dim) for dim in dims)
+RULES["clone"] = RULES["_to_copy"] = RULES["alias"] = view(lambda x, level, *rest: rest)
 
 
 def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:

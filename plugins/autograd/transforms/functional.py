@@ -10,7 +10,7 @@ from typing import Any
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.functional import grad as autograd_grad
 from tt.plugins.autograd.graph import STATE
-from tt.plugins.autograd.transforms.levels import Level, batched, levels, running, unwrap
+from tt.plugins.autograd.transforms.levels import Level, batched, levels, move_dim, running, unwrap
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
 from tt.plugins.autograd.views import recording
 
@@ -94,8 +94,7 @@ def _leave(result: Any, dim: Any, level: Level) -> Any:
         return inside
     if hidden is None:
         inside, hidden = ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape)), 0
-    dim = dim % inside.ndim
-    return inside if dim == hidden else ops.movedim(inside, hidden, dim)
+    return move_dim(inside, hidden, dim)
 
 
 # --- grad ------------------------------------------------------------------------------------------------------
@@ -115,7 +114,7 @@ def _open(value: Any) -> Any:
         if dim is None:
             value = ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape))
         else:
-            value = inside if dim == 0 else ops.movedim(inside, dim, 0)
+            value = move_dim(inside, dim, 0)
     return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from typing import Any
 
@@ -34,9 +35,17 @@ class TransformLayer(Layer):
             return None
 
         def run(entry: Entry, args: tuple[Any, ...]) -> Any:
-            return found(innermost(args), operator, args)
+            result = found(innermost(args), operator, args)
+            return _as_seen(entry, result) if definition.kind == "pointwise" and form == "functional" else result
 
+        definition = operator.definition
         return run
+
+    def format_tensor(self, tensor: Any) -> str:
+        """Return the tensor inside, with its hidden dim and its level, as PyTorch prints it."""
+        handle = tensor.handle
+        inside = textwrap.indent(repr(handle.value), "    ")
+        return f"BatchedTensor(lvl={handle.level.depth + 1}, bdim={handle.dim}, value=\n{inside}\n)"
 
     def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         self.fallbacks[entry.operator.name] += 1
@@ -59,12 +68,22 @@ def _batching_rule(operator: Operator, form: str) -> batching.BatchingRule | Non
     return None
 
 
+def _as_seen(entry: Entry, result: Any) -> Any:
+    """Return a result in the dtype that the function expects: what has no dims for it may have some inside."""
+    wanted = entry.resolution.results[0]
+    return result if wanted is None or result.dtype is wanted else result.to(wanted)
+
+
 def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...]) -> Any:
     """Run an operator once for each example and stack the results."""
     if form == "inplace" and unwrap(args[0], level)[1] is None:
         raise errors.InplaceError(
             f"vmap: {operator.definition.inplace_name}() changes a tensor that is the same for all examples by one that "
             "differs by example"
+        )
+    if not any(returned.type.is_tensor for returned in operator.definition.signature.returns):
+        raise errors.HiddenValuesError(
+            f"vmap: {operator.name}() gives a Python value, and there would be another one for each example"
         )
     results = [
         operator.caller(form).dispatch(tuple(_example(value, level, number) for value in args))
@@ -73,6 +92,8 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
     if form == "inplace":
         return args[0]
     first = results[0]
+    if not isinstance(first, TensorBase | list | tuple):
+        raise errors.DataDependentError(operator.name, "vmapped")
     if isinstance(first, TensorBase):
         return batched(ops.stack(results), 0, level)
     columns = [batched(ops.stack(list(column)), 0, level) for column in zip(*results, strict=True)]

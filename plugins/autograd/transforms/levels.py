@@ -13,10 +13,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from tt.core.library import KEYS, Tensor, TensorBase, ops, wrap
+from tt.core.library import KEYS, Backend, Tensor, TensorBase, TensorSpec, errors, ops, wrap
+from tt.core.library import dtype as Dtype  # noqa: N812 - the class, beside arguments of that name
 
-__all__ = ["BIT", "Batched", "Level", "batched", "hidden_dim_first", "innermost", "levels", "unwrap"]
+__all__ = ["BIT", "Batched", "Level", "batched", "hidden_dim_first", "innermost", "levels", "move_dim", "unwrap"]
 
 BIT = KEYS.bit("layer", "transform")
 """The key bit of wrapped tensors."""
@@ -97,10 +99,64 @@ class Batched:
         return int(self.value.ndim) - 1
 
 
+class BatchedBackend(Backend):
+    """Tells the core of wrapped tensors what it asks a backend: the geometry that the function sees.
+
+    Parameters
+    ----------
+    inside : Backend
+        That of the tensors inside.
+    """
+
+    handle_type = Batched
+
+    def __init__(self, inside: Backend) -> None:
+        super().__init__()
+        self.device_type, self.layout, self.inside = inside.device_type, inside.layout, inside
+
+    def native_dtype(self, dtype: Dtype) -> Any:
+        """Return that of the backend inside."""
+        return self.inside.native_dtype(dtype)
+
+    def strides(self, handle: Batched) -> tuple[int, ...]:
+        """Return the strides without that of the hidden dim."""
+        found = handle.value.spec.backend.strides(handle.value.handle)
+        return tuple(found[: handle.dim]) + tuple(found[handle.dim + 1 :])
+
+    def offset(self, handle: Batched) -> int:
+        """Return where the first example starts."""
+        return int(handle.value.spec.backend.offset(handle.value.handle))
+
+    def storage_owner(self, handle: Batched) -> Any:
+        """Return what owns the memory of all examples."""
+        return handle.value.spec.backend.storage_owner(handle.value.handle)
+
+    def storage_nbytes(self, owner: Any) -> int:
+        """Return the size of the memory of all examples."""
+        return self.inside.storage_nbytes(owner)
+
+    def to_numpy(self, handle: Batched) -> Any:
+        """Refuse: there is one array for each example."""
+        raise errors.DataDependentError("numpy", "vmapped")
+
+
+_SPECS: WeakKeyDictionary[TensorSpec, TensorSpec] = WeakKeyDictionary()
+
+
+def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
+    """Return the spec of wrapped tensors for that of the tensors inside."""
+    if isinstance(spec.backend, BatchedBackend):
+        return spec
+    found = _SPECS.get(spec)
+    if found is None:
+        backend = BatchedBackend(spec.backend)
+        found = _SPECS[spec] = TensorSpec(spec.dtype, spec.device, spec.layout, backend, spec.keys | BIT)
+    return found
+
+
 def batched(value: Tensor, dim: int, level: Level) -> Tensor:
     """Return a tensor whose dim `dim` is hidden at a level."""
-    new = wrap(Batched(value, dim % value.ndim, level), value.spec)
-    new.keys |= BIT
+    new = wrap(Batched(value, dim % value.ndim, level), _wrapped_spec(value.spec))
     new.record = level
     return new
 
@@ -112,12 +168,19 @@ def unwrap(value: Any, level: Level) -> tuple[Any, int | None]:
     return value, None
 
 
+def move_dim(tensor: Any, source: int, destination: int) -> Any:
+    """Return a tensor with one dim in another place."""
+    order = [dim for dim in range(tensor.ndim) if dim != source % tensor.ndim]
+    order.insert(destination % tensor.ndim, source % tensor.ndim)
+    return tensor if order == sorted(order) else ops.permute(tensor, order)
+
+
 def hidden_dim_first(value: Any, level: Level) -> tuple[Any, bool]:
     """Return what is inside with the hidden dim at the front, and whether there is one."""
     inside, dim = unwrap(value, level)
     if dim is None:
         return inside, False
-    return (inside if dim == 0 else ops.movedim(inside, dim, 0)), True
+    return move_dim(inside, dim, 0), True
 
 
 def innermost(args: Sequence[Any]) -> Level:

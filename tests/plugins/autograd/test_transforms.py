@@ -1,0 +1,255 @@
+"""vmap and grad: against loops, and inside of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.func import grad, grad_and_value, vmap
+
+
+def array(*shape: int, seed: int = 0) -> tt.Tensor:
+    return tt.tensor(np.random.default_rng(seed).standard_normal(shape))
+
+
+def loop(function: Callable[..., Any], *args: Any, in_dims: Any = 0) -> Any:
+    dims = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args)
+    count = next(a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None)
+    rows = [
+        function(*[a if d is None else a.select(d, i) for a, d in zip(args, dims, strict=True)]) for i in range(count)
+    ]
+    return tt.stack(rows)
+
+
+def same(found: Any, expected: Any) -> None:
+    assert tuple(found.shape) == tuple(expected.shape)
+    assert found.dtype is expected.dtype
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "pointwise": lambda x: (x * 2 + 1).exp() / (1 + x * x),
+    "comparison": lambda x: tt.where(x > 0, x, x * x),
+    "sum": lambda x: x.sum(),
+    "sum along a dim": lambda x: x.sum(-1),
+    "sum that keeps its dims": lambda x: x.sum((0, 1), keepdim=True),
+    "mean and max": lambda x: x.mean(0) + x.amax(0) + x.max(0).values,
+    "softmax": lambda x: x.softmax(-1) + x.log_softmax(0),
+    "cumsum": lambda x: x.cumsum(1),
+    "sort": lambda x: x.sort(0).values,
+    "t": lambda x: x.t() @ x,
+    "views": lambda x: x.transpose(0, 1).unsqueeze(-1).squeeze(-1).permute(1, 0).reshape(-1)[1:],
+    "expand": lambda x: x[0].expand(2, 4) * x[1],
+    "select and slice": lambda x: x[1, ::2] + x[0, 1:3],
+    "split and cat": lambda x: tt.cat(x.split(2, 1)[::-1], 1) + tt.stack(x.unbind(0)),
+    "flip": lambda x: x.flip((0,)),
+    "linear": lambda x: tt.nn.functional.linear(x, array(5, 4, seed=3), array(5, seed=4)),
+    "a vector in matmul": lambda x: x @ array(4, seed=5) + (array(3, seed=6) @ x).sum(),
+    "an index": lambda x: x[tt.tensor([2, 0])],
+    "gather": lambda x: x.gather(1, tt.tensor([[0, 1], [1, 2], [3, 3]])),
+    "layer norm": lambda x: tt.nn.functional.layer_norm(x, (4,)),
+    "nothing that is mapped": lambda x: tt.ones(2, dtype=tt.float64),
+    "a change in place": lambda x: (x * 1).mul_(x).add_(1),
+    "a change of a part": lambda x: _with_first_row(x),
+}  # fmt: skip
+
+
+def _with_first_row(x: Any) -> Any:
+    y = x.clone()
+    y[0].mul_(2)
+    return y
+
+
+@pytest.mark.parametrize("function", UNARY.values(), ids=UNARY)
+@pytest.mark.parametrize("in_dim", [0, 1, -1])
+def test_vmap_is_a_loop(function: Callable[[Any], Any], in_dim: int) -> None:
+    x = _move(array(5, 3, 4), in_dim)
+    same(vmap(function, in_dims=in_dim)(x), loop(function, x, in_dims=in_dim))
+
+
+def _move(x: Any, dim: int) -> Any:
+    order = [1, 2]
+    order.insert(dim % 3, 0)
+    return x.permute(order)
+
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "pointwise": lambda x, y: x * y + tt.maximum(x, y[:1]),
+    "matmul": lambda x, y: x @ y.t(),
+    "different dims": lambda x, y: x + y[0],
+    "scalars": lambda x, y: x.sum() * y,
+}
+
+
+@pytest.mark.parametrize("function", BINARY.values(), ids=BINARY)
+@pytest.mark.parametrize("in_dims", [(0, 0), (0, None), (None, 0), (1, 0)])
+def test_vmap_of_two_arguments(function: Callable[[Any, Any], Any], in_dims: Any) -> None:
+    shape = [3, 4]
+    args = []
+    for seed, dim in enumerate(in_dims):
+        full = list(shape)
+        if dim is not None:
+            full.insert(dim, 5)
+        args.append(array(*full, seed=seed))
+    same(vmap(function, in_dims=in_dims)(*args), loop(function, *args, in_dims=in_dims))
+
+
+def test_zero_dimensional_examples() -> None:
+    x = array(5)
+    for function in (lambda a: a * 2, lambda a: a.sum(), lambda a: a.softmax(0), lambda a: a.sum(0, keepdim=True)):
+        same(vmap(function)(x), loop(function, x))
+
+
+def test_promotion_sees_examples_without_dims() -> None:
+    x, y = tt.ones(3, dtype=tt.float64), tt.ones(3, 2, dtype=tt.float32)
+    found = vmap(lambda a, b: a * b)(x, y)
+    assert found.dtype is (x[0] * y[0]).dtype
+
+
+def test_out_dims_and_nested_structures() -> None:
+    x = array(5, 3)
+    assert tuple(vmap(lambda a: a * 2, out_dims=1)(x).shape) == (3, 5)
+    result = vmap(lambda d: {"sum": d["a"].sum(), "pair": (d["a"], d["b"])}, in_dims=({"a": 0, "b": None},))(
+        {"a": x, "b": x}
+    )
+    assert tuple(result["sum"].shape) == (5,)
+    assert tuple(result["pair"][0].shape) == (5, 3) and tuple(result["pair"][1].shape) == (5, 5, 3)
+
+
+def test_vmap_nests() -> None:
+    x, y = array(4, 3), array(5, 3, seed=1)
+
+    def distance(a: Any, b: Any) -> Any:
+        return ((a - b) * (a - b)).sum()
+
+    found = vmap(lambda a: vmap(lambda b: distance(a, b))(y))(x)
+    expected = tt.stack([tt.stack([distance(a, b) for b in y]) for a in x])
+    same(found, expected)
+    same(vmap(vmap(lambda a: a.cumsum(0).exp()))(array(4, 3, 2)), array(4, 3, 2).cumsum(2).exp())
+    inner = vmap(vmap(lambda a, b: a @ b, in_dims=(None, 0)), in_dims=(0, None))
+    same(inner(array(4, 2, 3), array(5, 3, 2)), tt.stack([tt.stack([a @ b for b in array(5, 3, 2)]) for a in array(4, 2, 3)]))
+
+
+def test_an_operator_without_rule_runs_once_for_each_example_and_is_counted() -> None:
+    from tt.core.library import REGISTRY
+
+    layer: Any = REGISTRY.layer("transform")
+    before = layer.fallbacks["linalg_inv"]
+    x = array(5, 3, 3)
+    same(vmap(tt.linalg_inv)(x), loop(tt.linalg_inv, x))
+    assert layer.fallbacks["linalg_inv"] == before + 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: vmap(lambda a: a, in_dims=None)(tt.ones(2)), ValueError, "at least one argument must be mapped"),
+        (lambda: vmap(lambda a: a, in_dims=2)(tt.ones(2)), ValueError, "in_dims has 2 for a tensor of 1 dimensions"),
+        (lambda: vmap(lambda a, b: a)(tt.ones(2), 3), ValueError, "no tensor but int"),
+        (lambda: vmap(lambda a, b: a)(tt.ones(2), tt.ones(3)), ValueError, "same size in the mapped dimension"),
+        (lambda: vmap(lambda a: 3)(tt.ones(2)), TypeError, "must return only Tensors, got int"),
+        (lambda: vmap(lambda a: a, in_dims=(0, 0))(tt.ones(2)), ValueError, "structure"),
+        (lambda: vmap(lambda a, b: b.add_(a), in_dims=(0, None))(tt.ones(2), tt.ones(())), RuntimeError, "vmap: add_"),
+        (lambda: vmap(lambda a: a, out_dims=None)(tt.ones(2)), ValueError, "out_dims is None"),
+    ],
+)
+def test_wrong_calls_of_vmap(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+# --- grad ------------------------------------------------------------------------------------------------------
+
+
+def cube(x: Any) -> Any:
+    return (x * x * x).sum()
+
+
+def test_grad_of_a_function() -> None:
+    x = array(3)
+    same(grad(cube)(x), 3 * x * x)
+    gradients, value = grad_and_value(cube)(x)
+    same(value, cube(x))
+    same(gradients, 3 * x * x)
+    assert not gradients.requires_grad and not x.requires_grad
+    a, b = grad(lambda u, v: (u * v).sum(), argnums=(0, 1))(x, x * 2)
+    same(a, x * 2)
+    same(b, x)
+    gradient, aux = grad(lambda u: (cube(u), "aux"), has_aux=True)(x)
+    same(gradient, 3 * x * x)
+    assert aux == "aux"
+    tree = grad(lambda p: (p["w"] * p["w"] + p["b"]).sum())({"w": x, "b": x})
+    same(tree["w"], 2 * x)
+
+
+def test_grad_nests() -> None:
+    x = tt.tensor(2.0, dtype=tt.float64)
+    assert grad(grad(grad(lambda a: a**4)))(x).item() == pytest.approx(48.0)
+    # The classic trap: the inner variable must not be taken for the outer one.
+    assert grad(lambda a: a * grad(lambda b: a + b)(tt.tensor(1.0, dtype=tt.float64)))(x).item() == 1.0
+    assert grad(lambda a: grad(lambda b: a * b * b)(a))(x).item() == pytest.approx(8.0)
+
+
+def test_per_example_gradients() -> None:
+    w, xs = array(3, 2), array(5, 3, seed=1)
+
+    def loss(w: Any, x: Any) -> Any:
+        return (x @ w).tanh().sum()
+
+    found = vmap(grad(loss), in_dims=(None, 0))(w, xs)
+    same(found, tt.stack([grad(loss)(w, x) for x in xs]))
+    same(vmap(grad(loss, argnums=1), in_dims=(None, 0))(w, xs), tt.stack([grad(loss, argnums=1)(w, x) for x in xs]))
+
+
+def test_grad_through_vmap() -> None:
+    w, xs = array(3), array(5, 3, seed=1)
+
+    def total(w: Any) -> Any:
+        return vmap(lambda x: (x * w).exp().sum())(xs).sum()
+
+    same(grad(total)(w), tt.stack([xs[i] * (xs[i] * w).exp() for i in range(5)]).sum(0))
+
+
+def test_hessian() -> None:
+    x = array(3)
+
+    def f(x: Any) -> Any:
+        return (x * x * x).sum() + x[0] * x[1]
+
+    def column(v: Any) -> Any:
+        return grad(lambda x: (grad(f)(x) * v).sum())(x)
+
+    expected = np.diag(6 * x.numpy())
+    expected[0, 1] += 1
+    expected[1, 0] += 1
+    np.testing.assert_allclose(vmap(column)(tt.eye(3, dtype=tt.float64)).numpy(), expected, atol=1e-12)
+
+
+def test_vmap_of_vmap_of_grad() -> None:
+    x = array(2, 3, 4)
+    same(vmap(vmap(grad(cube)))(x), 3 * x * x)
+
+
+def test_tensors_that_require_gradients_can_be_mapped() -> None:
+    x = array(5, 3).requires_grad_()
+    vmap(cube)(x).sum().backward()
+    assert x.grad is not None
+    same(x.grad, (3 * x * x).detach())
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: grad(lambda x: x)(tt.ones(2)), RuntimeError, "must return a scalar"),
+        (lambda: grad(lambda x: 3)(tt.ones(2)), RuntimeError, "must return a Tensor, got int"),
+        (lambda: grad(cube, argnums=1)(tt.ones(2)), TypeError, "argnums"),
+        (lambda: grad(cube)(3.0), TypeError, "with respect to tensors only, not float"),
+    ],
+)
+def test_wrong_calls_of_grad(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
