@@ -78,9 +78,10 @@ class MomentumSGD:
         """Move the parameters against their gradients and forget the gradients."""
         with tt.no_grad():
             for parameter, velocity in zip(self.parameters, self.velocities, strict=True):
-                velocity.mul_(self.momentum).add_(parameter.grad)
-                parameter.sub_(velocity, alpha=self.rate)
-                parameter.grad = None
+                if parameter.grad is not None:
+                    velocity.mul_(self.momentum).add_(parameter.grad)
+                    parameter.sub_(velocity, alpha=self.rate)
+                    parameter.grad = None
 
 
 def accuracy(network: Network, digits: Digits) -> float:

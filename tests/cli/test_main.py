@@ -17,31 +17,26 @@ from tt.core.errors import UnknownOpError
 
 Run = Callable[..., Any]
 
-HELP = """\
-Usage: tt [OPTIONS] COMMAND [ARGS]...
-
-  A plugin-based tensor framework: its operators, plugins and surroundings.
-
-Options:
-  --version             Print the version.
-  --debug               Show the traceback of an error.
-  --install-completion  Install completion for the current shell.
-  --show-completion     Show completion for the current shell, to copy it or
-                        customize the installation.
-  -h, --help            Show this message and exit.
-
-Commands:
-  env      Print what a bug report needs: versions, platform, libraries,...
-  demo     Train a classifier of handwritten digits, and show which...
-  ops      The operators: what there is, who serves it, and whether all is...
-  plugins  The plugins that bring devices, layouts, layers and operators.
-"""
+COMMANDS = {
+    "env": "Print what a bug report needs",
+    "demo": "Train a classifier of handwritten digits",
+    "ops": "The operators: what there is, who serves it",
+    "plugins": "The plugins that bring devices, layouts, layers and operators.",
+}
 
 
 def test_alone_it_shows_the_help(run: Run) -> None:
-    assert run() == run("--help")
-    assert run().out.strip() == HELP.strip()
-    assert run().code == 0
+    ran = run()
+    assert ran == run("--help") == run("-h")
+    assert (ran.err, ran.code) == ("", 0)
+    # The layout of the help is typer's, the words are ours.
+    assert ran.out.startswith("Usage: tt [OPTIONS] COMMAND [ARGS]...\n")
+    assert "A plugin-based tensor framework" in ran.out
+    lines = [line.split(maxsplit=1) for line in ran.out.splitlines() if line.strip()]
+    described = {words[0]: words[1] for words in lines if len(words) == 2}
+    for command, description in COMMANDS.items():
+        assert described[command].startswith(description[:40])
+    assert {"--version", "--debug", "--install-completion", "--show-completion"} <= described.keys()
 
 
 def test_version(run: Run) -> None:
@@ -59,7 +54,8 @@ def test_a_command_that_does_not_exist_names_the_nearest(run: Run) -> None:
     ran = run("ops", "lst")
     assert ran.code == 2
     assert ran.out == ""
-    assert "No such command 'lst'. Did you mean 'list'?" in ran.err
+    assert "'lst'" in ran.err
+    assert "'list'" in ran.err
 
 
 def test_a_mistake_of_the_user_has_no_traceback(run: Run) -> None:
@@ -99,7 +95,7 @@ def test_a_plugin_brings_a_command(run: Run, commands: Callable[..., None]) -> N
 
     commands(greet=greet)
     assert run("greet", "Ada").out == "Hello Ada\n"
-    assert "greet    Greet somebody." in run().out
+    assert ["greet", "Greet", "somebody."] in [line.split() for line in run().out.splitlines()]
 
 
 def test_a_plugin_brings_a_group_of_commands(run: Run, commands: Callable[..., None]) -> None:
