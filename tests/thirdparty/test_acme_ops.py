@@ -102,3 +102,7 @@ def test_a_blocked_package_is_as_if_it_were_not_there(acme):
         fails=True,
     )
     assert "UnknownOpError: no operator is named 'acme'" in output
+
+
+def test_the_checks_find_nothing_wrong_with_it(acme):
+    assert "no problems" in acme(["ops", "check"])
