@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 @rule("reduce")
 def reduce(self: Described, /, dim: Any = None, keepdim: bool = False, *, op: str) -> Shape:
     """Remove the dimensions in `dim`, all of them for None or an empty list (none for `all` and `any`, as PyTorch)."""
-    if op in ("all.dim", "any.dim") and isinstance(dim, list | tuple) and not dim:
+    if op in ("all", "any") and isinstance(dim, list | tuple) and not dim:
         return self.shape
     return reduced_shape(self.shape, dims_to_reduce(op, dim, self.ndim), keepdim)
 

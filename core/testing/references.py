@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.schema.model import MISSING
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
     """Return what the operator's `ref` says, or `NotImplemented` where it cannot be asked.
 
     Tensors and required arguments go by position, and of the rest only what differs from its default, renamed to
-    NumPy's words; an argument without a counterpart (`alpha`) makes the reference not applicable.
+    NumPy's words; any other argument that is given (`alpha`) makes the reference not applicable.
     """
     if definition.ref is None:
         return NotImplemented
@@ -80,13 +81,15 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
     named: dict[str, Any] = {}
     for argument in definition.signature.arguments:
         value = arguments[argument.name]
+        if argument.name == "dtype" and value is not None and definition.name.endswith("_like"):
+            named["dtype"] = value.numpy
         if argument.name in _IGNORED:
             continue
         if argument.name in _RENAMED:
             if _same(value, argument.default):
                 continue
             named[_RENAMED[argument.name]] = tuple(value) if isinstance(value, list) else value
-        elif argument.keyword_only:
+        elif argument.keyword_only or (not argument.type.is_tensor and argument.default is not MISSING):
             if not _same(value, argument.default):
                 return NotImplemented
         else:
@@ -137,6 +140,8 @@ def _call(
         return NotImplemented  # NumPy has no dimension 0 there, and SciPy gives an array of one element
     if definition.name.split(".")[0] in ("var", "std"):
         named.setdefault("ddof", 1)
+    if definition.name == "index_select" and not positional[1].ndim:
+        return NotImplemented  # PyTorch's result keeps a dimension for the one index
     if definition.name == "cat":
         positional = [[a for a in positional[0] if a.shape != (0,)] or positional[0]]  # as PyTorch skips them
         if not positional[0][0].ndim or (positional[0][0].shape == (0,) and named.get("axis")):

@@ -23,6 +23,11 @@ Layout = Literal["contiguous", "transposed", "strided", "offset", "expanded"]
 SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (0,), (2, 0, 3), (2, 1, 3), (2, 3, 1, 2))
 LAYOUTS: tuple[Layout, ...] = ("transposed", "strided", "offset", "expanded")
 
+# What a wrong value of an option raises: RuntimeError in most functions of PyTorch, ValueError or TypeError in others.
+OPTION: tuple[type[Exception], ...] = (RuntimeError, ValueError, TypeError)
+# What an index outside of its dimension raises: PyTorch has both.
+OUT_OF_RANGE: tuple[type[Exception], ...] = (IndexError, RuntimeError)
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

@@ -73,6 +73,13 @@ def to_torch(value: Any) -> Any:
     return value
 
 
+def widened(value: Any) -> Any:
+    """Return half precision as float32."""
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
+    return [widened(item) for item in value] if isinstance(value, list) else value
+
+
 def to_arrays(value: Any) -> Any:
     """Return PyTorch's results as arrays."""
     if isinstance(value, torch.Tensor):
@@ -93,12 +100,8 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
         return NotImplemented  # PyTorch fails there with keepdim
     tensors = [value for value in arguments.values() if isinstance(value, TensorBase)]
     half = {dtypes.float16, dtypes.bfloat16} & {t.dtype for t in tensors}
-    # A wider scalar beside half precision: tt computes in float32, PyTorch's CPU rounds the scalar first (as its GPU
-    # does not).
-    widen = bool(half) and any(
-        t.ndim == 0 and t.dtype.is_floating_point and t.dtype not in half for t in tensors
-    )
-    widen = widen or (len(half) > 1 and any(t.ndim == 0 for t in tensors))
+    # tt computes half precision in float32 throughout; PyTorch's CPU rounds some intermediate results and scalars.
+    widen = bool(half) and definition.name != "view.dtype"
     positional, named = [], {}
     for argument in definition.signature.arguments:
         value = arguments[argument.name]
@@ -116,8 +119,7 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
             if value is not None:
                 named[argument.name] = to_torch(value)
         else:
-            moved = to_torch(value)
-            positional.append(moved.float() if widen and isinstance(moved, torch.Tensor) else moved)
+            positional.append(widened(to_torch(value)) if widen else to_torch(value))
     while positional and positional[-1] is None:
         positional.pop()
     if definition.name in ("nll_loss", "cross_entropy") and len(positional) == 3:
