@@ -18,6 +18,8 @@ DIMS = [None, 0, -1, 1, 2, -3, [], [0], [0, 1], [-1, 0], [0, 0], [0, -1, 1], 5]
 def test_reductions_remove_or_keep_dimensions(agree, shape, dim, keepdim):
     x = torch.zeros(shape)
     agree("reduce", lambda x, d, k: torch.sum(x, d, k), self=x, dim=dim, keepdim=keepdim)
+    if dim is not None:
+        agree("reduce", torch.all, op="all", self=x, dim=dim, keepdim=keepdim)
     # Where a call has two mistakes, PyTorch names the empty dimension, or the repetition, first.
     if dim is not None and (dim not in ([-1, 0], [0, 0], [0, -1, 1]) or 0 not in shape):
         agree("reduce_nonempty", torch.amax, self=x, dim=dim, keepdim=keepdim)
