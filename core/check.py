@@ -7,6 +7,7 @@ about the whole: rules that do not exist, kernels that do not fit, dtypes that a
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -85,6 +86,9 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     backends : iterable of Place, optional
         Those that are expected to be complete; the CPU if its plugin works (one that does not is a problem itself).
     """
+    broken = check_own_schema()
+    if broken:
+        return broken  # nothing else can be told without the operators
     known = places()
     if backends is None:
         backends = [place for place in known if place == Place("cpu")]
@@ -116,6 +120,31 @@ def check_plugins() -> Iterator[Problem]:
 
 
 # --- the schema as a whole -------------------------------------------------------------------------------------
+
+
+def check_own_schema(path: str | None = None) -> list[Problem]:
+    """Find mistakes in ops.yaml, and a snapshot that was made from another one.
+
+    Parameters
+    ----------
+    path : str, optional
+        Another file than tt's own.
+    """
+    from tt.core.schema import snapshot
+
+    path = snapshot.source_path() if path is None else path
+    if not os.path.exists(path):
+        return []
+    problems = check_files([path])
+    if not problems:
+        from tt.core.schema import _snapshot
+
+        if snapshot.is_stale(_snapshot.SIZE, _snapshot.SHA256, path):
+            hint = "run: python -m tt.core.schema.snapshot"
+            problems.append(
+                Problem("schema", "ops.yaml", "its snapshot was made from another version", hint=hint)
+            )
+    return problems
 
 
 def check_core_size(definitions: list[OpDefinition]) -> Iterator[Problem]:

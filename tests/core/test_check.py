@@ -23,8 +23,10 @@ from tt.core.dispatch.registry import REGISTRY, Source
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.host import PluginState
 from tt.core.library import CompositeTable, KernelTable
+from tt.core.schema import snapshot
 from tt.core.schema.load import loads
 from tt.core.schema.model import OpDefinition
+from tt.core.schema.snapshot import source_path
 
 Define = Callable[..., OpDefinition]
 
@@ -57,6 +59,29 @@ def messages(problems: Any) -> list[str]:
 
 
 # --- the schema as a whole -------------------------------------------------------------------------------------
+
+
+def test_the_schema_of_tt_and_its_snapshot_agree() -> None:
+    assert check.check_own_schema() == []
+
+
+def test_a_snapshot_of_another_schema_is_found(tmp_path: Path) -> None:
+    edited = tmp_path / "ops.yaml"
+    edited.write_text(Path(source_path()).read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    (problem,) = check.check_own_schema(str(edited))
+    assert str(problem) == (
+        "ops.yaml: its snapshot was made from another version\n    run: python -m tt.core.schema.snapshot"
+    )
+
+
+def test_mistakes_in_the_schema_of_tt_hide_all_other_problems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "ops.yaml"
+    broken.write_text("schema_version: 2\nops: []\n", encoding="utf-8")
+    monkeypatch.setattr(snapshot, "source_path", lambda: str(broken))
+    (problem,) = check.check_all()
+    assert (problem.check, problem.line) == ("schema", 1)
 
 
 def test_a_core_set_that_is_too_large_is_found(define: Define, monkeypatch: pytest.MonkeyPatch) -> None:
