@@ -123,6 +123,8 @@ class FakeLayer(Layer):
             return None
         if depends_on_data(definition):
             return _refuse
+        if not definition.meta and operator.registry.kernels_of(operator.name, "meta", (strided.name,)):
+            return _run_on_meta
         return _run if definition.meta else None
 
 
@@ -148,6 +150,26 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
         new = [_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)]
         return operator.return_type(new)
     return _wrap(outcome, handles, device, args)
+
+
+def _run_on_meta(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run the kernel for meta tensors: what a custom operator has in the place of a shape rule."""
+    device = common_device(entry.operator, entry.form, args)
+    backend = _meta_backend()
+
+    def on_meta(value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            return wrap(describe(value), backend.spec(value.dtype))
+        return [on_meta(item) for item in value] if type(value) is list else value
+
+    def fake(value: Any) -> Any:
+        return make_fake(value.handle, device) if isinstance(value, TensorBase) else value
+
+    found = entry.operator.caller().execute(tuple(map(on_meta, args)))
+    if isinstance(found, TensorBase) or not isinstance(found, tuple):
+        return fake(found)
+    make = entry.operator.return_type if len(entry.operator.definition.signature.returns) > 1 else tuple
+    return make(map(fake, found))
 
 
 def _wrap(result: Any, handle: Any, device: Device, args: tuple[Any, ...]) -> Tensor:

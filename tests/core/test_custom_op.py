@@ -221,6 +221,22 @@ def test_a_fake_gives_the_shape_without_data(twice):
     assert (made.shape, made.dtype, made.device.type) == ((2, 3), tt.float64, "meta")
 
 
+def test_a_fake_serves_fake_tensors_of_any_device(define, twice):
+    twice.fake(tt.empty_like)
+
+    @define("test::parts")
+    def parts(xs: list[tt.Tensor]) -> tuple[tt.Tensor, tt.Tensor]: ...
+
+    parts.fake(lambda xs: (tt.empty_like(xs[0]), tt.empty_like(xs[1])))
+    data = tt.ones(2, 3)
+    with tt.fake_mode():
+        x = tt.zeros(4, device="cuda")
+        assert (twice(x).shape, twice(x).device.type) == ((4,), "cuda")
+        assert (twice(data).shape, twice(data).device.type) == ((2, 3), "cpu")
+        first, second = parts([x, x[:2]])
+        assert (first.shape, second.shape, second.device.type) == ((4,), (2,), "cuda")
+
+
 def test_a_fake_that_returns_data_is_refused(twice):
     twice.fake(lambda x: tt.zeros(2))
     with pytest.raises(KernelContractError, match="returned a tensor on cpu for tensors on meta"):

@@ -48,6 +48,10 @@ def test_they_run_without_data(acme):
         assert tt.ops.acme.twice(x).shape == (2, 3)
         assert tt.ops.acme.twice(x).device.type == "meta"
         assert tt.ops.acme.scaled_add(x, tt.empty(3, device="meta")).shape == (2, 3)
+        with tt.fake_mode():
+            x = tt.empty(2, 3, device="cuda")
+            for made in (tt.ops.acme.twice(x), tt.ops.acme.scaled_add(x, x)):
+                assert (made.shape, made.device.type) == ((2, 3), "cuda")
     """)
 
 
