@@ -30,6 +30,7 @@ __all__ = [
     "ExportError",
     "GradcheckError",
     "GradientError",
+    "HiddenValuesError",
     "IndexValueError",
     "InplaceError",
     "KernelContractError",
@@ -324,6 +325,10 @@ class DataTypeError(DtypeError, TypeError):
 
 class NumpyError(DtypeError, TypeError):
     """A tensor that is not plain memory of the host where a NumPy array of it is asked for."""
+
+
+class HiddenValuesError(TTError, RuntimeError):
+    """A tensor that stands for others inside a transform, asked for its values."""
 
 
 class ExportError(DtypeError, BufferError):

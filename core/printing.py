@@ -337,9 +337,9 @@ def format_tensor(tensor: Tensor, contents: str | None = None) -> str:
     from tt.core.reading import layers_of, values_are_hidden
 
     for layer in layers_of(tensor):
-        describe = getattr(layer, "format_tensor", None)
-        if describe is not None:
-            return str(describe(tensor))
+        text = layer.format_tensor(tensor)
+        if text is not None:
+            return text
     fake = tensor.device.type != "meta" and values_are_hidden(tensor)
     prefix = "FakeTensor(" if fake else _prefix(tensor)
     indent = len(prefix)

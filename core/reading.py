@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt.core.errors import DataDependentError, DtypeError
+from tt.core.errors import DataDependentError, HiddenValuesError
 from tt.core.keys import KEYS
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
         tensor = ops.clone(detached(tensor))
         for layer in layers_of(tensor):
             if tensor.spec.keys & layer.bit == 0:
-                raise DtypeError(
+                raise HiddenValuesError(
                     f"{what}(): the values of a tensor that the layer {layer.name!r} holds cannot be read"
                 )
     values: np.ndarray[Any, Any] = tensor.spec.backend.to_numpy(tensor.handle)

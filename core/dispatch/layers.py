@@ -66,6 +66,10 @@ class Layer:
             hint=f"register one with the {self.name} plugin, or a composite for the operator",
         )
 
+    def format_tensor(self, tensor: Any) -> str | None:
+        """Return how a tensor that the layer holds is printed; None to print it like any other."""
+        return None
+
     def accept(self, table: Any, source: Any) -> Any:
         """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
         raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")

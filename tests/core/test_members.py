@@ -379,3 +379,74 @@ def test_array_namespace_says_what_there_is():
         assert hasattr(tt.ones(1).__array_namespace__(), "asarray")
     except NotImplementedError as error:
         assert "array API" in str(error)
+
+
+# --- backends whose arrays cannot change, and transforms -----------------------------------------------------------
+
+
+@pytest.fixture
+def immutable():
+    """A device of array-api-strict, whose arrays neither change nor share memory."""
+    strict = pytest.importorskip("array_api_strict")
+    from tt.core.device import Device
+    from tt.core.library import REGISTRY
+    from tt.library import ArrayApiBackend
+
+    backend = ArrayApiBackend(strict, "immutable")
+    handles = [REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels())]
+    # Otherwise the manifest of a plugin makes the name of a device known.
+    yield Device._intern("immutable", None)
+    for handle in reversed(handles):
+        handle.remove()
+
+
+def test_aliases_on_an_immutable_backend_see_each_others_changes(immutable):
+    x = tt.zeros(2, 3, device=immutable)
+    shallow, subclass, data, detached = copy.copy(x), x.as_subclass(Image), x.data, x.detach()
+    parameter, view = tt.nn.Parameter(x), x[0]
+    subclass[0] = 5.0
+    for other in (x, shallow, data, detached, parameter):
+        assert other.tolist() == [[5.0] * 3, [0.0] * 3]
+    assert view.tolist() == [5.0] * 3
+    data[1, [0, 2]] = 7.0
+    assert x.tolist() == subclass.tolist() == [[5.0] * 3, [7.0, 0.0, 7.0]]
+
+
+@pytest.mark.parametrize("copier", [round_trip, copy.deepcopy])
+def test_copies_on_an_immutable_backend_share_nothing(immutable, copier):
+    x = tt.arange(6.0, device=immutable).reshape(2, 3)
+    x[0, 0] = 9.0
+    y = copier(x)
+    assert y.device is immutable and y.tolist() == x.tolist()
+    y[0] = 1.0
+    assert x.tolist() == [[9.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_conversions_on_an_immutable_backend(immutable):
+    x = tt.arange(4.0, device=immutable).reshape(2, 2)
+    view = x.t()
+    x[0, 1] = 8.0
+    assert view.stride() == (1, 2) and view[1:].storage_offset() == 1 and x.data_ptr() == 0
+    assert view.cpu().tolist() == view.numpy(force=True).tolist() == [[0.0, 2.0], [8.0, 3.0]]
+    assert view[1, 0].item() == 8.0 and repr(view[1]) == "tensor([8., 3.], device='immutable')"
+    with pytest.raises(
+        TypeError, match=r"can't convert immutable device type tensor to numpy. Use Tensor.cpu\(\)"
+    ):
+        x.numpy()
+    assert not hasattr(x, "__array_interface__")
+
+
+def test_a_tensor_inside_vmap_keeps_its_values_to_itself():
+    def function(row):
+        assert repr(row).startswith("BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[0., 1.]")
+        for read in (row.tolist, row.numpy, row.sum().item, lambda: bool(row[0])):
+            with pytest.raises(RuntimeError, match=r"vmap|transform"):
+                read()
+        row = row.clone()
+        row[0] = 5.0
+        row[[1]] += 1.0
+        assert len(row) == 2
+        return row[1:], row[tt.tensor(0)]
+
+    tail, head = tt.func.vmap(function)(tt.arange(4.0).reshape(2, 2))
+    assert tail.tolist() == [[2.0], [4.0]] and head.tolist() == [5.0, 5.0]
