@@ -32,6 +32,7 @@ from tt.core.tensor_base import TensorBase
 from tt.core.testing.compare import tolerances
 from tt.core.testing.references import Reference, as_array, cpu_reference, numpy_reference
 from tt.core.testing.samples import Sample, samples
+from tt.core.testing.samples.base import has_dtype
 from tt.core.testing.snippets import snippet
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def check_conformance(
     for definition in REGISTRY.definitions():
         if definition.samples is None or not any(fnmatchcase(definition.name, pattern) for pattern in ops):
             continue
-        promised = dtype_names(definition.dtypes)
+        promised = [name for name in dtype_names(definition.dtypes) if has_dtype(device, to_dtype(name))]
         for name in [n for n in promised if wanted is None or n in wanted] or promised:
             operator = REGISTRY.operator(definition.name)
             _check_dtype(operator, device, to_dtype(name), seed, reference, chosen, report)

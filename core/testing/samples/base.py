@@ -49,6 +49,19 @@ class Sample:
     error: type[Exception] | tuple[type[Exception], ...] | None = None
 
 
+def has_dtype(device: Device | str, dtype: Dtype) -> bool:
+    """Tell whether the arrays of a device can have a dtype."""
+    from tt.core.device import to_device
+    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.errors import DtypeError
+
+    try:
+        REGISTRY.backend(to_device(device).type).native_dtype(dtype)
+    except (DtypeError, KeyError):
+        return False
+    return True
+
+
 Family = Callable[["Inputs"], Iterator[Sample]]
 
 
@@ -169,7 +182,10 @@ class Inputs:
             except PromotionError:
                 continue
             refused = other is bool_ and self.definition.name in ("sub", "rsub")  # by PyTorch
-            if other is not self.dtype and self.serves(promoted) and not refused:
+            fits = (
+                self.serves(promoted) and has_dtype(self.device, other) and has_dtype(self.device, promoted)
+            )
+            if other is not self.dtype and fits and not refused:
                 yield other
 
     @property
