@@ -417,6 +417,7 @@ class Registry:
         if found is None:
             places = ["/".join(place) for place in self.backends]
             if not any(place[0] == device_type for place in self.backends):
+                host.require("device", device_type)  # names the nearest, or what would bring it
                 raise UnknownNameError("device", device_type, {place[0] for place in self.backends})
             raise DeviceError(
                 f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(places)}"
