@@ -61,7 +61,7 @@ clean: ## remove all that these commands made
 	rm -rf $(VENV) .editable build dist htmlcov .coverage .coverage.* coverage.xml
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find api core backends plugins cli examples tests benchmarks \
-		\( -name '*.so' -o -name '*.pyd' \) -delete -o -name __pycache__ -prune -exec rm -rf {} +
+		\( -name '*.so' -o -name '*.pyd' -o -name __pycache__ \) -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tt needs Python 3.11 or newer; try: make PYTHON=python3.12")'

@@ -168,6 +168,9 @@ class FunctionaliseLayer(Layer):
         """Return how the layer handles a form of an operator."""
         if form == "out":
             return None
+        returns = operator.definition.signature.returns
+        if operator.definition.kind != "view" and any(r.alias for r in returns):
+            return None  # a view or a copy, as its composite decides (reshape, contiguous)
         if operator.definition.kind == "view":
             return self._metadata_view if form == "inplace" else self._view
         return self._inplace if form == "inplace" else self._plain
