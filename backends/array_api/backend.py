@@ -85,6 +85,10 @@ class ArrayApiBackend(Backend):
             self._native[dtype.name] = found
         return found
 
+    def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
+        """Tell whether a dtype is of a kind of the standard ("bool", "integral", "complex floating", ...)."""
+        return bool(self.xp.isdtype(native_dtype, kind))
+
     # --- handles -----------------------------------------------------------------------------------------------
 
     def normalise(self, result: Any) -> Any:
@@ -93,8 +97,8 @@ class ArrayApiBackend(Backend):
 
     def cast(self, handle: Any, native_dtype: Any) -> Any:
         """Return the array in another dtype; of complex numbers the real part, if the dtype is real."""
-        complex_from = self.xp.isdtype(handle.dtype, "complex floating")
-        if complex_from and not self.xp.isdtype(native_dtype, ("complex floating", "bool")):
+        complex_from = self.is_kind(handle.dtype, "complex floating")
+        if complex_from and not self.is_kind(native_dtype, ("complex floating", "bool")):
             handle = self.xp.real(handle)
         return self.xp.astype(handle, native_dtype)
 

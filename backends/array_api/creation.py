@@ -61,11 +61,11 @@ def add_kernels(kit: Kit) -> None:
 
 def fitting(kit: Kit, value: Any, dtype: Any) -> Any:
     """Return a number in the Python type of a dtype, which fills an array of it: 3.7 fills integers with 3."""
-    if kit.xp.isdtype(dtype, "bool"):
+    if kit.backend.is_kind(dtype, "bool"):
         return bool(value)
-    if isinstance(value, complex) and not kit.xp.isdtype(dtype, "complex floating"):
+    if isinstance(value, complex) and not kit.backend.is_kind(dtype, "complex floating"):
         raise errors.DtypeError(f"value cannot be converted to type {dtype} without overflow: {value}")
-    return int(value) if kit.xp.isdtype(dtype, "integral") else value
+    return int(value) if kit.backend.is_kind(dtype, "integral") else value
 
 
 def arange_size(start: Any, end: Any, step: Any) -> int:

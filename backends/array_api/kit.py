@@ -75,7 +75,7 @@ class Kit:
 
     def is_kind(self, value: Array, kind: str | tuple[str, ...]) -> bool:
         """Tell whether an array's dtype is of a kind of the standard ("bool", "integral", "complex floating")."""
-        return bool(self.xp.isdtype(value.dtype, kind))
+        return self.backend.is_kind(value.dtype, kind)
 
     def axis(self, dim: int, ndim: int) -> int:
         """Return a dimension counted from the front; the shape rule explains the IndexError to the user."""

@@ -8,7 +8,7 @@ from typing import Any
 from tt.backends.array_api.kit import Kit
 from tt.core.library import errors, result_type
 
-__all__ = ["add_kernels"]
+__all__ = ["add_kernels", "check_alpha", "check_rounding", "erf"]
 
 
 def add_kernels(kit: Kit) -> None:
@@ -27,6 +27,14 @@ def check_alpha(op: str, integral: bool, boolean: bool, alpha: Any) -> None:
         raise errors.DtypeError(f"{op}(): Boolean alpha only supported for Boolean results.")
     if (integral or boolean) and isinstance(alpha, float | complex):
         raise errors.DtypeError(f"{op}(): For integral input tensors, argument alpha must not be a floating point number.")
+
+
+def check_rounding(rounding_mode: str) -> None:
+    """Raise unless the rounding of a quotient has a known name."""
+    if rounding_mode not in ("floor", "trunc"):
+        raise errors.ValueRangeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------
@@ -64,7 +72,7 @@ def _arithmetic(kit: Kit) -> None:
     def power(self: Any, exponent: Any) -> Any:
         if kit.is_kind(self, "integral"):
             if not kit.is_array(exponent) and exponent < 0:
-                raise errors.ValueRangeError("pow(): Integers to negative integer powers are not allowed.")
+                raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
             return _integer_power(kit, self, operand(exponent, self))
         return xp.pow(self, operand(exponent, self))
 
@@ -114,12 +122,9 @@ def _division(kit: Kit) -> None:
 
     @kit.kernel("div.mode", dtypes="real_number")
     def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
+        check_rounding(rounding_mode)
         if rounding_mode == "floor":
             return floor_divide(self, other)
-        if rounding_mode != "trunc":
-            raise errors.ValueRangeError(
-                f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-            )
         if not kit.is_kind(self, "integral"):
             return xp.trunc(xp.divide(self, operand(other, self)))
         kit.refuse_zero(other)
@@ -145,6 +150,9 @@ def _floor_quotient(kit: Kit, self: Any, other: Any) -> Any:
     quotient = (self - modulus) / other
     rounded = xp.floor(quotient)
     rounded = xp.where(quotient - rounded > 0.5, rounded + 1, rounded)
+    # By an infinite number the quotient is a zero, or the next below it.
+    beyond = xp.where((self == 0) | ((self < 0) == (other < 0)), self / other, xp.asarray(-1.0, dtype=self.dtype))
+    rounded = xp.where(xp.isinf(other) & xp.isfinite(self), beyond, rounded)
     return xp.where(other == 0, self / other, rounded)
 
 

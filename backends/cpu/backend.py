@@ -51,6 +51,12 @@ class CpuBackend(ArrayApiBackend):
         """Return the NumPy dtype."""
         return dtype.numpy
 
+    def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
+        """Tell whether a dtype is of a kind of the standard; np.isdtype refuses those of ml_dtypes."""
+        if native_dtype == _BFLOAT16:
+            return "real floating" in ((kind,) if isinstance(kind, str) else kind)
+        return np.isdtype(native_dtype, kind)
+
     # --- handles -----------------------------------------------------------------------------------------------
 
     def normalise(self, result: Any) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.pointwise import check_alpha
+from tt.backends.array_api.pointwise import check_alpha, check_rounding
 from tt.core.library import KernelTable, errors, result_type
 
 __all__ = ["cpu"]
@@ -39,6 +39,8 @@ def _scaled(op: str, self: Any, other: Any, alpha: Any) -> Any:
     """Return `alpha * other` in the dtype of self."""
     kind = self.dtype.kind
     check_alpha(op, kind in "iu", kind == "b", alpha)
+    if kind == "b":
+        return np.logical_and(other, bool(alpha))
     return np.multiply(other, alpha, dtype=self.dtype)
 
 
@@ -67,6 +69,18 @@ def power(self: Any, exponent: Any) -> Any:
     return self**exponent  # the operator has short ways for squares and square roots, np.power has not
 
 
+@cpu.kernel("pow", dtypes="integral")
+def integer_power(self: Any, exponent: Any) -> Any:
+    if not isinstance(exponent, np.ndarray) and exponent < 0:
+        raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
+    negative = np.less(exponent, 0)
+    if not negative.any():
+        return np.power(self, exponent)
+    # A negative exponent gives what the inverse rounds to: 0, 1 or -1.
+    inverse = np.where(self == 1, 1, np.where(self == -1, np.where(exponent % 2 == 0, 1, -1), 0))
+    return np.where(negative, inverse, np.power(self, np.where(negative, 0, exponent))).astype(self.dtype)
+
+
 # --- division --------------------------------------------------------------------------------------------------
 
 
@@ -82,6 +96,25 @@ def floor_divide(self: Any, other: Any) -> Any:
 
 
 cpu.kernel("floor_divide", np.floor_divide, dtypes="floating")
+
+
+@cpu.kernel("div.mode", dtypes="floating")
+def rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+    check_rounding(rounding_mode)
+    return np.floor_divide(self, other) if rounding_mode == "floor" else np.trunc(np.true_divide(self, other))
+
+
+@cpu.kernel("div.mode", dtypes="integral")
+def rounded_integer_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+    check_rounding(rounding_mode)
+    _refuse_zero(other)
+    quotient = np.floor_divide(self, other)
+    if rounding_mode == "floor":
+        return quotient
+    # Where the signs differ and something is left, rounding down went one too far.
+    inexact = np.multiply(quotient, other) != self
+    inexact &= np.less(self, 0) != np.less(other, 0)
+    return np.add(quotient, inexact, dtype=self.dtype)
 
 
 @cpu.kernel("remainder", dtypes="integral")

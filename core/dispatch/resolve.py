@@ -189,10 +189,14 @@ def _resolve_device(
         entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
         if entry is not None:
             return entry
-    if composite is not None:
+    if composite is None:
+        resolution.note("composite", "(none)", False, "the operator has none")
+    elif operator.group and dtypes.compute is not None and dtypes.compute.name not in _declared(operator):
+        # A composite would compute whatever its parts can; the operator refuses the dtype.
+        resolution.note("composite", composite, False, f"the operator is not defined for {dtypes.compute.name}")
+    else:
         resolution.note("composite", composite, True, "no kernel serves; the composite calls other operators")
         return _composite_entry(operator, form, keys, bits, resolution, composite.function)
-    resolution.note("composite", "(none)", False, "the operator has none")
     if not backend.prefer_fallback:
         entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
         if entry is not None:
@@ -200,6 +204,13 @@ def _resolve_device(
     from tt.core.dispatch.unserved import no_kernel
 
     raise no_kernel(operator, resolution, args, backend, layouts)
+
+
+def _declared(operator: Operator) -> tuple[str, ...]:
+    """Return the dtypes that the schema declares for an operator."""
+    from tt.core.schema.classes import dtype_names
+
+    return dtype_names(operator.definition.dtypes)
 
 
 def _main_layout(layouts: tuple[str, ...]) -> str:
