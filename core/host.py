@@ -12,12 +12,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.device import CORE_DEVICES
 from tt.core.errors import (
@@ -29,6 +26,7 @@ from tt.core.errors import (
 )
 from tt.core.lazy_member import LazyMember
 from tt.core.manifest import API_VERSION, Declares, Manifest
+from tt.core.plugin_state import BROKEN, KNOWN_PLUGINS, Plugin, PluginState, first_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -50,135 +48,6 @@ __all__ = [
 ]
 
 GROUP: Final = "tt.plugins"
-State = Literal["found", "loaded", "active", "failed", "blocked", "unavailable"]
-
-# Whatever a plugin does, `import tt` goes on: a module that calls sys.exit() counts as broken.
-_BROKEN: Final = (Exception, SystemExit)
-
-
-class KnownPlugin(NamedTuple):
-    """A plugin that tt knows by name, and the package to install for it."""
-
-    plugin: str
-    install: str
-
-
-KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
-    ("device", "cpu"): KnownPlugin("cpu", "tt-tensor"),
-    ("device", "cuda"): KnownPlugin(
-        "cuda", "'tt-tensor[cuda12]' (or cuda13, by the CUDA version of the driver)"
-    ),
-    ("layout", "sparse_coo"): KnownPlugin("sparse", "tt-tensor"),
-    ("layout", "sparse_csr"): KnownPlugin("sparse", "tt-tensor"),
-    ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
-    ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
-}
-"""Who brings what, for the message that a name is known but its plugin is not there."""
-
-
-@dataclass(frozen=True, slots=True)
-class PluginState:
-    """What is known of one plugin at one moment.
-
-    Attributes
-    ----------
-    name : str
-        The name of its entry point.
-    distribution, version : str
-        The installed package that it comes from.
-    state : str
-        found, loaded (its manifest is known), active (it registered), failed, blocked or unavailable.
-    reason : str
-        Why it is failed, blocked or unavailable.
-    load_time : float
-        Seconds that both stages took so far.
-    api_version : int or None
-        The version of the hooks for which it was written.
-    manifest : Manifest or None
-        What it brings, once known.
-    traceback : str
-        Where it failed.
-    """
-
-    name: str
-    distribution: str
-    version: str
-    state: State
-    reason: str = ""
-    load_time: float = 0.0
-    api_version: int | None = None
-    manifest: Manifest | None = None
-    traceback: str = ""
-
-
-@dataclass(eq=False)
-class _Plugin:
-    """A plugin as the host handles it."""
-
-    entry: EntryPoint
-    state: State = "found"
-    reason: str = ""
-    traceback: str = ""
-    load_time: float = 0.0
-    manifest: Manifest | None = None
-    manager: Any = None
-    members: list[LazyMember] = field(default_factory=list)
-    view: Any = None
-
-    @property
-    def name(self) -> str:
-        return self.entry.name
-
-    @property
-    def distribution(self) -> str:
-        return (
-            self.entry.dist.name
-            if self.entry.dist is not None
-            else self.entry.value.split(":")[0].split(".")[0]
-        )
-
-    @property
-    def version(self) -> str:
-        return self.entry.dist.version if self.entry.dist is not None else ""
-
-    def __str__(self) -> str:
-        return f"plugin {self.name!r} ({self.distribution} {self.version}".rstrip() + ")"
-
-    def fail(self, error: BaseException) -> None:
-        """Put the plugin aside; must be called while the exception is handled."""
-        self.state = "failed"
-        self.reason = f"{type(error).__name__}: {error}"
-        self.traceback = traceback.format_exc()
-
-    def snapshot(self) -> PluginState:
-        state, reason = self.state, self.reason
-        if state in ("loaded", "active") and self.manifest is not None and self.manifest.available:
-            try:
-                unavailable = resolve(self.manifest.available)()
-            except _BROKEN as error:
-                unavailable = f"its availability check failed: {type(error).__name__}: {error}"
-            if unavailable:
-                state, reason = "unavailable", str(unavailable)
-        return PluginState(
-            self.name,
-            self.distribution,
-            self.version,
-            state,
-            reason,
-            self.load_time,
-            self.manifest.api_version if self.manifest is not None else None,
-            self.manifest,
-            self.traceback,
-        )
-
-
-def resolve(target: str) -> Any:
-    """Return the object that "module:attribute" names."""
-    module, _, path = target.partition(":")
-    found: Any = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    return found
 
 
 def _installed() -> Iterable[EntryPoint]:
@@ -218,10 +87,10 @@ class Host:
         self._tensor_class, self._registry = tensor_class, registry
         self._lock = threading.RLock()
         self._loaded = False
-        self._plugins: tuple[_Plugin, ...] = ()
-        self._owners: dict[tuple[Declares, str], _Plugin] = {}
+        self._plugins: tuple[Plugin, ...] = ()
+        self._owners: dict[tuple[Declares, str], Plugin] = {}
         self._done: set[tuple[Declares, str]] = set()
-        self._activating: list[_Plugin] = []
+        self._activating: list[Plugin] = []
 
     # --- stage 1: manifests ---------------------------------------------------------------------------------
 
@@ -243,9 +112,9 @@ class Host:
     def _load(self) -> None:
         # tt's own plugins come first, so that no other can take their names.
         entries = sorted(self._find(), key=lambda e: (not e.value.startswith("tt."), e.name, e.value))
-        self._block(plugins := tuple(_Plugin(entry) for entry in entries))
+        self._block(plugins := tuple(Plugin(entry) for entry in entries))
         self._owners = {}
-        names: dict[str, _Plugin] = {}
+        names: dict[str, Plugin] = {}
         for plugin in plugins:
             if plugin.state == "blocked":
                 continue
@@ -253,7 +122,7 @@ class Host:
             try:
                 self._read_manifest(plugin)
                 self._claim(plugin, names)
-            except _BROKEN as error:
+            except BROKEN as error:
                 plugin.fail(error)
             else:
                 plugin.state = "loaded"
@@ -263,7 +132,7 @@ class Host:
             for member in plugin.members:
                 setattr(member.owner, member.name, member)
 
-    def _block(self, plugins: tuple[_Plugin, ...]) -> None:
+    def _block(self, plugins: tuple[Plugin, ...]) -> None:
         present = {plugin.name for plugin in plugins}
         for variable in ("TT_PLUGINS", "TT_DISABLE_PLUGINS"):
             listed = _split(self._environ.get(variable, ""))
@@ -278,7 +147,7 @@ class Host:
                 if variable == "TT_DISABLE_PLUGINS" and plugin.name in listed:
                     plugin.state, plugin.reason = "blocked", f"listed in {variable}"
 
-    def _read_manifest(self, plugin: _Plugin) -> None:
+    def _read_manifest(self, plugin: Plugin) -> None:
         import pluggy
 
         from tt.core.hooks import Hooks
@@ -305,7 +174,7 @@ class Host:
         if manifest.name != plugin.name:
             raise PluginError(f"its manifest is named {manifest.name!r}, its entry point {plugin.name!r}")
 
-    def _claim(self, plugin: _Plugin, names: dict[str, _Plugin]) -> None:
+    def _claim(self, plugin: Plugin, names: dict[str, Plugin]) -> None:
         """Note the plugin as the owner of what it declares, if nobody else is."""
         assert plugin.manifest is not None  # read just before; a failure there does not come here
         if plugin.name in names:
@@ -319,7 +188,7 @@ class Host:
         plugin.members = members
         self._owners.update(dict.fromkeys(plugin.manifest.all_declared(), plugin))
 
-    def _members_of(self, plugin: _Plugin) -> list[LazyMember]:
+    def _members_of(self, plugin: Plugin) -> list[LazyMember]:
         assert plugin.manifest is not None
         if self._tensor_class is None:
             from tt.core.tensor import Tensor
@@ -387,7 +256,7 @@ class Host:
         )
 
     @staticmethod
-    def _failed(kind: Declares, name: str, plugin: _Plugin) -> PluginFailedError:
+    def _failed(kind: Declares, name: str, plugin: Plugin) -> PluginFailedError:
         error = PluginFailedError(
             "",
             f"the {kind} {name!r} is brought by the {plugin}, which failed to load",
@@ -441,7 +310,7 @@ class Host:
             for plugin in self._plugins:
                 self._register(plugin)
 
-    def _register(self, plugin: _Plugin) -> None:
+    def _register(self, plugin: Plugin) -> None:
         """Call the plugin's tt_register hook, unless that was done or is being done."""
         if plugin.state != "loaded" or plugin in self._activating:
             return
@@ -455,7 +324,7 @@ class Host:
                 if needed.state == "failed":
                     raise PluginError(f"it requires the {needed}, which failed: {first_line(needed.reason)}")
             plugin.manager.hook.tt_register(registry=registry)
-        except _BROKEN as error:
+        except BROKEN as error:
             registry.remove()
             plugin.fail(error)
         else:
@@ -471,14 +340,14 @@ class Host:
         """
         return self._activating[-1].view if self._activating else None
 
-    def _view(self, plugin: _Plugin) -> PluginRegistry:
+    def _view(self, plugin: Plugin) -> PluginRegistry:
         from tt.core.dispatch.registry import REGISTRY, Source
 
         registry = REGISTRY if self._registry is None else self._registry
         view: PluginRegistry = registry.for_plugin(Source(plugin.distribution, plugin.version, plugin.name))
         return view
 
-    def _required(self, plugin: _Plugin) -> Iterator[_Plugin]:
+    def _required(self, plugin: Plugin) -> Iterator[Plugin]:
         assert plugin.manifest is not None
         for name in plugin.manifest.requires:
             found = [p for p in self._plugins if p.name == name]
@@ -504,7 +373,7 @@ class Host:
                 for name in brought:
                     if name in found:
                         raise DuplicateRegistrationError(f"command {name!r}", found[name], str(plugin))
-            except _BROKEN as error:
+            except BROKEN as error:
                 plugin.fail(error)
             else:
                 found.update(brought)
@@ -518,14 +387,9 @@ class Host:
         return tuple(plugin.snapshot() for plugin in self._plugins)
 
 
-def _conflict(what: str, first: _Plugin | None, second: _Plugin) -> DuplicateRegistrationError:
+def _conflict(what: str, first: Plugin | None, second: Plugin) -> DuplicateRegistrationError:
     hint = "uninstall one of the two, or list it in TT_DISABLE_PLUGINS"
     return DuplicateRegistrationError(what, str(first or "tt itself"), str(second), hint=hint)
-
-
-def first_line(text: str) -> str:
-    """Return the first line of a text."""
-    return text.split("\n", 1)[0]
 
 
 HOST: Final = Host()

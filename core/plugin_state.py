@@ -1,0 +1,157 @@
+"""Plugins as the host handles them, and what the user is shown of each."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from tt.core.lazy_member import LazyMember
+from tt.core.manifest import Declares, Manifest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+__all__ = ["BROKEN", "KNOWN_PLUGINS", "KnownPlugin", "Plugin", "PluginState", "first_line", "resolve"]
+
+State = Literal["found", "loaded", "active", "failed", "blocked", "unavailable"]
+
+# Whatever a plugin does, `import tt` goes on: a module that calls sys.exit() counts as broken.
+BROKEN: Final = (Exception, SystemExit)
+
+
+class KnownPlugin(NamedTuple):
+    """A plugin that tt knows by name, and the package to install for it."""
+
+    plugin: str
+    install: str
+
+
+KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
+    ("device", "cpu"): KnownPlugin("cpu", "tt-tensor"),
+    ("device", "cuda"): KnownPlugin(
+        "cuda", "'tt-tensor[cuda12]' (or cuda13, by the CUDA version of the driver)"
+    ),
+    ("layout", "sparse_coo"): KnownPlugin("sparse", "tt-tensor"),
+    ("layout", "sparse_csr"): KnownPlugin("sparse", "tt-tensor"),
+    ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
+    ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
+}
+"""Who brings what, for the message that a name is known but its plugin is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginState:
+    """What is known of one plugin at one moment.
+
+    Attributes
+    ----------
+    name : str
+        The name of its entry point.
+    distribution, version : str
+        The installed package that it comes from.
+    state : str
+        found, loaded (its manifest is known), active (it registered), failed, blocked or unavailable.
+    reason : str
+        Why it is failed, blocked or unavailable.
+    load_time : float
+        Seconds that both stages took so far.
+    api_version : int or None
+        The version of the hooks for which it was written.
+    manifest : Manifest or None
+        What it brings, once known.
+    traceback : str
+        Where it failed.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    state: State
+    reason: str = ""
+    load_time: float = 0.0
+    api_version: int | None = None
+    manifest: Manifest | None = None
+    traceback: str = ""
+
+
+@dataclass(eq=False)
+class Plugin:
+    """A plugin as the host handles it."""
+
+    entry: EntryPoint
+    state: State = "found"
+    reason: str = ""
+    traceback: str = ""
+    load_time: float = 0.0
+    manifest: Manifest | None = None
+    manager: Any = None
+    members: list[LazyMember] = field(default_factory=list)
+    view: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name of its entry point."""
+        return self.entry.name
+
+    @property
+    def distribution(self) -> str:
+        """The installed package; where there is none, the name of the module."""
+        return (
+            self.entry.dist.name
+            if self.entry.dist is not None
+            else self.entry.value.split(":")[0].split(".")[0]
+        )
+
+    @property
+    def version(self) -> str:
+        """The version of the package."""
+        return self.entry.dist.version if self.entry.dist is not None else ""
+
+    def __str__(self) -> str:
+        return f"plugin {self.name!r} ({self.distribution} {self.version}".rstrip() + ")"
+
+    def fail(self, error: BaseException) -> None:
+        """Put the plugin aside; must be called while the exception is handled."""
+        self.state = "failed"
+        self.reason = f"{type(error).__name__}: {error}"
+        self.traceback = traceback.format_exc()
+
+    def snapshot(self) -> PluginState:
+        """Return what is known now, after asking whether the plugin can work on this machine."""
+        state, reason = self.state, self.reason
+        if state in ("loaded", "active") and self.manifest is not None and self.manifest.available:
+            try:
+                unavailable = resolve(self.manifest.available)()
+            except BROKEN as error:
+                unavailable = f"its availability check failed: {type(error).__name__}: {error}"
+            if unavailable:
+                state, reason = "unavailable", str(unavailable)
+        return PluginState(
+            self.name,
+            self.distribution,
+            self.version,
+            state,
+            reason,
+            self.load_time,
+            self.manifest.api_version if self.manifest is not None else None,
+            self.manifest,
+            self.traceback,
+        )
+
+
+def resolve(target: str) -> Any:
+    """Return the object that "module:attribute" names."""
+    module, _, path = target.partition(":")
+    found: Any = import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text."""
+    return text.split("\n", 1)[0]
