@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from tt.core.dispatch.state import STATE
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import from_numpy_dtype, to_dtype
 from tt.core.errors import ValueRangeError
+from tt.core.foreign import check_array, has_buffer, is_array_like, is_elsewhere, share, warn_if_read_only
 from tt.core.nested import array_from_nested
 from tt.core.numbers import cast_array
+from tt.core.promotion import get_default_dtype
 from tt.core.reading import detached, requires_gradient
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
@@ -64,45 +66,6 @@ def _dtype_argument(name: str, dtype: Any) -> Dtype | None:
 
 def _device_or_default(device: Any) -> Device:
     return get_default_device() if device is None else to_device(device)
-
-
-# --- checks of NumPy arrays --------------------------------------------------------------------------------------
-
-
-def _check_array(array: np.ndarray[Any, Any]) -> Dtype:
-    """Return the dtype of an array that a tensor can share.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For dtypes, byte orders and strides that tensors do not have.
-    """
-    dtype = from_numpy_dtype(array.dtype)
-    if not array.dtype.isnative:
-        raise ValueRangeError(
-            "given numpy array has byte order different from the native byte order; conversion between byte orders is "
-            "not supported\n  try: array.astype(array.dtype.newbyteorder('='))"
-        )
-    if any(stride < 0 for stride in array.strides):
-        raise ValueRangeError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "supported\n  try: array.copy()"
-        )
-    if any(stride % array.itemsize for stride in array.strides):
-        raise ValueRangeError(
-            "given numpy array strides not a multiple of the element byte size\n  try: array.copy()"
-        )
-    return dtype
-
-
-def _warn_if_read_only(array: np.ndarray[Any, Any], stacklevel: int) -> None:
-    if not array.flags.writeable:
-        warnings.warn(
-            "The given NumPy array is not writable, and tensors cannot be protected against writing: writing to this "
-            "tensor fails or is undefined. Copy the array to make it writable.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
-        )
 
 
 # --- the functions -----------------------------------------------------------------------------------------------
@@ -161,12 +124,12 @@ def tensor(
         place = data.device if device is None else to_device(device)
         copy: Tensor = detached(data).to(place, wanted or data.dtype, copy=True)
         return _with_gradient(copy, requires_grad)
-    if _has_array_protocol(data):
-        shared = _share(data)
+    if is_array_like(data):
+        shared = share(data)
         if not isinstance(shared, np.ndarray):
             place = shared.device if device is None else to_device(device)
             return _with_gradient(shared.to(place, wanted or shared.dtype, copy=True), requires_grad)
-        found = _check_array(shared)
+        found = check_array(shared)
         array = cast_array(shared, wanted or found)
         if array is shared:
             array = shared.copy()
@@ -195,14 +158,14 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
     if isinstance(data, TensorBase):
         place = data.device if device is None else to_device(device)
         return data.to(place, wanted or data.dtype)  # type: ignore[attr-defined, no-any-return]
-    if _has_array_protocol(data):
-        shared = _share(data)
+    if is_array_like(data):
+        shared = share(data)
         if not isinstance(shared, np.ndarray):
             place = shared.device if device is None else to_device(device)
             return shared.to(place, wanted or shared.dtype)
-        found = _check_array(shared)
+        found = check_array(shared)
         if isinstance(data, np.ndarray):
-            _warn_if_read_only(shared, stacklevel=2)
+            warn_if_read_only(shared, stacklevel=2)
         array = cast_array(shared, wanted or found)
     else:
         array = array_from_nested(data, wanted)
@@ -228,8 +191,8 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    _check_array(ndarray)
-    _warn_if_read_only(ndarray, stacklevel=2)
+    check_array(ndarray)
+    warn_if_read_only(ndarray, stacklevel=2)
     return from_array(ndarray.view(np.ndarray), to_device("cpu"))
 
 
@@ -382,19 +345,19 @@ def asarray(
     wanted = _dtype_argument("asarray", dtype)
     if isinstance(obj, TensorBase):
         found: Tensor = obj  # type: ignore[assignment]
-    elif _has_array_protocol(obj):
-        shared = _share(obj)
+    elif is_array_like(obj):
+        shared = share(obj)
         if isinstance(shared, np.ndarray):
-            _check_array(shared)
+            check_array(shared)
             if copy is not True:
-                _warn_if_read_only(shared, stacklevel=2)
+                warn_if_read_only(shared, stacklevel=2)
             found = from_array(shared, to_device("cpu"))
         else:
             found = shared
-        if device is None and not _is_elsewhere(obj):
+        if device is None and not is_elsewhere(obj):
             device = get_default_device()
-    elif not isinstance(obj, str) and _has_buffer(obj):
-        found = frombuffer(obj, dtype=wanted or numbers_default())
+    elif not isinstance(obj, str) and has_buffer(obj):
+        found = frombuffer(obj, dtype=wanted or get_default_dtype())
         device = get_default_device() if device is None else device
     else:
         if copy is False:
@@ -425,49 +388,3 @@ def _adopt(
         new = detached(new) if new is found else new
         new.requires_grad_(True)
     return new
-
-
-def numbers_default() -> Dtype:
-    """Return the default dtype."""
-    from tt.core.promotion import get_default_dtype
-
-    return get_default_dtype()
-
-
-_PLAIN: Final = frozenset((bool, int, float, complex, list, tuple))
-
-
-# --- protocols ---------------------------------------------------------------------------------------------------
-
-
-def _has_array_protocol(data: Any) -> bool:
-    if type(data) in _PLAIN:
-        return False
-    if isinstance(data, np.ndarray | np.generic):
-        return not isinstance(data, np.str_ | np.bytes_)
-    return any(
-        hasattr(data, name) for name in ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
-    )
-
-
-def _is_elsewhere(data: Any) -> bool:
-    return not isinstance(data, np.ndarray | np.generic) and not hasattr(data, "__array_interface__")
-
-
-def _has_buffer(data: Any) -> bool:
-    try:
-        memoryview(data).release()
-    except TypeError:
-        return False
-    return True
-
-
-def _share(data: Any) -> np.ndarray[Any, Any] | Tensor:
-    """Return another library's array without copying it: a NumPy array, or a tensor where that is not possible."""
-    if isinstance(data, np.ndarray):
-        return data.view(np.ndarray)
-    if isinstance(data, np.generic) or hasattr(data, "__array_interface__"):
-        return np.asarray(data)
-    from tt.core.dlpack import import_array
-
-    return import_array(data)

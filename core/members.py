@@ -14,10 +14,19 @@ from tt.core.conversion import CONVERSION_MEMBERS
 from tt.core.copying import COPYING_MEMBERS
 from tt.core.device import to_device
 from tt.core.dtype import to_dtype
-from tt.core.errors import ArgumentError, DataTypeError, DimensionError, DtypeError, ShapeError, describe
+from tt.core.errors import (
+    ArgumentError,
+    DataTypeError,
+    DimensionError,
+    DtypeError,
+    ShapeError,
+    describe,
+)
 from tt.core.indexing import getitem, setitem
+from tt.core.memory_format import ORDERS, format_name
 from tt.core.printing import format_tensor
 from tt.core.tensor_base import TensorBase
+from tt.core.values import VALUE_MEMBERS
 
 if TYPE_CHECKING:
     from tt.core.storage import Storage
@@ -122,17 +131,13 @@ def _nbytes(self: Tensor) -> int:
     return numel(self) * self.dtype.itemsize
 
 
-# For each memory format that names an order: the dimensions from the slowest to the fastest.
-_ORDERS = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
-
-
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Tell whether the elements lie in memory without gaps, in row-major order.
 
     Parameters
     ----------
     memory_format : memory_format, optional
-        Another order: `tt.channels_last`, `tt.channels_last_3d`.
+        Another order: "channels_last" or "channels_last_3d".
 
     Examples
     --------
@@ -141,10 +146,10 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     (True, False)
     """
     shape = self.handle.shape
-    name = "contiguous_format" if memory_format is None else str(memory_format).rpartition(".")[2]
+    name = "contiguous_format" if memory_format is None else format_name(memory_format)
     if name == "preserve_format":
         raise DtypeError("preserve memory format is unsupported by the contiguous operator")
-    order = _ORDERS.get(name, tuple(range(len(shape))))
+    order = ORDERS.get(name, tuple(range(len(shape))))
     if len(order) != len(shape):
         return False
     expected = 1
@@ -365,5 +370,6 @@ MEMBERS: dict[str, Any] = {
     "new_tensor": new_tensor,
     # --- conversion, copying ---
     **CONVERSION_MEMBERS,
+    **VALUE_MEMBERS,
     **COPYING_MEMBERS,
 }

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes
-from tt.core.conversion import is_preserve
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import float64
+from tt.core.memory_format import is_preserve
 from tt.core.promotion import get_default_dtype, result_type
 
 composites: Final = CompositeTable()

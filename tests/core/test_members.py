@@ -43,6 +43,13 @@ def test_a_dimension_that_is_not_there_is_refused(name):
         getattr(tt.ones(2, 3), name)("a")
 
 
+def test_other_memory_formats_are_named():
+    x = tt.zeros(2, 4, 4, 3).permute(0, 3, 1, 2)
+    assert x.is_contiguous(memory_format="channels_last") and not x.is_contiguous()
+    with pytest.raises(ValueError, match="unknown memory format 'channels_lats'; did you mean"):
+        x.is_contiguous(memory_format="channels_lats")
+
+
 def test_views_share_storage_and_pointers_tell_where():
     x = tt.arange(6)
     view = x[2:]
