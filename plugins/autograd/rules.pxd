@@ -1,10 +1,11 @@
 cimport cython
 
-from tt.core.dispatch.entry cimport Entry
+from tt.core.dispatch.entry cimport Choice, Entry
 from tt.core.tensor_base cimport TensorBase, TensorSpec
 from tt.plugins.autograd.graph cimport GradState, Node, Record, View, attach, start
 
 cdef GradState STATE
+cdef tuple NO_NUMBERS
 
 cdef class Plan:
     cdef public tuple slots
@@ -29,17 +30,24 @@ cdef class Rule:
     cdef public tuple differentiable
     cdef public object make_plan
     cdef public bint takes_all
-    cdef public dict plans
+    cdef public int first
+    cdef public int second
+    cdef public list plans
     cdef public frozenset list_places
-    cdef public bint has_lists
     cdef public bint is_view
     cdef public str node_name
+    @cython.locals(tensor=TensorBase, record=Record, first=int, second=int, needs="long long", numbers=tuple, one=Node,
+                   other=Node)
+    cpdef call(self, entry, tuple args)
     cpdef Plan plan(self, long long needs)
     @cython.locals(single=TensorBase, node=OpNode, record=Record)
     cpdef finish(self, tuple args, result, long long needs, tuple nodes, tuple numbers, tuple starts)
 
 cdef class InplaceRule(Rule):
     pass
+
+@cython.locals(below=Entry, choice=Choice, tensor=TensorBase, second=TensorBase)
+cpdef run_below(Entry entry, tuple args)
 
 @cython.locals(kind=int, position=int, total="long long", tensor=TensorBase, slots=tuple, saved=list)
 cpdef save(OpNode node, tuple args, result)

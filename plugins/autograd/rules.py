@@ -16,7 +16,7 @@ TENSORS = 2
 RESULT = 3
 FACT = 4
 
-NO_NUMBERS = ((), (0,), (0, 0), (0, 0, 0), (0, 0, 0, 0))
+NO_NUMBERS = ((), (0,), (0, 0))
 
 
 class Plan:
@@ -149,51 +149,83 @@ class Rule:
         Whether the formulas take the gradients of all results as a list, instead of that of the first one.
     """
 
-    __slots__ = ("differentiable", "is_view", "list_places", "make_plan", "node_name", "operator", "plans", "takes_all")
+    __slots__ = (
+        "differentiable", "first", "is_view", "list_places", "make_plan", "node_name", "operator", "plans", "second",
+        "takes_all",
+    )  # fmt: skip
 
     def __init__(self, operator, differentiable, make_plan, takes_all):
         self.operator = operator
         self.differentiable = differentiable
         self.make_plan = make_plan
         self.takes_all = takes_all
-        self.plans = {}
+        self.plans = [None] * (1 << len(differentiable))
         arguments = operator.definition.signature.arguments
         self.list_places = frozenset(
             place for place, position in enumerate(differentiable) if arguments[position].type.list
         )
+        # The usual case, one or two differentiable arguments and no list, is written out in __call__.
+        usual = len(differentiable) in (1, 2) and not self.list_places
+        self.first = differentiable[0] if usual else -1
+        self.second = differentiable[1] if usual and len(differentiable) == 2 else -1
         self.is_view = operator.definition.kind == "view"
         self.node_name = views.node_name(operator.name)
 
     def __call__(self, entry, args):
+        """Handle a call of the operator."""
+        return self.call(entry, args)
+
+    def call(self, entry, args):
+        """Handle a call; apart from `__call__` because methods of that name have no C form."""
         if STATE.switched_off != 0 and not STATE.enabled():
-            return entry.call_below(args)
-        if self.list_places:
-            return self.call_listed(entry, args)
-        bit = STATE.bit
+            return run_below(entry, args)
+        first = self.first
+        second = self.second
         needs = 0
-        flag = 1
-        numbered = False
-        nodes = []
-        for position in self.differentiable:
-            value = args[position]
-            node = None
+        one = None
+        other = None
+        numbers = NO_NUMBERS[1]
+        if first < 0:
+            return self.call_many(entry, args)
+        value = args[first]
+        if isinstance(value, TensorBase):
+            tensor = value
+            if tensor.keys & STATE.bit:
+                record = tensor.record
+                if record.view is not None:
+                    views.refresh(tensor, record)
+                one = record.node
+                if record.number != 0:
+                    numbers = None
+                needs = 1
+        if second >= 0:
+            value = args[second]
             if isinstance(value, TensorBase):
                 tensor = value
-                if tensor.keys & bit:
+                if tensor.keys & STATE.bit:
                     record = tensor.record
                     if record.view is not None:
                         views.refresh(tensor, record)
-                    node = record.node
+                    other = record.node
                     if record.number != 0:
-                        numbered = True
-                    needs |= flag
-            nodes.append(node)
-            flag <<= 1
-        result = entry.call_below(args)
+                        numbers = None
+                    needs |= 2
+            if numbers is not None:
+                numbers = NO_NUMBERS[2]
+        result = run_below(entry, args)
         if needs == 0:
             return result
-        numbers = self.numbers(args) if numbered else NO_NUMBERS[len(nodes)]
-        return self.finish(args, result, needs, tuple(nodes), numbers, None)
+        if numbers is None:
+            numbers = self.numbers(args)
+        return self.finish(args, result, needs, (one,) if second < 0 else (one, other), numbers, None)
+
+    def call_many(self, entry, args):
+        """Handle a call with more than two differentiable arguments, or lists of them."""
+        needs, nodes, numbers, starts = self.edges(args)
+        result = run_below(entry, args)
+        if needs == 0:
+            return result
+        return self.finish(args, result, needs, nodes, numbers, starts if self.list_places else None)
 
     def numbers(self, args):
         """Return, for each differentiable argument, which result of its node it is."""
@@ -205,14 +237,6 @@ class Rule:
             else:
                 found.append(0)
         return tuple(found)
-
-    def call_listed(self, entry, args):
-        """Handle a call in which differentiable arguments are lists of tensors."""
-        needs, nodes, numbers, starts = self.edges(args)
-        result = entry.call_below(args)
-        if needs == 0:
-            return result
-        return self.finish(args, result, needs, nodes, numbers, starts)
 
     def edges(self, args):
         """Return the needy arguments as a bit set, and the nodes, numbers and starts of all edges."""
@@ -240,7 +264,7 @@ class Rule:
 
     def plan(self, needs):
         """Return the plan for a set of needy arguments."""
-        plan = self.plans.get(needs)
+        plan = self.plans[needs]
         if plan is None:
             plan = self.make_plan(needs)
             self.plans[needs] = plan
@@ -296,6 +320,29 @@ class Rule:
         result.base = root
         storage = result.storage
         record.view = View(root, self.operator, args, index, 0 if storage is None else storage.version)
+
+
+def run_below(entry, args):
+    """Return what `entry.call_below` does, by the shortest way where one kernel takes bare handles."""
+    below = entry.below
+    if not below.direct:
+        return entry.call_below(args)
+    choice = below.choices[0]
+    if not choice.covers(args):
+        return entry.call_below(args)
+    tensor = args[0]
+    value = None
+    if choice.leading == 2:
+        value = args[1]
+        if isinstance(value, TensorBase):
+            second = value
+            value = second.handle
+    try:
+        handle = below.plain(tensor.handle) if choice.leading == 1 else below.plain(tensor.handle, value)
+    except Exception:
+        # Again, the long way, which explains what is wrong.
+        return entry.call_below(args)
+    return below.wrap_one(handle, 0, args)
 
 
 class InplaceRule(Rule):
