@@ -6,12 +6,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-import torch
+import pytest
 
 import tt.core.dtype as dtypes
 from tt.core.tensor_base import TensorBase
 from tt.core.testing.references import as_array
 
+torch = pytest.importorskip("torch")
 F = torch.nn.functional
 # What PyTorch has under another name, or only as an internal operator.
 FUNCTIONS: dict[str, Any] = {
