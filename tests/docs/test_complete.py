@@ -1,0 +1,200 @@
+"""What is public is on some page, and the tables of the pages list nothing that does not exist."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import textwrap
+from typing import get_args
+
+import pytest
+import typer
+
+import tt
+from tt.core import errors, hooks, host
+from tt.core.dispatch.tables import KernelTable
+from tt.core.manifest import Manifest
+from tt.core.schema.classes import DTYPE_CLASSES
+from tt.core.schema.fields import FIELDS, TOP_LEVEL
+from tt.core.schema.model import BASES, KINDS, RESULTS, TAGS, VARIANTS
+
+ERRORS = [name for name in errors.__all__ if inspect.isclass(getattr(errors, name))]
+
+# --- errors ----------------------------------------------------------------------------------------------------
+
+
+def fields_of(name: str) -> list[str]:
+    """Return the attributes that a class sets itself."""
+    cls = getattr(errors, name)
+    if dataclasses.is_dataclass(cls):
+        return [f.name for f in dataclasses.fields(cls)]
+    if "__init__" not in vars(cls):
+        return []
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    targets = [t for node in ast.walk(tree) if isinstance(node, ast.Assign) for t in node.targets]
+    leaves = [leaf for t in targets for leaf in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    return [x.attr for x in leaves if isinstance(x, ast.Attribute) and ast.unparse(x.value) == "self"]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_every_error_has_a_section_with_its_bases_fields_and_an_example(pages, name):
+    section = pages["docs/errors.md"].section(f"`{name}`")
+    cls = getattr(errors, name)
+    bases = [base.__name__ for base in cls.__bases__ if base not in (errors.TTError, object)]
+    missing = [word for word in [*bases, *fields_of(name)] if not section.mentions(word)]
+    assert not missing, f"the section {name} of docs/errors.md does not mention {missing}"
+    if name not in ("TTError", "DispatchError", "SchemaProblem"):  # never raised themselves
+        assert re.search(rf"(tt\.core\.errors\.{name}:|except tt\.errors\.{name} )", section.code), "no example"
+
+
+def test_the_page_of_errors_has_no_section_for_what_does_not_exist(pages):
+    found = re.findall(r"^### `(\w+)`$", pages["docs/errors.md"].text, re.MULTILINE)
+    assert sorted(found) == sorted(ERRORS)
+
+
+def test_every_error_that_a_module_defines_lives_in_the_module_of_errors():
+    assert [n for n, v in vars(errors).items() if inspect.isclass(v) and issubclass(v, errors.TTError)] == [
+        n for n, v in vars(errors).items() if n in ERRORS and issubclass(v, errors.TTError)
+    ]
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------
+
+
+def test_every_field_of_the_manifest_is_described(pages):
+    table = pages["docs/plugins.md"].section("The manifest").first_cells()
+    assert table == [f.name for f in dataclasses.fields(Manifest)]
+
+
+def test_every_hook_is_described(pages):
+    specified = {
+        f"{name}({', '.join(inspect.signature(getattr(hooks.Hooks, name)).parameters)})"
+        for name in vars(hooks.Hooks)
+        if name.startswith("tt_")
+    }
+    assert set(pages["docs/plugins.md"].section("The hooks").first_cells()) == specified
+
+
+def test_every_state_of_a_plugin_is_described(pages):
+    assert pages["docs/plugins.md"].section("States").first_cells() == list(get_args(host.State))
+
+
+def test_every_option_of_a_kernel_is_described(pages):
+    parameters = inspect.signature(KernelTable.kernel).parameters.values()
+    options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    assert pages["docs/plugins.md"].section("A backend of twenty lines").first_cells() == options
+
+
+def test_the_group_of_entry_points_is_named(pages):
+    assert pages["docs/plugins.md"].mentions(host.GROUP)
+
+
+@pytest.mark.parametrize("name", sorted(set(tt.library.__all__)))
+def test_every_name_of_the_library_is_described(pages, name):
+    assert pages["docs/plugins.md"].section("What `tt.library` holds").mentions(name)
+
+
+# --- the command -----------------------------------------------------------------------------------------------
+
+
+def commands():
+    """Return every command by its full name."""
+    from tt.cli.main import build
+
+    found, waiting = {}, [("tt", typer.main.get_command(build()))]
+    while waiting:
+        name, command = waiting.pop(0)
+        found[name] = command
+        waiting += [(f"{name} {sub}", c) for sub, c in getattr(command, "commands", {}).items()]
+    return found
+
+
+@pytest.fixture(scope="module")
+def described(pages):
+    """The section of each command, by its full name."""
+    page = pages["docs/commands.md"]
+    names = [re.match(r"`(tt( [a-z]+)*)", heading) for heading in page.headings]
+    return {match[1]: page.section(match[0]) for match in names if match}
+
+
+def test_every_command_has_a_section_and_every_section_a_command(described):
+    groups = {name for name, command in commands().items() if getattr(command, "commands", None)} - {"tt"}
+    assert sorted(described) == sorted(set(commands()) - groups)
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_option_of_a_command_is_in_its_section(described, name):
+    options = [o for p in commands()[name].params for o in (*p.opts, *p.secondary_opts) if o.startswith("-")]
+    section = described.get(name)
+    if section is None:
+        assert not options, f"the group {name} has options, and no section"
+        return
+    listed = re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(re.findall(r"`([^`]+)`", section.prose)))
+    missing = [option for option in options if not section.mentions(option)]
+    assert not missing, f"the section of {name} does not mention {missing}"
+    unknown = sorted(set(listed) - set(options) - {"-h", "--help"})
+    assert not unknown, f"{name} has no options {unknown}"
+
+
+def test_every_environment_variable_is_described(pages, root):
+    found = set()
+    for folder in ("api", "core", "backends", "plugins", "cli"):
+        for path in (root / folder).rglob("*.py"):
+            found |= variables_in(path.read_text(encoding="utf-8"))
+    found |= variables_in((root / "hatch_build.py").read_text(encoding="utf-8"))
+    table = pages["docs/commands.md"].section("Environment variables").first_cells()
+    assert sorted(table) == sorted(found)
+
+
+def variables_in(source: str) -> set[str]:
+    """Return the environment variables of tt that are in the strings of a program."""
+    strings = [n.value for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return {name for text in strings for name in re.findall(r"\bTT_[A-Z_]*[A-Z]\b", text)}
+
+
+# --- the schema ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("heading", "words"),
+    [
+        ("Keys of a file", TOP_LEVEL),
+        ("Keys of an entry", FIELDS),
+        ("Signatures", BASES),
+        ("Kinds", KINDS),
+        ("Variants", VARIANTS),
+        ("Results", RESULTS),
+        ("Tags", TAGS),
+        ("Classes of dtypes", DTYPE_CLASSES),
+    ],
+)
+def test_every_word_of_the_schema_is_described_in_its_order(pages, heading, words):
+    assert pages["docs/schema.md"].section(heading).first_cells() == list(words)
+
+
+def test_every_shape_rule_that_is_described_exists(pages):
+    from tt.core.shapes.registry import rules
+
+    listed = pages["docs/schema.md"].section("Shape rules").first_cells()
+    assert listed and not set(listed) - set(rules())
+
+
+# --- tt --------------------------------------------------------------------------------------------------------
+
+
+def public_names() -> list[str]:
+    """Return what `tt` and its namespaces export besides operators."""
+    names = [f"tt.{name}" for name in {*tt.__all__, *tt._LAZY, *tt._MODULES}]
+    for module in ("autograd", "cuda", "func", "nn", "sparse", "testing"):
+        names += [f"tt.{module}.{name}" for name in getattr(tt, module).__all__]
+    return sorted(names)
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_every_public_name_is_described(pages, name):
+    page = pages["docs/tensors.md"]
+    namespace, _, short = name.rpartition(".")
+    listed = namespace != "tt" and page.mentions(namespace) and page.mentions(short)
+    assert page.mentions(name) or listed, f"docs/tensors.md does not mention {name}"
