@@ -191,6 +191,12 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     return rebuild_tensor, (type(self), _pack(bare), gradient), dict(self.__dict__) or None
 
 
+def set_state(self: Tensor, state: dict[str, Any]) -> None:
+    """Restore the attributes of an unpickled tensor."""
+    # Without this method the compiled base class has one of its own, which expects its fields.
+    self.__dict__.update(state)
+
+
 # --- copy and deepcopy -------------------------------------------------------------------------------------------
 
 
@@ -281,6 +287,7 @@ COPYING_MEMBERS: dict[str, Any] = {
     "__copy__": shallow_copy,
     "__deepcopy__": deep_copy,
     "__reduce_ex__": reduce_ex,
+    "__setstate__": set_state,
     "as_subclass": as_subclass,
     "data": property(_get_data, _set_data),
 }
