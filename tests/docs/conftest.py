@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,9 @@ class Page:
 
     def section(self, beginning: str) -> Page:
         """Return the section, with its subsections, whose heading begins so."""
-        starts = [m for m in re.finditer(r"^(#+) (.+)$", self.text, re.MULTILINE) if m[2].startswith(beginning)]
+        starts = [
+            m for m in re.finditer(r"^(#+) (.+)$", self.text, re.MULTILINE) if m[2].startswith(beginning)
+        ]
         assert starts, f"{self.path.name} has no section {beginning!r}"
         start = starts[0]
         rest = self.text[start.end() :]
@@ -57,7 +60,7 @@ class Page:
     def rows(self) -> Iterator[str]:
         """Yield the rows of the tables below their heads."""
         lines = self.prose.split("\n")
-        for before, line in zip(lines, lines[1:], strict=False):
+        for before, line in pairwise(lines):
             if line.startswith("|") and before.startswith("|") and not re.fullmatch(r"[|\s:-]+", line):
                 yield line
 
@@ -81,7 +84,9 @@ def files() -> list[Path]:
     known = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if known.returncode == 0:
         return [path for name in known.stdout.split("\0") if name and (path := ROOT / name).is_file()]
-    return [p for p in ROOT.rglob("*") if p.is_file() and not re.search(r"(^|/)[.]", str(p.relative_to(ROOT)))]
+    return [
+        p for p in ROOT.rglob("*") if p.is_file() and not re.search(r"(^|/)[.]", str(p.relative_to(ROOT)))
+    ]
 
 
 @pytest.fixture(scope="session")

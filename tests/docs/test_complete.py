@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 import typer
@@ -46,7 +46,9 @@ def test_every_error_has_a_section_with_its_bases_fields_and_an_example(pages, n
     missing = [word for word in [*bases, *fields_of(name)] if not section.mentions(word)]
     assert not missing, f"the section {name} of docs/errors.md does not mention {missing}"
     if name not in ("TTError", "DispatchError", "SchemaProblem"):  # never raised themselves
-        assert re.search(rf"(tt\.core\.errors\.{name}:|except tt\.errors\.{name} )", section.code), "no example"
+        assert re.search(rf"(tt\.core\.errors\.{name}:|except tt\.errors\.{name} )", section.code), (
+            "no example"
+        )
 
 
 def test_the_page_of_errors_has_no_section_for_what_does_not_exist(pages):
@@ -78,7 +80,9 @@ def test_every_hook_is_described(pages):
 
 
 def test_every_state_of_a_plugin_is_described(pages):
-    assert pages["docs/plugins.md"].section("States").first_cells() == list(get_args(host.State))
+    assert pages["docs/plugins.md"].section("States").first_cells() == list(
+        get_args(get_type_hints(host.PluginState)["state"])
+    )
 
 
 def test_every_option_of_a_kernel_is_described(pages):
@@ -150,7 +154,11 @@ def test_every_environment_variable_is_described(pages, root):
 
 def variables_in(source: str) -> set[str]:
     """Return the environment variables of tt that are in the strings of a program."""
-    strings = [n.value for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    strings = [
+        n.value
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    ]
     return {name for text in strings for name in re.findall(r"\bTT_[A-Z_]*[A-Z]\b", text)}
 
 

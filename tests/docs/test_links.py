@@ -34,7 +34,9 @@ def test_files_that_a_page_quotes_are_quoted_exactly(pages, root):
     quoted = 0
     for name, page in pages.items():
         for path, text in re.findall(r"`([\w./-]+/[\w.-]+)`:\n\n```\w*\n(.*?)^```$", page.text, re.M | re.S):
-            assert (root / path).read_text(encoding="utf-8").strip() == text.strip(), f"{name} quotes another {path}"
+            assert (root / path).read_text(encoding="utf-8").strip() == text.strip(), (
+                f"{name} quotes another {path}"
+            )
             quoted += 1
     assert quoted >= 3
 

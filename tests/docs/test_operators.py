@@ -43,5 +43,7 @@ def test_the_example_of_every_operator_of_a_plugin_runs(definition):
 
 
 def test_docs_are_sentences():
-    wrong = [d.name for d in definitions().values() if not d.doc[:1].isupper() or not d.doc.strip().endswith(".")]
+    wrong = [
+        d.name for d in definitions().values() if not d.doc[:1].isupper() or not d.doc.strip().endswith(".")
+    ]
     assert not wrong, f"no sentence: {', '.join(wrong)}"

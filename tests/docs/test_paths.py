@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 MACHINE_PATH = re.compile(
-    r"(?<![\w.}\])-])/(?:home|root|Users|work|tmp|mnt|private|data|scratch)/[\w.]|\b[A-Z]:\\Users\\", re.IGNORECASE
+    r"(?<![\w.}\])-])/(?:home|root|Users|work|tmp|mnt|private|data|scratch)/[\w.]|\b[A-Z]:\\Users\\",
+    re.IGNORECASE,
 )
 
 
