@@ -112,8 +112,11 @@ class ArgumentError(TTError, TypeError):
         super().__init__("\n".join(lines))
 
 
-class ValueRangeError(TTError, ValueError):
-    """An argument of the right type whose value is not allowed."""
+class ValueRangeError(TTError, ValueError, RuntimeError):
+    """An argument of the right type whose value is not allowed.
+
+    PyTorch raises ValueError in some of these places and RuntimeError in others; this is both.
+    """
 
 
 class DivisionByZeroError(TTError, RuntimeError, ZeroDivisionError):

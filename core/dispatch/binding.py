@@ -35,8 +35,16 @@ class Mismatch(Exception):  # noqa: N818 - an internal signal, never seen by use
 # --- converters: value -> value of the plain type, or Mismatch ---------------------------------------------------
 
 
+# Tuples, because `isinstance(x, a | b)` makes the union anew at each call.
+_BOOLS = (bool, np.bool_)
+_NO_INTS = (bool, np.bool_, float, complex, str)
+_NO_FLOATS = (bool, np.bool_, str, complex)
+_REALS = (int, float, np.number)
+_SEQUENCES = (list, tuple)
+
+
 def _int(value: Any) -> int:
-    if isinstance(value, bool | np.bool_ | float | complex | str):
+    if isinstance(value, _NO_INTS):
         raise Mismatch("int")
     if isinstance(value, TensorBase) and (value.ndim or not value.dtype.kind.endswith("signed")):
         raise Mismatch("int")
@@ -47,15 +55,15 @@ def _int(value: Any) -> int:
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, bool | np.bool_ | str | complex):
+    if isinstance(value, _NO_FLOATS):
         raise Mismatch("float")
-    if isinstance(value, int | float | np.number) or (isinstance(value, TensorBase) and value.ndim == 0):
+    if isinstance(value, _REALS) or (isinstance(value, TensorBase) and value.ndim == 0):
         return float(value)  # type: ignore[arg-type]
     raise Mismatch("float")
 
 
 def _bool(value: Any) -> bool:
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, _BOOLS):
         return bool(value)
     raise Mismatch("bool")
 
@@ -67,7 +75,7 @@ def _str(value: Any) -> str:
 
 
 def _scalar(value: Any) -> bool | int | float | complex:
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, _BOOLS):
         return bool(value)
     if isinstance(value, np.generic) or (isinstance(value, TensorBase) and value.ndim == 0):
         value = value.item()  # type: ignore[union-attr]
@@ -145,12 +153,12 @@ def converter(type_: Type) -> Callable[[Any], Any]:
         return element
 
     def convert(value: Any) -> Any:
-        if type_.size is not None and not isinstance(value, list | tuple):
+        if type_.size is not None and not isinstance(value, _SEQUENCES):
             try:
                 return (element(value),) * type_.size
             except Mismatch:
                 raise Mismatch(f"{element.__name__.lstrip('_')} or tuple of them") from None
-        if not isinstance(value, list | tuple):
+        if not isinstance(value, _SEQUENCES):
             raise Mismatch(f"tuple of {type_.base}s")
         items = []
         for position, item in enumerate(value):
@@ -177,20 +185,29 @@ def takes_variadic_sizes(signature: Signature) -> bool:
 
 
 def _check(argument: Argument, index: int) -> list[str]:
-    """Return the lines that convert one parameter."""
+    """Return the lines that convert one parameter, if it is not of the plain type already."""
     name, type_ = argument.name, argument.type
-    tests = []
-    if type_.optional:
-        tests.append(f"{name} is not None")
-    if not type_.list:
-        if type_.is_tensor:
-            tests.append(f"not isinstance({name}, TensorBase)")
-        elif type_.base in _PLAIN:
-            plain = [f"type({name}) is not plain{index}_{i}" for i in range(len(_PLAIN[type_.base]))]
-            tests += plain
-    elif type_.is_tensor:
-        pass
-    return [f"    if {' and '.join(tests) or 'True'}: {name} = convert({index}, {name})"]
+    convert = f"{name} = convert({index}, {name})"
+    if type_.list and type_.base == "int":
+        # Written out, because sizes are what factories and views are mostly called with.
+        lines = [
+            f"if type({name}) is tuple:",
+            f"    for item in {name}:",
+            "        if type(item) is not int:",
+            f"            {convert}",
+            "            break",
+            "else:",
+            f"    {convert}",
+        ]
+        if type_.optional:
+            lines = [f"if {name} is not None:", *(f"    {line}" for line in lines)]
+        return [f"    {line}" for line in lines]
+    tests = [f"{name} is not None"] if type_.optional else []
+    if type_.is_tensor and not type_.list:
+        tests.append(f"not isinstance({name}, TensorBase)")
+    elif type_.base in _PLAIN and not type_.list:
+        tests += [f"type({name}) is not plain{index}_{i}" for i in range(len(_PLAIN[type_.base]))]
+    return [f"    if {' and '.join(tests) or 'True'}: {convert}"]
 
 
 def make_binder(
@@ -243,8 +260,10 @@ def make_binder(
     bind: Callable[..., tuple[Any, ...]] = namespace["bind"]
     list_at = next((i for i, a in enumerate(signature.positional) if a.type.list), -1)
 
+    sizes = (list, tuple, type(None))
+
     def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
-        if variadic and len(args) > list_at and not isinstance(args[list_at], list | tuple | None):
+        if variadic and len(args) > list_at and not isinstance(args[list_at], sizes):
             args = (*args[:list_at], args[list_at:])
         try:
             return bind(*args, **kwargs) if kwargs else bind(*args)

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tt.core.device import get_default_device
 from tt.core.dispatch import callers as c
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
@@ -51,6 +52,7 @@ class Operator:
         self.dtype_at = self._position_of_type("dtype")
         self.device_at = self._position_of_type("device")
         self.layout_at = self._position_of_type("layout")
+        self.tensor_at = next((i for i, a in enumerate(self.arguments) if a.type.is_tensor and not a.type.list), -1)
         self.is_factory = definition.kind == "factory"
         self.defaults = tuple(
             to_dtype(a.default) if a.type.base == "dtype" and isinstance(a.default, str) else a.default
@@ -189,10 +191,13 @@ class Operator:
         layout = args[self.layout_at] if self.layout_at >= 0 else None
         if keys == 0:
             if device is None:
-                from tt.core.device import get_default_device
-
                 device = get_default_device()
-            return self.registry.backend(device.type, (layout or strided).name).keys
+            keys_of = self.registry.places
+            found = keys_of.get((device, layout))
+            if found is None:
+                found = self.registry.backend(device.type, (layout or strided).name).keys
+                keys_of[device, layout] = found
+            return found
         devices = KEYS.mask("device")
         layouts = KEYS.mask("layout")
         if device is not None:
@@ -212,14 +217,8 @@ class Operator:
         """Return the spec for the device (with index) that the arguments name."""
         device = args[self.device_at] if self.device_at >= 0 else None
         if device is None:
-            first = next((v for v in args if isinstance(v, TensorBase)), None)
-            if first is not None:
-                device = first.device
-            else:
-                from tt.core.device import get_default_device
-
-                device = get_default_device()
-        if device == spec.device or device.type != spec.device.type:
+            device = args[self.tensor_at].device if self.tensor_at >= 0 else get_default_device()
+        if device is spec.device or device.type != spec.device.type:
             return spec
         found: TensorSpec = spec.backend.spec(spec.dtype, device)
         return found

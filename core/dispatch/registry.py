@@ -124,6 +124,8 @@ class Registry:
         (device type, layout) -> Backend.
     layers : dict
         name -> Layer.
+    places : dict
+        (device, layout or None) -> keys of the tensors that factories make there; filled as they are called.
     """
 
     kernels: dict[str, list[KernelRegistration]] = field(default_factory=dict)
@@ -133,6 +135,7 @@ class Registry:
     layers: dict[str, Layer] = field(default_factory=dict)
     operators: dict[str, Operator] = field(default_factory=dict)
     _extra: dict[str, tuple[OpDefinition, Source]] = field(default_factory=dict)
+    places: dict[Any, int] = field(default_factory=dict)
     _core_composites: bool = False
     _aliases: dict[str, str] | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -390,7 +393,8 @@ class Registry:
         return Handle(remove)
 
     def invalidate_all(self) -> None:
-        """Make every operator forget its entries."""
+        """Make every operator forget its entries, and the keys of devices be looked up anew."""
+        self.places.clear()
         for operator in list(self.operators.values()):
             operator.invalidate()
 
