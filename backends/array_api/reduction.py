@@ -46,7 +46,11 @@ def _sums(kit: Kit) -> None:
         kit.kernel(op, lambda self, f=function: f(self), half="native", takes=("self",))
         kit.kernel(
             op + ".dim",
-            lambda self, dim, keepdim, f=function: f(self, axis=kit.axes(dim, self.ndim), keepdims=keepdim),
+            # Over an empty list of dimensions these two, unlike sums, combine nothing.
+            lambda self, dim, keepdim, f=function: f(
+                self, axis=kit.axes(dim, self.ndim) if dim is None or isinstance(dim, int) or len(dim) else (),
+                keepdims=keepdim,
+            ),
             half="native",
             takes=("self", "dim", "keepdim"),
         )

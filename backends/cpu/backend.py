@@ -10,16 +10,16 @@ import ml_dtypes
 import numpy as np
 
 from tt.backends.array_api import ArrayApiBackend
-from tt.core.library import Device, dtype
+from tt.core.library import Device, contiguous_strides, dtype
 
-__all__ = ["Array", "CpuBackend", "cast", "python_number"]
+__all__ = ["Array", "CpuBackend", "cast", "duplicate", "python_number"]
 
 Array = np.ndarray[Any, Any]
 
 _BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 
 
-def cast(array: Array, native_dtype: Any, order: Any = "K") -> Array:
+def cast(array: Array, native_dtype: Any) -> Array:
     """Return a copy in another dtype, without NumPy's warnings where values do not fit.
 
     Complex numbers lose their imaginary part, with a warning as in PyTorch.
@@ -27,10 +27,16 @@ def cast(array: Array, native_dtype: Any, order: Any = "K") -> Array:
     if array.dtype.kind == "c" and native_dtype.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
         array = array.real
+    order: Any = "C" if 0 in array.strides else "K"
     if native_dtype.kind in "cfb" and native_dtype.itemsize >= array.itemsize:
         return array.astype(native_dtype, order=order)
     with np.errstate(all="ignore"):
         return array.astype(native_dtype, order=order)
+
+
+def duplicate(array: Array) -> Array:
+    """Return a copy with dimensions in the same order in memory; those that repeat elements have none."""
+    return array.copy("C" if 0 in array.strides else "K")
 
 
 def python_number(array: Array) -> bool | int | float | complex:
@@ -92,12 +98,14 @@ class CpuBackend(ArrayApiBackend):
 
     def clone(self, handle: Array) -> Array:
         """Return a copy with dimensions in the same order in memory."""
-        return handle.copy("K")
+        return duplicate(handle)
 
     # --- memory ------------------------------------------------------------------------------------------------
 
     def strides(self, handle: Array) -> tuple[int, ...]:
         """Return the strides in elements."""
+        if not handle.size and handle.flags.owndata:
+            return contiguous_strides(handle.shape)  # NumPy's are zeros
         size = handle.itemsize
         return tuple(stride // size for stride in handle.strides)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
-from tt.backends.cpu.backend import Array, cast, python_number
+from tt.backends.cpu.backend import Array, cast, duplicate, python_number
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
@@ -27,14 +27,14 @@ def laid_out(shape: Sequence[int], dtype: Any, memory_format: Any, like: Any = N
             raise errors.ShapeError(f"required rank 4 tensor to use channels_last format, got {len(shape)}")
         batch, channels, height, width = shape
         return np.empty((batch, height, width, channels), dtype).transpose(0, 3, 1, 2)
-    if name == "contiguous_format" or not isinstance(like, np.ndarray):
+    if name == "contiguous_format" or not isinstance(like, np.ndarray) or 0 in like.strides:
         return np.empty(tuple(shape), dtype)
     return np.empty_like(like, dtype=dtype)
 
 
 @cpu.kernel("clone", half="native")
 def clone(self: Array) -> Array:
-    return self.copy("K")
+    return duplicate(self)
 
 
 @cpu.kernel("clone", half="native")
@@ -46,7 +46,7 @@ def clone_in_format(self: Array, memory_format: Any) -> Array:
 
 @cpu.kernel("_to_copy")
 def to_copy(self: Array, dtype: Any) -> Array:
-    return self.copy("K") if dtype == self.dtype else cast(self, dtype)
+    return duplicate(self) if dtype == self.dtype else cast(self, dtype)
 
 
 @cpu.kernel("_to_copy")
@@ -107,7 +107,7 @@ def empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
 @cpu.kernel("zeros_like")
 def zeros_like(self: Any, dtype: Any) -> Array:
     # np.zeros asks the system for zeros and does not write them.
-    if not isinstance(self, np.ndarray) or self.flags.c_contiguous:
+    if not isinstance(self, np.ndarray) or self.flags.c_contiguous or 0 in self.strides:
         return np.zeros(self.shape, dtype)
     return np.zeros_like(self, dtype=dtype)
 

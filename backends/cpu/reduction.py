@@ -2,12 +2,128 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from tt.backends.cpu.backend import Array
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
+
+# --- sums ------------------------------------------------------------------------------------------------------
+
+_LONG: Final = 512
+"""From this length on, sums along other dimensions than the last are made in two steps."""
+
+
+def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...] | int | None:
+    """Return the dimensions to reduce as NumPy takes them; None for all."""
+    if dim is None or (not isinstance(dim, int) and not len(dim)):
+        return None
+    if not ndim and all(d in (0, -1) for d in ([dim] if isinstance(dim, int) else dim)):
+        return None  # a number has one dimension here
+    return dim if isinstance(dim, int) else tuple(dim)
+
+
+def total(self: Array, axis: tuple[int, ...] | int | None, keepdim: bool) -> Any:
+    """Return a sum in the dtype of self.
+
+    NumPy adds pairwise along the last dimension only.  Along others it would add one by one, with an error that grows
+    with the length; adding up blocks first keeps it near that of pairwise sums.
+    """
+    if self.ndim > 1 and self.dtype.kind in "fc" and axis is not None:
+        for single in (axis,) if isinstance(axis, int) else axis:
+            if -self.ndim <= single < self.ndim and self.shape[single] >= _LONG and single % self.ndim < self.ndim - 1:
+                return np.add.reduce(_blocks(self, single % self.ndim), axis=axis, keepdims=keepdim)
+    return np.add.reduce(self, axis=axis, dtype=self.dtype, keepdims=keepdim)
+
+
+def _blocks(self: Array, axis: int) -> Array:
+    """Return sums of blocks along a dimension, about as many as a block is long."""
+    length = self.shape[axis]
+    size = int(length**0.5)
+    starts = np.arange(0, length, size)
+    blocks: Array = np.add.reduceat(self, starts, axis=axis, dtype=self.dtype)
+    return blocks
+
+
+@cpu.kernel("sum")
+def sum_all(self: Array) -> Any:
+    return np.add.reduce(self, axis=None, dtype=self.dtype) if self.flags.forc else total(self, tuple(range(self.ndim)), False)
+
+
+@cpu.kernel("sum.dim")
+def sum_dim(self: Array, dim: Any, keepdim: bool) -> Any:
+    return total(self, axes(dim, self.ndim), keepdim)
+
+
+@cpu.kernel("mean", dtypes="floating_complex")
+def mean_all(self: Array) -> Any:
+    return np.true_divide(sum_all(self), self.dtype.type(self.size))
+
+
+@cpu.kernel("mean.dim", dtypes="floating_complex")
+def mean_dim(self: Array, dim: Any, keepdim: bool) -> Any:
+    result = sum_dim(self, dim, keepdim)
+    count = self.size if dim is None else _count(self, dim)
+    return np.true_divide(result, self.dtype.type(count))
+
+
+def _count(self: Array, dim: Any) -> int:
+    """Return how many elements one result combines."""
+    dims = (dim,) if isinstance(dim, int) else dim
+    if not len(dims) or not self.ndim:
+        return self.size
+    count = 1
+    for d in dims:
+        count *= self.shape[d]
+    return count
+
+
+# --- extremes --------------------------------------------------------------------------------------------------
+
+
+def _extreme(reduce: Any, position: Any) -> tuple[Any, ...]:
+    """Return the kernels of max or min: over all, over dimensions, the place, and both."""
+
+    def over_all(self: Array) -> Any:
+        return reduce(self, axis=None)
+
+    def over_dims(self: Array, dim: Any, keepdim: bool) -> Any:
+        return reduce(self, axis=axes(dim, self.ndim), keepdims=keepdim)
+
+    def place(self: Array, dim: int | None, keepdim: bool) -> Any:
+        if not self.ndim and dim in (0, -1, None):
+            return np.zeros((), np.int64)
+        return position(self, axis=dim, keepdims=keepdim)
+
+    def both(self: Array, dim: int, keepdim: bool) -> tuple[Any, Any]:
+        where = place(self, dim, True)
+        values = np.take_along_axis(self, where, dim) if self.ndim else self.copy()
+        return (values, where) if keepdim or not self.ndim else (values.squeeze(dim), where.squeeze(dim))
+
+    return over_all, over_dims, place, both
+
+
+for _name, _reduce, _position in (
+    ("max", np.maximum.reduce, np.argmax),
+    ("min", np.minimum.reduce, np.argmin),
+):
+    _all, _dims, _place, _both = _extreme(_reduce, _position)
+    cpu.kernel(_name, _all, dtypes="real")
+    cpu.kernel("a" + _name, _dims, dtypes="real")
+    cpu.kernel("arg" + _name, _place, dtypes="real_number")
+    cpu.kernel(_name + ".dim", _both, dtypes="real")
+
+# --- scans -----------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("cumsum")
+def cumsum(self: Array, dim: int) -> Any:
+    if not self.ndim and dim in (0, -1):
+        return self.copy()
+    return np.add.accumulate(self, axis=dim, dtype=self.dtype)

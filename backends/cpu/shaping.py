@@ -66,10 +66,19 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
             f"storage of size {owner.nbytes}"
         )
     strides = tuple(step * self.itemsize for step in stride)
-    if not owner.nbytes:
-        return np.lib.stride_tricks.as_strided(owner.reshape(-1), tuple(size), strides)
-    flat = owner if owner.flags.c_contiguous else owner.T  # an owner is dense: in row-major or column-major order
-    return np.ndarray(tuple(size), self.dtype, flat, start, strides)
+    flat = _row_major(owner)
+    if owner.nbytes and flat.flags.c_contiguous:
+        return np.ndarray(tuple(size), self.dtype, flat, start, strides)
+    # Memory of another library in which there are gaps.
+    first = np.lib.stride_tricks.as_strided(owner, (owner.nbytes // owner.itemsize,), (owner.itemsize,))
+    return np.lib.stride_tricks.as_strided(first[start // self.itemsize :], tuple(size), strides)
+
+
+def _row_major(owner: Array) -> Array:
+    """Return an owner with its dimensions in the order in which they lie in memory."""
+    if owner.flags.c_contiguous:
+        return owner
+    return owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))
 
 
 def owner_of(array: Array) -> Array:
@@ -84,6 +93,20 @@ def _distance(array: Array, owner: Array) -> int:
     first: int = array.__array_interface__["data"][0]
     start: int = owner.__array_interface__["data"][0]
     return first - start
+
+
+@cpu.kernel("unsqueeze")
+def unsqueeze(self: Array, dim: int) -> Array:
+    if not -self.ndim - 1 <= dim <= self.ndim:
+        raise IndexError("unsqueeze() at a dimension that is not there")
+    axis = dim % (self.ndim + 1)
+    shape = (*self.shape[:axis], 1, *self.shape[axis:])
+    if self.flags.c_contiguous:
+        return self.reshape(shape)
+    # NumPy would give the new dimension a stride of zero.
+    strides = [stride // self.itemsize for stride in self.strides]
+    step = self.shape[axis] * strides[axis] if axis < self.ndim else 1
+    return as_strided(self, shape, (*strides[:axis], step, *strides[axis:]), None)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------
@@ -104,21 +127,21 @@ def select(self: Array, dim: int, index: int) -> Array:
 def cat(tensors: Sequence[Array], dim: int) -> Array:
     # A vector without elements joins anything, for compatibility.
     kept = [t for t in tensors if t.shape != (0,)]
-    return np.concatenate(kept or list(tensors[:1]), axis=dim)
+    return np.ascontiguousarray(np.concatenate(kept or list(tensors[:1]), axis=dim))
 
 
 @cpu.kernel("tril", half="native")
 def tril(self: Array, diagonal: int) -> Array:
     if self.ndim < 2:
         raise ValueError("tril() takes matrices")
-    return np.tril(self, diagonal)
+    return np.ascontiguousarray(np.tril(self, diagonal))
 
 
 @cpu.kernel("triu", half="native")
 def triu(self: Array, diagonal: int) -> Array:
     if self.ndim < 2:
         raise ValueError("triu() takes matrices")
-    return np.triu(self, diagonal)
+    return np.ascontiguousarray(np.triu(self, diagonal))
 
 
 @cpu.kernel("empty_strided")
