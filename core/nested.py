@@ -51,6 +51,9 @@ def array_from_nested(data: Any, dtype: Dtype | None = None) -> np.ndarray[Any, 
     array([[1. , 2. ],
            [3. , 4.5]], dtype=float32)
     """
+    kind = type(data)
+    if kind in _NUMBERS:
+        return number_array([data], dtype or numbers_dtype((kind,))).reshape(())
     shape, leaves = _flatten(data)
     kinds = set(map(type, leaves))
     if kinds <= _NUMBERS:

@@ -32,8 +32,10 @@ def numbers_dtype(kinds: Iterable[type]) -> Dtype:
     (tt.int64, tt.float32, tt.float32)
     """
     highest = max((_RANK[kind] for kind in kinds), default=2)
+    if highest < 2:
+        return dt.int64 if highest else dt.bool_
     default = get_default_dtype()
-    return (dt.bool_, dt.int64, default, default.to_complex())[highest]
+    return default if highest == 2 else default.to_complex()
 
 
 def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) -> np.ndarray[Any, Any]:
