@@ -66,7 +66,9 @@ class _Problem:
 
     def evaluate(self, points: dict[int, Array]) -> list[Array]:
         """Return the floating-point outputs at a point, without recording."""
-        args = [_from_array(points[i].copy(), x) if i in points else _plain(x) for i, x in enumerate(self.inputs)]
+        args = [
+            _from_array(points[i].copy(), x) if i in points else _plain(x) for i, x in enumerate(self.inputs)
+        ]
         return [_to_array(y) for y in _tensors(self.func(*args)) if _floating(y)]
 
     def record(self) -> tuple[list[Any], dict[int, Any]]:
@@ -75,11 +77,15 @@ class _Problem:
         args = [leaves.get(i, x) for i, x in enumerate(self.inputs)]
         return [y for y in _tensors(self.func(*args)) if _floating(y)], leaves
 
-    def gradients(self, outputs: list[Any], leaves: dict[int, Any], cotangents: Sequence[Array | None]) -> dict[int, Any]:
+    def gradients(
+        self, outputs: list[Any], leaves: dict[int, Any], cotangents: Sequence[Array | None]
+    ) -> dict[int, Any]:
         """Return the gradients of the leaves; None where there is none."""
         for leaf in leaves.values():
             leaf.grad = None
-        chosen = [(y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None and y.requires_grad]
+        chosen = [
+            (y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None and y.requires_grad
+        ]
         for y, v in chosen:
             y.backward(_from_array(v.astype(y.dtype.numpy), y), retain_graph=True)
         return {i: leaf.grad for i, leaf in leaves.items()}
@@ -97,7 +103,9 @@ class _Problem:
                 moved = point.copy()
                 moved[index] += sign * step
                 sides.append(self.evaluate({**self.points, place: moved}))
-            rows.append([(_components(a) - _components(b)) / (2 * self.eps) for a, b in zip(*sides, strict=True)])
+            rows.append(
+                [(_components(a) - _components(b)) / (2 * self.eps) for a, b in zip(*sides, strict=True)]
+            )
         outputs = self.evaluate(self.points)
         return [
             np.stack([row[k] for row in rows]) if rows else np.zeros((0, _components(outputs[k]).size))
@@ -113,7 +121,9 @@ class _Problem:
             for index, unit in product(np.ndindex(tuple(output.shape)), units):
                 cotangent = np.zeros(tuple(output.shape), output.dtype.numpy)
                 cotangent[index] = unit
-                gradients = self.gradients(outputs, leaves, [cotangent if j == k else None for j in range(len(outputs))])
+                gradients = self.gradients(
+                    outputs, leaves, [cotangent if j == k else None for j in range(len(outputs))]
+                )
                 for i, gradient in gradients.items():
                     point = self.points[i]
                     array = np.zeros_like(point) if gradient is None else _to_array(gradient)
@@ -138,15 +148,17 @@ def _floating(value: Any) -> bool:
 def _check_inputs(problem: _Problem, eps: float) -> None:
     if not problem.places:
         raise ValueRangeError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+            "requires_grad=True."
         )
     for place in problem.places:
         if problem.inputs[place].dtype.name not in ("float64", "complex128"):
             import warnings
 
             warnings.warn(
-                f"Input #{place} requires gradient and is not a double precision floating point or complex. This check "
-                f"will likely fail if all the inputs are not of double precision floating point or complex. (eps={eps})",
+                f"Input #{place} requires gradient and is not a double precision floating point or complex. This "
+                "check will likely fail if all the inputs are not of double precision floating point or complex. "
+                f"(eps={eps})",
                 UserWarning,
                 stacklevel=4,
             )
@@ -162,7 +174,11 @@ def _compare(problem: _Problem, outputs: list[Any], leaves: dict[int, Any], rtol
         for k, numerical in enumerate(problem.numerical(place)):
             found = analytical[place][k]
             if not _close(found, numerical, rtol, atol):
-                worst = float(np.max(np.abs(found - numerical))) if found.shape == numerical.shape else float("nan")
+                worst = (
+                    float(np.max(np.abs(found - numerical)))
+                    if found.shape == numerical.shape
+                    else float("nan")
+                )
                 raise GradcheckError(
                     f"Jacobian mismatch for output {k} with respect to input {place},\n"
                     f"numerical:{numerical}\nanalytical:{found}\n"
@@ -170,7 +186,9 @@ def _compare(problem: _Problem, outputs: list[Any], leaves: dict[int, Any], rtol
                 )
 
 
-def _compare_fast(problem: _Problem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float) -> None:
+def _compare_fast(
+    problem: _Problem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float
+) -> None:
     """Compare u^T J v for one random pair of directions for each input and output."""
     rng = np.random.default_rng(0)
 
@@ -187,8 +205,12 @@ def _compare_fast(problem: _Problem, outputs: list[Any], leaves: dict[int, Any],
             problem.evaluate({**problem.points, place: problem.points[place] + sign * problem.eps * v})[k]
             for sign in (1, -1)
         ]
-        numerical = float(_components(u) @ (_components(sides[0]) - _components(sides[1]))) / (2 * problem.eps)
-        gradient = problem.gradients(outputs, leaves, [u if j == k else None for j in range(len(arrays))])[place]
+        numerical = float(_components(u) @ (_components(sides[0]) - _components(sides[1]))) / (
+            2 * problem.eps
+        )
+        gradient = problem.gradients(outputs, leaves, [u if j == k else None for j in range(len(arrays))])[
+            place
+        ]
         analytical = 0.0 if gradient is None else float(_components(_to_array(gradient)) @ _components(v))
         if not np.isclose(analytical, numerical, rtol, atol, equal_nan=True):
             raise GradcheckError(
@@ -198,7 +220,9 @@ def _compare_fast(problem: _Problem, outputs: list[Any], leaves: dict[int, Any],
             )
 
 
-def _check_deterministic(problem: _Problem, outputs: list[Any], leaves: dict[int, Any], tolerance: float) -> None:
+def _check_deterministic(
+    problem: _Problem, outputs: list[Any], leaves: dict[int, Any], tolerance: float
+) -> None:
     ones = [np.ones(tuple(y.shape), y.dtype.numpy) for y in outputs]
     runs = [
         {i: None if g is None else _to_array(g) for i, g in problem.gradients(outputs, leaves, ones).items()}
@@ -383,7 +407,8 @@ def gradgradcheck(
     """
     if check_batched_grad or check_fwd_over_rev or masked or not check_rev_over_rev:
         raise ArgumentError(
-            "gradgradcheck", "check_batched_grad, check_fwd_over_rev, check_rev_over_rev and masked must keep their defaults"
+            "gradgradcheck",
+            "check_batched_grad, check_fwd_over_rev, check_rev_over_rev and masked must keep their defaults",
         )
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
     problem = _Problem(func, arguments, eps)
@@ -402,7 +427,9 @@ def gradgradcheck(
         args, vectors = values[:count], values[count:]
         leaves = [args[i] if args[i].requires_grad else args[i].detach().requires_grad_() for i in places]
         replaced = dict(zip(places, leaves, strict=True))
-        results = [y for y in _tensors(func(*[replaced.get(i, a) for i, a in enumerate(args)])) if _floating(y)]
+        results = [
+            y for y in _tensors(func(*[replaced.get(i, a) for i, a in enumerate(args)])) if _floating(y)
+        ]
         results = [y for y in results if y.requires_grad]
         for leaf in leaves:
             leaf.grad = None

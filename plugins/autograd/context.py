@@ -29,6 +29,8 @@ class Context:
         self._label = label
         self._saved: tuple[Any, ...] | None = ()
         self._versions: tuple[int, ...] = ()
+        self._results: dict[int, int] = {}  # place among the saved -> number of the result
+        self._node: Node | None = None  # only while the node runs: it holds the context
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors (or None) for `saved_tensors`; changing them in place before backward is then an error."""
@@ -42,7 +44,12 @@ class Context:
         for tensor, version in zip(self._saved, self._versions, strict=True):
             if isinstance(tensor, TensorBase) and views.version_of(tensor) != version:
                 views.raise_changed(self._label, tensor, version)
-        return self._saved
+        if self._node is None or not STATE.enabled() or not self._results:
+            return self._saved
+        linked = list(self._saved)
+        for place, number in self._results.items():
+            linked[place] = views.with_edge(linked[place], self._node, number)
+        return tuple(linked)
 
 
 class ContextNode(Node):
@@ -55,15 +62,22 @@ class ContextNode(Node):
     lengths: tuple[int, ...]
 
     def name(self) -> str:
+        """Return the name that PyTorch gives such nodes."""
         return self.label
 
     def release(self) -> None:
+        """Drop what was saved."""
         if self.context._saved:
             self.context._saved = None
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
+        """Call `backward` and order what it returns by the edges."""
         assert self.formula.backward is not None  # a formula without it gets another kind of node
-        found = self.formula.backward(self.context, *gradients)
+        self.context._node = self
+        try:
+            found = self.formula.backward(self.context, *gradients)
+        finally:
+            self.context._node = None
         if not isinstance(found, tuple | list):
             found = (found,)
         count = len(self.context.needs_input_grad)
@@ -101,10 +115,13 @@ class ContextRule:
         self.label = views.node_name(operator.name)
 
     def __call__(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Handle a call of the operator."""
         if not STATE.enabled():
             return entry.call_below(args)
         if self.form == "inplace":
-            raise errors.InplaceError(f"{self.operator.name}: an operator with a custom backward has no in-place form to record")
+            raise errors.InplaceError(
+                f"{self.operator.name}: an operator with a custom backward has no in-place form to record"
+            )
         nodes: list[Node | None] = []
         numbers: list[int] = []
         lengths: list[int] = []
@@ -123,7 +140,12 @@ class ContextRule:
         if not any(needs):
             return result
         node = start(ContextNode.__new__(ContextNode), tuple(nodes), tuple(numbers))
-        node.formula, node.label, node.positions, node.lengths = self.formula, self.label, self.positions, tuple(lengths)
+        node.formula, node.label, node.positions, node.lengths = (
+            self.formula,
+            self.label,
+            self.positions,
+            tuple(lengths),
+        )
         context = Context(tuple(needs), self.label)
         node.context = context
         tensors = [result] if isinstance(result, TensorBase) else list(result)
@@ -132,13 +154,19 @@ class ContextRule:
         node.shape, node.spec = (shapes[0], specs[0]) if len(tensors) == 1 else (shapes, specs)
         if self.formula.setup_context is not None:
             self.formula.setup_context(context, args, result)
-            context._saved = tuple(_without_cycle(t, tensors) for t in context._saved or ())
+            _cut_cycles(context, tensors)
         for number, tensor in enumerate(tensors):
             if STATE.floating >> tensor.spec.code & 1:
                 attach(tensor, node, number)
         return result
 
 
-def _without_cycle(saved: Any, results: list[Any]) -> Any:
-    """Return an alias of a saved result: the result itself leads back to the node that saves it."""
-    return views.saved_result(saved, 0) if any(saved is result for result in results) else saved
+def _cut_cycles(context: Context, results: list[Any]) -> None:
+    """Put aliases in the place of saved results: a result itself leads back to the node that saves it."""
+    saved = list(context._saved or ())
+    for place, value in enumerate(saved):
+        for number, result in enumerate(results):
+            if value is result:
+                saved[place] = views.saved_result(value, 0)
+                context._results[place] = number
+    context._saved = tuple(saved)

@@ -135,7 +135,7 @@ class Pass:
             wanted = tuple(
                 [
                     target is not None and (target in needed or (target, number) in captures)
-                    for target, number in zip(next_nodes, next_numbers)
+                    for target, number in zip(next_nodes, next_numbers, strict=True)
                 ]
             )
         found = node.apply(gradients, wanted)
@@ -158,7 +158,11 @@ class Pass:
             else:
                 shape = target.shape[number]
                 spec = target.spec[number]
-            if not isinstance(gradient, TensorBase) or gradient.spec is not spec or gradient.handle.shape != shape:
+            if (
+                not isinstance(gradient, TensorBase)
+                or gradient.spec is not spec
+                or gradient.handle.shape != shape
+            ):
                 gradient = fitting.fit(gradient, shape, spec, node, place)
             self.send(target, number, gradient)
 

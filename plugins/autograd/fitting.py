@@ -132,7 +132,9 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
 def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
     name = getattr(hook, "__name__", "hook")
     if not isinstance(changed, TensorBase):
-        raise errors.GradientError(f"the gradient hook {name!r} must return a Tensor or None, not {type(changed).__name__}")
+        raise errors.GradientError(
+            f"the gradient hook {name!r} must return a Tensor or None, not {type(changed).__name__}"
+        )
     if tuple(changed.shape) != tuple(gradient.shape):
         raise errors.GradientError(
             f"hook {name!r} has changed the size of value: from {list(gradient.shape)} to {list(changed.shape)}"

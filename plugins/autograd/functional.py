@@ -23,7 +23,9 @@ def _requires_grad(tensor: Any) -> bool:
     return bool(tensor.keys & STATE.bit)
 
 
-def _initial(outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = False) -> tuple[list[Any], list[Any]]:
+def _initial(
+    outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = False
+) -> tuple[list[Any], list[Any]]:
     """Return the roots of a pass and their gradients, ones where a scalar's is left out."""
     roots, initial = [], []
     if len(outputs) != len(gradients):
@@ -32,9 +34,13 @@ def _initial(outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = F
         )
     for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if not isinstance(output, TensorBase):
-            raise errors.ArgumentError("backward", f"element {place} of tensors must be a Tensor, not {errors.describe(output)}")
+            raise errors.ArgumentError(
+                "backward", f"element {place} of tensors must be a Tensor, not {errors.describe(output)}"
+            )
         if not _requires_grad(output):
-            raise errors.GradientError(f"element {place} of tensors does not require grad and does not have a grad_fn")
+            raise errors.GradientError(
+                f"element {place} of tensors does not require grad and does not have a grad_fn"
+            )
         if gradient is None:
             if output.shape.numel() != 1:
                 raise errors.GradientError("grad can be implicitly created only for scalar outputs")
@@ -52,7 +58,9 @@ def _initial(outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = F
 
 def _check_gradient(output: Any, gradient: Any, place: int) -> None:
     if not isinstance(gradient, TensorBase):
-        raise errors.ArgumentError("backward", f"gradients can be either Tensors or None, but got {errors.describe(gradient)}")
+        raise errors.ArgumentError(
+            "backward", f"gradients can be either Tensors or None, but got {errors.describe(gradient)}"
+        )
     if tuple(gradient.shape) != tuple(output.shape):
         raise errors.GradientError(
             f"Mismatch in shape: grad_output[{place}] has a shape of {gradient.shape} and output[{place}] has a shape "
@@ -122,7 +130,9 @@ def backward(
 def _places(inputs: Sequence[Any], function: str) -> list[Any]:
     for place, tensor in enumerate(inputs):
         if not isinstance(tensor, TensorBase):
-            raise errors.ArgumentError(function, f"element {place} of inputs must be a Tensor, not {errors.describe(tensor)}")
+            raise errors.ArgumentError(
+                function, f"element {place} of inputs must be a Tensor, not {errors.describe(tensor)}"
+            )
         if not _requires_grad(tensor):
             raise errors.GradientError("One of the differentiated Tensors does not require grad")
     return [edge(tensor) for tensor in inputs]
@@ -188,7 +198,8 @@ def grad(
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:
         raise errors.ArgumentError(
-            "grad", "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+            "grad",
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
         )
     gradients = (None,) * len(results) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = bool(create_graph if retain_graph is None else retain_graph)
@@ -207,13 +218,17 @@ def _batched(
     """Run one pass for each vector in the first dim of the gradients and stack the results."""
     counts = {int(g.shape[0]) for g in gradients if g is not None}
     if len(counts) != 1:
-        raise errors.GradientError(f"the first dim of all grad_outputs must be the same number of vectors, found {sorted(counts)}")
+        raise errors.GradientError(
+            f"the first dim of all grad_outputs must be the same number of vectors, found {sorted(counts)}"
+        )
     count = counts.pop()
     passes = []
     for vector in range(count):
         chosen = [None if g is None else g[vector] for g in gradients]
         roots, initial = _initial(outputs, chosen)
-        passes.append(engine.run(roots, initial, keep or vector < count - 1, bool(create_graph), captures, False))
+        passes.append(
+            engine.run(roots, initial, keep or vector < count - 1, bool(create_graph), captures, False)
+        )
     return [None if column[0] is None else ops.stack(list(column)) for column in zip(*passes, strict=True)]
 
 

@@ -176,7 +176,16 @@ class Node:
         Hooks.
     """
 
-    __slots__ = ("__weakref__", "extras", "next_nodes", "next_numbers", "outputs", "sequence", "shape", "spec")
+    __slots__ = (
+        "__weakref__",
+        "extras",
+        "next_nodes",
+        "next_numbers",
+        "outputs",
+        "sequence",
+        "shape",
+        "spec",
+    )
 
     def apply(self, gradients, wanted):
         """Return the gradients of the arguments.
@@ -221,7 +230,7 @@ class Node:
     @property
     def next_functions(self):
         """The edges as ((node, number), ...); (None, 0) where an argument needs no gradient."""
-        return tuple(zip(self.next_nodes, self.next_numbers))
+        return tuple(zip(self.next_nodes, self.next_numbers, strict=True))
 
     @property
     def metadata(self):
@@ -308,11 +317,13 @@ class Graphless(Node):
     __slots__ = ("reason",)
 
     def apply(self, gradients, wanted):
+        """Refuse."""
         from tt.core.library import errors
 
         raise errors.GradientError(self.reason)
 
     def name(self):
+        """Return the name that PyTorch gives such nodes."""
         return "NotImplemented"
 
 

@@ -60,7 +60,11 @@ def find_slot(definition: OpDefinition, name: str) -> Slot | None:
     if name == "result" or name in names:
         return RESULT, 0 if name == "result" else names.index(name), None
     for position, argument in enumerate(signature.arguments):
-        fact = FACTS.get(name.removeprefix(argument.name + "_")) if name.startswith(argument.name + "_") else None
+        fact = (
+            FACTS.get(name.removeprefix(argument.name + "_"))
+            if name.startswith(argument.name + "_")
+            else None
+        )
         if fact is not None and argument.type.is_tensor:
             return FACT, position, fact
     return None
@@ -83,7 +87,9 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
             found.append(f"{definition.name}: the argument {argument!r} is no tensor and has no gradient")
         first, *rest = parameters(function) or [""]
         if first not in ("g", "gs"):
-            found.append(f"{definition.name}: the formula of {argument!r} must take g or gs first, not {first!r}")
+            found.append(
+                f"{definition.name}: the formula of {argument!r} must take g or gs first, not {first!r}"
+            )
         found += [
             f"{definition.name}: the formula of {argument!r} takes {name!r}, which is nothing of {definition.signature}"
             for name in rest
@@ -104,7 +110,9 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
     if takes_all:
         one = [name for name, f in formula.gradients.items() if parameters(f)[0] == "g" and f is not zero]
         if one:
-            raise errors.ArgumentError(operator.name, f"the formulas of one operator take all g or all gs: {one}")
+            raise errors.ArgumentError(
+                operator.name, f"the formulas of one operator take all g or all gs: {one}"
+            )
     wanted = [[find_slot(definition, name) for name in parameters(formula.gradients[a])[1:]] for a in ordered]
 
     def make_plan(needs: int) -> Plan:
@@ -115,7 +123,9 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
                 for slot in wanted[place]:
                     if slot not in slots:
                         slots.append(slot)  # type: ignore[arg-type]
-                calls.append((place, formula.gradients[argument], tuple(slots.index(s) for s in wanted[place])))  # type: ignore[arg-type]
+                calls.append(
+                    (place, formula.gradients[argument], tuple(slots.index(s) for s in wanted[place]))
+                )  # type: ignore[arg-type]
         return Plan(tuple(slots), tuple(calls))
 
     kind = InplaceRule if form == "inplace" else Rule
@@ -188,6 +198,7 @@ class AutogradLayer(Layer):
     # --- what the dispatcher asks ------------------------------------------------------------------------------
 
     def rule(self, operator: Operator, form: str) -> RuleType | None:
+        """Return the rule of a form of an operator, or None."""
         key = (operator.name, form)
         if key not in self._rules:
             self._rules[key] = self._make_rule(operator, form)
@@ -205,30 +216,39 @@ class AutogradLayer(Layer):
         if formula is None:
             if form == "inplace" and not definition.grad and not _has_composite(operator):
                 # The new values do not depend on the old ones: a leaf is refused, any other history ends here.
-                return make_rule(operator, Formula(operator.name, {definition.signature.arguments[0].name: zero}), form)
+                return make_rule(
+                    operator, Formula(operator.name, {definition.signature.arguments[0].name: zero}), form
+                )
             return None
         if formula.backward is not None:
             return ContextRule(operator, formula, form)
         return make_rule(operator, formula, form)
 
     def passes_through(self, operator: Operator, form: str) -> bool:
+        """Tell whether the operator is declared without gradient."""
         return not operator.definition.grad
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
+        """Return what is wrong with the formulas and which are missing, as (operator, problem)."""
         definitions = list(definitions)
-        wrong = [(op, problem) for op, _, problem in (text.partition(": ") for text in check_formulas(definitions))]
+        wrong = [
+            (op, problem) for op, _, problem in (text.partition(": ") for text in check_formulas(definitions))
+        ]
         return wrong + [
             (op, f"promises a gradient of {argument!r} and has neither a formula for it nor a composite")
             for op, argument in missing_formulas(definitions)
         ]
 
     def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Run the call; whoever differentiates the result gets an error that names the operator."""
         result = entry.call_below(args)
         if not STATE.enabled():
             return result
         node = start(Graphless.__new__(Graphless), (), ())
         node.reason = f"the derivative for '{entry.operator.name}' is not implemented"
-        tensors = [result] if isinstance(result, TensorBase) else [t for t in result if isinstance(t, TensorBase)]
+        tensors = (
+            [result] if isinstance(result, TensorBase) else [t for t in result if isinstance(t, TensorBase)]
+        )
         node.outputs = len(tensors)
         node.shape, node.spec = tuple(tuple(t.shape) for t in tensors), tuple(t.spec for t in tensors)
         if node.outputs == 1:
@@ -374,5 +394,3 @@ def check_formulas(definitions: Iterable[OpDefinition]) -> list[str]:
                 if argument not in definition.grad and function is not zero
             ]
     return found
-
-

@@ -50,7 +50,9 @@ def _set_requires_grad(self: Any, value: bool) -> None:
         return
     if value:
         if not STATE.floating >> self.spec.code & 1:
-            raise errors.GradientError("only Tensors of floating point and complex dtype can require gradients")
+            raise errors.GradientError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
         leaf_record(self)
         self.keys |= STATE.bit
     else:
@@ -95,7 +97,9 @@ def _get_grad(self: Any) -> Tensor | None:
 def _set_grad(self: Any, value: Any) -> None:
     if value is not None:
         if not isinstance(value, TensorBase):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise errors.GradientError("can't assign Variable as its own grad")
         if value.dtype is not self.dtype:
@@ -105,8 +109,8 @@ def _set_grad(self: Any, value: Any) -> None:
             )
         if value.device != self.device:
             raise errors.GradientError(
-                f"attempting to assign a gradient located on device {str(value.device)!r} to a tensor located on device "
-                f"{str(self.device)!r}"
+                f"attempting to assign a gradient located on device {str(value.device)!r} to a tensor located on "
+                f"device {str(self.device)!r}"
             )
         if tuple(value.shape) != tuple(self.shape):
             raise errors.GradientError(

@@ -30,7 +30,9 @@ def is_grad_enabled() -> bool:
     return bool(STATE.enabled())
 
 
-def _decorate(make: Callable[[], Any], function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+def _decorate(
+    make: Callable[[], Any], function: Callable[Parameters, Result]
+) -> Callable[Parameters, Result]:
     if isgeneratorfunction(function):
         return _decorate_generator(make, function)  # type: ignore[return-value]
 
@@ -85,6 +87,7 @@ class _Switch(Generic[Parameters, Result]):
         STATE.enable(self._before.pop())
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        """Make a function that runs with recording on or off."""
         return _decorate(type(self), function)
 
 
@@ -155,5 +158,6 @@ class set_grad_enabled:  # noqa: N801 - PyTorch's name
         STATE.enable(self._before)
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        """Make a function that runs with recording on or off; recording here goes on as before."""
         STATE.enable(self._before)
         return _decorate(lambda: set_grad_enabled(self.mode), function)

@@ -63,9 +63,11 @@ class OpNode(Node):
     __slots__ = ("plan", "rule", "saved", "starts", "versions")
 
     def name(self):
+        """Return the name that PyTorch gives such nodes."""
         return self.rule.node_name
 
     def release(self):
+        """Drop what was saved; nodes that saved no tensors can be used again."""
         if self.plan.keeps_tensors:
             self.saved = None
 
@@ -87,18 +89,23 @@ class OpNode(Node):
                     tensor = value
                     version = 0 if tensor.storage is None else tensor.storage.version
                     if version != (0 if self.versions is None else self.versions[place]):
-                        views.raise_changed(self.rule.node_name, tensor, 0 if self.versions is None else self.versions[place])
+                        views.raise_changed(
+                            self.rule.node_name, tensor, 0 if self.versions is None else self.versions[place]
+                        )
                     if linked:
                         value = views.linked(self, tensor, kind, position)
             elif kind == 2:
                 if views.version_of(value) != (0 if self.versions is None else self.versions[place]):
-                    views.raise_changed(self.rule.node_name, value, 0 if self.versions is None else self.versions[place])
+                    views.raise_changed(
+                        self.rule.node_name, value, 0 if self.versions is None else self.versions[place]
+                    )
                 if linked:
                     value = views.linked_list(self, value, position)
             unpacked.append(value)
         return tuple(unpacked)
 
     def apply(self, gradients, wanted):
+        """Run the formulas of the wanted edges."""
         values = self.unpack()
         results = [None] * len(self.next_nodes)
         first = gradients if self.rule.takes_all else gradients[0]
@@ -306,11 +313,12 @@ class Rule:
             node.shape, node.spec = node.shape[0], node.spec[0]
         save(node, args, results)
         for number, tensor in enumerate(results):
+            if number != 0 and not self.takes_all:
+                break
             if isinstance(tensor, TensorBase) and STATE.floating >> tensor.spec.code & 1:
-                if number == 0 or self.takes_all:
-                    record = attach(tensor, node, number)
-                    if self.is_view:
-                        self.note_view(tensor, record, args, number)
+                record = attach(tensor, node, number)
+                if self.is_view:
+                    self.note_view(tensor, record, args, number)
         return results
 
     def note_view(self, result, record, args, index):
@@ -351,6 +359,7 @@ class InplaceRule(Rule):
     __slots__ = ()
 
     def __call__(self, entry, args):
+        """Handle a call of the in-place form."""
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)
         target = args[0]
@@ -412,4 +421,3 @@ def save(node, args, result):
     node.saved = tuple(saved)
     if total != 0:
         node.versions = views.versions(node.plan, saved)
-

@@ -63,7 +63,8 @@ def version_of(value: Any) -> int:
 def versions(plan: Plan, saved: Sequence[Any]) -> tuple[int, ...]:
     """Return the version of what fills each slot; zero where it is no tensor."""
     return tuple(
-        version_of(value) if kind in (1, 2, 3) else 0 for (kind, _, _), value in zip(plan.slots, saved, strict=True)
+        version_of(value) if kind in (1, 2, 3) else 0
+        for (kind, _, _), value in zip(plan.slots, saved, strict=True)
     )
 
 
@@ -83,14 +84,14 @@ def saved_result(result: Any, number: int) -> Any:
 def linked(node: OpNode, tensor: TensorBase, kind: int, position: int) -> TensorBase:
     """Return a saved tensor with its place in the graph, for a backward pass that is recorded itself."""
     if kind == 3:
-        return _with_edge(tensor, node, position) if STATE.floating >> tensor.spec.code & 1 else tensor
+        return with_edge(tensor, node, position) if STATE.floating >> tensor.spec.code & 1 else tensor
     places = node.rule.differentiable
     if position not in places:
         return tensor
     place = places.index(position)
     if node.starts is not None:
         place = node.starts[place]
-    return _with_edge(tensor, node.next_nodes[place], node.next_numbers[place])
+    return with_edge(tensor, node.next_nodes[place], node.next_numbers[place])
 
 
 def linked_list(node: OpNode, tensors: Sequence[Any], position: int) -> list[Any]:
@@ -100,12 +101,15 @@ def linked_list(node: OpNode, tensors: Sequence[Any], position: int) -> list[Any
         return list(tensors)
     begin = node.starts[places.index(position)]
     return [
-        _with_edge(t, node.next_nodes[begin + i], node.next_numbers[begin + i]) if isinstance(t, TensorBase) else t
+        with_edge(t, node.next_nodes[begin + i], node.next_numbers[begin + i])
+        if isinstance(t, TensorBase)
+        else t
         for i, t in enumerate(tensors)
     ]
 
 
-def _with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
+def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
+    """Return a tensor as a result of a node, whatever else it knows of its history."""
     record = tensor.record
     if node is None or (tensor.keys & STATE.bit and record.node is node and record.number == number):
         return tensor
@@ -177,7 +181,11 @@ def ensure_view(target: Any, root: Any) -> None:
         record = Record(None, 0, False)
         target.record = record
     if record.view is None:
-        geometry = (tuple(target.shape), tuple(target.stride()), target.storage_offset() - root.storage_offset())
+        geometry = (
+            tuple(target.shape),
+            tuple(target.stride()),
+            target.storage_offset() - root.storage_offset(),
+        )
         record.view = View(root, None, geometry, -1, -1 if record.node is None else version_of(target))
     if not target.keys & STATE.bit and root.keys & STATE.bit:
         record.view.version = -1
@@ -195,9 +203,9 @@ def share_history(root: Any) -> None:
     if storage is None or sys.getrefcount(storage) <= 3:
         return
     for other in gc.get_referrers(root):
-        if isinstance(other, Tensor) and other.base is root and not other.keys & STATE.bit:
-            if STATE.floating >> other.spec.code & 1:
-                ensure_view(other, root)
+        plain = isinstance(other, Tensor) and other.base is root and not other.keys & STATE.bit
+        if plain and STATE.floating >> other.spec.code & 1:
+            ensure_view(other, root)
 
 
 # --- in-place --------------------------------------------------------------------------------------------------
@@ -213,9 +221,13 @@ def check_inplace(target: Any, root: Any) -> None:
             "modified inplace. You should replace the inplace operation by an out-of-place one."
         )
     if root is not target and root.keys & STATE.bit and root.record.leaf:
-        raise errors.InplaceError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        raise errors.InplaceError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        )
     if target.keys & STATE.bit and record.leaf:
-        raise errors.InplaceError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise errors.InplaceError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
 
 
 def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -227,7 +239,9 @@ def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def snapshot(plan: Plan, args: tuple[Any, ...]) -> dict[int, int]:
     """Return the versions of the arguments to save, slot by slot, before an in-place call."""
     return {
-        place: version_of(args[position]) for place, (kind, position, _) in enumerate(plan.slots) if kind in (1, 2)
+        place: version_of(args[position])
+        for place, (kind, position, _) in enumerate(plan.slots)
+        if kind in (1, 2)
     }
 
 
@@ -265,7 +279,10 @@ def rebase_view(target: Any, root: Any, node: OpNode, self_edge: int) -> None:
         (root_number, *(node.next_numbers[i] for i in others)),
     )
     copy.inner, copy.self_edge, copy.others = node, self_edge, others
-    copy.steps = [View(None, s.operator, (None, *s.args[1:]) if s.operator else s.args, s.index, 0) for s in _steps(view)]
+    copy.steps = [
+        View(None, s.operator, (None, *s.args[1:]) if s.operator else s.args, s.index, 0)
+        for s in _steps(view)
+    ]
     copy.strides = tuple(root.stride())
     copy.shape, copy.spec = tuple(root.shape), root.spec
     target.record.leaf = False
@@ -300,6 +317,7 @@ class CopySlices(Node):
     strides: tuple[int, ...]
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
+        """Send the gradient of the part through the inner node, and the rest on."""
         if gradients[0] is None:
             return [None] * len(self.next_nodes)
         if self.inner.saved is None:
@@ -316,6 +334,7 @@ class CopySlices(Node):
         return [whole if self.next_nodes[0] is not None else None, *(found[i] for i in self.others)]
 
     def release(self) -> None:
+        """Drop what the inner node saved."""
         self.inner.release()
 
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from tt.core.library import TensorBase, ops
 
-__all__ = ["broadcast_shape", "conj", "is_complex", "normal_dims", "restore_dims", "size_of", "unsqueeze_dims"]
+__all__ = [
+    "broadcast_shape",
+    "conj",
+    "is_complex",
+    "normal_dims",
+    "restore_dims",
+    "size_of",
+    "unsqueeze_dims",
+]
 
 
 def is_complex(value: Any) -> bool:

@@ -31,7 +31,9 @@ def matmul_self(g: Any, self_shape: Any, other: Any) -> Any:
 def matmul_other(g: Any, self: Any, other_shape: Any) -> Any:
     """self^H g."""
     if self.ndim == 1:
-        return g * conj(self) if len(other_shape) == 1 else conj(ops.unsqueeze(self, -1)) * ops.unsqueeze(g, -2)
+        return (
+            g * conj(self) if len(other_shape) == 1 else conj(ops.unsqueeze(self, -1)) * ops.unsqueeze(g, -2)
+        )
     if len(other_shape) == 1:
         return ops.squeeze.dim(ops.matmul(adjoint(self), ops.unsqueeze(g, -1)), -1)
     if len(other_shape) == 2 and self.ndim > 2:

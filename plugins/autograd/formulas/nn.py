@@ -56,7 +56,9 @@ def nll_loss_self(
     safe = ops.where(counts, target, 0)
     factor = counts.to(g.dtype)
     if weight is not None:
-        factor = factor * ops.reshape(ops.index_select(weight, 0, ops.reshape(safe, (-1,))), tuple(safe.shape))
+        factor = factor * ops.reshape(
+            ops.index_select(weight, 0, ops.reshape(safe, (-1,))), tuple(safe.shape)
+        )
     slope = -g * factor / ops.sum(factor) if reduction == "mean" else -g * factor
     places = ops.new_zeros(g, self_shape)
     return ops.scatter(places, classes, ops.unsqueeze(safe, classes), ops.unsqueeze(slope, classes))

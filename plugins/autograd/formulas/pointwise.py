@@ -23,9 +23,15 @@ def scaled(g: Any, alpha: Any) -> Any:
 d.of("add", self=lambda g: g, other=lambda g, alpha: scaled(g, alpha))
 d.of("sub", self=lambda g: g, other=lambda g, alpha: -scaled(g, alpha))
 d.of("mul", self=lambda g, other: g * conj(other), other=lambda g, self: g * conj(self))
-d.of("div", self=lambda g, other: g / conj(other), other=lambda g, self, other: -g * conj(self / other / other))
+d.of(
+    "div", self=lambda g, other: g / conj(other), other=lambda g, self, other: -g * conj(self / other / other)
+)
 d.of("div.mode", self=zero, other=zero)
-d.of("remainder", self=lambda g: g, other=lambda g, self, other: -g * ops.div.mode(self, other, rounding_mode="floor"))
+d.of(
+    "remainder",
+    self=lambda g: g,
+    other=lambda g, self, other: -g * ops.div.mode(self, other, rounding_mode="floor"),
+)
 d.of("remainder.Scalar", other=lambda g, self, other:
      -g * ops.div.mode(ops.full_like(other, self), other, rounding_mode="floor"))  # fmt: skip
 d.of("neg", self=lambda g: -g)
@@ -125,10 +131,22 @@ def clamp_max(g: Any, self: Any, min: Any, max: Any) -> Any:
     return ops.where(taken if min is None else taken | (max < min), g, 0)
 
 
-d.of("maximum", self=lambda g, self, other: bigger(g, self, other), other=lambda g, self, other: bigger(g, other, self))
-d.of("minimum", self=lambda g, self, other: bigger(g, other, self), other=lambda g, self, other: bigger(g, self, other))
+d.of(
+    "maximum",
+    self=lambda g, self, other: bigger(g, self, other),
+    other=lambda g, self, other: bigger(g, other, self),
+)
+d.of(
+    "minimum",
+    self=lambda g, self, other: bigger(g, other, self),
+    other=lambda g, self, other: bigger(g, self, other),
+)
 d.of("clamp", self=clamp_self, min=clamp_min, max=clamp_max)
-d.of("where", self=lambda g, condition: ops.where(condition, g, 0), other=lambda g, condition: ops.where(condition, 0, g))
+d.of(
+    "where",
+    self=lambda g, condition: ops.where(condition, g, 0),
+    other=lambda g, condition: ops.where(condition, 0, g),
+)
 
 # --- copies ----------------------------------------------------------------------------------------------------
 

@@ -108,7 +108,9 @@ def as_strided_self(
 
 def _extent(size: Sequence[int], stride: Sequence[int], offset: int) -> int:
     """Return the end of a geometry in memory, in elements."""
-    return offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
+    return (
+        offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else offset
+    )
 
 
 def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:

@@ -57,8 +57,8 @@ def inplace_pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -
     inside, hidden = hidden_dim_first(args[0], level)
     if not hidden:
         raise errors.InplaceError(
-            f"vmap: {operator.definition.inplace_name}(self, *extra_args) is not possible because there exists a Tensor "
-            "in extra_args that differs by example while self does not\n  try: the form that is not in-place"
+            f"vmap: {operator.definition.inplace_name}(self, *extra_args) is not possible because there exists a "
+            "Tensor in extra_args that differs by example while self does not\n  try: the form that is not in-place"
         )
     operator.caller("inplace").dispatch((inside, *align(level, args)[1:]))
     return args[0]
@@ -102,7 +102,9 @@ def along_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     rest[place - 1] = 1 if scalar else args[place] % args[0].ndim + 1
     result = operator.caller().dispatch((inside, *rest))
     several = not isinstance(result, TensorBase)
-    wrapped = [batched(ops.squeeze(r, -1) if scalar else r, 0, level) for r in (result if several else (result,))]
+    wrapped = [
+        batched(ops.squeeze(r, -1) if scalar else r, 0, level) for r in (result if several else (result,))
+    ]
     return operator.return_type(wrapped) if several else wrapped[0]
 
 

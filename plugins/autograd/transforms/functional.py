@@ -79,14 +79,18 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
     if not sizes:
         raise errors.ValueRangeError("vmap: at least one argument must be mapped over; all in_dims are None")
     if len(set(sizes)) > 1:
-        raise errors.ValueRangeError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}")
+        raise errors.ValueRangeError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}"
+        )
     return sizes[0]
 
 
 def _leave(result: Any, dim: Any, level: Level) -> Any:
     """Return a result of a level with its hidden dim in the open."""
     if not isinstance(result, TensorBase):
-        raise errors.ArgumentError("vmap", f"the function must return only Tensors, got {errors.describe(result)}")
+        raise errors.ArgumentError(
+            "vmap", f"the function must return only Tensors, got {errors.describe(result)}"
+        )
     inside, hidden = unwrap(result, level)
     if dim is None:
         if hidden is not None:
@@ -125,7 +129,9 @@ def _close(value: Any) -> Any:
     return value
 
 
-def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """Return a function that computes the gradient of another.
 
     Parameters
@@ -165,7 +171,9 @@ def grad_and_value(
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         if any(not -len(args) <= n < len(args) for n in chosen):
-            raise errors.ArgumentError("grad", f"argnums {argnums} names an argument that is not among the {len(args)} given")
+            raise errors.ArgumentError(
+                "grad", f"argnums {argnums} names an argument that is not among the {len(args)} given"
+            )
         chosen = tuple(n % len(args) for n in chosen)
         values, shape = flatten([args[n] for n in chosen])
         opened = [_fresh(value) for value in values]
@@ -195,7 +203,9 @@ def _has_history(tensor: Any) -> bool:
 def _fresh(value: Any) -> Any:
     """Return the open form of an argument as a place in the graph of its own."""
     if not isinstance(value, TensorBase):
-        raise errors.ArgumentError("grad", f"can be differentiated with respect to tensors only, not {errors.describe(value)}")
+        raise errors.ArgumentError(
+            "grad", f"can be differentiated with respect to tensors only, not {errors.describe(value)}"
+        )
     opened = _open(value)
     if opened.keys & STATE.bit:
         with recording(True):
@@ -208,7 +218,9 @@ def _gradients(output: Any, opened: Sequence[Any], outer: bool) -> list[Any]:
     if not isinstance(output, TensorBase):
         raise errors.GradientError(f"grad: the function must return a Tensor, got {errors.describe(output)}")
     if output.ndim:
-        raise errors.ShapeError(f"grad: the function must return a scalar, got a tensor of shape {list(output.shape)}")
+        raise errors.ShapeError(
+            f"grad: the function must return a scalar, got a tensor of shape {list(output.shape)}"
+        )
     whole = _open(output)
     if not whole.keys & STATE.bit:
         return [_close(ops.zeros_like(v.detach())) for v in opened]

@@ -30,13 +30,16 @@ class TransformLayer(Layer):
         self.fallbacks: Counter[str] = Counter()
 
     def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return the batching rule of an operator, or None."""
         found = _batching_rule(operator, form)
         if found is None:
             return None
 
         def run(entry: Entry, args: tuple[Any, ...]) -> Any:
             result = found(innermost(args), operator, args)
-            return _as_seen(entry, result) if definition.kind == "pointwise" and form == "functional" else result
+            return (
+                _as_seen(entry, result) if definition.kind == "pointwise" and form == "functional" else result
+            )
 
         definition = operator.definition
         return run
@@ -48,6 +51,7 @@ class TransformLayer(Layer):
         return f"BatchedTensor(lvl={handle.level.depth + 1}, bdim={handle.dim}, value=\n{inside}\n)"
 
     def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Run the call once for each example, and count that."""
         self.fallbacks[entry.operator.name] += 1
         return one_by_one(innermost(args), entry.operator, entry.form, args)
 
@@ -61,7 +65,9 @@ def _batching_rule(operator: Operator, form: str) -> batching.BatchingRule | Non
     found = batching.RULES.get(operator.name)
     if found is not None:
         return found
-    if definition.kind == "pointwise" and not any(a.type.is_tensor and a.type.list for a in operator.arguments):
+    if definition.kind == "pointwise" and not any(
+        a.type.is_tensor and a.type.list for a in operator.arguments
+    ):
         return batching.pointwise
     if definition.kind == "reduction" and "dim" in operator.positions and operator.group == (0,):
         return batching.reduction
@@ -78,8 +84,8 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
     """Run an operator once for each example and stack the results."""
     if form == "inplace" and unwrap(args[0], level)[1] is None:
         raise errors.InplaceError(
-            f"vmap: {operator.definition.inplace_name}() changes a tensor that is the same for all examples by one that "
-            "differs by example"
+            f"vmap: {operator.definition.inplace_name}() changes a tensor that is the same for all examples by one "
+            "that differs by example"
         )
     if not any(returned.type.is_tensor for returned in operator.definition.signature.returns):
         raise errors.HiddenValuesError(

@@ -16,9 +16,19 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from tt.core.library import KEYS, Backend, Tensor, TensorBase, TensorSpec, errors, ops, wrap
-from tt.core.library import dtype as Dtype  # noqa: N812 - the class, beside arguments of that name
+from tt.core.library import dtype as Dtype
 
-__all__ = ["BIT", "Batched", "Level", "batched", "hidden_dim_first", "innermost", "levels", "move_dim", "unwrap"]
+__all__ = [
+    "BIT",
+    "Batched",
+    "Level",
+    "batched",
+    "hidden_dim_first",
+    "innermost",
+    "levels",
+    "move_dim",
+    "unwrap",
+]
 
 BIT = KEYS.bit("layer", "transform")
 """The key bit of wrapped tensors."""

@@ -56,13 +56,19 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
         children = list(tree.values()) if isinstance(tree, dict) else list(tree)
         if isinstance(value, dict | list | tuple):
             if len(value) != len(tree) or (isinstance(value, dict) and set(value) != set(tree)):
-                raise errors.ValueRangeError(f"vmap: {name} does not have the structure of what it describes: {value!r}")
+                raise errors.ValueRangeError(
+                    f"vmap: {name} does not have the structure of what it describes: {value!r}"
+                )
             values = [value[key] for key in tree] if isinstance(tree, dict) else list(value)
         else:
             values = [value] * len(children)
-        return [found for v, child in zip(values, children, strict=True) for found in spread_like(v, child, name)]
+        return [
+            found for v, child in zip(values, children, strict=True) for found in spread_like(v, child, name)
+        ]
     if isinstance(value, dict | list | tuple):
         if name == "out_dims" and len(value) == 1:
             return list(value)
-        raise errors.ValueRangeError(f"vmap: {name} does not have the structure of what it describes: {value!r}")
+        raise errors.ValueRangeError(
+            f"vmap: {name} does not have the structure of what it describes: {value!r}"
+        )
     return [value]

@@ -99,7 +99,9 @@ def test_a_gradient_has_the_shape_of_what_was_broadcast(shape: tuple[int, ...]) 
     assert x.grad.sum().item() == 6.0 if len(shape) < 3 else True
 
 
-@pytest.mark.parametrize("dtype", [tt.float16, tt.bfloat16, tt.float32, tt.float64, tt.complex64, tt.complex128])
+@pytest.mark.parametrize(
+    "dtype", [tt.float16, tt.bfloat16, tt.float32, tt.float64, tt.complex64, tt.complex128]
+)
 def test_a_gradient_has_the_dtype_of_its_tensor(dtype: tt.dtype) -> None:
     x = tt.ones(2, dtype=dtype, requires_grad=True)
     (x * tt.tensor([1.0, 2.0], dtype=tt.float64)).abs().sum().backward()
@@ -123,19 +125,43 @@ def x() -> tt.Tensor:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tt.ones(2).backward(), "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (
+            lambda: tt.ones(2).backward(),
+            "element 0 of tensors does not require grad and does not have a grad_fn",
+        ),
         (lambda: (x() * 1).backward(), "grad can be implicitly created only for scalar outputs"),
-        (lambda: (x() * 1j).sum().backward(), "grad can be implicitly created only for real scalar outputs but got"),
+        (
+            lambda: (x() * 1j).sum().backward(),
+            "grad can be implicitly created only for real scalar outputs but got",
+        ),
         (lambda: x().sum().backward(tt.ones(2)), r"Mismatch in shape: grad_output\[0\] has a shape of"),
-        (lambda: tt.autograd.grad(x().sum(), x()), "appears to not have been used in the graph. Set allow_unused=True"),
+        (
+            lambda: tt.autograd.grad(x().sum(), x()),
+            "appears to not have been used in the graph. Set allow_unused=True",
+        ),
         (lambda: tt.autograd.grad(x().sum(), []), r"`inputs` argument to `grad\(\)` cannot be empty"),
-        (lambda: tt.autograd.backward(x().sum(), inputs=[]), r"`inputs` argument to `backward\(\)` cannot be empty"),
-        (lambda: tt.autograd.grad(x().sum(), tt.ones(3)), "One of the differentiated Tensors does not require grad"),
-        (lambda: (x() * 1).requires_grad_(False), "you can only change requires_grad flags of leaf variables"),
+        (
+            lambda: tt.autograd.backward(x().sum(), inputs=[]),
+            r"`inputs` argument to `backward\(\)` cannot be empty",
+        ),
+        (
+            lambda: tt.autograd.grad(x().sum(), tt.ones(3)),
+            "One of the differentiated Tensors does not require grad",
+        ),
+        (
+            lambda: (x() * 1).requires_grad_(False),
+            "you can only change requires_grad flags of leaf variables",
+        ),
         (lambda: tt.zeros(1).retain_grad(), "can't retain_grad on Tensor that has requires_grad=False"),
-        (lambda: tt.zeros(1).register_hook(print), "cannot register a hook on a tensor that doesn't require gradient"),
+        (
+            lambda: tt.zeros(1).register_hook(print),
+            "cannot register a hook on a tensor that doesn't require gradient",
+        ),
         (lambda: setattr(x(), "grad", tt.zeros(2)), "attempting to assign a gradient of size"),
-        (lambda: setattr(x(), "grad", tt.zeros(3, dtype=tt.float64)), "attempting to assign a gradient with dtype"),
+        (
+            lambda: setattr(x(), "grad", tt.zeros(3, dtype=tt.float64)),
+            "attempting to assign a gradient with dtype",
+        ),
     ],
 )
 def test_wrong_calls_get_the_errors_of_torch(call: Any, message: str) -> None:
@@ -144,7 +170,9 @@ def test_wrong_calls_get_the_errors_of_torch(call: Any, message: str) -> None:
 
 
 def test_a_gradient_must_be_a_tensor() -> None:
-    with pytest.raises(TypeError, match="assigned grad expected to be a Tensor or None but got grad of type int"):
+    with pytest.raises(
+        TypeError, match="assigned grad expected to be a Tensor or None but got grad of type int"
+    ):
         x().grad = 3
 
 
@@ -228,7 +256,10 @@ def test_a_hook_after_accumulation_sees_the_gradient() -> None:
 
 @pytest.mark.parametrize(
     ("hook", "message"),
-    [(lambda g: 3, "must return a Tensor or None, not int"), (lambda g: g[:1], "has changed the size of value")],
+    [
+        (lambda g: 3, "must return a Tensor or None, not int"),
+        (lambda g: g[:1], "has changed the size of value"),
+    ],
 )
 def test_a_hook_that_returns_something_else_is_refused(hook: Any, message: str) -> None:
     a = x()

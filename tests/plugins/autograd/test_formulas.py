@@ -117,6 +117,7 @@ def leaves(call: Call) -> list[Any]:
 # Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
 BY_HAND = {"linalg_svd", "svd"}
 
+
 def smooth(call: Call) -> bool:
     if call.definition.name == "embedding" and call.bound[2] is not None:
         return False  # a row that pads gets no gradient although the result depends on it
@@ -142,7 +143,9 @@ def test_a_formula_can_be_differentiated_again(definition: OpDefinition, dtype: 
         if smooth(call) and differentiable_here(call) and checked < 6:
             outputs = call(*leaves(call))
             if any(t.requires_grad for t in _tensors(outputs)):
-                assert tt.autograd.gradgradcheck(call, leaves(call), fast_mode=True, check_undefined_grad=False), name
+                assert tt.autograd.gradgradcheck(
+                    call, leaves(call), fast_mode=True, check_undefined_grad=False
+                ), name
                 checked += 1
 
 
@@ -173,7 +176,7 @@ def has_kink(call: Call, array: Any) -> bool:
     if name in ("abs", "relu", "sign", "pow", "sqrt", "clamp", "remainder"):
         return bool((array == np.round(array.real)).any())
     if name in ("max", "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "std"):
-        return len(np.unique(array)) < array.size or name == "std" and array.size < 2
+        return len(np.unique(array)) < array.size or (name == "std" and array.size < 2)
     return False
 
 
@@ -210,7 +213,9 @@ def call_torch(call: Call, tensors: list[Any]) -> Any:
         return getattr(torch.nn.functional, base)(**named)
     positional = [v for a, v in zip(arguments, args, strict=True) if not a.keyword_only]
     keywords = {a.name: v for a, v in zip(arguments, args, strict=True) if a.keyword_only}
-    keywords = {k: v for k, v in keywords.items() if k not in ("memory_format", "layout", "device") and v is not None}
+    keywords = {
+        k: v for k, v in keywords.items() if k not in ("memory_format", "layout", "device") and v is not None
+    }
     if base == "where":
         positional = [positional[0], *(torch.as_tensor(v) for v in positional[1:])]
     if base in ("svd", "linalg_svd"):
@@ -218,15 +223,19 @@ def call_torch(call: Call, tensors: list[Any]) -> Any:
     return getattr(torch.ops.aten, base)(*positional, **keywords)
 
 
-def loss(T: Any, outputs: Any) -> Any:
+def loss(lib: Any, outputs: Any) -> Any:
     """Return a real number that depends on every floating-point result with weights of its own."""
-    total = T.zeros((), dtype=T.float64)
+    total = lib.zeros((), dtype=lib.float64)
     for k, output in enumerate([outputs] if not isinstance(outputs, list | tuple) else outputs):
         if output is not None and (output.is_floating_point() or output.is_complex()):
             weights = np.cos(np.arange(output.numel()) + k).reshape(tuple(output.shape))
             if output.is_complex():
-                weights = weights + 1j * np.sin(np.arange(output.numel()) * 2 + k).reshape(tuple(output.shape))
-            product = output * T.tensor(weights.astype(np.complex128 if output.is_complex() else np.float64))
+                weights = weights + 1j * np.sin(np.arange(output.numel()) * 2 + k).reshape(
+                    tuple(output.shape)
+                )
+            product = output * lib.tensor(
+                weights.astype(np.complex128 if output.is_complex() else np.float64)
+            )
             total = total + (product.real if product.is_complex() else product).sum()
     return total
 
@@ -255,7 +264,9 @@ def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) 
         for e, f in zip(expected_gradients, found, strict=True):
             e_array = np.zeros(()) if e is None else e.resolve_conj().numpy()
             f_array = np.zeros(()) if f is None else f.numpy()
-            np.testing.assert_allclose(*np.broadcast_arrays(f_array, e_array), rtol=1e-6, atol=1e-9, err_msg=name)
+            np.testing.assert_allclose(
+                *np.broadcast_arrays(f_array, e_array), rtol=1e-6, atol=1e-9, err_msg=name
+            )
 
 
 # --- singular values -------------------------------------------------------------------------------------------
@@ -312,6 +323,8 @@ def test_a_missing_formula_is_reported() -> None:
     definition = REGISTRY.operator("mul").definition
     import dataclasses
 
-    unknown = dataclasses.replace(definition, signature=type(definition.signature).parse("mull(Tensor self) -> Tensor"))
+    unknown = dataclasses.replace(
+        definition, signature=type(definition.signature).parse("mull(Tensor self) -> Tensor")
+    )
     unknown = dataclasses.replace(unknown, grad=("self",))
     assert missing_formulas([definition, unknown], lambda op: False) == [("mull", "self")]

@@ -16,8 +16,8 @@ from tt.plugins.autograd.rules import OpNode
 def test_nodes_are_named_and_linked_as_in_torch() -> None:
     torch = pytest.importorskip("torch")
 
-    def names(T: Any) -> list[str]:
-        x = T.ones(2, 2, requires_grad=True)
+    def names(lib: Any) -> list[str]:
+        x = lib.ones(2, 2, requires_grad=True)
         node, found = ((x * x).exp().t() + 1).sum().grad_fn, []
         while node is not None:
             found.append(node.name())
@@ -77,7 +77,7 @@ def test_a_freed_graph_says_how_to_keep_it() -> None:
         y.backward()
 
 
-def make_chain(length: int) -> tuple[tt.Tensor, tt.Tensor, "weakref.ref[Any]"]:
+def make_chain(length: int) -> tuple[tt.Tensor, tt.Tensor, weakref.ref[Any]]:
     """Return a leaf, the end of a chain of nodes, and a weak reference to the first node."""
     x = tt.ones(1, requires_grad=True)
     y = x * 1.0
@@ -86,7 +86,13 @@ def make_chain(length: int) -> tuple[tt.Tensor, tt.Tensor, "weakref.ref[Any]"]:
     node = pattern
     for _ in range(length):
         new = graph.start(OpNode.__new__(OpNode), (node,), (0,))
-        new.rule, new.plan, new.saved, new.versions, new.starts = pattern.rule, pattern.plan, (1.0,), None, None
+        new.rule, new.plan, new.saved, new.versions, new.starts = (
+            pattern.rule,
+            pattern.plan,
+            (1.0,),
+            None,
+            None,
+        )
         new.shape, new.spec = pattern.shape, pattern.spec
         node = new
     end = tt.ones(1)

@@ -20,7 +20,8 @@ def loop(function: Callable[..., Any], *args: Any, in_dims: Any = 0) -> Any:
     dims = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args)
     count = next(a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None)
     rows = [
-        function(*[a if d is None else a.select(d, i) for a, d in zip(args, dims, strict=True)]) for i in range(count)
+        function(*[a if d is None else a.select(d, i) for a, d in zip(args, dims, strict=True)])
+        for i in range(count)
     ]
     return tt.stack(rows)
 
@@ -100,7 +101,12 @@ def test_vmap_of_two_arguments(function: Callable[[Any, Any], Any], in_dims: Any
 
 def test_zero_dimensional_examples() -> None:
     x = array(5)
-    for function in (lambda a: a * 2, lambda a: a.sum(), lambda a: a.softmax(0), lambda a: a.sum(0, keepdim=True)):
+    for function in (
+        lambda a: a * 2,
+        lambda a: a.sum(),
+        lambda a: a.softmax(0),
+        lambda a: a.sum(0, keepdim=True),
+    ):
         same(vmap(function)(x), loop(function, x))
 
 
@@ -131,7 +137,10 @@ def test_vmap_nests() -> None:
     same(found, expected)
     same(vmap(vmap(lambda a: a.cumsum(0).exp()))(array(4, 3, 2)), array(4, 3, 2).cumsum(2).exp())
     inner = vmap(vmap(lambda a, b: a @ b, in_dims=(None, 0)), in_dims=(0, None))
-    same(inner(array(4, 2, 3), array(5, 3, 2)), tt.stack([tt.stack([a @ b for b in array(5, 3, 2)]) for a in array(4, 2, 3)]))
+    same(
+        inner(array(4, 2, 3), array(5, 3, 2)),
+        tt.stack([tt.stack([a @ b for b in array(5, 3, 2)]) for a in array(4, 2, 3)]),
+    )
 
 
 def test_an_operator_without_rule_runs_once_for_each_example_and_is_counted() -> None:
@@ -147,13 +156,29 @@ def test_an_operator_without_rule_runs_once_for_each_example_and_is_counted() ->
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: vmap(lambda a: a, in_dims=None)(tt.ones(2)), ValueError, "at least one argument must be mapped"),
-        (lambda: vmap(lambda a: a, in_dims=2)(tt.ones(2)), ValueError, "in_dims has 2 for a tensor of 1 dimensions"),
+        (
+            lambda: vmap(lambda a: a, in_dims=None)(tt.ones(2)),
+            ValueError,
+            "at least one argument must be mapped",
+        ),
+        (
+            lambda: vmap(lambda a: a, in_dims=2)(tt.ones(2)),
+            ValueError,
+            "in_dims has 2 for a tensor of 1 dimensions",
+        ),
         (lambda: vmap(lambda a, b: a)(tt.ones(2), 3), ValueError, "no tensor but int"),
-        (lambda: vmap(lambda a, b: a)(tt.ones(2), tt.ones(3)), ValueError, "same size in the mapped dimension"),
+        (
+            lambda: vmap(lambda a, b: a)(tt.ones(2), tt.ones(3)),
+            ValueError,
+            "same size in the mapped dimension",
+        ),
         (lambda: vmap(lambda a: 3)(tt.ones(2)), TypeError, "must return only Tensors, got int"),
         (lambda: vmap(lambda a: a, in_dims=(0, 0))(tt.ones(2)), ValueError, "structure"),
-        (lambda: vmap(lambda a, b: b.add_(a), in_dims=(0, None))(tt.ones(2), tt.ones(())), RuntimeError, "vmap: add_"),
+        (
+            lambda: vmap(lambda a, b: b.add_(a), in_dims=(0, None))(tt.ones(2), tt.ones(())),
+            RuntimeError,
+            "vmap: add_",
+        ),
         (lambda: vmap(lambda a: a, out_dims=None)(tt.ones(2)), ValueError, "out_dims is None"),
     ],
 )
@@ -202,7 +227,10 @@ def test_per_example_gradients() -> None:
 
     found = vmap(grad(loss), in_dims=(None, 0))(w, xs)
     same(found, tt.stack([grad(loss)(w, x) for x in xs]))
-    same(vmap(grad(loss, argnums=1), in_dims=(None, 0))(w, xs), tt.stack([grad(loss, argnums=1)(w, x) for x in xs]))
+    same(
+        vmap(grad(loss, argnums=1), in_dims=(None, 0))(w, xs),
+        tt.stack([grad(loss, argnums=1)(w, x) for x in xs]),
+    )
 
 
 def test_grad_through_vmap() -> None:
