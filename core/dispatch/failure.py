@@ -59,7 +59,12 @@ def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = 
     except NotImplementedError:
         return
     metadata = "metadata_inplace" in entry.operator.definition.tags
-    if entry.form == "inplace" and not metadata and isinstance(result, MetaHandle) and result.shape != tuple(args[0].shape):
+    if (
+        entry.form == "inplace"
+        and not metadata
+        and isinstance(result, MetaHandle)
+        and result.shape != tuple(args[0].shape)
+    ):
         raise InplaceError(
             f"{entry.operator.definition.inplace_name}(): output with shape {list(args[0].shape)} doesn't match the "
             f"broadcast shape {list(result.shape)}"

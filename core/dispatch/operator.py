@@ -52,7 +52,9 @@ class Operator:
         self.dtype_at = self._position_of_type("dtype")
         self.device_at = self._position_of_type("device")
         self.layout_at = self._position_of_type("layout")
-        self.tensor_at = next((i for i, a in enumerate(self.arguments) if a.type.is_tensor and not a.type.list), -1)
+        self.tensor_at = next(
+            (i for i, a in enumerate(self.arguments) if a.type.is_tensor and not a.type.list), -1
+        )
         self.is_factory = definition.kind == "factory"
         self.defaults = tuple(
             to_dtype(a.default) if a.type.base == "dtype" and isinstance(a.default, str) else a.default

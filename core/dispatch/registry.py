@@ -13,6 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device
+from tt.core.dispatch.namespace import Operators
+from tt.core.dispatch.sources import (
+    TT_SOURCE,
+    CompositeRegistration,
+    Handle,
+    KernelRegistration,
+    Source,
+    code_location,
+)
 from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
 from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
 from tt.core.keys import KEYS
@@ -25,89 +34,17 @@ if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["REGISTRY", "Handle", "KernelRegistration", "Registry", "Source", "ops"]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Who brought a registration.
-
-    Attributes
-    ----------
-    distribution, version : str
-        The installed package.
-    plugin : str
-        The name of its entry point.
-    """
-
-    distribution: str = "(this program)"
-    version: str = ""
-    plugin: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.distribution} {self.version}".rstrip() + (f" ({self.plugin})" if self.plugin else "")
-
-
-def code_location(function: Callable[..., Any]) -> str:
-    """Return "module:line" of a function, or the name of a builtin."""
-    function = inspect.unwrap(getattr(function, "func", function))
-    code = getattr(function, "__code__", None)
-    module = getattr(function, "__module__", None) or type(function).__module__
-    if code is None:
-        return f"{module}.{getattr(function, '__name__', type(function).__name__)}"
-    return f"{module}:{code.co_firstlineno}"
-
-
-@dataclass(slots=True, eq=False)
-class KernelRegistration:
-    """A kernel in the registry: what was declared, for which device and layouts, by whom."""
-
-    kernel: Kernel
-    device: str
-    layouts: tuple[str, ...]
-    source: Source
-    dtypes: frozenset[str]
-    result: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.source} {code_location(self.kernel.function)}"
-
-    @property
-    def where(self) -> str:
-        """The device and layouts in words."""
-        layouts = "+".join(self.layouts)
-        return self.device if layouts == "strided" else f"{self.device}/{layouts}"
-
-
-@dataclass(slots=True, eq=False)
-class CompositeRegistration:
-    """A composite in the registry."""
-
-    op: str
-    function: Callable[..., Any]
-    source: Source
-
-    def __str__(self) -> str:
-        return f"{self.source} {code_location(self.function)}"
-
-
-class Handle:
-    """Undoes one registration, exactly; also usable in a `with` statement."""
-
-    def __init__(self, undo: Callable[[], None]) -> None:
-        self._undo: Callable[[], None] | None = undo
-
-    def remove(self) -> None:
-        """Unregister; what was shadowed comes back.  Doing it twice does nothing."""
-        undo, self._undo = self._undo, None
-        if undo is not None:
-            undo()
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
+__all__ = [
+    "REGISTRY",
+    "Handle",
+    "KernelRegistration",
+    "Operators",
+    "PluginRegistry",
+    "Registry",
+    "Source",
+    "code_location",
+    "ops",
+]
 
 
 @dataclass
@@ -527,42 +464,6 @@ class PluginRegistry:
             self.handles.pop().remove()
 
 
-class Operators:
-    """Operators by attribute: `ops.add`, `ops.max.dim`, `ops.acme.twice`.
-
-    An attribute is the caller of an operator with a single overload, an `OverloadedOp` for several, or the
-    namespace of a third party.
-    """
-
-    def __init__(self, registry: Registry, namespace: str = "") -> None:
-        self._registry, self._namespace = registry, namespace
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        from tt.core.dispatch.overloads import lookup
-        from tt.core.startup import start
-
-        start()
-        found = lookup(self._registry, self._namespace, name)
-        setattr(self, name, found)
-        return found
-
-    def __dir__(self) -> list[str]:
-        prefix = f"{self._namespace}::" if self._namespace else ""
-        names = {n.removeprefix(prefix).split(".")[0] for n in self._registry.names() if n.startswith(prefix)}
-        return sorted(n for n in names if "::" not in n)
-
-    def __repr__(self) -> str:
-        return f"<operators of {self._namespace or 'tt'}>"
-
-    def forget(self) -> None:
-        """Forget the attributes found so far (after an operator was removed)."""
-        for name in [n for n in vars(self) if not n.startswith("_")]:
-            delattr(self, name)
-
-
-TT_SOURCE = Source("tt-tensor", "", "")
 REGISTRY = Registry()
 """The registry of this process."""
 ops = Operators(REGISTRY)

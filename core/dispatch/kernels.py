@@ -1,0 +1,349 @@
+"""Kernels of an entry: which registrations serve a call, in which form, with which casts, and what they return."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt.core.dispatch.dtypes import HALF, CallDtypes, upcast_of
+from tt.core.dispatch.entry import KERNEL, LIST, ONE, RAW, SEVERAL, Choice, Entry
+from tt.core.dispatch.quiet import quiet
+from tt.core.dispatch.resolution import Resolution
+from tt.core.dispatch.sources import code_location
+from tt.core.dispatch.state import STATE
+from tt.core.errors import KernelContractError
+from tt.core.schema.model import MISSING
+
+if TYPE_CHECKING:
+    from tt.core.backend import Backend
+    from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.sources import KernelRegistration
+
+__all__ = ["kernel_entry", "make_entry", "taken_positions"]
+
+
+def make_entry(
+    operator: Operator, form: str, keys: int, bits: int, kind: int, resolution: Resolution, **fields: Any
+) -> Entry:
+    """Return an entry of the present epoch with some of its fields set."""
+    entry = Entry(operator, form, keys, bits, STATE.epoch, kind)
+    entry.resolution = resolution
+    for name, value in fields.items():
+        setattr(entry, name, value)
+    return entry
+
+
+def kernel_entry(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    layouts: tuple[str, ...],
+    dtypes: CallDtypes,
+) -> Entry | None:
+    """Return the entry of the kernels that serve a call on one device, or None if none does."""
+    served = _serving(operator, resolution, backend.device_type, layouts, dtypes)
+    if not served:
+        generic = backend.generic_kernel(operator)
+        if generic is None:
+            return None
+        resolution.note(
+            "generic kernel", code_location(generic), True, f"the {backend.device_type} backend serves it"
+        )
+        return _generic_entry(operator, form, keys, bits, resolution, backend, dtypes, generic)
+    return _build(operator, form, keys, bits, resolution, backend, dtypes, served)
+
+
+def _serving(
+    operator: Operator, resolution: Resolution, device: str, layouts: tuple[str, ...], dtypes: CallDtypes
+) -> list[tuple[KernelRegistration, bool]]:
+    """Return the registrations that serve the dtype, each with whether it computes in float32 for a half dtype."""
+    from tt.core.dispatch.masking import is_masked
+
+    compute = dtypes.compute
+    found = operator.registry.kernels_of(operator.name, device, layouts)
+    if not found:
+        resolution.note("kernel", "(none)", False, f"no kernel for {device}/{'+'.join(layouts)}")
+    served: list[tuple[KernelRegistration, bool]] = []
+    for registration in found:
+        kernel = registration.kernel
+        if is_masked(operator.definition, kernel, device):
+            resolution.note("kernel", registration, False, "masked")
+            continue
+        native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
+        upcast = compute is not None and compute.name in HALF and not native
+        wanted = "float32" if upcast else (compute.name if compute is not None else None)
+        if wanted is not None and wanted not in registration.dtypes:
+            names = ", ".join(sorted(registration.dtypes))
+            resolution.note("kernel", registration, False, f"serves {names}, not {wanted}")
+            continue
+        served.append((registration, upcast))
+    return served
+
+
+def _build(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    dtypes: CallDtypes,
+    served: list[tuple[KernelRegistration, bool]],
+) -> Entry:
+    how, chosen = _choose_form(operator, form, backend, dtypes, served)
+    upcast = chosen[0][1]
+    chosen = [(r, u) for r, u in chosen if u == upcast]
+    choices = sorted(
+        (_choice(operator, r, backend, how) for r, _ in chosen), key=lambda choice: len(choice.takes)
+    )
+    for index, registration in enumerate(choice.registration for choice in choices):
+        form_note = {
+            1: " in place",
+            2: " with its output given",
+            3: " changing metadata",
+            4: " on a clone",
+        }.get(how, "")
+        note = (
+            "the narrowest kernel that takes the call's arguments serves"
+            if len(chosen) > 1
+            else "serves the dtype"
+        )
+        resolution.note("kernel", registration, index == 0, note + form_note)
+    entry = make_entry(
+        operator,
+        form,
+        keys,
+        bits,
+        KERNEL,
+        resolution,
+        choices=tuple(choices),
+        writes_target=how % 4,
+        backend=backend,
+    )
+    layout = chosen[0][0].result
+    made_by = backend if layout is None else operator.registry.backend(backend.device_type, layout)
+    _set_results(entry, operator, made_by, dtypes)
+    compute = upcast_of(dtypes.compute) if upcast else dtypes.compute
+    if operator.group and compute is not None and (upcast or not dtypes.homogeneous):
+        entry.group = operator.group
+        entry.compute_code = compute.code
+        entry.compute_native = backend.native_dtype(compute)
+        resolution.casts = f"computes in {compute.name}"
+    if upcast:
+        entry.downcast = True
+    _allow_direct(entry, operator, dtypes)
+    return entry
+
+
+def _choose_form(
+    operator: Operator,
+    form: str,
+    backend: Backend,
+    dtypes: CallDtypes,
+    served: list[tuple[KernelRegistration, bool]],
+) -> tuple[int, list[tuple[KernelRegistration, bool]]]:
+    """Return how the form is made (see `Entry.writes_target`; 4: functional from in-place) and from which kernels."""
+    functional = [s for s in served if s[0].kernel.form == "functional"]
+    inplace = [s for s in served if s[0].kernel.form == "inplace"]
+    out = [s for s in served if s[0].kernel.form == "out"]
+    if form == "functional":
+        if functional:
+            return 0, functional
+        return (4, inplace) if inplace else (5, out)
+    if _changes_metadata(operator):
+        return 3, functional
+    same = dtypes.target is not None and dtypes.results[0] is dtypes.target
+    # A kernel that changes its argument must get the target itself, not a copy in another dtype.
+    if inplace and same and not any(upcast for _, upcast in inplace):
+        return 1, inplace
+    if same and out:
+        return 2, out
+    ufuncs = [s for s in functional if isinstance(s[0].kernel.function, np.ufunc) and not s[1]]
+    if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
+        return 2, ufuncs
+    if functional:
+        return 0, functional
+    return (4, inplace) if inplace else (5, out)
+
+
+def _choice(operator: Operator, registration: KernelRegistration, backend: Backend, how: int) -> Choice:
+    kernel = registration.kernel
+    takes = taken_positions(operator, registration)
+    function = kernel.function
+    if how == 4:
+        function = _functional_of_inplace(function, backend)
+    elif how == 5:
+        function = _functional_of_out(function, operator, takes, backend)
+    if kernel.check:
+        function = _checked(function, operator, takes)
+    if backend.silence_numpy:
+        function = quiet(function)
+    consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
+    consumed |= {i for i, a in enumerate(operator.arguments) if a.name in ("non_blocking", "pin_memory")}
+    omitted = []
+    for position, default in enumerate(operator.defaults):
+        if position not in takes and position not in consumed:
+            omitted.append((position, default))
+    return Choice(function, takes, tuple(omitted), registration)
+
+
+def taken_positions(operator: Operator, registration: KernelRegistration) -> tuple[int, ...]:
+    """Return the schema positions of the arguments that a kernel takes.
+
+    Raises
+    ------
+    KernelContractError
+        When the kernel has parameters that the schema does not know, or lacks one without a default.
+    """
+    kernel = registration.kernel
+    if kernel.takes is not None:
+        names = kernel.takes
+    elif isinstance(kernel.function, np.ufunc):
+        names = tuple(a.name for a in operator.arguments[: kernel.function.nin])
+    else:
+        names = _parameter_names(kernel.function)
+    if kernel.form == "out" and kernel.takes is None:
+        names = names[: len(names) - operator.out_count]
+    unknown = [name for name in names if name not in operator.positions]
+    missing = [
+        a.name for i, a in enumerate(operator.arguments) if a.default is MISSING and a.name not in names
+        and i not in (operator.dtype_at, operator.device_at, operator.layout_at)
+    ]  # fmt: skip
+    if unknown or missing:
+        problem = f"has parameters that the schema lacks: {', '.join(unknown)}" if unknown else (
+            f"does not take {', '.join(missing)}, which have no default"
+        )  # fmt: skip
+        raise KernelContractError(
+            f"the kernel of {operator.name} by {registration} {problem}\n  schema: {operator.definition.signature}"
+        )
+    return tuple(operator.positions[name] for name in names)
+
+
+@cache
+def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _functional_of_inplace(function: Callable[..., Any], backend: Backend) -> Callable[..., Any]:
+    def functional(first: Any, *rest: Any) -> Any:
+        copy = backend.clone(first)
+        function(copy, *rest)
+        return copy
+
+    return functional
+
+
+def _functional_of_out(
+    function: Callable[..., Any], operator: Operator, takes: tuple[int, ...], backend: Backend
+) -> Callable[..., Any]:
+    def functional(*prepared: Any) -> Any:
+        from tt.core.meta import run_rule
+
+        results = run_rule(operator.definition, _full(operator, takes, prepared))
+        results = results if isinstance(results, tuple | list) else (results,)
+        targets = [backend.empty(r.shape, backend.native_dtype(r.dtype)) for r in results]
+        function(*prepared, *targets)
+        return targets[0] if len(targets) == 1 else tuple(targets)
+
+    return functional
+
+
+def _checked(function: Callable[..., Any], operator: Operator, takes: tuple[int, ...]) -> Callable[..., Any]:
+    def checked(*prepared: Any) -> Any:
+        from tt.core.meta import run_rule
+
+        run_rule(operator.definition, _full(operator, takes, prepared))
+        return function(*prepared)
+
+    return checked
+
+
+def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the full argument tuple of a kernel call, defaults in the place of what the kernel does not take."""
+    full = list(operator.defaults)
+    for position, value in zip(takes, prepared, strict=False):
+        full[position] = value
+    return tuple(full)
+
+
+# --- results ---------------------------------------------------------------------------------------------------
+
+
+def _set_results(entry: Entry, operator: Operator, backend: Backend, dtypes: CallDtypes) -> None:
+    returns = operator.definition.signature.returns
+    tensors = [r.type.is_tensor for r in returns]
+    entry.specs = tuple(backend.spec(d) if d is not None and t else None
+                        for d, t in zip(dtypes.results, tensors, strict=True))  # fmt: skip
+    if entry.specs and entry.specs[0] is not None:
+        entry.spec = entry.specs[0]
+    entry.handle_type = backend.handle_type
+    if len(returns) > 1:
+        entry.result = SEVERAL
+    elif not returns or not tensors[0]:
+        entry.result = RAW
+    else:
+        entry.result = LIST if returns[0].type.list else ONE
+    if operator.definition.kind == "view" and entry.form == "functional" and backend.has_views:
+        entry.shares = 0
+
+
+def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
+    """Set the kernel that a caller may call with bare handles; `verify` switches it on after the first run."""
+    from tt.core.dispatch.callers import BinaryCaller, UnaryCaller
+
+    caller = operator.caller(entry.form)
+    leading = 2 if isinstance(caller, BinaryCaller) else 1 if isinstance(caller, UnaryCaller) else 0
+    choice = entry.choices[0]
+    if (
+        leading
+        and choice.leading == leading
+        and entry.result == ONE
+        and entry.compute_code < 0
+        and entry.downcast is None
+        and entry.shares < 0
+        and entry.specs[0] is not None
+        and not operator.indexed
+    ):
+        entry.plain = choice.function
+        if operator.definition.kind == "pointwise" and operator.group == tuple(range(leading)):
+            # Zero-dimensional results stay unknown (0): NumPy returns them as scalars, which have to be looked at.
+            entry.result_bits = 0 if dtypes.zero_dim else entry.spec.dim_bit
+
+
+def _changes_metadata(operator: Operator) -> bool:
+    """Tell whether the in-place form points the tensor to another handle instead of writing into it."""
+    return operator.definition.kind == "view" or "metadata_inplace" in operator.definition.tags
+
+
+def _generic_entry(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    dtypes: CallDtypes,
+    generic: Callable[..., Any],
+) -> Entry:
+    results = dtypes.results
+
+    def function(*prepared: Any) -> Any:
+        return generic(prepared, results)
+
+    choice = Choice(
+        function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
+    )
+    how = 3 if _changes_metadata(operator) and form == "inplace" else 0
+    entry = make_entry(
+        operator, form, keys, bits, KERNEL, resolution, choices=(choice,), writes_target=how, backend=backend
+    )
+    _set_results(entry, operator, backend, dtypes)
+    entry.verified = True
+    return entry

@@ -1,0 +1,98 @@
+"""Sources: who brought a registration, and the handle that undoes it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tt.core.dispatch.tables import Kernel
+
+__all__ = ["TT_SOURCE", "CompositeRegistration", "Handle", "KernelRegistration", "Source", "code_location"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who brought a registration.
+
+    Attributes
+    ----------
+    distribution, version : str
+        The installed package.
+    plugin : str
+        The name of its entry point.
+    """
+
+    distribution: str = "(this program)"
+    version: str = ""
+    plugin: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".rstrip() + (f" ({self.plugin})" if self.plugin else "")
+
+
+def code_location(function: Callable[..., Any]) -> str:
+    """Return "module:line" of a function, or the name of a builtin."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    code = getattr(function, "__code__", None)
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if code is None:
+        return f"{module}.{getattr(function, '__name__', type(function).__name__)}"
+    return f"{module}:{code.co_firstlineno}"
+
+
+@dataclass(slots=True, eq=False)
+class KernelRegistration:
+    """A kernel in the registry: what was declared, for which device and layouts, by whom."""
+
+    kernel: Kernel
+    device: str
+    layouts: tuple[str, ...]
+    source: Source
+    dtypes: frozenset[str]
+    result: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.source} {code_location(self.kernel.function)}"
+
+    @property
+    def where(self) -> str:
+        """The device and layouts in words."""
+        layouts = "+".join(self.layouts)
+        return self.device if layouts == "strided" else f"{self.device}/{layouts}"
+
+
+@dataclass(slots=True, eq=False)
+class CompositeRegistration:
+    """A composite in the registry."""
+
+    op: str
+    function: Callable[..., Any]
+    source: Source
+
+    def __str__(self) -> str:
+        return f"{self.source} {code_location(self.function)}"
+
+
+class Handle:
+    """Undoes one registration, exactly; also usable in a `with` statement."""
+
+    def __init__(self, undo: Callable[[], None]) -> None:
+        self._undo: Callable[[], None] | None = undo
+
+    def remove(self) -> None:
+        """Unregister; what was shadowed comes back.  Doing it twice does nothing."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+TT_SOURCE = Source("tt-tensor", "", "")
+"""What the core itself brings."""
