@@ -158,13 +158,11 @@ def test_every_environment_variable_is_described(pages, root):
 
 
 def variables_in(source: str) -> set[str]:
-    """Return the environment variables of tt that are in the strings of a program."""
-    strings = [
-        n.value
-        for n in ast.walk(ast.parse(source))
-        if isinstance(n, ast.Constant) and isinstance(n.value, str)
-    ]
-    return {name for text in strings for name in re.findall(r"\bTT_[A-Z_]*[A-Z]\b", text)}
+    """Return the environment variables of tt that are in the strings of a program, less the names of its own."""
+    nodes = list(ast.walk(ast.parse(source)))
+    strings = [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    names = {n.id for n in nodes if isinstance(n, ast.Name)}
+    return {word for text in strings for word in re.findall(r"\bTT_[A-Z_]*[A-Z]\b", text)} - names
 
 
 # --- the schema ------------------------------------------------------------------------------------------------
