@@ -29,7 +29,8 @@ def _products(kit: Kit) -> None:
     def addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
         if mat1.ndim != 2 or mat2.ndim != 2 or self.ndim > 2:
             raise ValueError("matrices")
-        check_factors("addmm", kit.is_kind(self, "integral"), beta, alpha)
+        if kit.is_kind(self, "integral"):
+            beta, alpha = int(beta), int(alpha)
         product = xp.matmul(mat1, mat2)
         shape = tuple(product.shape)
         product = product if alpha == 1 else product * alpha
@@ -54,14 +55,6 @@ def _product(kit: Kit, dims: tuple[int, int]) -> Any:
         "tensor": lambda self, tensor: product(self, tensor),
     }
     return names[second]
-
-
-def check_factors(op: str, integral: bool, beta: Any, alpha: Any) -> None:
-    """Raise unless the factors of a product fit integers."""
-    if integral and (isinstance(beta, float) or isinstance(alpha, float)):
-        raise errors.DtypeError(
-            f"{op}(): For integral input tensors, arguments alpha and beta must not be floating point numbers."
-        )
 
 
 # --- decompositions --------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.linalg import check_factors
 from tt.backends.cpu.backend import Array
 from tt.core.library import KernelTable, errors
 
@@ -38,7 +37,8 @@ def addmm(self: Array, mat1: Array, mat2: Array) -> Any:
 def addmm_with_factors(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: Any) -> Any:
     if mat1.ndim != 2 or mat2.ndim != 2 or self.ndim > 2:
         raise ValueError("addmm() takes matrices")
-    check_factors("addmm", self.dtype.kind in "iu", beta, alpha)
+    if self.dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)
     result = np.matmul(mat1, mat2)
     if alpha != 1:
         np.multiply(result, alpha, result)

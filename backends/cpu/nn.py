@@ -73,6 +73,8 @@ def _expect_dim(self: Array, dim: int) -> None:
 def nll_loss(self: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
     if reduction not in ("none", "mean", "sum"):
         raise errors.ValueRangeError(f"{reduction} is not a valid value for reduction")
+    if target.dtype not in (np.int64, np.uint8):
+        raise errors.DtypeError(f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}")
     axis = 1 if self.ndim > 1 else 0
     classes = self.shape[axis]
     ignored = target == ignore_index

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import check_shapes, is_integral
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.errors import DtypeError
+from tt.core.errors import ShapeError
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -33,8 +33,8 @@ for _op in ("mm", "bmm", "mv", "dot"):
 @composite("addmm")
 def addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     check_shapes("addmm", self, mat1, mat2)
-    if is_integral(self.dtype) and (isinstance(beta, float) or isinstance(alpha, float)):
-        raise DtypeError("addmm(): For integral input tensors, arguments alpha and beta must not be floating point numbers.")
+    if is_integral(self.dtype):
+        beta, alpha = int(beta), int(alpha)
     product = ops.mm(mat1, mat2)
     if alpha != 1:
         product = ops.mul(product, alpha)
@@ -51,8 +51,6 @@ def outer(self: Any, vec2: Any) -> Any:
 
 def check_shapes_of_vectors(self: Any, vec2: Any) -> None:
     """Raise unless both arguments are vectors."""
-    from tt.core.errors import ShapeError
-
     for name, value in (("self", self), ("vec2", vec2)):
         if value.ndim != 1:
             raise ShapeError(f"outer: Expected 1-D argument {name}, but got {value.ndim}-D")

@@ -11,7 +11,7 @@ from tt.core.composites.helpers import as_type, check_shapes, expect_reduction, 
 from tt.core.composites.reduction import softmax_parts
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -53,7 +53,7 @@ def log_softmax(self: Any, dim: int, dtype: Any) -> Any:
 def linear(input: Any, weight: Any, bias: Any) -> Any:
     if weight.ndim not in (1, 2):
         raise ShapeError(f"linear(): weight must be 1D or 2D, got {weight.ndim}D")
-    if bias is not None and input.ndim == weight.ndim == 2 and bias.ndim == 1:
+    if bias is not None and input.ndim == 2:
         return ops.addmm(bias, input, ops.t(weight))
     product = ops.matmul(input, ops.t(weight))
     return product if bias is None else ops.add(product, bias)
@@ -115,6 +115,8 @@ def mse_loss(self: Any, target: Any, reduction: str) -> Any:
 def nll_loss(self: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     expect_reduction(reduction)
     check_shapes("nll_loss", self, target, weight, ignore_index, reduction)
+    if target.dtype.name not in ("int64", "uint8"):
+        raise DtypeError(f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}")
     dim = 1 if self.ndim > 1 else 0
     ignored = ops.eq(target, ignore_index)
     place = ops.where.default(ignored, 0, target)
