@@ -8,6 +8,7 @@ from typing import Any
 
 from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase, errors
 from tt.core.library import Rule as RuleType
+from tt.plugins.autograd import views
 from tt.plugins.autograd.context import ContextRule
 from tt.plugins.autograd.formulas.table import Formula, Formulas, zero
 from tt.plugins.autograd.graph import STATE, Graphless, attach, start
@@ -241,14 +242,16 @@ class AutogradLayer(Layer):
 
     def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Run the call; whoever differentiates the result gets an error that names the operator."""
-        result = entry.call_below(args)
         if not STATE.enabled():
-            return result
-        node = start(Graphless.__new__(Graphless), (), ())
+            return entry.call_below(args)
+        target = args[0] if entry.form == "inplace" else None
+        if target is not None:
+            views.check_inplace(target, target if target.base is None else target.base)
+        needy = [views.edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t.keys & STATE.bit]
+        result = entry.call_below(args)
+        tensors = [t for t in ([result] if isinstance(result, TensorBase) else result) if isinstance(t, TensorBase)]
+        node = start(Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(i for _, i in needy))
         node.reason = f"the derivative for '{entry.operator.name}' is not implemented"
-        tensors = (
-            [result] if isinstance(result, TensorBase) else [t for t in result if isinstance(t, TensorBase)]
-        )
         node.outputs = len(tensors)
         node.shape, node.spec = tuple(tuple(t.shape) for t in tensors), tuple(t.spec for t in tensors)
         if node.outputs == 1:
@@ -256,6 +259,9 @@ class AutogradLayer(Layer):
         for number, tensor in enumerate(tensors):
             if STATE.floating >> tensor.spec.code & 1:
                 attach(tensor, node, number)
+        if target is not None and target.base is not None:
+            # What is seen of the change through the tensor that is viewed has no gradient either.
+            attach(target.base, node, 0)
         return result
 
 
