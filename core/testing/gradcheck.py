@@ -193,10 +193,11 @@ def _compare_fast(
     rng = np.random.default_rng(0)
 
     def direction(array: Array) -> Array:
-        found = rng.standard_normal(array.shape)
+        found: Any = rng.standard_normal(array.shape)
         if np.iscomplexobj(array):
             found = found + 1j * rng.standard_normal(array.shape)
-        return found / max(float(np.linalg.norm(found)), 1e-30)
+        result: Array = found / max(float(np.linalg.norm(found)), 1e-30)
+        return result
 
     arrays = [_to_array(y) for y in outputs]
     for place, (k, y) in product(problem.places, enumerate(arrays)):

@@ -99,6 +99,12 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
     return found
 
 
+def _slots(definition: OpDefinition, function: Callable[..., Any]) -> list[Slot]:
+    """Return what a formula takes after the gradient."""
+    found = [find_slot(definition, name) for name in parameters(function)[1:]]
+    return [slot for slot in found if slot is not None]
+
+
 def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
     """Return the rule of a form of an operator."""
     definition = operator.definition
@@ -114,19 +120,15 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
             raise errors.ArgumentError(
                 operator.name, f"the formulas of one operator take all g or all gs: {one}"
             )
-    wanted = [[find_slot(definition, name) for name in parameters(formula.gradients[a])[1:]] for a in ordered]
+    wanted = [_slots(definition, formula.gradients[argument]) for argument in ordered]
 
     def make_plan(needs: int) -> Plan:
         slots: list[Slot] = []
         calls = []
         for place, argument in enumerate(ordered):
             if needs >> place & 1:
-                for slot in wanted[place]:
-                    if slot not in slots:
-                        slots.append(slot)  # type: ignore[arg-type]
-                calls.append(
-                    (place, formula.gradients[argument], tuple(slots.index(s) for s in wanted[place]))
-                )  # type: ignore[arg-type]
+                slots += [slot for slot in dict.fromkeys(wanted[place]) if slot not in slots]
+                calls.append((place, formula.gradients[argument], tuple(map(slots.index, wanted[place]))))
         return Plan(tuple(slots), tuple(calls))
 
     kind = InplaceRule if form == "inplace" else Rule
@@ -249,7 +251,9 @@ class AutogradLayer(Layer):
             views.check_inplace(target, target if target.base is None else target.base)
         needy = [views.edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t.keys & STATE.bit]
         result = entry.call_below(args)
-        tensors = [t for t in ([result] if isinstance(result, TensorBase) else result) if isinstance(t, TensorBase)]
+        tensors = [
+            t for t in ([result] if isinstance(result, TensorBase) else result) if isinstance(t, TensorBase)
+        ]
         node = start(Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(i for _, i in needy))
         node.reason = f"the derivative for '{entry.operator.name}' is not implemented"
         node.outputs = len(tensors)

@@ -34,7 +34,7 @@ def _decorate(
     make: Callable[[], Any], function: Callable[Parameters, Result]
 ) -> Callable[Parameters, Result]:
     if isgeneratorfunction(function):
-        return _decorate_generator(make, function)  # type: ignore[return-value]
+        return _decorate_generator(make, function)
 
     @wraps(function)
     def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

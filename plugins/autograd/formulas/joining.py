@@ -13,7 +13,8 @@ d = Formulas()
 
 def cat_tensors(g: Any, tensors_shape: Sequence[Sequence[int]], dim: int) -> list[Any]:
     """Cut g into the parts that were joined; one-dimensional empty tensors fit anywhere and get nothing."""
-    found, start = [], 0
+    found: list[Any] = []
+    start = 0
     for shape in tensors_shape:
         if tuple(shape) == (0,) and g.ndim != 1:
             found.append(None)

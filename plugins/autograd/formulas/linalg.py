@@ -78,7 +78,7 @@ def svd_A(gs: Any, U: Any, S: Any, Vh: Any) -> Any:
     U, gU = _first(U, k, -1), None if gU is None else _first(gU, k, -1)
     Vh, gVh = _first(Vh, k, -2), None if gVh is None else _first(gVh, k, -2)
     eye = ops.eye(k, dtype=S.dtype, device=S.device)
-    inner = None if gS is None else ops.unsqueeze(gS, -1) * eye
+    inner: Any = None if gS is None else ops.unsqueeze(gS, -1) * eye
     if gU is not None or gVh is not None:
         squares = S * S
         E = ops.unsqueeze(squares, -2) - ops.unsqueeze(squares, -1) + eye

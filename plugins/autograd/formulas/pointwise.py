@@ -6,7 +6,7 @@ import cmath
 import math
 from typing import Any
 
-from tt.core.library import TensorBase, ops
+from tt.core.library import Tensor, ops
 from tt.plugins.autograd.formulas.helpers import conj, is_complex
 from tt.plugins.autograd.formulas.table import Formulas, zero
 
@@ -43,7 +43,7 @@ d.of("reciprocal", self=lambda g, result: -g * conj(result * result))
 
 def pow_self(g: Any, self: Any, exponent: Any) -> Any:
     """exponent * self ** (exponent - 1); x ** 0 has the slope 0 also at 0."""
-    if not isinstance(exponent, TensorBase):
+    if not isinstance(exponent, Tensor):
         return zero(g) if exponent == 0 else g * conj(exponent * self ** (exponent - 1))
     return ops.where(exponent == 0, 0, g * conj(exponent * self ** (exponent - 1)))
 
@@ -51,7 +51,7 @@ def pow_self(g: Any, self: Any, exponent: Any) -> Any:
 def pow_exponent(g: Any, self: Any, exponent: Any, result: Any) -> Any:
     """self ** exponent * log(self), and 0 where self is 0 and the exponent not negative."""
     real = ops.real(exponent) if is_complex(exponent) else exponent
-    if isinstance(self, TensorBase):
+    if isinstance(self, Tensor):
         return ops.where((self == 0) & (real >= 0), 0, g * conj(result * ops.log(self)))
     if self == 0:
         return ops.where(real >= 0, 0, g * conj(result * -math.inf))

@@ -164,7 +164,7 @@ def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
     return found
 
 
-def batched(value: Tensor, dim: int, level: Level) -> Tensor:
+def batched(value: Any, dim: int, level: Level) -> Tensor:
     """Return a tensor whose dim `dim` is hidden at a level."""
     new = wrap(Batched(value, dim % value.ndim, level), _wrapped_spec(value.spec))
     new.record = level
