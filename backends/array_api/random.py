@@ -193,10 +193,12 @@ def add_kernels(kit: Kit) -> None:
 
     # --- of a size ---
 
-    kit.kernel("rand", lambda size, generator, dtype: filled(draws.units, size, generator, dtype))
-    kit.kernel("randn", lambda size, generator, dtype: filled(normals, size, generator, dtype, math.sqrt(0.5)))
+    kit.kernel("rand", lambda size, generator, dtype: filled(draws.units, size, generator, dtype),
+               dtypes="floating_complex")  # fmt: skip
+    kit.kernel("randn", lambda size, generator, dtype: filled(normals, size, generator, dtype, math.sqrt(0.5)),
+               dtypes="floating_complex")  # fmt: skip
 
-    @kit.kernel("randint.low")
+    @kit.kernel("randint.low", dtypes="real_number")
     def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Any:
         info = xp.iinfo(dtype) if xp.isdtype(dtype, "integral") else None
         check_integers(low, high, None if info is None else (int(info.min), int(info.max)))
@@ -211,7 +213,7 @@ def add_kernels(kit: Kit) -> None:
             values = xp.astype(values, xp.int64)
         return shaped(values, size, dtype)
 
-    @kit.kernel("randperm", needs="argsort")
+    @kit.kernel("randperm", dtypes="real_number", needs="argsort")
     def randperm(n: int, generator: Any, dtype: Any) -> Any:
         if n < 0:
             raise ValueError("a negative number of elements")

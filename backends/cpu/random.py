@@ -163,17 +163,17 @@ def _filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: f
 # --- kernels ---------------------------------------------------------------------------------------------------
 
 
-@cpu.kernel("rand")
+@cpu.kernel("rand", dtypes="floating_complex")
 def rand(size: Sequence[int], generator: Any, dtype: Any) -> Array:
     return _filled(units, size, generator, dtype)
 
 
-@cpu.kernel("randn")
+@cpu.kernel("randn", dtypes="floating_complex")
 def randn(size: Sequence[int], generator: Any, dtype: Any) -> Array:
     return _filled(normals, size, generator, dtype, math.sqrt(0.5))
 
 
-@cpu.kernel("randint.low")
+@cpu.kernel("randint.low", dtypes="real_number")
 def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Array:
     limits = (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) if np.dtype(dtype).kind in "iu" else None
     check_integers(low, high, limits)
@@ -190,7 +190,7 @@ def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any
     return signed.astype(dtype).reshape(tuple(size))
 
 
-@cpu.kernel("randperm")
+@cpu.kernel("randperm", dtypes="real_number")
 def randperm(n: int, generator: Any, dtype: Any) -> Array:
     if n < 0:
         raise ValueError("a negative number of elements")

@@ -48,9 +48,9 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], dtype: Any, layout
 def _like(self: Any, memory_format: Any, make: Callable[[tuple[int, ...]], Any]) -> Any:
     """Return a new tensor with the size and the order of dimensions in memory of another."""
     shape = tuple(self.shape)
-    if not is_preserve(memory_format) or self.is_contiguous() or 0 in shape:
-        return make(shape)
     stride = self.stride()
+    if not is_preserve(memory_format) or self.is_contiguous() or 0 in shape or 0 in stride:
+        return make(shape)
     order = sorted(range(len(shape)), key=lambda d: (-stride[d], d))
     inverse = sorted(range(len(shape)), key=order.__getitem__)
     return ops.permute(make(tuple(shape[d] for d in order)), tuple(inverse))

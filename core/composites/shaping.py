@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_shapes, wrap
+from tt.core.composites.helpers import check_shapes, number, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.errors import IndexValueError, ShapeError
@@ -146,16 +146,13 @@ def stack(tensors: Sequence[Any], dim: int) -> Any:
 
 
 def _triangle(op: str, self: Any, diagonal: int) -> Any:
-    """Return where column - row compares with a diagonal as the triangle asks."""
+    """Return the tensor with zeros outside of one of its triangles."""
     check_shapes(op, self, diagonal)
     rows, columns = (ops.arange.default(n, device=self.device) for n in tuple(self.shape)[-2:])
     offset = ops.sub(columns, ops.unsqueeze(rows, 1))
-    return ops.le(offset, diagonal) if op == "tril" else ops.ge(offset, diagonal)
+    inside = ops.le(offset, diagonal) if op == "tril" else ops.ge(offset, diagonal)
+    return ops.where.default(inside, self, number(0, self)).contiguous()
 
 
-def _zero(self: Any) -> Any:
-    return ops.full((), 0, dtype=self.dtype, device=self.device)
-
-
-composite("tril", lambda self, diagonal: ops.where.default(_triangle("tril", self, diagonal), self, _zero(self)))
-composite("triu", lambda self, diagonal: ops.where.default(_triangle("triu", self, diagonal), self, _zero(self)))
+composite("tril", lambda self, diagonal: _triangle("tril", self, diagonal))
+composite("triu", lambda self, diagonal: _triangle("triu", self, diagonal))

@@ -110,7 +110,7 @@ def _result(
     if rule == "bool":
         return bool_
     if rule == "int64":
-        return int64
+        return asked or int64
     if rule == "real":
         return (compute or default).to_real()
     if rule == "none":

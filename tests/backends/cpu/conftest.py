@@ -93,7 +93,17 @@ def run_same(
     assert_same(mine, list(arguments), tolerance=tolerance)
 
 
-@pytest.fixture(scope="session")
-def same() -> Callable[..., None]:
-    """Return `run_same`."""
-    return run_same
+@pytest.fixture(scope="session", params=["kernels", "composites"])
+def same(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Return `run_same`, once with all kernels and once with only those that a new backend has to bring.
+
+    The second time the operators outside the core set run as composites.
+    """
+    if request.param == "kernels":
+        return run_same
+
+    def run_composites(*arguments: Any, **options: Any) -> None:
+        with tt.mask_kernels("@non-core"):
+            run_same(*arguments, **options)
+
+    return run_composites
