@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.library import Entry, Operator, TensorBase, errors
 from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, attach, start
+from tt.plugins.autograd.rules import bare_alias
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.formulas.table import Formula
@@ -167,6 +168,6 @@ def _cut_cycles(context: Context, results: list[Any]) -> None:
     for place, value in enumerate(saved):
         for number, result in enumerate(results):
             if value is result:
-                saved[place] = views.saved_result(value, 0)
+                saved[place] = bare_alias(value)
                 context._results[place] = number
     context._saved = tuple(saved)

@@ -48,7 +48,7 @@ def _initial(
                 raise errors.GradientError(
                     f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
                 )
-            gradient = ops.ones_like(output.detach())  # type: ignore[attr-defined]
+            gradient = ops.ones_like(output)
         else:
             _check_gradient(output, gradient, place)
         roots.append(edge(output))

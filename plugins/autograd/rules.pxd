@@ -51,3 +51,6 @@ cpdef run_below(Entry entry, tuple args)
 
 @cython.locals(kind=int, position=int, total="long long", tensor=TensorBase, slots=tuple, saved=list)
 cpdef save(OpNode node, tuple args, result)
+
+@cython.locals(new=TensorBase)
+cpdef bare_alias(TensorBase tensor)

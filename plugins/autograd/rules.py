@@ -5,6 +5,7 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 `rules.pxd` where it can.
 """
 
+from tt.core.library import Tensor
 from tt.core.tensor_base import TensorBase
 from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, View, attach, start
@@ -394,6 +395,19 @@ class InplaceRule(Rule):
         return target
 
 
+def bare_alias(tensor):
+    """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
+    new = Tensor.__new__(Tensor)
+    new.handle = tensor.handle
+    new.spec = tensor.spec
+    new.keys = tensor.keys & ~STATE.bit
+    new.promotion = tensor.promotion
+    new.storage = tensor.ensure_storage()
+    new.record = None
+    new.base = None
+    return new
+
+
 def save(node, args, result):
     """Fill the slots of a node."""
     slots = node.plan.slots
@@ -405,7 +419,7 @@ def save(node, args, result):
     total = 0
     for kind, position, fact in slots:
         if kind == 3:
-            value = views.saved_result(result, position)
+            value = bare_alias(result if isinstance(result, TensorBase) else result[position])
         elif kind == 4:
             value = fact(args[position])
         else:

@@ -74,13 +74,6 @@ def raise_changed(node: str, value: Any, expected: int) -> NoReturn:
     raise errors.SavedTensorError(node, tuple(tensor.shape), tensor.dtype.name, expected, version_of(value))
 
 
-def saved_result(result: Any, number: int) -> Any:
-    """Return what a node saves of one of its results; see Note [What a node saves]."""
-    if not isinstance(result, TensorBase):
-        result = result[number]
-    return alias(result, STATE.bit)
-
-
 def linked(node: OpNode, tensor: TensorBase, kind: int, position: int) -> TensorBase:
     """Return a saved tensor with its place in the graph, for a backward pass that is recorded itself."""
     if kind == 3:
