@@ -45,6 +45,9 @@ class OverloadedOp:
             return self._unary.one(args[0])
         if "out" in kwargs:
             return self._call_with_out(args, kwargs)
+        if "requires_grad" in kwargs and next(iter(self.callers.values())).operator.is_factory:
+            result = self(*args, **{name: value for name, value in kwargs.items() if name != "requires_grad"})
+            return result.requires_grad_() if kwargs["requires_grad"] else result
         # What was chosen for arguments of these types before is tried first.
         key = (*map(type, args), *kwargs)
         caller = self._choices.get(key)
