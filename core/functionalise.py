@@ -13,6 +13,7 @@ immutable array library needs nothing but `take` and `concat`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,7 +222,9 @@ class FunctionaliseLayer(Layer):
     def _geometry(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Return the geometry of the results of a view in the storage of its first argument."""
         storage = ensure_view_storage(args[0])
-        return storage, run_rule(entry.operator.definition, (storage.geometry, *args[1:]))
+        # With the extent of the content, as_strided knows what lies beyond it.
+        geometry = replace(storage.geometry, extent=int(storage.base.flat.shape[0]))
+        return storage, run_rule(entry.operator.definition, (geometry, *args[1:]))
 
     def _view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         refresh(args[0])

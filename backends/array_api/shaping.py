@@ -178,6 +178,14 @@ def _joining(kit: Kit) -> None:
             return kit.copy(self)
         return kit.copy(xp.flip(self, axis=kit.axes(dims, self.ndim)))
 
+    @kit.kernel("resize", half="native")
+    def resize(self: Any, size: Sequence[int]) -> Any:
+        flat, count = xp.reshape(self, (-1,)), kit.product(size)
+        missing = count - kit.product(self.shape)
+        if missing > 0:
+            flat = xp.concat([flat, xp.zeros((missing,), dtype=self.dtype)], axis=0)
+        return xp.reshape(flat[:count], tuple(size))
+
     kit.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native")
     kit.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native")
 

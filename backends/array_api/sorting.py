@@ -39,32 +39,33 @@ def add_kernels(kit: Kit) -> None:
 
     kit.kernel("argsort", lambda self, dim, descending, stable: sort(self, dim, descending, stable)[1], dtypes="real")
 
+    def empty() -> Any:
+        return xp.zeros((0,), dtype=xp.int64)
+
     def groups(columns: list[Any], count: int) -> tuple[Any, Any]:
         """Return the order of rows, given by columns, and where in this order a new row begins."""
         found = kit.arange(count)
         for column in reversed(columns):
             found = xp.take(found, order(xp.take(column, found, axis=0), 0, False), axis=0)
-        begins = xp.zeros((count,), dtype=xp.bool)
+        begins = kit.arange(count) == 0
         for column in columns:
             ordered = xp.take(column, found, axis=0)
             differs = ordered[1:] != ordered[:-1]
-            begins = begins | xp.concat([xp.zeros((min(count, 1),), dtype=xp.bool), differs], axis=0)
-        if count:
-            begins = xp.concat([xp.ones((1,), dtype=xp.bool), begins[1:]], axis=0)
+            begins = begins | xp.concat([xp.ones((1,), dtype=xp.bool), differs], axis=0)
         return found, begins
 
     def unique_rows(columns: list[Any], count: int) -> tuple[Any, Any, Any]:
         """Return the first place of each different row, for each row which it is, and how many there are of it."""
+        if not count:
+            return empty(), empty(), empty()
         found, begins = groups(columns, count)
         (starts,) = xp.nonzero(begins)
         starts = kit.int64(starts)
-        ends = xp.concat([starts[1:], xp.asarray([count] if count else [], dtype=xp.int64)], axis=0)
+        ends = xp.concat([starts[1:], xp.asarray([count], dtype=xp.int64)], axis=0)
         # The number of starts up to a place in the order is the number of its group.
         group = kit.int64(xp.searchsorted(starts, kit.arange(count), side="right")) - 1
         inverse = xp.take(group, xp.argsort(found, stable=True), axis=0)
         return xp.take(found, starts, axis=0), inverse, ends - starts
-
-    empty = lambda: xp.zeros((0,), dtype=xp.int64)  # noqa: E731 - what is not asked for
 
     if not kit.has("searchsorted nonzero take"):
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 from tt.core.dispatch.registry import REGISTRY, ops
 from tt.core.dtype import dtype as Dtype
-from tt.core.dtype import float32
+from tt.core.dtype import float32, iinfo, int64
 from tt.core.errors import DataDependentError, ValueRangeError
 from tt.core.promotion import result_type
 from tt.core.shapes.geometry import wrap_dim
@@ -38,7 +38,14 @@ def number(value: Any, like: Any, dtype: Dtype | None = None) -> Any:
 
 def operand(value: Any, other: Any) -> Any:
     """Return an operand as a tensor: a number in the dtype to which it promotes beside the other operand."""
-    return value if isinstance(value, TensorBase) else number(value, other, result_type(value, other))
+    if isinstance(value, TensorBase):
+        return value
+    dtype = result_type(value, other)
+    if isinstance(value, int) and dtype.kind in ("signed", "unsigned") and dtype.itemsize < 8:
+        limits = iinfo(dtype)
+        # A number that does not fit wraps around when the operator casts it.
+        dtype = dtype if limits.min <= value <= limits.max else int64
+    return number(value, other, dtype)
 
 
 def is_integral(dtype: Dtype) -> bool:

@@ -44,9 +44,12 @@ def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
         raise ValueRangeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    if not is_integral(result_type(self, other)):
+    dtype = result_type(self, other)
+    if not is_integral(dtype):
         return ops.trunc(ops.div.default(self, other))
     quotient = ops.floor_divide(self, other)
+    if not dtype.is_signed:
+        return quotient
     # Where the signs differ and something is left, rounding down went one too far.
     inexact = ops.ne(ops.mul(quotient, other), self)
     negative = ops.ne(ops.lt(self, 0), ops.lt(operand(other, self), 0))

@@ -37,7 +37,7 @@ def as_numpy(value: Any) -> np.ndarray:
     if isinstance(value, torch.Tensor):
         value = value.detach().resolve_conj().resolve_neg()
         return value.double().numpy() if value.dtype is torch.bfloat16 else value.numpy()
-    array = value.detach().numpy()
+    array = value.detach().cpu().numpy()
     return array.astype(np.float64) if value.dtype is tt.bfloat16 else array
 
 
@@ -68,15 +68,19 @@ ERRORS = (NotImplementedError, IndexError, ValueError, TypeError, RuntimeError)
 
 
 def run_same(
-    call: Callable[..., Any], *arguments: Any, strides: bool = False, tolerance: float | None = None
+    call: Callable[..., Any],
+    *arguments: Any,
+    strides: bool = False,
+    tolerance: float | None = None,
+    convert: Callable[[Any], Any] = to_tt,
 ) -> None:
     """Run `call(library, *arguments)` with PyTorch and with tt; both give the same or raise alike.
 
     In-place changes of the arguments are compared, too.  Where PyTorch raises, so must tt: the same built-in class,
     except that where PyTorch says RuntimeError tt may be more exact (NotImplementedError for a missing kernel,
-    IndexError, ValueError).
+    IndexError, ValueError).  `convert` makes tt's arguments from PyTorch's.
     """
-    mine = to_tt(list(arguments))
+    mine = convert(list(arguments))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

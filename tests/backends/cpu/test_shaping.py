@@ -71,11 +71,21 @@ VIEWS = {
 }
 
 
+def skip_what_needs_strides(same, name, source):
+    if getattr(same, "strided", True):
+        return
+    if "dtype" in name:
+        pytest.skip("the standard does not read memory as another dtype")
+    if source != "contiguous" and name.startswith(("view", "as_strided")):
+        pytest.skip("on the device the tensor is contiguous, and so can be viewed where PyTorch's cannot")
+
+
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", VIEWS)
 def test_views(same, name, source):
     if source == "expanded" and name.startswith("as_strided"):
         pytest.skip("the storage of the expanded tensor is larger in PyTorch than what was expanded")
+    skip_what_needs_strides(same, name, source)
     same(VIEWS[name], SOURCES[source], strides=True)
 
 
@@ -84,6 +94,8 @@ def test_views(same, name, source):
 def test_writing_to_a_view_writes_to_its_base(same, name, source):
     if name in ("reshape", "flatten", "flatten a part") or "expand" in name or name == "broadcast_to":
         return  # copies sometimes; elements coincide
+
+    skip_what_needs_strides(same, name, source)
 
     def write(m, x):
         found = VIEWS[name](m, x)
