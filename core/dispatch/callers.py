@@ -202,7 +202,7 @@ class UnaryCaller(Caller):
                         if type(handle) is not entry.handle_type:
                             handle = entry.backend.normalise(handle)
                         bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-                    new = Tensor.__new__(Tensor)
+                    new = Tensor()
                     new.handle = handle
                     new.spec = spec
                     new.keys = spec.keys
@@ -259,7 +259,7 @@ class BinaryCaller(Caller):
                     if type(handle) is not entry.handle_type:
                         handle = entry.backend.normalise(handle)
                     bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-                new = Tensor.__new__(Tensor)
+                new = Tensor()
                 new.handle = handle
                 new.spec = spec
                 new.keys = spec.keys

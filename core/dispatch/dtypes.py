@@ -94,7 +94,7 @@ def _require_one_dtype(operator: Operator, group: int) -> None:
         names = ", ".join(operator.definition.promote)
         raise DtypeError(
             f"{operator.definition.signature.name}(): expected {names} to have the same dtype, but got: "
-            + " != ".join(d.name for d in found)
+            + " and ".join(d.name for d in found)
         )
 
 

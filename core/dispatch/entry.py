@@ -4,7 +4,7 @@ An entry is made once, slowly, by `resolve`; every later call with the same comb
 module: plain Python that Cython compiles with the C types of `entry.pxd` where it can.
 """
 
-from tt.core.dispatch.failure import failed, verify
+from tt.core.dispatch.failure import failed, refuse_overlap, verify
 from tt.core.tensor import Tensor, alias
 from tt.core.tensor_base import TensorBase
 
@@ -276,6 +276,8 @@ class Entry:
         if self.operator.adapts:
             self.operator.adapt(self, choice, args, prepared)
         how = self.writes_target
+        if target.base is not None and how != 3:
+            refuse_overlap(self, target)
         if how == 1:  # the kernel changes its first argument
             try:
                 choice.function(*prepared)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tt.core.dispatch import callers as c
+from tt.core.dispatch.mixed import Operand, plan
 from tt.core.dispatch.operator import Operator
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import ArgumentError, DispatchError, TTError, UnknownNameError
+from tt.core.keys import KEYS
 from tt.core.promotion import SCALAR_BITS
 
 __all__ = ["ArgumentSpec", "Explanation", "explain", "parse_spec"]
@@ -131,6 +133,7 @@ class Explanation:
                 lines.append(f"  {inner.casts}")
             if any(inner.results):
                 lines.append(f"  result: {', '.join(d.name if d else 'no tensor' for d in inner.results)}")
+        lines += [f"  {note}" for note in self.notes]
         if self.error is not None:
             lines.append(f"{type(self.error).__name__}: {self.error}")
         return "\n".join(lines)
@@ -211,10 +214,13 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     host.load()
     operator, form = _find(name, form, len(specs))
     arguments = [parse_spec(text) for text in specs]
-    keys, bits, named = _keys_and_bits(operator, form, arguments)
+    keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
     found = Explanation(operator.name, form, str(operator.signature(form)), named)
     try:
         found.resolution = operator.caller(form).entry(keys, bits, ()).resolution
+        if len(KEYS.names("device", keys)) > 1:
+            home = plan(operator, form, operands)
+            found.notes.append(f"runs on {home}; the operands that are elsewhere are moved there")
     except DispatchError as error:
         found.error = error
     except TTError as error:
@@ -237,7 +243,7 @@ def _find(name: str, form: str, count: int) -> tuple[Operator, str]:
 
 def _keys_and_bits(
     operator: Operator, form: str, arguments: list[ArgumentSpec]
-) -> tuple[int, int, list[tuple[str, str]]]:
+) -> tuple[int, int, list[tuple[str, str]], list[Operand]]:
     slots = [
         (position, how, shift)
         for position, how, shift in operator.plan
@@ -251,6 +257,7 @@ def _keys_and_bits(
             signatures=[str(operator.definition.signature)],
         )
     keys, bits, named = 0, 0, []
+    operands: list[Operand] = []
     for index, argument in enumerate(arguments):
         position, how, shift = slots[min(index, len(slots) - 1)] if slots else (0, c.OTHER_LIST, 0)
         named.append((operator.arguments[position].name, argument.text))
@@ -258,6 +265,7 @@ def _keys_and_bits(
             bits |= SCALAR_BITS[argument.scalar] if how in (c.GROUP_TENSOR, c.SCALAR_IN_GROUP) else 0
             continue
         keys |= _keys(argument)
+        operands.append(Operand(named[-1][0], position, argument.device, argument.zero_dim))
         if argument.dtype is None:
             continue
         if how in (c.GROUP_TENSOR, c.GROUP_LIST):
@@ -268,7 +276,7 @@ def _keys_and_bits(
             bits |= (argument.dtype.code + 1) << operator.target_shift
     if keys == 0:
         keys = operator.place(0, operator.defaults)
-    return keys, bits, named
+    return keys, bits, named, operands
 
 
 def _keys(argument: ArgumentSpec) -> int:

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
-from tt.core.errors import DataDependentError, DtypeError, InplaceError, KernelContractError, TTError
+from tt.core.errors import (
+    DataDependentError,
+    DtypeError,
+    InplaceError,
+    KernelContractError,
+    NumberRangeError,
+    TTError,
+)
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -38,6 +45,8 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
             return failed(entry, choice, second, args, prepared)
     if isinstance(error, TTError):
         raise error
+    if isinstance(error, OverflowError) and entry.operator.is_factory:
+        raise NumberRangeError(f"{entry.operator.definition.signature.name}(): {error}") from error
     if isinstance(error, OverflowError):
         wrapped = _wrap_integers(entry, prepared)
         if wrapped is not None:
@@ -69,6 +78,23 @@ def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = 
             f"{entry.operator.definition.inplace_name}(): output with shape {list(args[0].shape)} doesn't match the "
             f"broadcast shape {list(result.shape)}"
         ) from cause
+
+
+def refuse_overlap(entry: Entry, target: TensorBase) -> None:
+    """Raise if several elements of the target of an in-place call are one in memory.
+
+    Raises
+    ------
+    InplaceError
+        As for an expanded tensor.
+    """
+    shape, strides = target.handle.shape, target.spec.backend.strides(target.handle)
+    if any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
+        raise InplaceError(
+            f"{entry.operator.definition.inplace_name}(): unsupported operation: more than one element of the "
+            "written-to tensor refers to a single memory location. Please clone() the tensor before performing the "
+            "operation."
+        )
 
 
 def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:

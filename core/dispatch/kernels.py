@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from tt.core.dispatch.quiet import quiet
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.sources import code_location
 from tt.core.dispatch.state import STATE
+from tt.core.dispatch.tables import taken_names
 from tt.core.errors import KernelContractError
 from tt.core.schema.model import MISSING
 
@@ -100,9 +99,10 @@ def _build(
     how, chosen = _choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0][1]
     chosen = [(r, u) for r, u in chosen if u == upcast]
-    choices = sorted(
-        (_choice(operator, r, backend, how) for r, _ in chosen), key=lambda choice: len(choice.takes)
-    )
+    # Priority first; then what overrides, the latest first; then the narrowest.
+    ranked = [(_choice(operator, r, backend, how), r.kernel, age) for age, (r, _) in enumerate(chosen)]
+    ranked.sort(key=lambda c: (-c[1].priority, c[2] if c[1].override else len(chosen), len(c[0].takes)))
+    choices = [choice for choice, _, _ in ranked]
     for index, registration in enumerate(choice.registration for choice in choices):
         form_note = {
             1: " in place",
@@ -202,15 +202,7 @@ def taken_positions(operator: Operator, registration: KernelRegistration) -> tup
     KernelContractError
         When the kernel has parameters that the schema does not know, or lacks one without a default.
     """
-    kernel = registration.kernel
-    if kernel.takes is not None:
-        names = kernel.takes
-    elif isinstance(kernel.function, np.ufunc):
-        names = tuple(a.name for a in operator.arguments[: kernel.function.nin])
-    else:
-        names = _parameter_names(kernel.function)
-    if kernel.form == "out" and kernel.takes is None:
-        names = names[: len(names) - operator.out_count]
+    names = taken_names(registration.kernel, operator.definition.signature)
     unknown = [name for name in names if name not in operator.positions]
     missing = [
         a.name for i, a in enumerate(operator.arguments) if a.default is MISSING and a.name not in names
@@ -224,11 +216,6 @@ def taken_positions(operator: Operator, registration: KernelRegistration) -> tup
             f"the kernel of {operator.name} by {registration} {problem}\n  schema: {operator.definition.signature}"
         )
     return tuple(operator.positions[name] for name in names)
-
-
-@cache
-def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
 
 
 def _functional_of_inplace(function: Callable[..., Any], backend: Backend) -> Callable[..., Any]:

@@ -29,7 +29,7 @@ class Layer:
 
     A call whose tensors carry the bit of a layer meets, in this order: the layer's rule for the operator; else the
     operator's composite on the original tensors, so that its inner calls meet the layer; else, if the layer lets the
-    operator pass, what lies below; else `unsupported`.
+    operator pass, what lies below; else `unsupported`.  A factory (`zeros_like`) that may pass does so at once.
 
     Attributes
     ----------

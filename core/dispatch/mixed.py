@@ -6,19 +6,21 @@ tensors on another device, and the operators that move data (`copy_`, `_to_copy`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tt.core.device import Device
 from tt.core.errors import DeviceMismatchError
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.device import Device
     from tt.core.dispatch.entry import Entry
     from tt.core.dispatch.operator import Operator
 
-__all__ = ["run_mixed", "transfer"]
+__all__ = ["Operand", "plan", "run_mixed", "transfer"]
 
+# Operators that move data: their operands may be anywhere.
+_MOVERS = ("_to_copy", "copy")
 _INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
 
 
@@ -45,69 +47,101 @@ def transfer(tensor: TensorBase, device: Device) -> Tensor:
     return wrap(handle, target.spec(tensor.dtype, device))
 
 
+class Operand(NamedTuple):
+    """A tensor of a mixed call: what decides whether it may be moved.
+
+    Attributes
+    ----------
+    name : str
+        Its argument: "self", "tensors[1]", "out".
+    position : int
+        Of the argument in the schema.
+    device : str
+        Where it is.
+    zero_dim : bool
+        Whether it has no dimensions.
+    """
+
+    name: str
+    position: int
+    device: str
+    zero_dim: bool
+
+    @property
+    def type(self) -> str:
+        """The device type."""
+        return self.device.partition(":")[0]
+
+
+def plan(operator: Operator, form: str, operands: list[Operand]) -> str:
+    """Return the device on which a mixed call runs.
+
+    Raises
+    ------
+    DeviceMismatchError
+        When an operand is elsewhere and may not be moved.
+    """
+    if operator.name in _MOVERS:
+        return operands[0].device
+    main = _main(operator, form, operands)
+    for operand in operands:
+        if operand.type != main.type and not _may_move(operator, operand):
+            raise DeviceMismatchError(
+                operator.definition.signature.name, [(o.name, o.device) for o in operands]
+            )
+    return main.device
+
+
+def _main(operator: Operator, form: str, operands: list[Operand]) -> Operand:
+    """Return the operand that says where the call runs: the target in place, else the first one with dimensions."""
+    if form == "inplace" or operator.name in _INDEX_ARGUMENTS:
+        return operands[0]
+    return next((o for o in operands if not o.zero_dim), None) or next(o for o in operands if o.type != "cpu")
+
+
+def _may_move(operator: Operator, operand: Operand) -> bool:
+    if operand.type != "cpu":
+        return False
+    if operand.name.partition("[")[0] == _INDEX_ARGUMENTS.get(operator.name):
+        return True
+    return operand.zero_dim and operator.definition.kind == "pointwise" and operand.position in operator.group
+
+
 def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Move what may be moved and dispatch again, or refuse."""
-    operator = entry.operator
-    name = operator.name
-    if name == "_to_copy":
+    operator, form = entry.operator, entry.form
+    if operator.name == "_to_copy":
         return _to_copy(operator, args)
-    if name == "copy" and entry.form == "inplace":
-        moved = transfer(args[1], args[0].device)
-        return operator.caller("inplace").execute((args[0], moved, *args[2:]))
-    device = _main_device(entry, args)
-    may_move = _INDEX_ARGUMENTS.get(name)
-    new = []
+    home = Device(plan(operator, form, _operands(operator, args)))
+    return operator.caller(form).execute(tuple(_move(value, home) for value in args))
+
+
+def _operands(operator: Operator, args: tuple[Any, ...]) -> list[Operand]:
+    found: list[Operand] = []
     for position, value in enumerate(args):
-        argument = operator.arguments[position].name if position < len(operator.arguments) else "out"
-        zero_dim = operator.definition.kind == "pointwise" and position in operator.group
-        new.append(_move(value, device, zero_dim=zero_dim, index=argument == may_move))
-    args = tuple(new)
-    keys, _ = operator.caller(entry.form).scan(args)
-    from tt.core.keys import KEYS
+        name = operator.arguments[position].name if position < len(operator.arguments) else "out"
+        if isinstance(value, TensorBase):
+            found.append(Operand(name, position, str(value.device), value.ndim == 0))
+        elif isinstance(value, list | tuple):
+            found += [
+                Operand(f"{name}[{i}]", position, str(item.device), item.ndim == 0)
+                for i, item in enumerate(value)
+                if isinstance(item, TensorBase)
+            ]
+    return found
 
-    if len(KEYS.names("device", keys)) > 1:
-        found = [(name, str(tensor.device)) for name, tensor in _tensors(operator, args)]
-        raise DeviceMismatchError(operator.definition.signature.name, found)
-    return operator.caller(entry.form).execute(args)
 
-
-def _move(value: Any, device: Device, *, zero_dim: bool, index: bool) -> Any:
+def _move(value: Any, home: Device) -> Any:
     if isinstance(value, TensorBase):
-        movable = (
-            value.device.type == "cpu" and device.type != "cpu" and (index or (zero_dim and value.ndim == 0))
-        )
-        return transfer(value, device) if movable else value
-    if index and isinstance(value, list):
-        return [_move(item, device, zero_dim=False, index=True) for item in value]
+        return value if value.device.type == home.type else transfer(value, home)
+    if isinstance(value, list):
+        return [_move(item, home) for item in value]
     return value
 
 
 def _to_copy(operator: Operator, args: tuple[Any, ...]) -> Any:
     """Move to another device, then convert what else is asked for there."""
-    device = args[operator.device_at]
-    moved = transfer(args[0], device)
-    rest = list(args)
-    rest[0] = moved
-    same_dtype = args[operator.dtype_at] in (None, moved.dtype)
-    return moved if same_dtype else operator.caller().execute(tuple(rest))
-
-
-def _tensors(operator: Operator, args: tuple[Any, ...]) -> list[tuple[str, TensorBase]]:
-    """Return the tensors of a call with the names of their arguments: "self", "tensors[1]", "out"."""
-    found: list[tuple[str, TensorBase]] = []
-    for position, value in enumerate(args):
-        name = operator.arguments[position].name if position < len(operator.arguments) else "out"
-        if isinstance(value, TensorBase):
-            found.append((name, value))
-        elif isinstance(value, list | tuple):
-            found += [(f"{name}[{i}]", item) for i, item in enumerate(value) if isinstance(item, TensorBase)]
-    return found
-
-
-def _main_device(entry: Entry, args: tuple[Any, ...]) -> Device:
-    """Return the device that the call shall run on: the target's in place, else the first one with dimensions."""
-    tensors = _tensors(entry.operator, args)
-    if entry.form == "inplace" or entry.operator.name in _INDEX_ARGUMENTS:
-        return tensors[0][1].device
-    candidates = [t for _, t in tensors if t.ndim] or [t for _, t in tensors if t.device.type != "cpu"]
-    return candidates[0].device
+    moved = transfer(args[0], args[operator.device_at])
+    if args[operator.dtype_at] in (None, moved.dtype):
+        return moved
+    return operator.caller().execute((moved, *args[1:]))

@@ -6,9 +6,8 @@ Registering and unregistering go through here, so that exactly the affected oper
 from __future__ import annotations
 
 import importlib
-import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from tt.core.dispatch.sources import (
     Source,
     code_location,
 )
-from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
+from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable, taken_names
 from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
 from tt.core.keys import KEYS
 from tt.core.layout import register_layout
@@ -225,16 +224,19 @@ class Registry:
             return
         for old in self.kernels.get(new.kernel.op, ()):
             same_place = (old.device, old.layouts) == (new.device, new.layouts)
-            same_call = (old.kernel.form, old.kernel.takes, old.kernel.priority) == (
-                new.kernel.form,
-                new.kernel.takes,
-                new.kernel.priority,
-            )
-            if same_place and same_call and old.dtypes & new.dtypes and _same_takes(old.kernel, new.kernel):
-                dtypes = ", ".join(sorted(old.dtypes & new.dtypes))
+            same_call = (old.kernel.form, old.kernel.priority) == (new.kernel.form, new.kernel.priority)
+            overlap = old.dtypes & new.dtypes
+            if same_place and same_call and overlap and self._same_takes(old.kernel, new.kernel):
+                dtypes = ", ".join(sorted(overlap))
                 raise DuplicateRegistrationError(
                     f"kernel of {new.kernel.op} for {new.where} {{{dtypes}}}", str(old), str(new)
                 )
+
+    def _same_takes(self, first: Kernel, second: Kernel) -> bool:
+        definition = self.definition(first.op)
+        if definition is None:
+            return first.function is second.function
+        return taken_names(first, definition.signature) == taken_names(second, definition.signature)
 
     def _add_composites(self, table: CompositeTable, source: Source) -> Handle:
         new = [CompositeRegistration(op, function, source) for op, function in table.functions.items()]
@@ -412,20 +414,6 @@ _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
 def _load(reference: str) -> Any:
     module, _, attribute = reference.partition(":")
     return getattr(importlib.import_module(module), attribute)
-
-
-def _same_takes(first: Kernel, second: Kernel) -> bool:
-    """Tell whether two kernels without declared `takes` take the same arguments."""
-    if first.takes is not None or second.takes is not None:
-        return first.takes == second.takes
-    return _parameters(first.function) == _parameters(second.function)
-
-
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...] | None:
-    try:
-        return tuple(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return None
 
 
 class PluginRegistry:

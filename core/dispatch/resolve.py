@@ -98,18 +98,22 @@ def _resolve_layer(
             dtypes = resolve_dtypes(operator, form, bits)
             resolution.compute, resolution.results = dtypes.compute, dtypes.results
             return make_entry(operator, form, keys, bits, LAYER, resolution, rule=rule, clear=top.bit)
-    elif composite is not None and form != "out":
-        resolution.note(
-            who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
-        )
-        resolution.note("composite", composite, True, "runs on the original tensors")
-        return _composite_entry(operator, form, keys, bits, resolution, composite.function)
     elif form == "out":
         resolution.note(who, "(none)", False, "no rule for out=")
         resolution.note(
             "reroute", "tt.core.dispatch.out", True, "runs the functional form and writes its result"
         )
         return make_entry(operator, form, keys, bits, REROUTE, resolution, function=_run_out)
+    elif operator.is_factory and top.passes_through(operator, form):
+        # Before its composite, whose inner factories would see none of the tensors that the call is like.
+        resolution.note(who, "(none)", True, "the layer lets the operator pass")
+        rule = _pass_through
+    elif composite is not None and form != "out":
+        resolution.note(
+            who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
+        )
+        resolution.note("composite", composite, True, "runs on the original tensors")
+        return _composite_entry(operator, form, keys, bits, resolution, composite.function)
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
         rule = _pass_through

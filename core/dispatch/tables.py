@@ -6,13 +6,18 @@ brought them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tt.core.errors import ValueRangeError
 
-__all__ = ["CompositeTable", "Form", "HalfPolicy", "Kernel", "KernelTable"]
+if TYPE_CHECKING:
+    from tt.core.schema.model import Signature
+
+__all__ = ["CompositeTable", "Form", "HalfPolicy", "Kernel", "KernelTable", "taken_names"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Form = Literal["functional", "out", "inplace"]
@@ -54,6 +59,28 @@ class Kernel:
     priority: int = 0
     override: bool = False
     check: bool = False
+
+
+@cache
+def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def taken_names(kernel: Kernel, signature: Signature) -> tuple[str, ...]:
+    """Return the schema arguments that a kernel takes: as declared, of a ufunc the first ones, else by its parameters.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When a builtin tells no parameters; it must be registered with `takes`.
+    """
+    if kernel.takes is not None:
+        return kernel.takes
+    inputs = getattr(kernel.function, "nin", None)
+    if isinstance(inputs, int):
+        return tuple(argument.name for argument in signature.arguments[:inputs])
+    names = _parameter_names(kernel.function)
+    return names[: len(names) - len(signature.returns)] if kernel.form == "out" else names
 
 
 @dataclass

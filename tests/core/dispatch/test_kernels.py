@@ -231,3 +231,40 @@ def test_in_place_refuses_to_grow_the_target(probe: Any) -> None:
         RuntimeError, match=r"output with shape \[1\] doesn't match the broadcast shape \[3\]"
     ):
         x.mul_(probe.tensor([1.0, 2.0, 3.0], tt.float32))
+
+
+def test_priority_goes_before_narrowness(probe: Any) -> None:
+    probe.kernel("add", np.add)
+    probe.kernel("add", lambda self, other, alpha: self + alpha * other + 100, priority=10)
+    x = probe.tensor([1.0], tt.float32)
+    assert tt.add(x, x).handle.tolist() == [102.0]
+
+
+def test_an_override_goes_before_narrowness_and_the_latest_first(probe: Any) -> None:
+    probe.kernel("add", np.add)
+    probe.kernel("add", lambda self, other, alpha: self * 0 + 1, override=True)
+    latest = probe.kernel("add", lambda self, other, alpha: self * 0 + 2, override=True)
+    x = probe.tensor([5.0], tt.float32)
+    assert tt.add(x, x).handle.tolist() == [2.0]
+    latest.remove()
+    assert tt.add(x, x).handle.tolist() == [1.0]
+
+
+def test_a_ufunc_and_a_function_that_take_the_same_are_a_conflict(probe: Any) -> None:
+    probe.kernel("add", np.add)
+    with pytest.raises(DuplicateRegistrationError):
+        probe.kernel("add", lambda self, other: self + other)
+
+
+def test_in_place_on_overlapping_elements_is_refused() -> None:
+    x = tt.ones(1)
+    with pytest.raises(
+        RuntimeError, match="more than one element of the written-to tensor refers to a single memory"
+    ):
+        x.expand(3).add_(1)
+    assert x.tolist() == [1.0]
+
+
+def test_a_number_that_the_dtype_cannot_hold_is_refused_by_factories() -> None:
+    with pytest.raises(RuntimeError, match=r"full\(\)"):
+        tt.full((2,), 2**70)
