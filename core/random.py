@@ -156,10 +156,11 @@ class Generator:
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"device": str(self.device), "seed": self._seed, "offset": self._offset}
+        return {"device": self._type, "seed": self._seed, "offset": self._offset}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["device"])  # type: ignore[misc] - a lock cannot be pickled, so it is made anew
+        # A lock cannot be pickled, so it is made anew.
+        self._type, self._device, self._lock = state["device"], None, threading.Lock()
         self._seed, self._offset = state["seed"], state["offset"]
 
     def __repr__(self) -> str:

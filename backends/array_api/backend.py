@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -13,7 +14,18 @@ from tt.core.library import Backend, Device, KernelTable, dtype, errors
 
 __all__ = ["ArrayApiBackend"]
 
-FAMILIES: Final = ("pointwise", "reduction", "shaping", "indexing", "sorting", "linalg", "creation", "random", "nn", "copies")
+FAMILIES: Final = (
+    "pointwise",
+    "reduction",
+    "shaping",
+    "indexing",
+    "sorting",
+    "linalg",
+    "creation",
+    "random",
+    "nn",
+    "copies",
+)
 
 
 class ArrayApiBackend(Backend):
@@ -81,7 +93,9 @@ class ArrayApiBackend(Backend):
         if found is None:
             found = getattr(self.xp, dtype.name, None)
             if found is None:
-                raise errors.DtypeError(f"the arrays of device {self.device_type!r} have no dtype {dtype.name}")
+                raise errors.DtypeError(
+                    f"the arrays of device {self.device_type!r} have no dtype {dtype.name}"
+                )
             self._native[dtype.name] = found
         return found
 
@@ -148,5 +162,5 @@ class ArrayApiBackend(Backend):
 
     def storage_nbytes(self, owner: Any) -> int:
         """Return the size of an array in bytes."""
-        size: Callable[[Any], int] = lambda value: int(np.dtype(str(value.dtype).rpartition(".")[2]).itemsize)
-        return int(np.prod(owner.shape, dtype=np.int64)) * size(owner)
+        itemsize = np.dtype(str(owner.dtype).rpartition(".")[2]).itemsize
+        return int(math.prod(owner.shape)) * itemsize

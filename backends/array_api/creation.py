@@ -37,7 +37,9 @@ def add_kernels(kit: Kit) -> None:
         if all(isinstance(value, int) for value in (start, end, step)):
             return xp.astype(kit.arange(count) * step + start, dtype, copy=False)
         # Multiplied in double precision, not added up: no error grows with the length.
-        return xp.astype(xp.astype(kit.arange(count), xp.float64) * float(step) + float(start), dtype, copy=False)
+        return xp.astype(
+            xp.astype(kit.arange(count), xp.float64) * float(step) + float(start), dtype, copy=False
+        )
 
     kit.kernel("arange", lambda end, dtype: arange(0, end, 1, dtype), half="native")
     kit.kernel("arange.start", lambda start, end, dtype: arange(start, end, 1, dtype), half="native")
@@ -80,4 +82,5 @@ def arange_size(start: Any, end: Any, step: Any) -> int:
         raise ValueError("no such range")
     if all(isinstance(value, int) for value in (start, end, step)):
         return int(-(-(end - start) // step))
-    return math.ceil((end - start) / step)
+    count: int = math.ceil((end - start) / step)
+    return count

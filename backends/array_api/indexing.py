@@ -208,7 +208,9 @@ def _masks(kit: Kit) -> None:
                 raise ValueError("one value")
             value = kit.backend.cast(value, self.dtype)
         elif isinstance(value, complex) and not kit.is_kind(self, "complex floating"):
-            raise errors.DtypeError(f"value cannot be converted to type {self.dtype} without overflow: {value}")
+            raise errors.DtypeError(
+                f"value cannot be converted to type {self.dtype} without overflow: {value}"
+            )
         elif kit.is_kind(self, ("bool", "integral")):
             value = bool(value) if kit.is_kind(self, "bool") else int(value)
         return xp.where(mask, kit.operand(value, self), self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tt.core.library import KernelTable, errors
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kit"]
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Array = Any
 """An array of the namespace."""
 
@@ -47,10 +48,12 @@ class Kit:
         """Return a function of the namespace by its dotted name, or None."""
         return reduce(lambda space, part: getattr(space, part, None), name.split("."), self.xp)
 
-    def kernel(self, op: str, function: Callable[..., Any] | None = None, *, needs: str = "", **options: Any) -> Any:
+    def kernel(
+        self, op: str, function: Callable[..., Any] | None = None, *, needs: str = "", **options: Any
+    ) -> Callable[[Function], Function]:
         """Add a kernel if the namespace has what it needs; without a function, return a decorator that does."""
 
-        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        def add(function: Function) -> Function:
             if self.has(needs):
                 self.table.kernel(op, function, **options)
             return function

@@ -69,8 +69,10 @@ def _decompositions(kit: Kit) -> None:
     def svd(A: Any, full_matrices: bool, driver: str | None) -> tuple[Any, Any, Any]:  # noqa: N803 - as on paper
         expect_matrix(A)
         if driver is not None:
-            raise errors.ValueRangeError("linalg.svd: keyword argument `driver=` is only supported on CUDA inputs")
-        return tuple(kit.xp.linalg.svd(A, full_matrices=full_matrices))  # type: ignore[return-value]
+            raise errors.ValueRangeError(
+                "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
+            )
+        return tuple(kit.xp.linalg.svd(A, full_matrices=full_matrices))
 
     @kit.kernel("linalg_inv", dtypes="linalg", needs="linalg.inv")
     def inv(A: Any) -> Any:  # noqa: N803 - as on paper

@@ -20,7 +20,9 @@ def add_kernels(kit: Kit) -> None:
     def exponentials(self: Any, dim: int) -> tuple[Any, Any, Any]:
         """Return the differences from the largest element, their exponentials and the sums of these."""
         axis = kit.axis(dim, self.ndim)
-        largest = xp.max(self, axis=axis if self.ndim else None, keepdims=True) if kit.product(self.shape) else 0
+        largest = (
+            xp.max(self, axis=axis if self.ndim else None, keepdims=True) if kit.product(self.shape) else 0
+        )
         shifted = self - largest
         powers = xp.exp(shifted)
         return shifted, powers, xp.sum(powers, axis=axis if self.ndim else None, keepdims=True)

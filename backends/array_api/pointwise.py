@@ -26,7 +26,9 @@ def check_alpha(op: str, integral: bool, boolean: bool, alpha: Any) -> None:
     if isinstance(alpha, bool) and not boolean:
         raise errors.DtypeError(f"{op}(): Boolean alpha only supported for Boolean results.")
     if (integral or boolean) and isinstance(alpha, float | complex):
-        raise errors.DtypeError(f"{op}(): For integral input tensors, argument alpha must not be a floating point number.")
+        raise errors.DtypeError(
+            f"{op}(): For integral input tensors, argument alpha must not be a floating point number."
+        )
 
 
 def check_rounding(rounding_mode: str) -> None:
@@ -80,7 +82,9 @@ def _arithmetic(kit: Kit) -> None:
     kit.kernel("neg", lambda self: xp.negative(self) if not kit.is_kind(self, "unsigned integer") else ~self + 1,
                dtypes="number")  # fmt: skip
     kit.kernel("abs", lambda self: xp.abs(self), dtypes="number")
-    kit.kernel("sign", lambda self: kit.copy(self) if kit.is_kind(self, "bool") else _sign(kit, self), dtypes="real")
+    kit.kernel(
+        "sign", lambda self: kit.copy(self) if kit.is_kind(self, "bool") else _sign(kit, self), dtypes="real"
+    )
     kit.kernel("square", lambda self: xp.square(self), dtypes="number")
     kit.kernel("reciprocal", lambda self: 1 / self, dtypes="floating_complex")
     kit.kernel("conj", lambda self: xp.conj(self) if kit.is_kind(self, "complex floating") else kit.copy(self),
@@ -103,7 +107,9 @@ def _integer_power(kit: Kit, self: Any, exponent: Any) -> Any:
 def _sign(kit: Kit, self: Any) -> Any:
     """Return the sign; that of NaN is 0, as in PyTorch."""
     sign = kit.xp.sign(self)
-    return kit.xp.where(self != self, kit.operand(0, self), sign) if kit.is_kind(self, "real floating") else sign
+    return (
+        kit.xp.where(self != self, kit.operand(0, self), sign) if kit.is_kind(self, "real floating") else sign
+    )
 
 
 def _division(kit: Kit) -> None:
@@ -140,7 +146,9 @@ def _division(kit: Kit) -> None:
             kit.refuse_zero(other)
         return xp.remainder(self, operand(other, self))
 
-    kit.kernel("remainder.Scalar", lambda self, other: remainder(operand(self, other), other), dtypes="real_number")
+    kit.kernel(
+        "remainder.Scalar", lambda self, other: remainder(operand(self, other), other), dtypes="real_number"
+    )
 
 
 def _floor_quotient(kit: Kit, self: Any, other: Any) -> Any:
@@ -151,7 +159,9 @@ def _floor_quotient(kit: Kit, self: Any, other: Any) -> Any:
     rounded = xp.floor(quotient)
     rounded = xp.where(quotient - rounded > 0.5, rounded + 1, rounded)
     # By an infinite number the quotient is a zero, or the next below it.
-    beyond = xp.where((self == 0) | ((self < 0) == (other < 0)), self / other, xp.asarray(-1.0, dtype=self.dtype))
+    beyond = xp.where(
+        (self == 0) | ((self < 0) == (other < 0)), self / other, xp.asarray(-1.0, dtype=self.dtype)
+    )
     rounded = xp.where(xp.isinf(other) & xp.isfinite(self), beyond, rounded)
     return xp.where(other == 0, self / other, rounded)
 

@@ -48,7 +48,8 @@ def _sums(kit: Kit) -> None:
             op + ".dim",
             # Over an empty list of dimensions these two, unlike sums, combine nothing.
             lambda self, dim, keepdim, f=function: f(
-                self, axis=kit.axes(dim, self.ndim) if dim is None or isinstance(dim, int) or len(dim) else (),
+                self,
+                axis=kit.axes(dim, self.ndim) if dim is None or isinstance(dim, int) or len(dim) else (),
                 keepdims=keepdim,
             ),
             half="native",
@@ -76,27 +77,25 @@ def _extremes(kit: Kit) -> None:
 
         return kernel
 
-    def position(op: str, function: Any) -> Any:
+    def position(function: Any) -> Any:
         def kernel(self: Any, dim: Any, keepdim: bool) -> Any:
             axes = kit.axes(dim, self.ndim)
             expect_elements(self, axes)
             if not self.ndim:
                 return xp.zeros((), dtype=xp.int64)
-            values = kit.as_number(self)
+            values, axis = kit.as_number(self), None if dim is None else axes[0]
             if kit.is_kind(values, "real floating"):
                 # Where there are NaN, the first of them is the result.
                 nan = xp.isnan(values)
-                plain = function(xp.where(nan, xp.zeros_like(values), values), axis=axes[0] if dim is not None else None,
-                                 keepdims=keepdim)  # fmt: skip
-                first = xp.argmax(xp.astype(nan, xp.uint8), axis=axes[0] if dim is not None else None, keepdims=keepdim)
-                some = xp.any(nan, axis=axes if dim is not None else None, keepdims=keepdim)
-                return kit.int64(xp.where(some, first, plain))
-            return kit.int64(function(values, axis=axes[0] if dim is not None else None, keepdims=keepdim))
+                plain = function(xp.where(nan, xp.zeros_like(values), values), axis=axis, keepdims=keepdim)
+                first = xp.argmax(xp.astype(nan, xp.uint8), axis=axis, keepdims=keepdim)
+                return kit.int64(xp.where(xp.any(nan, axis=axis, keepdims=keepdim), first, plain))
+            return kit.int64(function(values, axis=axis, keepdims=keepdim))
 
         return kernel
 
     for name, reduce_name in (("max", "amax"), ("min", "amin")):
-        function, place = extreme(getattr(xp, name)), position("arg" + name, getattr(xp, "arg" + name))
+        function, place = extreme(getattr(xp, name)), position(getattr(xp, "arg" + name))
         kit.kernel(reduce_name, function, dtypes="real")
         kit.kernel(name, lambda self, f=function: f(self), dtypes="real", takes=("self",))
         kit.kernel("arg" + name, place, dtypes="real_number")
@@ -131,7 +130,9 @@ def _moments(kit: Kit) -> None:
 
     options = {"dtypes": "floating_complex"}
     kit.kernel("var_mean", moments, **options)
-    kit.kernel("var", lambda self, dim, correction, keepdim: moments(self, dim, correction, keepdim)[0], **options)
+    kit.kernel(
+        "var", lambda self, dim, correction, keepdim: moments(self, dim, correction, keepdim)[0], **options
+    )
     kit.kernel("std", lambda self, dim, correction, keepdim: xp.sqrt(moments(self, dim, correction, keepdim)[0]),
                **options)  # fmt: skip
 

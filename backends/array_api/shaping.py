@@ -151,7 +151,9 @@ def _parts(kit: Kit) -> None:
 
 def _complex_parts(kit: Kit) -> None:
     xp = kit.xp
-    kit.kernel("real", lambda self: xp.real(self) if kit.is_kind(self, "complex floating") else self, half="native")
+    kit.kernel(
+        "real", lambda self: xp.real(self) if kit.is_kind(self, "complex floating") else self, half="native"
+    )
     kit.kernel("imag", lambda self: xp.imag(self), dtypes="complex")
 
 
@@ -188,5 +190,3 @@ def _joining(kit: Kit) -> None:
 
     kit.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native")
     kit.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native")
-
-

@@ -37,7 +37,9 @@ def add_kernels(kit: Kit) -> None:
         indices = order(self, axis, descending)
         return xp.take_along_axis(self, indices, axis=axis), indices
 
-    kit.kernel("argsort", lambda self, dim, descending, stable: sort(self, dim, descending, stable)[1], dtypes="real")
+    kit.kernel(
+        "argsort", lambda self, dim, descending, stable: sort(self, dim, descending, stable)[1], dtypes="real"
+    )
 
     def empty() -> Any:
         return xp.zeros((0,), dtype=xp.int64)

@@ -41,8 +41,9 @@ def duplicate(array: Array) -> Array:
 
 def python_number(array: Array) -> bool | int | float | complex:
     """Return the only element; NumPy leaves those of bfloat16 in a type of their own."""
-    value: bool | int | float | complex = array.item()
-    return float(value) if array.dtype == _BFLOAT16 else value
+    item: Any = array.item()
+    value: bool | int | float | complex = float(item) if array.dtype == _BFLOAT16 else item
+    return value
 
 
 class CpuBackend(ArrayApiBackend):

@@ -64,7 +64,10 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
     if index.size:
         base, axis, places, part = _places(self, dim, index)
         values = src.reshape(src.shape or (1,))[tuple(slice(size) for size in places.shape)]
-        where = [np.arange(size).reshape((-1,) + (1,) * (places.ndim - d - 1)) for d, size in enumerate(places.shape)]
+        where = [
+            np.arange(size).reshape((-1,) + (1,) * (places.ndim - d - 1))
+            for d, size in enumerate(places.shape)
+        ]
         where[axis] = places
         np.add.at(base[part], tuple(where), values)
 
@@ -93,7 +96,8 @@ def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) ->
         return
     axis = dim % self.ndim
     _expect_in_self(index, self.shape[axis])
-    np.add.at(self, (slice(None),) * axis + (index.reshape(-1),), values.reshape(values.shape or (1,)))
+    place: Any = (slice(None),) * axis + (index.reshape(-1),)
+    np.add.at(self, place, values.reshape(values.shape or (1,)))
 
 
 # --- in full ---------------------------------------------------------------------------------------------------
@@ -187,7 +191,8 @@ def masked_select(self: Array, mask: Array) -> Array:
         raise errors.ShapeError(
             f"masked_select(): the shapes {list(self.shape)} and {list(mask.shape)} do not broadcast"
         ) from error
-    return np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+    found: Array = np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+    return found
 
 
 @cpu.kernel("nonzero", half="native")

@@ -54,7 +54,9 @@ def addmm_with_factors(self: Array, mat1: Array, mat2: Array, beta: Any, alpha: 
 @cpu.kernel("linalg_svd", dtypes="linalg")
 def svd(A: Array, full_matrices: bool, driver: str | None) -> tuple[Array, ...]:  # noqa: N803 - as on paper
     if driver is not None:
-        raise errors.ValueRangeError("linalg.svd: keyword argument `driver=` is only supported on CUDA inputs")
+        raise errors.ValueRangeError(
+            "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
+        )
     if A.ndim < 2:
         raise ValueError("linalg.svd() takes matrices")
     try:

@@ -40,7 +40,11 @@ def _shifted(self: Array, dim: int) -> Array:
     """Return the differences from the largest element along a dimension, in new memory."""
     if not self.size:
         return np.exp(self)
-    return np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True)) if self.ndim else np.atleast_1d(self - self)
+    return (
+        np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True))
+        if self.ndim
+        else np.atleast_1d(self - self)
+    )
 
 
 @cpu.kernel("softmax", dtypes="floating")
@@ -74,7 +78,9 @@ def nll_loss(self: Array, target: Array, weight: Array | None, ignore_index: int
     if reduction not in ("none", "mean", "sum"):
         raise errors.ValueRangeError(f"{reduction} is not a valid value for reduction")
     if target.dtype not in (np.int64, np.uint8):
-        raise errors.DtypeError(f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}")
+        raise errors.DtypeError(
+            f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}"
+        )
     axis = 1 if self.ndim > 1 else 0
     classes = self.shape[axis]
     ignored = target == ignore_index

@@ -170,9 +170,13 @@ for _op in ("isnan", "isinf", "isfinite"):
 @cpu.kernel("where", half="native")
 def where(condition: Any, self: Any, other: Any) -> Any:
     if condition.dtype != np.bool_:
-        raise errors.DtypeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
+        raise errors.DtypeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
+        )
     if not isinstance(self, np.ndarray):
-        self = np.asarray(self, dtype=other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy)
+        self = np.asarray(
+            self, dtype=other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy
+        )
     if not isinstance(other, np.ndarray):
         other = np.asarray(other, dtype=self.dtype)
     return np.where(condition, self, other)

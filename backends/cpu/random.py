@@ -123,7 +123,9 @@ def normals(generator: Any, count: int, dtype: Any) -> Array:
     if out.dtype == np.float64:
         for place, words in _pieces(generator, 2 * len(out)):
             values = (words.view("<u8") >> np.uint64(11)) * 2.0**-53
-            _pair(values[0::2] + 2.0**-54, values[1::2] * (2 * math.pi), out[place.start // 2 : place.stop // 2])
+            _pair(
+                values[0::2] + 2.0**-54, values[1::2] * (2 * math.pi), out[place.start // 2 : place.stop // 2]
+            )
     else:
         scale, shift, turn = np.float32(2.0**-32), np.float32(2.0**-33), np.float32(2 * math.pi * 2.0**-32)
         for place, words in _pieces(generator, len(out)):

@@ -20,7 +20,7 @@ _LONG: Final = 512
 """From this length on, sums along other dimensions than the last are made in two steps."""
 
 
-def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...] | int | None:
+def axes(dim: int | Sequence[int] | None, ndim: int) -> Any:
     """Return the dimensions to reduce as NumPy takes them; None for all."""
     if dim is None or (not isinstance(dim, int) and not len(dim)):
         return None
@@ -29,7 +29,7 @@ def axes(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...] | int | 
     return dim if isinstance(dim, int) else tuple(dim)
 
 
-def total(self: Array, axis: tuple[int, ...] | int | None, keepdim: bool) -> Any:
+def total(self: Array, axis: Any, keepdim: Any) -> Any:
     """Return a sum in the dtype of self.
 
     NumPy adds pairwise along the last dimension only.  Along others it would add one by one, with an error that grows
@@ -37,7 +37,11 @@ def total(self: Array, axis: tuple[int, ...] | int | None, keepdim: bool) -> Any
     """
     if self.ndim > 1 and self.dtype.kind in "fc" and axis is not None:
         for single in (axis,) if isinstance(axis, int) else axis:
-            if -self.ndim <= single < self.ndim and self.shape[single] >= _LONG and single % self.ndim < self.ndim - 1:
+            if (
+                -self.ndim <= single < self.ndim
+                and self.shape[single] >= _LONG
+                and single % self.ndim < self.ndim - 1
+            ):
                 return np.add.reduce(_blocks(self, single % self.ndim), axis=axis, keepdims=keepdim)
     return np.add.reduce(self, axis=axis, dtype=self.dtype, keepdims=keepdim)
 
@@ -53,7 +57,11 @@ def _blocks(self: Array, axis: int) -> Array:
 
 @cpu.kernel("sum")
 def sum_all(self: Array) -> Any:
-    return np.add.reduce(self, axis=None, dtype=self.dtype) if self.flags.forc else total(self, tuple(range(self.ndim)), False)
+    return (
+        np.add.reduce(self, axis=None, dtype=self.dtype)
+        if self.flags.forc
+        else total(self, tuple(range(self.ndim)), False)
+    )
 
 
 @cpu.kernel("sum.dim")

@@ -21,8 +21,9 @@ def order(self: Array, axis: int, descending: bool) -> Array:
     if not descending:
         return np.argsort(self, axis=axis, kind="stable")
     # Of the elements in reverse: equal ones stay in their order, and NaN, the last, comes first.
-    reverse = np.flip(np.argsort(np.flip(self, axis), axis=axis, kind="stable"), axis)
-    return np.subtract(self.shape[axis] - 1, reverse)
+    reverse: Array = np.flip(np.argsort(np.flip(self, axis), axis=axis, kind="stable"), axis)
+    found: Array = np.subtract(self.shape[axis] - 1, reverse)
+    return found
 
 
 def _axis(self: Array, dim: int) -> int:
@@ -63,15 +64,12 @@ def topk(self: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Ar
     if k * 4 > size:
         indices = order(self, axis, largest)[(*part, slice(k))]
         return np.take_along_axis(self, indices, axis), np.ascontiguousarray(indices)
-    # Only the k that are wanted are sorted.
-    if largest:
-        chosen = np.argpartition(self, size - k, axis)[(*part, slice(size - k, None))] if k else np.empty(0)
-    else:
-        chosen = np.argpartition(self, k, axis)[(*part, slice(k))]
     if not k:
         shape = (*self.shape[:axis], 0, *self.shape[axis + 1 :])
         return np.empty(shape, self.dtype), np.empty(shape, np.int64)
-    chosen = np.sort(chosen, axis)
+    # Only the k that are wanted are sorted.
+    last, taken = (size - k, slice(size - k, None)) if largest else (k, slice(k))
+    chosen: Array = np.sort(np.argpartition(self, last, axis)[(*part, taken)], axis)
     values = np.take_along_axis(self, chosen, axis)
     within = order(values, axis, largest)
     return np.take_along_axis(values, within, axis), np.take_along_axis(chosen, within, axis)
@@ -97,7 +95,11 @@ def unique_dim(
 ) -> tuple[Any, Any, Any]:
     axis = _axis(self, dim)
     output, inverse, counts = np.unique(
-        self if self.ndim else self.reshape(1), return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+        self if self.ndim else self.reshape(1),
+        return_inverse=True,
+        return_counts=True,
+        axis=axis,
+        equal_nan=False,
     )
     return (
         output,

@@ -10,7 +10,17 @@ from tt.core.library import KernelTable
 
 __all__ = ["tables"]
 
-FAMILIES: Final = ("pointwise", "reduction", "shaping", "indexing", "sorting", "linalg", "random", "nn", "copies")
+FAMILIES: Final = (
+    "pointwise",
+    "reduction",
+    "shaping",
+    "indexing",
+    "sorting",
+    "linalg",
+    "random",
+    "nn",
+    "copies",
+)
 
 
 def tables(backend: CpuBackend) -> list[KernelTable]:

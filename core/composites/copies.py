@@ -16,7 +16,11 @@ composite = composites.composite
 
 @composite("contiguous")
 def contiguous(self: Any, memory_format: Any) -> Any:
-    return self if self.is_contiguous(memory_format=memory_format) else ops.clone(self, memory_format=memory_format)
+    return (
+        self
+        if self.is_contiguous(memory_format=memory_format)
+        else ops.clone(self, memory_format=memory_format)
+    )
 
 
 @composite("fill")

@@ -66,5 +66,3 @@ def svd(self: Any, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
         return u, s, ops.conj(ops.transpose(vh, -2, -1))
     # Without the vectors, PyTorch returns square matrices of zeros.
     return ops.zeros_like(ops.detach(u)), s, ops.zeros_like(ops.detach(vh))
-
-

@@ -29,7 +29,9 @@ def rand_like(self: Any, dtype: Any, layout: Any, device: Any, memory_format: An
 
 @composite("randn_like")
 def randn_like(self: Any, dtype: Any, layout: Any, device: Any, memory_format: Any) -> Any:
-    return ops.randn(tuple(self.shape), dtype=dtype or self.dtype, layout=layout, device=device or self.device)
+    return ops.randn(
+        tuple(self.shape), dtype=dtype or self.dtype, layout=layout, device=device or self.device
+    )
 
 
 # --- with parameters -------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, wrap, widened
+from tt.core.composites.helpers import as_type, widened, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import bool_, uint8

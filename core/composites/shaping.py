@@ -88,7 +88,9 @@ def narrow(self: Any, dim: int, start: int, length: int) -> Any:
         raise ShapeError("narrow(): length must be non-negative.")
     size = self.shape[wrap("narrow", dim, self)]
     if not -size <= start <= size:
-        raise IndexValueError(f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+        raise IndexValueError(
+            f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got {start})"
+        )
     first = start + size if start < 0 else start
     if first + length > size:
         raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({size}).")

@@ -50,7 +50,9 @@ def same(device: tt.device) -> Callable[..., None]:
             return type(value)(put(item) for item in value)
         return to_tt(value).to(device) if isinstance(value, torch.Tensor) else value
 
-    def run(call: Callable[..., Any], *arguments: Any, strides: bool = False, tolerance: float | None = None) -> None:
+    def run(
+        call: Callable[..., Any], *arguments: Any, strides: bool = False, tolerance: float | None = None
+    ) -> None:
         if has_missing(arguments):
             return
 

@@ -14,8 +14,15 @@ from tt.core.dtype import to_dtype
 
 torch = pytest.importorskip("torch")
 
-TOLERANCE = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 2e-6, "float64": 1e-12, "complex64": 4e-6, "complex128": 1e-12}
-"""Relative, and absolute for numbers below 1: some units in the last place, since libraries round functions differently."""
+TOLERANCE = {
+    "float16": 1e-3,
+    "bfloat16": 1e-2,
+    "float32": 2e-6,
+    "float64": 1e-12,
+    "complex64": 4e-6,
+    "complex128": 1e-12,
+}
+"""Relative, and absolute for numbers below 1: some units in the last place, since libraries round differently."""
 
 
 def to_tt(value: Any) -> Any:

@@ -11,8 +11,8 @@ import tt
 torch = pytest.importorskip("torch")
 
 RANGES = [
-    (5,), (0,), (2.5,), (1, 4), (4, 1, -1), (0, 1, 0.1), (0, 1, 0.3), (-1, 1, 0.25), (5, 0, -2), (1, 1), (0.0, 3), (0, 5, 5),
-    (3, 1), (0, 5, 0), (0, math.inf), (0, math.nan), (1, 2, -0.1), (10**12, 10**12 + 3), (0, -3, -1.5),
+    (5,), (0,), (2.5,), (1, 4), (4, 1, -1), (0, 1, 0.1), (0, 1, 0.3), (-1, 1, 0.25), (5, 0, -2), (1, 1), (0.0, 3),
+    (0, 5, 5), (3, 1), (0, 5, 0), (0, math.inf), (0, math.nan), (1, 2, -0.1), (10**12, 10**12 + 3), (0, -3, -1.5),
 ]  # fmt: skip
 
 
@@ -26,7 +26,9 @@ def test_arange(same, arguments, dtype):
     same(lambda m: m.arange(*arguments, dtype=dtype and getattr(m, dtype)))
 
 
-@pytest.mark.parametrize("arguments", [(0, 1, 5), (1, -1, 4), (0, 1, 1), (3, 7, 0), (0.5, 2, 7), (0, 10, 11), (0, 1, -1)], ids=str)
+@pytest.mark.parametrize(
+    "arguments", [(0, 1, 5), (1, -1, 4), (0, 1, 1), (3, 7, 0), (0.5, 2, 7), (0, 10, 11), (0, 1, -1)], ids=str
+)
 @pytest.mark.parametrize("dtype", [None, "float64", "float16", "complex64"])
 def test_linspace(same, arguments, dtype):
     same(lambda m: m.linspace(*arguments, dtype=dtype and getattr(m, dtype)))
@@ -50,7 +52,9 @@ FILLS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [None, "bool", "uint8", "int64", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", [None, "bool", "uint8", "int64", "float16", "bfloat16", "float32", "complex64"]
+)
 @pytest.mark.parametrize("name", FILLS)
 def test_filled(same, name, dtype):
     same(lambda m: FILLS[name](m, **({"dtype": getattr(m, dtype)} if dtype else {})), strides=True)

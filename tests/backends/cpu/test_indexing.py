@@ -84,7 +84,12 @@ def test_index_put(same, dtype, accumulate):
     values = (torch.arange(5.0) - 2).to(kind)
     same(lambda m, x, i, v: x.index_put((i,), v, accumulate=accumulate), X.to(kind), i, values)
     same(lambda m, x, i, v: x.index_put_((i,), v, accumulate), X.to(kind), i, values)
-    same(lambda m, x, i, v: x.t().index_put_((i[:2], i[:2]), v[0], accumulate), X[0, :3, :3].to(kind).clone(), i, values)
+    same(
+        lambda m, x, i, v: x.t().index_put_((i[:2], i[:2]), v[0], accumulate),
+        X[0, :3, :3].to(kind).clone(),
+        i,
+        values,
+    )
 
 
 GATHERS = {
@@ -130,7 +135,12 @@ def test_scatter_of_a_number(same):
     same(lambda m, x, i: m.scatter(x, 1, i, 5.5), X, GATHERS["smaller"])
     same(lambda m, x, i: x.scatter_(1, i, 1), X.long(), GATHERS["smaller"])
     same(lambda m, x, i: m.scatter(x, 0, i, 2.0), torch.tensor(1.0), torch.tensor(0))
-    same(lambda m, x, i, s: m.scatter(x, 0, i, s), X, GATHERS["smaller"], torch.ones(2, 2, 2, dtype=torch.float64))
+    same(
+        lambda m, x, i, s: m.scatter(x, 0, i, s),
+        X,
+        GATHERS["smaller"],
+        torch.ones(2, 2, 2, dtype=torch.float64),
+    )
 
 
 def test_numbers_have_one_dimension(same):
@@ -151,9 +161,24 @@ def test_index_select(same, index, dim):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
 def test_index_add(same, alpha, dtype):
     kind = getattr(torch, dtype)
-    same(lambda m, x, i, s: m.index_add(x, 1, i, s, alpha=alpha), X.to(kind), torch.tensor([0, 0, 3]), torch.ones(3, 3, 5).to(kind))
-    same(lambda m, x, i, s: x.index_add_(0, i, s), X.to(kind), torch.tensor([0, 0, 3]), torch.ones(3, 4, 5).to(kind))
-    same(lambda m, x, i, s: x.index_add_(0, i, s), X.to(kind), torch.tensor([0, 0]), torch.ones(3, 4, 5).to(kind))
+    same(
+        lambda m, x, i, s: m.index_add(x, 1, i, s, alpha=alpha),
+        X.to(kind),
+        torch.tensor([0, 0, 3]),
+        torch.ones(3, 3, 5).to(kind),
+    )
+    same(
+        lambda m, x, i, s: x.index_add_(0, i, s),
+        X.to(kind),
+        torch.tensor([0, 0, 3]),
+        torch.ones(3, 4, 5).to(kind),
+    )
+    same(
+        lambda m, x, i, s: x.index_add_(0, i, s),
+        X.to(kind),
+        torch.tensor([0, 0]),
+        torch.ones(3, 4, 5).to(kind),
+    )
 
 
 def test_masked_fill(same):
@@ -199,6 +224,11 @@ def test_one_hot(same):
 
 def test_reading_makes_a_copy():
     x = tt.arange(4)
-    for taken in (x[tt.tensor([1])], x[x > 0], tt.gather(x, 0, tt.tensor([0])), tt.index_select(x, 0, tt.tensor([3]))):
+    for taken in (
+        x[tt.tensor([1])],
+        x[x > 0],
+        tt.gather(x, 0, tt.tensor([0])),
+        tt.index_select(x, 0, tt.tensor([3])),
+    ):
         taken.add_(10)
     assert x.tolist() == [0, 1, 2, 3]

@@ -31,7 +31,9 @@ def test_products(same, op, shapes):
     same(lambda m, x, y: getattr(m, op)(x, y), sample(*shapes[0]), sample(*shapes[1], seed=1))
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float16", "bfloat16", "float64", "complex64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int32", "int64", "float16", "bfloat16", "float64", "complex64", "bool"]
+)
 def test_products_of_every_dtype(same, dtype):
     if dtype == "bool":
         pytest.skip("PyTorch multiplies matrices of bools, which nobody should rely on")

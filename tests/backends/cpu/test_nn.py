@@ -28,7 +28,9 @@ def test_softmax(same, name, dtype, dim):
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_at_the_edges(same, name):
-    x = torch.tensor([[1e4, 0.0, -1e4], [-math.inf, 0.0, 1.0], [math.inf, 0.0, 1.0], [-math.inf] * 3, [math.nan, 0.0, 1.0]])
+    x = torch.tensor(
+        [[1e4, 0.0, -1e4], [-math.inf, 0.0, 1.0], [math.inf, 0.0, 1.0], [-math.inf] * 3, [math.nan, 0.0, 1.0]]
+    )
     same(lambda m, x: getattr(m, name)(x, 1), x)
     same(lambda m, x: getattr(m, name)(x, 0), torch.tensor(2.0))
     same(lambda m, x: getattr(m, name)(x, 1), torch.zeros(2, 0))
@@ -42,14 +44,23 @@ def test_gelu(same, approximate, dtype):
     same(lambda m, x: m.nn.functional.gelu(x, approximate=approximate), sample(50, dtype=dtype) * 3)
 
 
-SHAPES = [((4,), (5, 4)), ((3, 4), (5, 4)), ((2, 3, 4), (5, 4)), ((3, 4), (4,)), ((3, 4), (5, 3)), ((3, 4), (5, 4, 1))]
+SHAPES = [
+    ((4,), (5, 4)),
+    ((3, 4), (5, 4)),
+    ((2, 3, 4), (5, 4)),
+    ((3, 4), (4,)),
+    ((3, 4), (5, 3)),
+    ((3, 4), (5, 4, 1)),
+]
 
 
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_linear(same, shapes):
     x, w = sample(*shapes[0]), sample(*shapes[1], seed=1)
     same(lambda m, x, w: m.nn.functional.linear(x, w), x, w)
-    same(lambda m, x, w, b: m.nn.functional.linear(x, w, b), x, w, sample(*shapes[1][:1] if w.ndim > 1 else ()))
+    same(
+        lambda m, x, w, b: m.nn.functional.linear(x, w, b), x, w, sample(*shapes[1][:1] if w.ndim > 1 else ())
+    )
     same(lambda m, x, w, b: m.nn.functional.linear(x, w, b), x, w, sample(7))
 
 
@@ -66,7 +77,11 @@ def test_embedding(same):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_layer_norm(same, dtype):
-    x, w, b = sample(2, 3, 4, dtype=dtype), sample(3, 4, dtype=dtype, seed=1), sample(3, 4, dtype=dtype, seed=2)
+    x, w, b = (
+        sample(2, 3, 4, dtype=dtype),
+        sample(3, 4, dtype=dtype, seed=1),
+        sample(3, 4, dtype=dtype, seed=2),
+    )
     same(lambda m, x, w, b: m.nn.functional.layer_norm(x, (3, 4), w, b), x, w, b)
     same(lambda m, x: m.nn.functional.layer_norm(x, (4,), eps=0.1), x)
     same(lambda m, x: m.nn.functional.layer_norm(x, (5,)), x)
@@ -84,7 +99,9 @@ REDUCTIONS = ["none", "mean", "sum", "product"]
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("shapes", [((5, 4), (5,)), ((4,), ()), ((5, 4, 3), (5, 3)), ((2, 4, 3, 2), (2, 3, 2))], ids=str)
+@pytest.mark.parametrize(
+    "shapes", [((5, 4), (5,)), ((4,), ()), ((5, 4, 3), (5, 3)), ((2, 4, 3, 2), (2, 3, 2))], ids=str
+)
 @pytest.mark.parametrize("name", ["nll_loss", "cross_entropy"])
 def test_losses_of_classes(same, name, shapes, weighted, reduction):
     scores = sample(*shapes[0])
@@ -127,7 +144,11 @@ def test_cross_entropy_with_smoothing_and_probabilities(same, smoothing, weighte
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_mse_loss(same, reduction):
-    same(lambda m, x, y: m.nn.functional.mse_loss(x, y, reduction=reduction), sample(3, 4), sample(3, 4, seed=1))
+    same(
+        lambda m, x, y: m.nn.functional.mse_loss(x, y, reduction=reduction),
+        sample(3, 4),
+        sample(3, 4, seed=1),
+    )
 
 
 def test_mse_loss_warns_of_sizes_that_differ():

@@ -13,7 +13,24 @@ torch = pytest.importorskip("torch")
 
 # PyTorch has hardly any kernels for the wide unsigned integers; NumPy is the reference for them below.
 COMMON = [d.name for d in DTYPES if d.name not in ("uint16", "uint32", "uint64")]
-SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 20.0, -20.0, math.inf, -math.inf, math.nan]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    3.7,
+    -3.7,
+    20.0,
+    -20.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
 
 
 def sample(dtype: str, seed: int = 0, shape: tuple[int, ...] = (3, 4)) -> torch.Tensor:
@@ -32,8 +49,8 @@ UNARY = [
     "conj", "relu",
 ]  # fmt: skip
 BINARY = [
-    "add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
-    "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "maximum", "minimum", "eq", "ne", "lt", "le",
+    "gt", "ge", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 ]  # fmt: skip
 
 
@@ -67,12 +84,18 @@ def test_special_values_of_two_arguments(same, name, dtype):
     if "bitwise" in name:
         return
     kind = getattr(torch, dtype)
-    same(lambda m, x, y: getattr(m, name)(x, y), torch.tensor(SPECIAL, dtype=kind)[:, None], torch.tensor(SPECIAL, dtype=kind))
+    same(
+        lambda m, x, y: getattr(m, name)(x, y),
+        torch.tensor(SPECIAL, dtype=kind)[:, None],
+        torch.tensor(SPECIAL, dtype=kind),
+    )
 
 
 @pytest.mark.parametrize("scalar", [2, -3, 0, 2.5, True, 1 + 2j], ids=str)
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "bfloat16", "float32", "complex64"])
-@pytest.mark.parametrize("name", [n for n in BINARY if n not in ("maximum", "minimum", "logical_and", "logical_or", "logical_xor")])
+@pytest.mark.parametrize(
+    "name", [n for n in BINARY if n not in ("maximum", "minimum", "logical_and", "logical_or", "logical_xor")]
+)
 def test_a_python_number_as_second_argument(same, name, dtype, scalar):
     if dtype == "uint8" and scalar == -3 and name in ("lt", "le", "gt", "ge"):
         pytest.skip("PyTorch wraps the number to 253 before it compares; tt compares the numbers")
@@ -118,7 +141,9 @@ def test_an_integer_divided_by_zero_is_an_error(name, dtype):
             getattr(tt, name)(x, zero)
 
 
-@pytest.mark.parametrize("bounds", [(-1, 2), (None, 1), (0, None), (2, -1), (0.5, None), (math.nan, 1.0), (None, None)])
+@pytest.mark.parametrize(
+    "bounds", [(-1, 2), (None, 1), (0, None), (2, -1), (0.5, None), (math.nan, 1.0), (None, None)]
+)
 @pytest.mark.parametrize("dtype", ["int32", "int64", "bfloat16", "float32"])
 def test_clamp_to_numbers(same, dtype, bounds):
     same(lambda m, x: m.clamp(x, *bounds), sample(dtype))
@@ -133,7 +158,10 @@ def test_clamp_to_tensors(same):
 
 @pytest.mark.parametrize("decimals", [-1, 0, 2])
 def test_round_to_decimals(same, decimals):
-    same(lambda m, x: m.round(x, decimals=decimals), torch.tensor([12.345, -12.355, 5.0, 15.0, 0.125, math.nan]))
+    same(
+        lambda m, x: m.round(x, decimals=decimals),
+        torch.tensor([12.345, -12.355, 5.0, 15.0, 0.125, math.nan]),
+    )
 
 
 def test_where_promotes(same):

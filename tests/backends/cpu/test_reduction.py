@@ -23,7 +23,23 @@ def sample(dtype: str, shape: tuple[int, ...] = (2, 3, 4), seed: int = 0) -> tor
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
-    "name", ["sum", "mean", "prod", "all", "any", "max", "min", "amax", "amin", "argmax", "argmin", "var", "std", "var_mean"]
+    "name",
+    [
+        "sum",
+        "mean",
+        "prod",
+        "all",
+        "any",
+        "max",
+        "min",
+        "amax",
+        "amin",
+        "argmax",
+        "argmin",
+        "var",
+        "std",
+        "var_mean",
+    ],
 )
 def test_over_all_elements(same, name, dtype):
     if (name, dtype) in (("all", "uint8"), ("any", "uint8")):
@@ -35,7 +51,9 @@ def test_over_all_elements(same, name, dtype):
 
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dim", DIMS, ids=str)
-@pytest.mark.parametrize("name", ["sum", "mean", "amax", "amin", "var", "std", "var_mean", "logsumexp", "all", "any"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "amax", "amin", "var", "std", "var_mean", "logsumexp", "all", "any"]
+)
 def test_along_dimensions(same, name, dim, keepdim):
     if dim is None and name in ("amax", "amin", "logsumexp"):
         return
@@ -51,18 +69,25 @@ def test_along_dimensions(same, name, dim, keepdim):
 def test_along_one_dimension(same, name, dim, keepdim):
     for dtype in ("int64", "float32", "bfloat16"):
         # Different elements: PyTorch promises nothing about which of equal ones max names.
-        x = torch.randperm(24, generator=torch.Generator().manual_seed(1)).reshape(2, 3, 4).to(getattr(torch, dtype))
+        x = (
+            torch.randperm(24, generator=torch.Generator().manual_seed(1))
+            .reshape(2, 3, 4)
+            .to(getattr(torch, dtype))
+        )
         same(lambda m, x: getattr(m, name)(x, dim, keepdim), x % 5 if name == "prod" else x)
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "argmax", "cumsum", "sort", "logsumexp", "var", "all"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "max", "min", "argmax", "cumsum", "sort", "logsumexp", "var", "all"]
+)
 @pytest.mark.parametrize("dim", [0, -1, 1])
 def test_a_number_has_one_dimension_for_reductions(same, name, dim):
     same(lambda m, x: getattr(m, name)(x, dim), sample("float32", ()))
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "mean", "prod", "all", "any", "max", "amax", "argmax", "var", "std", "logsumexp", "cumsum"]
+    "name",
+    ["sum", "mean", "prod", "all", "any", "max", "amax", "argmax", "var", "std", "logsumexp", "cumsum"],
 )
 @pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)], ids=str)
 def test_no_elements(same, name, shape):
@@ -74,7 +99,9 @@ def test_no_elements(same, name, shape):
 
 
 def test_nan_is_the_largest_and_the_smallest(same):
-    x = torch.tensor([[1.0, math.nan, 3.0, math.nan], [math.nan, 1.0, math.inf, 0.0], [1.0, 2.0, 3.0, -math.inf]])
+    x = torch.tensor(
+        [[1.0, math.nan, 3.0, math.nan], [math.nan, 1.0, math.inf, 0.0], [1.0, 2.0, 3.0, -math.inf]]
+    )
     for name in ("max", "min", "amax", "amin", "argmax", "argmin"):
         same(lambda m, x, n=name: getattr(m, n)(x, 1), x)
         same(lambda m, x, n=name: getattr(m, n)(x, 0), x[:, [0, 2]])
@@ -82,7 +109,9 @@ def test_nan_is_the_largest_and_the_smallest(same):
 
 def test_of_equal_elements_the_first_counts():
     x = tt.tensor([[1, 3, 3], [0, 0, 0]])
-    assert tt.argmax(x, 1).tolist() == [1, 0] and x.max(1).indices.tolist() == [1, 0] and x.argmin().item() == 3
+    assert (
+        tt.argmax(x, 1).tolist() == [1, 0] and x.max(1).indices.tolist() == [1, 0] and x.argmin().item() == 3
+    )
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])

@@ -112,7 +112,9 @@ COPIES = {
     "cat from the end": lambda m, x: m.cat((x, x[..., :1]), dim=-1),
     "cat of other sizes": lambda m, x: m.cat([x, x[:, 1:]], 0),
     "cat with the empty vector": lambda m, x: m.cat([m.zeros(0), x], 0),
-    "cat of dtypes": lambda m, x: m.cat([x, m.ones(1, 3, 4, dtype=m.float64), m.ones(1, 3, 4, dtype=m.int64)], 0),
+    "cat of dtypes": lambda m, x: m.cat(
+        [x, m.ones(1, 3, 4, dtype=m.float64), m.ones(1, 3, 4, dtype=m.int64)], 0
+    ),
     "cat of nothing": lambda m, x: m.cat([], 0),
     "cat of numbers": lambda m, x: m.cat([x.sum(), x.sum()], 0),
     "stack": lambda m, x: (m.stack([x, x + 1]), m.stack([x, x], -1)),
@@ -174,7 +176,9 @@ def test_fill(same):
     same(lambda m, x: x[0].t().zero_(), X.clone())
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "bfloat16", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int64", "bfloat16", "float16", "float32", "float64", "complex64"]
+)
 def test_item(same, dtype):
     same(lambda m, x: x[1, 2, 3].item(), X.to(getattr(torch, dtype)))
     same(lambda m, x: x.item(), X.to(getattr(torch, dtype)))
