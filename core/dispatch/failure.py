@@ -89,7 +89,7 @@ def refuse_overlap(entry: Entry, target: TensorBase) -> None:
         As for an expanded tensor.
     """
     shape, strides = target.handle.shape, target.spec.backend.strides(target.handle)
-    if any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
+    if 0 not in shape and any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
         raise InplaceError(
             f"{entry.operator.definition.inplace_name}(): unsupported operation: more than one element of the "
             "written-to tensor refers to a single memory location. Please clone() the tensor before performing the "
