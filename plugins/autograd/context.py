@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.library import Entry, Operator, TensorBase, errors
-from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, attach, start
-from tt.plugins.autograd.rules import bare_alias
+from tt.plugins.autograd.rules import bare_alias, node_name
+from tt.plugins.autograd.saved import raise_changed, raise_released, version_of, with_edge
+from tt.plugins.autograd.views import edge
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.formulas.table import Formula
@@ -35,21 +36,21 @@ class Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors (or None) for `saved_tensors`; changing them in place before backward is then an error."""
-        self._saved, self._versions = tensors, tuple(views.version_of(t) for t in tensors)
+        self._saved, self._versions = tensors, tuple(version_of(t) for t in tensors)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that were saved."""
         if self._saved is None:
-            views.raise_released()
+            raise_released()
         for tensor, version in zip(self._saved, self._versions, strict=True):
-            if isinstance(tensor, TensorBase) and views.version_of(tensor) != version:
-                views.raise_changed(self._label, tensor, version)
+            if isinstance(tensor, TensorBase) and version_of(tensor) != version:
+                raise_changed(self._label, tensor, version)
         if self._node is None or not STATE.enabled() or not self._results:
             return self._saved
         linked = list(self._saved)
         for place, number in self._results.items():
-            linked[place] = views.with_edge(linked[place], self._node, number)
+            linked[place] = with_edge(linked[place], self._node, number)
         return tuple(linked)
 
 
@@ -113,7 +114,7 @@ class ContextRule:
         self.operator, self.formula, self.form = operator, formula, form
         arguments = operator.definition.signature.arguments
         self.positions = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
-        self.label = views.node_name(operator.name)
+        self.label = node_name(operator.name)
 
     def __call__(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Handle a call of the operator."""
@@ -133,7 +134,7 @@ class ContextRule:
             lengths.append(len(value) if listed else -1)
             for item in value if listed else (value,):
                 needy = isinstance(item, TensorBase) and bool(item.keys & STATE.bit)
-                node, number = views.edge(item) if needy else (None, 0)
+                node, number = edge(item) if needy else (None, 0)
                 nodes.append(node)
                 numbers.append(number)
                 needs[position] = needs[position] or needy

@@ -13,20 +13,11 @@ itself is its own and grows in place.
 """
 
 from heapq import heappop, heappush
-from sys import getrefcount
 
 from tt.core.tensor_base import TensorBase
 from tt.plugins.autograd import fitting
 from tt.plugins.autograd.graph import STATE, AccumulateGrad
-
-
-def references(values):
-    """Return how many references to the first element of a list there are, give or take a constant."""
-    return getrefcount(values[0])
-
-
-ALONE = references([object()])
-"""What `references` finds when only the list holds the element; it differs from one Python to the next."""
+from tt.plugins.autograd.ownership import ALONE, references
 
 
 class Buffers:

@@ -2,138 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase, errors
 from tt.core.library import Rule as RuleType
-from tt.plugins.autograd import views
+from tt.plugins.autograd.checks import check_formulas, missing_formulas
 from tt.plugins.autograd.context import ContextRule
-from tt.plugins.autograd.formulas.table import Formula, Formulas, zero
+from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.graph import STATE, Graphless, attach, start
-from tt.plugins.autograd.rules import FACT, PLAIN, RESULT, TENSOR, TENSORS, InplaceRule, Plan, Rule
+from tt.plugins.autograd.inplace import check_inplace
+from tt.plugins.autograd.plans import make_rule
+from tt.plugins.autograd.views import edge
 
-__all__ = ["AutogradLayer", "check_formulas", "missing_formulas"]
-
-Slot = tuple[int, int, Any]
-
-
-def _of_each(fact: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let a fact be asked of a tensor, a number, None, or a list of them."""
-
-    def ask(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [ask(item) for item in value]
-        return fact(value) if isinstance(value, TensorBase) else None
-
-    return ask
-
-
-def _shape(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return [_shape(item) for item in value]
-    return tuple(value.handle.shape) if isinstance(value, TensorBase) else ()
-
-
-FACTS: dict[str, Callable[[Any], Any]] = {
-    "shape": _shape,
-    "dtype": _of_each(lambda t: t.dtype),
-    "device": _of_each(lambda t: t.device),
-    "strides": _of_each(lambda t: tuple(t.stride())),
-    "offset": _of_each(lambda t: t.storage_offset()),
-}
-"""What can be saved of a tensor instead of the tensor."""
-
-
-# --- formulas into rules ---------------------------------------------------------------------------------------
-
-
-def find_slot(definition: OpDefinition, name: str) -> Slot | None:
-    """Return what a parameter of a formula stands for, or None if it is nothing."""
-    signature = definition.signature
-    for position, argument in enumerate(signature.arguments):
-        if name == argument.name:
-            if not argument.type.is_tensor:
-                return PLAIN, position, None
-            return (TENSORS if argument.type.list else TENSOR), position, None
-    names = [r.name for r in signature.returns]
-    if name == "result" or name in names:
-        return RESULT, 0 if name == "result" else names.index(name), None
-    for position, argument in enumerate(signature.arguments):
-        fact = (
-            FACTS.get(name.removeprefix(argument.name + "_"))
-            if name.startswith(argument.name + "_")
-            else None
-        )
-        if fact is not None and argument.type.is_tensor:
-            return FACT, position, fact
-    return None
-
-
-def parameters(function: Callable[..., Any]) -> list[str]:
-    """Return the parameter names of a formula; those with defaults are its own affair."""
-    found = inspect.signature(function).parameters.values()
-    return [p.name for p in found if p.default is p.empty]
-
-
-def problems(definition: OpDefinition, formula: Formula) -> list[str]:
-    """Return what is wrong with a formula, as far as the schema shows it."""
-    found = []
-    names = {a.name: a for a in definition.signature.arguments}
-    for argument, function in formula.gradients.items():
-        if argument not in names:
-            found.append(f"{definition.name}: the formula names an argument {argument!r} that there is not")
-        elif not names[argument].type.is_tensor:
-            found.append(f"{definition.name}: the argument {argument!r} is no tensor and has no gradient")
-        first, *rest = parameters(function) or [""]
-        if first not in ("g", "gs"):
-            found.append(
-                f"{definition.name}: the formula of {argument!r} must take g or gs first, not {first!r}"
-            )
-        found += [
-            f"{definition.name}: the formula of {argument!r} takes {name!r}, which is nothing of {definition.signature}"
-            for name in rest
-            if find_slot(definition, name) is None
-        ]
-    return found
-
-
-def _slots(definition: OpDefinition, function: Callable[..., Any]) -> list[Slot]:
-    """Return what a formula takes after the gradient."""
-    found = [find_slot(definition, name) for name in parameters(function)[1:]]
-    return [slot for slot in found if slot is not None]
-
-
-def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
-    """Return the rule of a form of an operator."""
-    definition = operator.definition
-    wrong = problems(definition, formula)
-    if wrong:
-        raise errors.ArgumentError(operator.name, wrong[0], signatures=[str(definition.signature)])
-    names = [a.name for a in definition.signature.arguments]
-    ordered = sorted(formula.gradients, key=names.index)
-    takes_all = any(parameters(f)[0] == "gs" for f in formula.gradients.values())
-    if takes_all:
-        one = [name for name, f in formula.gradients.items() if parameters(f)[0] == "g" and f is not zero]
-        if one:
-            raise errors.ArgumentError(
-                operator.name, f"the formulas of one operator take all g or all gs: {one}"
-            )
-    wanted = [_slots(definition, formula.gradients[argument]) for argument in ordered]
-
-    def make_plan(needs: int) -> Plan:
-        slots: list[Slot] = []
-        calls = []
-        for place, argument in enumerate(ordered):
-            if needs >> place & 1:
-                slots += [slot for slot in dict.fromkeys(wanted[place]) if slot not in slots]
-                calls.append((place, formula.gradients[argument], tuple(map(slots.index, wanted[place]))))
-        return Plan(tuple(slots), tuple(calls))
-
-    kind = InplaceRule if form == "inplace" else Rule
-    return kind(operator, tuple(names.index(a) for a in ordered), make_plan, takes_all)
-
+__all__ = ["AutogradLayer"]
 
 # --- the layer -------------------------------------------------------------------------------------------------
 
@@ -248,8 +130,8 @@ class AutogradLayer(Layer):
             return entry.call_below(args)
         target = args[0] if entry.form == "inplace" else None
         if target is not None:
-            views.check_inplace(target, target if target.base is None else target.base)
-        needy = [views.edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t.keys & STATE.bit]
+            check_inplace(target, target if target.base is None else target.base)
+        needy = [edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t.keys & STATE.bit]
         result = entry.call_below(args)
         tensors = [
             t for t in ([result] if isinstance(result, TensorBase) else result) if isinstance(t, TensorBase)
@@ -331,76 +213,3 @@ def _flat(args: Iterable[Any]) -> Iterable[Any]:
             yield from value
         else:
             yield value
-
-
-# --- checks ----------------------------------------------------------------------------------------------------
-
-
-def tables() -> list[Formulas]:
-    """Return the tables of tt's own operators."""
-    from tt.plugins.autograd.formulas import TABLES
-
-    return TABLES
-
-
-def own_formulas() -> dict[str, Formula]:
-    """Return the formulas of tt's own operators."""
-    return {op: formula for table in tables() for op, formula in table.formulas.items()}
-
-
-def missing_formulas(
-    definitions: Iterable[OpDefinition], has_composite: Callable[[str], bool] | None = None
-) -> list[tuple[str, str]]:
-    """Return the (operator, argument) pairs that the schema calls differentiable and that nothing differentiates.
-
-    Parameters
-    ----------
-    definitions : iterable of OpDefinition
-        The operators to check.
-    has_composite : callable, optional
-        Tells whether an operator has a composite, through which it is differentiated if it has no formula at all.
-    """
-    from tt.core.library import REGISTRY
-
-    known = own_formulas()
-    layer = REGISTRY.layers.get("autograd")
-    if isinstance(layer, AutogradLayer):
-        known |= layer.formulas()
-    composed = has_composite or (lambda op: REGISTRY.composite(op) is not None)
-    missing = []
-    for definition in definitions:
-        formula = known.get(definition.name)
-        if formula is None:
-            if definition.grad and not composed(definition.name):
-                missing += [(definition.name, argument) for argument in definition.grad]
-        elif formula.backward is None:
-            missing += [(definition.name, a) for a in definition.grad if a not in formula.gradients]
-    return missing
-
-
-def check_formulas(definitions: Iterable[OpDefinition]) -> list[str]:
-    """Return what is wrong with the formulas: unknown operators, arguments and names.
-
-    Parameters
-    ----------
-    definitions : iterable of OpDefinition
-        All operators.
-    """
-    from tt.core.library import REGISTRY
-
-    by_name = {definition.name: definition for definition in definitions}
-    layer = REGISTRY.layers.get("autograd")
-    known = own_formulas() | (layer.formulas() if isinstance(layer, AutogradLayer) else {})
-    found = []
-    for op, formula in known.items():
-        definition = by_name.get(op)
-        if definition is None:
-            found.append(f"{op}: there is a formula for this operator, but no schema defines it")
-        else:
-            found += problems(definition, formula)
-            found += [
-                f"{op}: there is a formula for {argument!r}, which the schema does not list under grad"
-                for argument, function in formula.gradients.items()
-                if argument not in definition.grad and function is not zero
-            ]
-    return found

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from tt.plugins.autograd.graph import STATE
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "recording", "set_grad_enabled"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -161,3 +161,18 @@ class set_grad_enabled:  # noqa: N801 - PyTorch's name
         """Make a function that runs with recording on or off; recording here goes on as before."""
         STATE.enable(self._before)
         return _decorate(lambda: set_grad_enabled(self.mode), function)
+
+
+class recording:  # noqa: N801 - reads as a statement: with recording(False)
+    """Switches recording on or off in this thread for a `with` block."""
+
+    __slots__ = ("_before", "_enabled")
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+
+    def __enter__(self) -> None:
+        self._before = STATE.enable(self._enabled)
+
+    def __exit__(self, *exception: object) -> None:
+        STATE.enable(self._before)

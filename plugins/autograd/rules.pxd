@@ -43,9 +43,6 @@ cdef class Rule:
     @cython.locals(single=TensorBase, node=OpNode, record=Record)
     cpdef finish(self, tuple args, result, long long needs, tuple nodes, tuple numbers, tuple starts)
 
-cdef class InplaceRule(Rule):
-    pass
-
 @cython.locals(below=Entry, choice=Choice, tensor=TensorBase, second=TensorBase)
 cpdef run_below(Entry entry, tuple args)
 

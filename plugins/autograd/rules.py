@@ -7,6 +7,7 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 
 from tt.core.library import Tensor
 from tt.core.tensor_base import TensorBase
+from tt.plugins.autograd import saved as saved_tensors
 from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, View, attach, start
 
@@ -77,7 +78,7 @@ class OpNode(Node):
         saved = self.saved
         plan = self.plan
         if saved is None:
-            views.raise_released()
+            saved_tensors.raise_released()
         if not plan.keeps_tensors:
             return saved
         linked = STATE.enabled()
@@ -90,18 +91,18 @@ class OpNode(Node):
                     tensor = value
                     version = 0 if tensor.storage is None else tensor.storage.version
                     if version != (0 if self.versions is None else self.versions[place]):
-                        views.raise_changed(
+                        saved_tensors.raise_changed(
                             self.rule.node_name, tensor, 0 if self.versions is None else self.versions[place]
                         )
                     if linked:
-                        value = views.linked(self, tensor, kind, position)
+                        value = saved_tensors.linked(self, tensor, kind, position)
             elif kind == 2:
-                if views.version_of(value) != (0 if self.versions is None else self.versions[place]):
-                    views.raise_changed(
+                if saved_tensors.version_of(value) != (0 if self.versions is None else self.versions[place]):
+                    saved_tensors.raise_changed(
                         self.rule.node_name, value, 0 if self.versions is None else self.versions[place]
                     )
                 if linked:
-                    value = views.linked_list(self, value, position)
+                    value = saved_tensors.linked_list(self, value, position)
             unpacked.append(value)
         return tuple(unpacked)
 
@@ -177,7 +178,7 @@ class Rule:
         self.first = differentiable[0] if usual else -1
         self.second = differentiable[1] if usual and len(differentiable) == 2 else -1
         self.is_view = operator.definition.kind == "view"
-        self.node_name = views.node_name(operator.name)
+        self.node_name = node_name(operator.name)
 
     def __call__(self, entry, args):
         """Handle a call of the operator."""
@@ -202,6 +203,10 @@ class Rule:
                 record = tensor.record
                 if record.view is not None:
                     views.refresh(tensor, record)
+                if record.leaf and (
+                    record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape
+                ):
+                    views.renew(tensor, record)
                 one = record.node
                 if record.number != 0:
                     numbers = None
@@ -214,6 +219,10 @@ class Rule:
                     record = tensor.record
                     if record.view is not None:
                         views.refresh(tensor, record)
+                    if record.leaf and (
+                        record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape
+                    ):
+                        views.renew(tensor, record)
                     other = record.node
                     if record.number != 0:
                         numbers = None
@@ -259,11 +268,7 @@ class Rule:
                 node = None
                 number = 0
                 if isinstance(item, TensorBase) and item.keys & STATE.bit:
-                    record = item.record
-                    if record.view is not None:
-                        views.refresh(item, record)
-                    node = record.node
-                    number = record.number
+                    node, number = views.edge(item)
                     needs |= 1 << place
                 nodes.append(node)
                 numbers.append(number)
@@ -331,6 +336,12 @@ class Rule:
         record.view = View(root, self.operator, args, index, 0 if storage is None else storage.version)
 
 
+def node_name(op):
+    """Return what a node of an operator is called: "log_softmax" gives LogSoftmaxBackward0."""
+    base = op.rsplit("::", 1)[-1].split(".")[0]
+    return "".join(word[:1].upper() + word[1:] for word in base.split("_")) + "Backward0"
+
+
 def run_below(entry, args):
     """Return what `entry.call_below` does, by the shortest way where one kernel takes bare handles."""
     below = entry.below
@@ -352,47 +363,6 @@ def run_below(entry, args):
         # Again, the long way, which explains what is wrong.
         return entry.call_below(args)
     return below.wrap_one(handle, 0, args)
-
-
-class InplaceRule(Rule):
-    """What the layer does for the in-place form: the first argument gets a new history."""
-
-    __slots__ = ()
-
-    def __call__(self, entry, args):
-        """Handle a call of the in-place form."""
-        if STATE.switched_off != 0 and not STATE.enabled():
-            return entry.call_below(args)
-        target = args[0]
-        root = target.base
-        if root is None or self.is_view:
-            root = target
-        elif root.keys & STATE.bit:
-            views.ensure_view(target, root)
-        needs, nodes, numbers, starts = self.edges(args)
-        if needs == 0 or not STATE.floating >> target.spec.code & 1:
-            return entry.call_below(args)
-        views.check_inplace(target, root)
-        place = self.differentiable.index(0) if 0 in self.differentiable else -1
-        if place >= 0 and root is not target and root.keys & STATE.bit:
-            needs |= 1 << place
-        plan = self.plan(needs)
-        kept = views.clone_target(args) if plan.saves_self else args
-        before = views.snapshot(plan, kept)
-        entry.call_below(args)
-        node = start(OpNode.__new__(OpNode), nodes, numbers)
-        node.rule = self
-        node.starts = starts if self.list_places else None
-        node.plan = plan
-        node.shape = target.handle.shape
-        node.spec = target.spec
-        save(node, kept, target)
-        views.keep_versions(node, before)
-        if root is target:
-            views.rebase(target, node)
-        else:
-            views.rebase_view(target, root, node, place if starts is None or place < 0 else starts[place])
-        return target
 
 
 def bare_alias(tensor):
@@ -431,7 +401,7 @@ def save(node, args, result):
                 if tensor.storage is not None:
                     total += tensor.storage.version
         elif kind == 2:
-            total += views.version_of(value)
+            total += saved_tensors.version_of(value)
     node.saved = tuple(saved)
     if total != 0:
-        node.versions = views.versions(node.plan, saved)
+        node.versions = saved_tensors.versions(node.plan, saved)

@@ -10,9 +10,9 @@ from typing import Any
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.functional import grad as autograd_grad
 from tt.plugins.autograd.graph import STATE
+from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.transforms.levels import Level, batched, levels, move_dim, running, unwrap
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
-from tt.plugins.autograd.views import recording
 
 __all__ = ["grad", "grad_and_value", "vmap"]
 

@@ -11,7 +11,7 @@ import pytest
 import tt
 from tt.core.library import REGISTRY, OpDefinition
 from tt.core.testing.samples import samples
-from tt.plugins.autograd.layer import check_formulas, missing_formulas
+from tt.plugins.autograd.checks import check_formulas, missing_formulas
 
 DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name]
 # Random numbers differ from call to call, so differences mean nothing.
@@ -306,7 +306,7 @@ def test_formulas_fit_the_schema() -> None:
 
 def test_mistakes_in_formulas_are_found() -> None:
     from tt.plugins.autograd.formulas.table import Formula
-    from tt.plugins.autograd.layer import problems
+    from tt.plugins.autograd.plans import problems
 
     definition = REGISTRY.operator("mul").definition
     assert problems(definition, Formula("mul", {"self": lambda g, other: g * other})) == []
