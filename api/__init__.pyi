@@ -973,6 +973,7 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1, 2])
     """
     ...
+@overload
 def var(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correction: _Scalar | None = 1, keepdim: _bool = False, out: Tensor | None = None) -> Tensor:
     """Returns the variance along some dimensions: the squared deviations' sum divided by their number less correction.
 
@@ -983,6 +984,29 @@ def var(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correction: 
     tensor(1.6667)
     """
     ...
+@overload
+def var(input: Tensor, unbiased: _bool) -> Tensor:
+    """Returns the variance of all elements, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.var(tt.tensor([1.0, 2.0, 6.0]), False)
+    tensor(4.6667)
+    """
+    ...
+@overload
+def var(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:
+    """Returns the variance along some dimensions, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.var(tt.tensor([[1.0, 2.0, 6.0]]), 1, unbiased=True)
+    tensor([7.])
+    """
+    ...
+@overload
 def std(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correction: _Scalar | None = 1, keepdim: _bool = False, out: Tensor | None = None) -> Tensor:
     """Returns the standard deviation along some dimensions, the square root of var.
 
@@ -993,6 +1017,29 @@ def std(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correction: 
     tensor(1.2910)
     """
     ...
+@overload
+def std(input: Tensor, unbiased: _bool) -> Tensor:
+    """Returns the standard deviation of all elements, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.std(tt.tensor([1.0, 2.0, 6.0]), False)
+    tensor(2.1602)
+    """
+    ...
+@overload
+def std(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:
+    """Returns the standard deviation along some dimensions, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.std(tt.tensor([[1.0, 2.0, 6.0]]), 1, unbiased=True)
+    tensor([2.6458])
+    """
+    ...
+@overload
 def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correction: _Scalar | None = 1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
     """Returns the variance and the mean along some dimensions.
 
@@ -1001,6 +1048,28 @@ def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correct
     >>> import tt
     >>> tt.var_mean(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
     (tensor(1.6667), tensor(2.5000))
+    """
+    ...
+@overload
+def var_mean(input: Tensor, unbiased: _bool) -> tuple[Tensor, Tensor]:
+    """Returns the variance and the mean of all elements, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.var_mean(tt.tensor([1.0, 2.0, 6.0]), False)
+    (tensor(4.6667), tensor(3.))
+    """
+    ...
+@overload
+def var_mean(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """Returns the variance and the mean along some dimensions, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.var_mean(tt.tensor([[1.0, 2.0, 6.0]]), 1, unbiased=True)
+    (tensor([7.]), tensor([3.]))
     """
     ...
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:

@@ -152,7 +152,7 @@ class Tensor(TensorBase):
         Parameters
         ----------
         memory_format : memory_format, optional
-            Another order: `tt.channels_last`, `tt.channels_last_3d`.
+            Another order: "channels_last" or "channels_last_3d".
 
         Examples
         --------
@@ -478,6 +478,9 @@ class Tensor(TensorBase):
         ...
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """Return how a tensor is pickled: its class, values, attributes, and whether it requires gradients."""
+        ...
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the attributes of an unpickled tensor."""
         ...
     def as_subclass(self, cls: Any) -> Any:
         """Return the tensor as an instance of a subclass of `Tensor`; both share memory and history.
@@ -1820,6 +1823,28 @@ class Tensor(TensorBase):
         """
         ...
     @overload
+    def var(self, unbiased: _bool) -> Tensor:
+        """Returns the variance of all elements, with a correction of 1 if unbiased, else of 0.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.var(tt.tensor([1.0, 2.0, 6.0]), False)
+        tensor(4.6667)
+        """
+        ...
+    @overload
+    def var(self, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:
+        """Returns the variance along some dimensions, with a correction of 1 if unbiased, else of 0.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.var(tt.tensor([[1.0, 2.0, 6.0]]), 1, unbiased=True)
+        tensor([7.])
+        """
+        ...
+    @overload
     def std(self, dim: _int | Sequence[_int] | None = None, *, correction: _Scalar | None = 1, keepdim: _bool = False) -> Tensor:
         """Returns the standard deviation along some dimensions, the square root of var.
 
@@ -1839,6 +1864,28 @@ class Tensor(TensorBase):
         >>> import tt
         >>> tt.std(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor(1.2910)
+        """
+        ...
+    @overload
+    def std(self, unbiased: _bool) -> Tensor:
+        """Returns the standard deviation of all elements, with a correction of 1 if unbiased, else of 0.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.std(tt.tensor([1.0, 2.0, 6.0]), False)
+        tensor(2.1602)
+        """
+        ...
+    @overload
+    def std(self, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:
+        """Returns the standard deviation along some dimensions, with a correction of 1 if unbiased, else of 0.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.std(tt.tensor([[1.0, 2.0, 6.0]]), 1, unbiased=True)
+        tensor([2.6458])
         """
         ...
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:

@@ -107,3 +107,25 @@ def softmax_parts(op: str, self: Any, dim: int) -> tuple[Any, Any]:
     wrap(op, dim, self)
     shifted = ops.sub(self, ops.detach(ops.amax(self, dim, True))) if self.shape.numel() else self
     return shifted, ops.exp(shifted)
+
+
+# --- variances, told by a bool whether they are corrected --------------------------------------------------------
+
+composite("var.unbiased", lambda self, unbiased: ops.var.default(self, correction=int(unbiased)))
+composite("std.unbiased", lambda self, unbiased: ops.std.default(self, correction=int(unbiased)))
+composite("var_mean.unbiased", lambda self, unbiased: ops.var_mean.default(self, correction=int(unbiased)))
+
+
+@composite("var.unbiased_dim")
+def var_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+    return ops.var.default(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+@composite("std.unbiased_dim")
+def std_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+    return ops.std.default(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+@composite("var_mean.unbiased_dim")
+def var_mean_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+    return ops.var_mean.default(self, dim, correction=int(unbiased), keepdim=keepdim)

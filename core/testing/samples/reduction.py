@@ -131,6 +131,25 @@ def variance(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
 
 
+@family("variance_unbiased")
+def variance_unbiased(make: Inputs) -> Iterator[Sample]:
+    for shape in ((3,), (2, 3), (2, 3, 4)):
+        for unbiased in (False, True):
+            yield Sample((make.tensor(*shape), unbiased), name=f"shape {shape}, unbiased {unbiased}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), True), name=layout)
+
+
+@family("variance_unbiased_dim")
+def variance_unbiased_dim(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (((3,), 0), ((2, 3), 1), ((2, 3, 4), [0, 2])):
+        for unbiased in (False, True):
+            for keepdim in (False, True):
+                name = f"shape {shape}, dim {dim}, unbiased {unbiased}, keepdim {keepdim}"
+                yield Sample((make.tensor(*shape), dim, unbiased, keepdim), name=name)
+    yield Sample((make.tensor(2, 3), 2, True), name="error: dim", error=IndexError)
+
+
 def _enough(shape: tuple[int, ...], dim: Any, correction: int) -> bool:
     """Tell whether more elements are reduced than degrees of freedom are lost (PyTorch warns otherwise)."""
     dims = range(len(shape)) if dim in (None, []) else dim if isinstance(dim, list) else [dim]
