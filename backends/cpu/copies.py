@@ -87,6 +87,10 @@ def resize(self: Array, size: Sequence[int]) -> Array:
     shape = tuple(size)
     if shape == self.shape:
         return self
+    if any(n < 0 for n in shape):
+        raise ValueError("a size is negative")
+    if min(shape, default=0) < 0:
+        raise ValueError("negative size")  # the shape rule says it in the operator's words
     count = math.prod(shape)
     if count <= self.size and self.flags.c_contiguous:
         return self.reshape(-1)[:count].reshape(shape)
