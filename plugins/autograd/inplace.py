@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import errors, ops
+from tt.core.library import Entry, errors, ops
 from tt.plugins.autograd.graph import STATE, Node, View, attach, start
 from tt.plugins.autograd.rules import OpNode, Plan, Rule, save
 from tt.plugins.autograd.saved import raise_released, version_of, versions

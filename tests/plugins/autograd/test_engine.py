@@ -333,3 +333,15 @@ def test_threads_can_share_a_leaf() -> None:
     for thread in threads:
         thread.join()
     assert a.grad is None
+
+
+# --- data that is replaced -------------------------------------------------------------------------------------
+
+
+def test_a_leaf_whose_data_was_replaced_gets_gradients_that_fit() -> None:
+    a = tt.ones(3, requires_grad=True)
+    (a * 2).sum().backward()
+    a.data = tt.ones(2, 2, dtype=tt.float64)
+    a.grad = None
+    (a * 3).sum().backward()
+    assert a.grad is not None and tuple(a.grad.shape) == (2, 2) and a.grad.dtype is tt.float64
