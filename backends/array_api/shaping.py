@@ -182,6 +182,8 @@ def _joining(kit: Kit) -> None:
 
     @kit.kernel("resize", half="native")
     def resize(self: Any, size: Sequence[int]) -> Any:
+        if any(n < 0 for n in size):
+            raise ValueError("a size is negative")
         flat, count = xp.reshape(self, (-1,)), kit.product(size)
         missing = count - kit.product(self.shape)
         if missing > 0:
