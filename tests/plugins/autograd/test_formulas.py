@@ -100,12 +100,19 @@ def serves(definition: OpDefinition, dtype: tt.dtype) -> bool:
     return definition.kind == "composite" or dtype.name in dtype_names(definition.dtypes)
 
 
-CASES = [
-    pytest.param(d, dtype, id=f"{d.name}-{dtype.name}")
-    for d in DIFFERENTIABLE
-    for dtype in (tt.float64, tt.complex128)
-    if serves(d, dtype)
-]
+# Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
+BY_HAND = {"linalg_svd", "svd"}
+# torch has no function of these under that name, or one with other arguments.
+NOT_IN_TORCH = {"copy", "div.optional_mode", "to", "to.dtype", "to.other", "contiguous", "fill"}
+
+
+def cases(without: set[str]) -> list[Any]:
+    return [
+        pytest.param(d, dtype, id=f"{d.name}-{dtype.name}")
+        for d in DIFFERENTIABLE
+        for dtype in (tt.float64, tt.complex128)
+        if d.name not in without and serves(d, dtype)
+    ]
 
 
 def leaves(call: Call) -> list[Any]:
@@ -113,9 +120,6 @@ def leaves(call: Call) -> list[Any]:
 
 
 # --- finite differences ----------------------------------------------------------------------------------------
-
-# Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
-BY_HAND = {"linalg_svd", "svd"}
 
 
 def smooth(call: Call) -> bool:
@@ -125,19 +129,15 @@ def smooth(call: Call) -> bool:
     return all(np.isfinite(a).all() for a in arrays) and sum(a.size for a in arrays) <= MOST_ELEMENTS
 
 
-@pytest.mark.parametrize(("definition", "dtype"), CASES)
+@pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND))
 def test_a_formula_agrees_with_finite_differences(definition: OpDefinition, dtype: tt.dtype) -> None:
-    if definition.name in BY_HAND:
-        pytest.skip("checked below without the phase of the singular vectors")
     for name, call in calls(definition, dtype):
         if smooth(call) and differentiable_here(call):
             assert tt.autograd.gradcheck(call, leaves(call), fast_mode=True, check_undefined_grad=False), name
 
 
-@pytest.mark.parametrize(("definition", "dtype"), CASES)
+@pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND))
 def test_a_formula_can_be_differentiated_again(definition: OpDefinition, dtype: tt.dtype) -> None:
-    if definition.name in BY_HAND:
-        pytest.skip("checked below without the phase of the singular vectors")
     checked = 0
     for name, call in calls(definition, dtype):
         if smooth(call) and differentiable_here(call) and checked < 6:
@@ -183,8 +183,6 @@ def has_kink(call: Call, array: Any) -> bool:
 # --- torch -----------------------------------------------------------------------------------------------------
 
 FUNCTIONAL = {"gelu", "nll_loss", "cross_entropy", "layer_norm", "linear", "embedding", "mse_loss"}
-# torch has no function of these under that name, or one with other arguments.
-NOT_IN_TORCH = {"copy", "div.optional_mode", "to", "to.dtype", "to.other", "contiguous", "fill"}
 
 
 def to_torch(value: Any) -> Any:
@@ -240,11 +238,9 @@ def loss(lib: Any, outputs: Any) -> Any:
     return total
 
 
-@pytest.mark.parametrize(("definition", "dtype"), CASES)
+@pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND | NOT_IN_TORCH))
 def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) -> None:
     torch = pytest.importorskip("torch")
-    if definition.name in NOT_IN_TORCH | BY_HAND:
-        pytest.skip("torch has nothing that takes these arguments")
     for name, call in calls(definition, dtype):
         if definition.name in ("var", "std", "var_mean") and "dim []" in name:
             continue  # torch forgets the number of elements there; the finite differences above do not
