@@ -133,8 +133,9 @@ def _call(
     definition: OpDefinition, function: Callable[..., Any], positional: Sequence[Any], named: dict[str, Any]
 ) -> Any:
     axis = named.get("axis")
-    if axis == () and definition.kind == "reduction":
-        del named["axis"]  # an empty list of dims means all of them
+    # An empty list of dims means all of them, but none for all and any, in PyTorch as in NumPy.
+    if axis == () and definition.kind == "reduction" and definition.name not in ("all.dim", "any.dim"):
+        del named["axis"]
     array = positional[0] if positional and isinstance(positional[0], np.ndarray) else None
     if array is not None and not array.ndim and ("axis" in named or definition.kind == "reduction"):
         return NotImplemented  # NumPy has no dimension 0 there, and SciPy gives an array of one element
