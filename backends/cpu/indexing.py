@@ -123,8 +123,9 @@ def index(self: Array, indices: Sequence[Array | None]) -> Array:
         if "out of bounds" in str(error):
             raise _explain(self, error) from error
         raise  # the shape rule says what is wrong
-    # Arrays without dimensions index like numbers, and NumPy returns a view.
-    return result.copy() if np.may_share_memory(result, self) else result
+    # Arrays without dimensions index like numbers, and NumPy returns a view; where an inner dimension is indexed its
+    # result is not row-major.
+    return result.copy() if np.may_share_memory(result, self) or not result.flags.c_contiguous else result
 
 
 @cpu.kernel("index_put", form="inplace", half="native")
