@@ -115,7 +115,9 @@ class Backend:
             When there is no such device.
         """
         if device.index:
-            raise DeviceError(f"there is no device {str(device)!r}: the only one of its type is {self.device_type!r}")
+            raise DeviceError(
+                f"there is no device {str(device)!r}: the only one of its type is {self.device_type!r}"
+            )
         return self.default_device()
 
     def default_device(self) -> Device:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.coverage import Place, coverage, places
-from tt.core.dispatch.registry import REGISTRY
 from tt.core.dispatch.kernels import taken_positions
+from tt.core.dispatch.registry import REGISTRY
 from tt.core.errors import KernelContractError, SchemaError, SchemaProblem, TTError, UnknownNameError
 
 if TYPE_CHECKING:

@@ -145,7 +145,9 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
     if entry.form == "inplace":
         return _change(operator, args[0], handles, entry.resolution.results[0])
     if isinstance(outcome, list) and isinstance(handles, list):
-        return tuple(_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True))
+        return tuple(
+            _wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)
+        )
     if isinstance(outcome, tuple) and isinstance(handles, tuple):
         new = [_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)]
         return operator.return_type(new)

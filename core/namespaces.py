@@ -20,7 +20,7 @@ def names_of(module: str) -> dict[str, str]:
     """
     from tt.core.dispatch.registry import REGISTRY
 
-    found = {}
+    found: dict[str, str] = {}
     for definition in REGISTRY.definitions():
         for public in definition.public_names:
             parent, _, name = public.rpartition(".")

@@ -25,7 +25,17 @@ class TensorSpec:
         The code of the dtype.
     """
 
-    __slots__ = ("__weakref__", "backend", "code", "device", "dim_bit", "dtype", "keys", "layout", "zero_dim_bit")
+    __slots__ = (
+        "__weakref__",
+        "backend",
+        "code",
+        "device",
+        "dim_bit",
+        "dtype",
+        "keys",
+        "layout",
+        "zero_dim_bit",
+    )
 
     def __init__(self, dtype, device, layout, backend, keys):
         self.dtype = dtype

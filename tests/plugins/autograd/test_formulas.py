@@ -297,7 +297,8 @@ def test_every_differentiable_operator_has_a_formula() -> None:
 
 
 def test_formulas_fit_the_schema() -> None:
-    assert check_formulas(DEFINITIONS) == []
+    # All that is registered: plugins in use bring operators, and formulas for them, of their own.
+    assert check_formulas(REGISTRY.definitions()) == []
 
 
 def test_mistakes_in_formulas_are_found() -> None:
