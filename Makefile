@@ -20,8 +20,8 @@ STAMP := $(VENV)/.installed-$(TT_BUILD)
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
 
-demo: $(STAMP) ## train a classifier of handwritten digits
-	$(BIN)/tt demo
+demo: $(STAMP) ## train a classifier of handwritten digits, from five seeds
+	$(BIN)/tt demo --seeds 5
 
 test: $(STAMP) ## the tests
 	$(BIN)/python -m pytest

@@ -112,8 +112,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def _convert(
     self: Tensor, dtype: Dtype, device: Device, copy: bool = False, memory_format: Any = None
 ) -> Tensor:
-    if device.index is None and device.type == self.device.type:
-        device = self.device
+    if device.type == self.device.type:
+        # An index is asked for: its backend refuses one that is not there.
+        device = self.device if device.index is None else self.spec.backend.place(device)
     same = dtype is self.dtype and device is self.device and not copy
     if same and (is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format)):
         return self

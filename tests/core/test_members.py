@@ -457,3 +457,9 @@ def test_a_tensor_inside_vmap_keeps_its_values_to_itself():
 
     tail, head = tt.func.vmap(function)(tt.arange(4.0).reshape(2, 2))
     assert tail.tolist() == [[2.0], [4.0]] and head.tolist() == [5.0, 5.0]
+
+
+def test_an_index_that_the_device_does_not_have_is_refused() -> None:
+    assert tt.ones(2).to("cpu:0").device == tt.device("cpu")
+    with pytest.raises(RuntimeError, match="there is no device 'cpu:3'"):
+        tt.ones(2).to("cpu:3")
