@@ -37,7 +37,7 @@ class Digits:
 
 def load() -> Digits:
     """Return all 1,797 digits in the order of the file."""
-    file = resources.files(__package__) / "digits.csv.gz"
+    file = resources.files(__name__.rpartition(".")[0]) / "digits.csv.gz"
     with resources.as_file(file) as path:
         table = np.loadtxt(path, delimiter=",", dtype=np.float32)
     return Digits(tt.from_numpy(table[:, :64] / 16), tt.from_numpy(table[:, 64].astype(np.int64)))
