@@ -19,51 +19,90 @@ cpu: Final = KernelTable(device="cpu")
 
 def expect_in_range(index: Array, size: int, dim: int) -> None:
     """Raise unless every index is from 0 to before a size; NumPy would count negative ones from the end."""
-    if index.size and (index.min() < 0 or index.max() >= size):
+    if not _in_range(index, size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise errors.IndexValueError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
 
 
+def _in_range(index: Array, size: int) -> bool:
+    """Tell whether every index is from 0 to before a size; as unsigned numbers, negative ones are large."""
+    if index.dtype not in (np.int64, np.int32):
+        raise TypeError("an index of another dtype, which the shape rule refuses")
+    unsigned = index.view(np.uint64 if index.itemsize == 8 else np.uint32)
+    return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < size)
+
+
+def _expect_dim(self: Array, dim: int, index: Array) -> None:
+    """Raise what the shape rule explains unless dimension and index, which names no place, are of the right kind."""
+    limit = self.ndim or 1
+    if not -limit <= dim < limit or index.dtype not in (np.int64, np.int32):
+        raise ValueError("a dimension or index of another kind")
+
+
+def _values(src: Array, places: Array) -> Array:
+    """Return the part of the source that has a place."""
+    src = src if src.ndim else src.reshape(1)
+    if src.ndim != places.ndim or any(n > limit for n, limit in zip(places.shape, src.shape, strict=True)):
+        raise ValueError("a larger index than source, which the shape rule refuses")
+    return src[tuple(slice(size) for size in places.shape)]
+
+
 def _places(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, tuple[slice, ...]]:
-    """Return self and index with at least one dimension, the axis, and the part of self beside the index."""
+    """Return self and index with at least one dimension, the axis, and the part of self beside the index.
+
+    A ValueError or TypeError is explained by the shape rule, which runs after it.
+    """
     if not self.ndim:
         self = self.reshape(1)
     if not index.ndim:
         index = index.reshape(1)
+    if index.ndim != self.ndim or not -self.ndim <= dim < self.ndim:
+        raise ValueError("an index of other dimensions, which the shape rule refuses")
     axis = dim % self.ndim
     expect_in_range(index, self.shape[axis], axis)
-    part = tuple(slice(None) if d == axis else slice(size) for d, size in enumerate(index.shape))
-    return self, axis, index, part
+    part = []
+    for d, (size, limit) in enumerate(zip(index.shape, self.shape, strict=True)):
+        if d != axis and size > limit:
+            raise ValueError("a larger index, which the shape rule refuses")
+        part.append(slice(None) if d == axis else slice(size))
+    return self, axis, index, tuple(part)
 
 
-@cpu.kernel("gather", half="native", check=True)
+@cpu.kernel("gather", half="native")
 def gather(self: Array, dim: int, index: Array) -> Array:
     if not index.size:
+        _expect_dim(self, dim, index)
         return np.empty(index.shape, self.dtype)
     base, axis, places, part = _places(self, dim, index)
     return np.take_along_axis(base[part], places, axis).reshape(index.shape)
 
 
-@cpu.kernel("scatter", form="inplace", half="native", check=True)
+@cpu.kernel("scatter", form="inplace", half="native")
 def scatter(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size:
+    if not index.size:
+        _expect_dim(self, dim, index)
+    else:
         base, axis, places, part = _places(self, dim, index)
-        values = src.reshape(src.shape or (1,))[tuple(slice(size) for size in places.shape)]
+        values = _values(src, places)
         np.put_along_axis(base[part], places, values, axis)
 
 
-@cpu.kernel("scatter.value", form="inplace", half="native", check=True)
+@cpu.kernel("scatter.value", form="inplace", half="native")
 def scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
-    if index.size:
+    if not index.size:
+        _expect_dim(self, dim, index)
+    else:
         base, axis, places, part = _places(self, dim, index)
         np.put_along_axis(base[part], places, np.asarray(value).astype(self.dtype), axis)
 
 
-@cpu.kernel("scatter_add", form="inplace", check=True)
+@cpu.kernel("scatter_add", form="inplace")
 def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
-    if index.size:
+    if not index.size:
+        _expect_dim(self, dim, index)
+    else:
         base, axis, places, part = _places(self, dim, index)
-        values = src.reshape(src.shape or (1,))[tuple(slice(size) for size in places.shape)]
+        values = _values(src, places)
         where = [
             np.arange(size).reshape((-1,) + (1,) * (places.ndim - d - 1))
             for d, size in enumerate(places.shape)
@@ -72,32 +111,35 @@ def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
         np.add.at(base[part], tuple(where), values)
 
 
-@cpu.kernel("index_select", half="native", check=True)
+@cpu.kernel("index_select", half="native")
 def index_select(self: Array, dim: int, index: Array) -> Array:
+    _expect_vector(self, dim, index)
     if not self.ndim:
-        expect_in_range(index, 1, 0)
+        if index.size != 1:
+            raise ValueError("one index for a number")
         return self.copy()
-    axis = dim % self.ndim
-    _expect_in_self(index, self.shape[axis])
-    return np.take(self, index.reshape(-1), axis)
+    return self.take(index.reshape(-1), dim)
 
 
-def _expect_in_self(index: Array, size: int) -> None:
-    if index.size and (index.min() < 0 or index.max() >= size):
+def _expect_vector(self: Array, dim: int, index: Array) -> None:
+    """Raise unless an index is a vector of places along a dimension."""
+    limit = self.ndim or 1
+    if index.ndim > 1 or not -limit <= dim < limit:
+        raise ValueError("an index or dimension that is not there, which the shape rule refuses")
+    if not _in_range(index, self.shape[dim] if self.ndim else 1):
         raise errors.IndexValueError("index out of range in self")
 
 
-@cpu.kernel("index_add", form="inplace", check=True)
+@cpu.kernel("index_add", form="inplace")
 def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
+    _expect_vector(self, dim, index)
     values = source if alpha == 1 else np.multiply(source, alpha).astype(self.dtype)
-    if not self.ndim:
-        expect_in_range(index, 1, 0)
-        self += values.reshape(())
-        return
-    axis = dim % self.ndim
-    _expect_in_self(index, self.shape[axis])
+    base, values = (self, values) if self.ndim else (self.reshape(1), values.reshape(-1))
+    axis = dim % base.ndim
+    if values.shape != (*base.shape[:axis], index.size, *base.shape[axis + 1 :]):
+        raise ValueError("a source of another shape, which the shape rule refuses")
     place: Any = (slice(None),) * axis + (index.reshape(-1),)
-    np.add.at(self, place, values.reshape(values.shape or (1,)))
+    np.add.at(base, place, values)
 
 
 # --- in full ---------------------------------------------------------------------------------------------------

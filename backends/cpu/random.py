@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,7 @@ __all__ = ["cpu", "word_pieces"]
 
 cpu: Final = KernelTable(device="cpu")
 
-_BLOCKS: Final = 4096
+_BLOCKS: Final = 2048
 """Counters a piece: the buffers of a piece fit into the second-level cache."""
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _HALF: Final = np.uint64(32)
@@ -70,9 +71,12 @@ class _Rounds:
 def word_pieces(seed: int, offset: int, count: int) -> Iterator[tuple[int, Array]]:
     """Yield the words of a call in pieces, each with the position of its first word.
 
-    A piece begins at a multiple of four words; its array is overwritten by the next.
+    A piece begins at a multiple of four words; it must not be changed, and is overwritten by the next.
     """
     blocks = -(-count // 4)
+    if blocks < _BLOCKS:
+        yield 0, _few_words(seed, offset, count)
+        return
     rounds = _Rounds(min(blocks, _BLOCKS))
     words = np.empty((min(blocks, _BLOCKS), 4), "<u4")
     for first in range(0, blocks, _BLOCKS):
@@ -80,6 +84,26 @@ def word_pieces(seed: int, offset: int, count: int) -> Iterator[tuple[int, Array
         for column, word in enumerate(rounds.run(seed, (offset + first) & (2**64 - 1), size)):
             words[:size, column] = word
         yield 4 * first, words[:size].reshape(-1)[: count - 4 * first]
+
+
+def _few_words(seed: int, offset: int, count: int) -> Array:
+    """Return the words of a short call out of whole pieces, which serve the next calls, too."""
+    index, start = divmod(offset, _BLOCKS)
+    words = _piece(seed, index)[4 * start : 4 * start + count]
+    if len(words) < count:
+        following = _piece(seed, (index + 1) % (2**64 // _BLOCKS))
+        words = np.concatenate([words, following[: count - len(words)]])
+    return words
+
+
+@lru_cache(maxsize=16)
+def _piece(seed: int, index: int) -> Array:
+    """Return the words of the counters from `index * _BLOCKS` on, read-only."""
+    words = np.empty((_BLOCKS, 4), "<u4")
+    for column, word in enumerate(_Rounds(_BLOCKS).run(seed, index * _BLOCKS, _BLOCKS)):
+        words[:, column] = word
+    words.flags.writeable = False
+    return words.reshape(-1)
 
 
 def _pieces(generator: Any, count: int) -> Iterator[tuple[slice, Array]]:
@@ -110,8 +134,7 @@ def units(generator: Any, count: int, dtype: Any) -> Array:
             np.multiply(words.view("<u8") >> np.uint64(64 - bits), 2.0**-bits, part)
         return out
     for place, words in _pieces(generator, count):
-        np.right_shift(words, np.uint32(32 - bits), words)
-        part = words.astype(np.float32)
+        part = np.right_shift(words, np.uint32(32 - bits)).astype(np.float32)
         part *= np.float32(2.0**-bits)
         out[place] = part
     return out
