@@ -78,7 +78,9 @@ def nll_loss_of_rows(self: Array, target: Array) -> Any:
     """Serve the most frequent call: rows of classes, no weights, the mean."""
     if self.ndim != 2 or target.dtype != np.int64 or target.shape != self.shape[:1] or not len(target):
         return nll_loss(self, target, None, -100, "mean")
-    if np.maximum.reduce(target.view(np.uint64)) >= self.shape[1]:  # as unsigned numbers, negative ones are large
+    if (
+        np.maximum.reduce(target.view(np.uint64)) >= self.shape[1]
+    ):  # as unsigned numbers, negative ones are large
         return nll_loss(self, target, None, -100, "mean")
     picked = self[np.arange(len(target)), target]
     return np.divide(-np.add.reduce(picked), picked.dtype.type(len(target)))
@@ -94,7 +96,11 @@ def nll_loss(self: Array, target: Array, weight: Array | None, ignore_index: int
         )
     axis = 1 if self.ndim > 1 else 0
     beside = self.shape[:axis] + self.shape[axis + 1 :]
-    if not self.ndim or target.shape != beside or (weight is not None and weight.shape != self.shape[axis : axis + 1]):
+    if (
+        not self.ndim
+        or target.shape != beside
+        or (weight is not None and weight.shape != self.shape[axis : axis + 1])
+    ):
         raise ValueError("sizes that do not fit, which the shape rule refuses")
     classes = self.shape[axis]
     ignored = target == ignore_index

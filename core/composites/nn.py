@@ -64,8 +64,11 @@ def embedding(input: Any, weight: Any, padding_idx: int | None) -> Any:
     if weight.ndim != 2:
         raise ShapeError(f"embedding(): 'weight' must be 2-D, got {weight.ndim}-D")
     rows = weight.shape[0]
-    taken = ops.index_select(weight, 0, ops.reshape(input, (-1,)))
-    result = ops.reshape(taken, (*input.shape, weight.shape[1]))
+    if input.ndim == 1:
+        result = ops.index_select(weight, 0, input)
+    else:
+        taken = ops.index_select(weight, 0, ops.reshape(input, (-1,)))
+        result = ops.reshape(taken, (*input.shape, weight.shape[1]))
     if padding_idx is None:
         return result
     if not -rows <= padding_idx < rows:

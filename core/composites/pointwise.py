@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, is_integral, number, operand
+from tt.core.composites.helpers import as_type, is_integral, number, operand, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import bool_
@@ -46,7 +46,9 @@ def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
         )
     dtype = result_type(self, other)
     if not is_integral(dtype):
-        return ops.trunc(ops.div.default(self, other))
+        # The half dtypes in float32, or a quotient just below an integer would be rounded up before it is truncated.
+        divisor = widened(other) if isinstance(other, TensorBase) else other
+        return as_type(ops.trunc(ops.div.default(widened(self), divisor)), dtype)
     quotient = ops.floor_divide(self, other)
     if not dtype.is_signed:
         return quotient
