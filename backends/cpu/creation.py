@@ -26,7 +26,7 @@ def numbers(start: Any, end: Any, step: Any, dtype: Any) -> Array:
     """Return the numbers from start to before end."""
     count = arange_size(start, end, step)
     if type(start) is int and type(end) is int and type(step) is int:
-        found = np.arange(start, end, step, np.int64)
+        found: Array = np.arange(start, end, step, dtype=np.int64)
     else:
         # Multiplied in double precision, not added up: no error grows with the length.
         found = np.arange(count, dtype=np.float64)
