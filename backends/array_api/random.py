@@ -183,10 +183,11 @@ def add_kernels(kit: Kit) -> None:
 
     def filled(draw: Any, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0) -> Any:
         """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
-        if dtype in parts:
-            flat = draw(generator, 2 * size_of(size), parts[dtype]) * scale
+        name = name_of(dtype)
+        if name in parts:
+            flat = draw(generator, 2 * size_of(size), parts[name]) * scale
             return shaped(xp.astype(flat[0::2], dtype) + xp.astype(flat[1::2], dtype) * 1j, size, dtype)
-        return shaped(draw(generator, size_of(size), names[dtype]), size, dtype)
+        return shaped(draw(generator, size_of(size), name), size, dtype)
 
     def normals(generator: Any, count: int, name: str) -> Any:
         return draws.normals(generator, count, "float64" if name == "float64" else "float32")
