@@ -170,8 +170,11 @@ class Draws:
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family."""
     xp, draws = kit.xp, Draws(kit)
-    names = {kit.find(name): name for name in ("float16", "bfloat16", "float32", "float64") if kit.find(name)}
-    parts = {kit.find("complex64"): "float32", kit.find("complex128"): "float64"}
+    parts = {"complex64": "float32", "complex128": "float64"}
+
+    def name_of(dtype: Any) -> str:
+        """Return the name of a dtype; compared, not looked up, since NumPy's equal ones have other hashes."""
+        return next(name for name in (*UNIT_BITS, *parts) if kit.has(name) and kit.find(name) == dtype)
 
     def size_of(size: Sequence[int]) -> int:
         if any(n < 0 for n in size):
