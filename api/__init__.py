@@ -36,6 +36,13 @@ from tt.core.dtype import (  # noqa: E402
     uint64,
 )
 from tt.core.layout import layout, strided  # noqa: E402
+from tt.core.memory_format import (  # noqa: E402
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    memory_format,
+    preserve_format,
+)
 from tt.core.promotion import (  # noqa: E402
     can_cast,
     default_dtype,
@@ -132,8 +139,11 @@ __all__ = [
     "bfloat16",
     "bool",
     "can_cast",
+    "channels_last",
+    "channels_last_3d",
     "complex64",
     "complex128",
+    "contiguous_format",
     "default_dtype",
     "device",
     "dtype",
@@ -150,7 +160,9 @@ __all__ = [
     "int64",
     "is_tensor",
     "layout",
+    "memory_format",
     "ops",
+    "preserve_format",
     "promote_types",
     "result_type",
     "set_default_device",

@@ -42,6 +42,11 @@ from tt.core.dtype import uint32 as uint32
 from tt.core.dtype import uint64 as uint64
 from tt.core.layout import layout as layout
 from tt.core.layout import strided as strided
+from tt.core.memory_format import channels_last as channels_last
+from tt.core.memory_format import channels_last_3d as channels_last_3d
+from tt.core.memory_format import contiguous_format as contiguous_format
+from tt.core.memory_format import memory_format as memory_format
+from tt.core.memory_format import preserve_format as preserve_format
 from tt.core.promotion import can_cast as can_cast
 from tt.core.promotion import default_dtype as default_dtype
 from tt.core.promotion import get_default_dtype as get_default_dtype

@@ -18,6 +18,7 @@ from tt.core.dtype import to_dtype
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, describe
 from tt.core.layout import layout as Layout
 from tt.core.layout import to_layout
+from tt.core.memory_format import format_name, memory_format
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -121,6 +122,12 @@ def _layout(value: Any) -> Any:
     raise Mismatch("layout")
 
 
+def _memory_format(value: Any) -> str:
+    if isinstance(value, memory_format | str):
+        return format_name(value)
+    raise Mismatch("memory_format")
+
+
 def _any(value: Any) -> Any:
     return value
 
@@ -135,7 +142,7 @@ def _generator(value: Any) -> Any:
 
 _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "int": _int, "float": _float, "bool": _bool, "str": _str, "Scalar": _scalar, "Tensor": _tensor,
-    "dtype": _dtype, "device": _device, "layout": _layout, "memory_format": _any, "Generator": _generator,
+    "dtype": _dtype, "device": _device, "layout": _layout, "memory_format": _memory_format, "Generator": _generator,
     "any": _any,
 }  # fmt: skip
 

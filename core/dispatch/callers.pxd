@@ -13,11 +13,13 @@ cdef class Caller:
     cdef public str form
     cdef public Entry last
     cdef public dict tables
+    cdef public long long generation
     cdef public tuple plan
     cdef public tuple tail
     cdef public object binder
     cdef public str name
     cpdef Entry find(self, long long keys, long long bits)
+    @cython.locals(generation="long long", epoch="long long")
     cpdef Entry entry(self, long long keys, long long bits, tuple args)
     @cython.locals(keys="long long", bits="long long", code="long long", place=int, position=int, how=int, shift=int,
                    tensor=TensorBase)

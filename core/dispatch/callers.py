@@ -23,6 +23,9 @@ from tt.core.tensor_base import TensorBase
 
 SCALARS = SCALAR_BITS
 
+# The epoch of entries that serve no further call.
+RETIRED = -3
+
 # How an argument contributes to the keys and to the level-2 bits.
 GROUP_TENSOR = 0
 GROUP_LIST = 1
@@ -47,6 +50,8 @@ class Caller:
         The entry of the previous call.
     tables : dict
         epoch -> keys -> bits -> Entry.
+    generation : int
+        Counts how often the entries were forgotten.
     plan : tuple of (position, how, shift)
         How the arguments make the keys and bits.
     tail : tuple
@@ -62,6 +67,7 @@ class Caller:
         self.tail = tail
         self.last = EMPTY
         self.tables = {}
+        self.generation = 0
         self.binder = None
         self.name = name
 
@@ -77,14 +83,25 @@ class Caller:
         if table is None:
             return None
         entry = table.get(bits)
-        if entry is not None:
-            self.last = entry
+        if entry is None or entry.epoch != epoch:
+            return None
+        self.last = entry
         return entry
 
     def invalidate(self):
-        """Forget all entries, because something that they depend on was registered or unregistered."""
-        self.last = EMPTY
+        """Forget all entries, because something that they depend on was registered or unregistered.
+
+        Other threads may hold entries at this moment, or be resolving one: those that are known retire, and a thread
+        that resolves sees by the generation that its entry is out of date.
+        """
+        self.generation += 1
+        tables = self.tables
         self.tables = {}
+        self.last = EMPTY
+        for table in list(tables.values()):
+            for entries in list(table.values()):
+                for entry in list(entries.values()):
+                    entry.epoch = RETIRED
 
     def entry(self, keys, bits, args):
         """Return the entry of a combination, resolving it if it is new."""
@@ -97,12 +114,15 @@ class Caller:
             table = table.get(keys)
             if table is not None:
                 entry = table.get(bits)
-                if entry is not None:
+                if entry is not None and entry.epoch == epoch:
                     self.last = entry
                     return entry
+        generation = self.generation
         entry = self.operator.resolve(self.form, keys, bits, args)
         self.tables.setdefault(epoch, {}).setdefault(keys, {})[bits] = entry
         self.last = entry
+        if self.generation != generation:
+            entry.epoch = RETIRED  # right for this call, which began before; for no later one
         return entry
 
     def scan(self, args):

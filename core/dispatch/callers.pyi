@@ -19,6 +19,7 @@ class Caller:
     form: str
     last: Entry
     tables: dict[int, dict[int, dict[int, Entry]]]
+    generation: int
     plan: tuple[tuple[int, int, int], ...]
     tail: tuple[Any, ...]
     binder: Binder | None

@@ -14,6 +14,7 @@ from tt.core.dispatch.entry import COMPOSITE, LAYER, REROUTE, Entry
 from tt.core.dispatch.kernels import kernel_entry, make_entry
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.sources import code_location
+from tt.core.dispatch.unserved import NOT_ALL_ARGUMENTS, no_kernel
 from tt.core.errors import CastError
 from tt.core.keys import KEYS
 from tt.core.promotion import can_cast
@@ -165,7 +166,7 @@ def _resolve_device(
         if entry is not None:
             return entry
     else:
-        resolution.note("kernel", f"of {device}", False, "takes not all of the arguments of this call")
+        resolution.note("kernel", f"of {device}", False, NOT_ALL_ARGUMENTS)
     composite = registry.composite(operator.name)
     if backend.prefer_fallback:
         entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
@@ -185,8 +186,6 @@ def _resolve_device(
         entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
         if entry is not None:
             return entry
-    from tt.core.dispatch.unserved import no_kernel
-
     raise no_kernel(operator, resolution, args, backend, layouts)
 
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
     from tt.core.dispatch.resolution import Resolution
 
-__all__ = ["no_kernel"]
+__all__ = ["NOT_ALL_ARGUMENTS", "no_kernel"]
+
+NOT_ALL_ARGUMENTS = "takes not all of the arguments of this call"
+"""The reason noted where kernels are there, but leave an argument out that the call gives."""
 
 
 def no_kernel(
@@ -39,6 +42,9 @@ def no_kernel(
     hint = backend.hints.get(name) or backend.hints.get("*", "")
     first = next((a.name for a in operator.arguments if a.type.is_tensor), "x")
     hint = hint.replace("{self}", arguments[0][0] if arguments else first)
+    if any(c.reason == NOT_ALL_ARGUMENTS for c in resolution.candidates):
+        head = f"{name}({_short(operator)}) has no kernel for {place}{dtype} that takes all arguments of this call"
+        return NoKernelError(str(signature), head, arguments=arguments, tried=tried, exist=exist, see=see)
     if here:
         served = sorted({d for r in here for d in r.dtypes})
         found = resolution.compute.name if resolution.compute else "this dtype"

@@ -268,3 +268,12 @@ def test_in_place_on_overlapping_elements_is_refused() -> None:
 def test_a_number_that_the_dtype_cannot_hold_is_refused_by_factories() -> None:
     with pytest.raises(RuntimeError, match=r"full\(\)"):
         tt.full((2,), 2**70)
+
+
+def test_an_argument_that_no_kernel_takes_is_said_to_be_the_reason(probe: Any) -> None:
+    probe.kernel("add", np.add)
+    x = probe.tensor([1.0], tt.float32)
+    with pytest.raises(
+        NoKernelError, match="no kernel for probe/float32 that takes all arguments of this call"
+    ):
+        tt.add(x, x, alpha=2)
