@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import hypothesis
@@ -11,8 +12,12 @@ import tt
 from tt.core import compiled
 
 # No deadline: the first example of a test also resolves its kernels, and the machines of a CI service stall at times.
-hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
-hypothesis.settings.register_profile("exhaustive", deadline=None, max_examples=1000)
+# A CI service judges every change by the same examples; everywhere else each run draws new ones.
+SAME_EXAMPLES = bool(os.environ.get("CI"))
+hypothesis.settings.register_profile("default", deadline=None, max_examples=50, derandomize=SAME_EXAMPLES)
+hypothesis.settings.register_profile(
+    "exhaustive", deadline=None, max_examples=1000, derandomize=SAME_EXAMPLES
+)
 hypothesis.settings.load_profile("default")
 
 
