@@ -6,7 +6,6 @@ bit set of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import ml_dtypes
@@ -157,11 +156,6 @@ def to_dtype(value: Any) -> dtype:
         return from_numpy_dtype(value)
     except TypeError:
         raise UnknownNameError("dtype", repr(value), _BY_NAME) from None
-
-
-def dtypes_of_kinds(*kinds: DtypeKind) -> Iterator[dtype]:
-    """Yield the dtypes of the given kinds in the order of their codes."""
-    return (d for d in DTYPES if d.kind in kinds)
 
 
 # --- limits ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import prod
 from typing import Any, SupportsIndex, overload
 
@@ -43,8 +42,3 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[type[Size], tuple[tuple[int, ...]]]:
         return Size, (tuple(self),)
-
-
-def as_size(values: Iterable[int]) -> Size:
-    """Return a shape from any iterable of ints."""
-    return values if isinstance(values, Size) else Size(values)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
 from tt.core.errors import (
     DataDependentError,
-    DtypeError,
     InplaceError,
     KernelContractError,
     NumberRangeError,
@@ -154,16 +153,3 @@ def _verify_dtype(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:
             f"the kernel of {entry.operator.name} by {choice.registration} returned {found} where the schema promises "
             f"{spec.dtype.name} for {entry.resolution.call}"
         )
-
-
-def refuse_dtype(name: str, message: str) -> DtypeError:
-    """Return the error for a dtype that an operator refuses on every backend."""
-    return DtypeError(f"{name}(): {message}")
-
-
-def describe_argument(value: Any) -> str:
-    """Return an argument's device, layout, dtype and shape in words, for messages."""
-    if isinstance(value, TensorBase):
-        layout = value.layout.name
-        return f"device={value.device} layout={layout} dtype={value.dtype.name} shape={list(value.shape)}"
-    return f"{type(value).__name__} {value!r}"
