@@ -97,7 +97,19 @@ _LAZY = {
     "sparse_coo": "tt.sparse",
     "vmap": "tt.func",
 }
-_MODULES = ("autograd", "cuda", "errors", "func", "library", "linalg", "nn", "sparse", "testing")
+_MODULES = (
+    "autograd",
+    "cuda",
+    "errors",
+    "fft",
+    "func",
+    "library",
+    "linalg",
+    "nn",
+    "sparse",
+    "special",
+    "testing",
+)
 
 
 def is_tensor(obj: Any) -> Any:

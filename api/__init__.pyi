@@ -113,11 +113,13 @@ from tt.func import vmap as vmap
 from tt import autograd as autograd
 from tt import cuda as cuda
 from tt import errors as errors
+from tt import fft as fft
 from tt import func as func
 from tt import library as library
 from tt import linalg as linalg
 from tt import nn as nn
 from tt import sparse as sparse
+from tt import special as special
 from tt import testing as testing
 __version__: str
 def add(input: Tensor, other: Tensor | _Scalar, *, alpha: _Scalar = 1, out: Tensor | None = None) -> Tensor:

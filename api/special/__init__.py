@@ -1,0 +1,7 @@
+"""tt.special: special functions."""
+
+from __future__ import annotations
+
+from tt.core.namespaces import namespace
+
+__getattr__, __dir__ = namespace("special")
