@@ -1,0 +1,17 @@
+"""Samples whose result differs from PyTorch's on purpose; `docs/differences.md` gives the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Predicate = Callable[[str, Any, Any, Any], bool]
+
+# Operator (with its variant) -> whether a sample differs on purpose: takes check, dtype, args and kwargs.
+DIFFERENCES: dict[str, Predicate] = {}
+
+
+def purposeful(key: str, check: str, dtype: Any, args: Any, kwargs: Any) -> bool:
+    """Tell whether a difference is listed."""
+    predicate = DIFFERENCES.get(key) or DIFFERENCES.get(key.partition(".")[0])
+    return predicate is not None and predicate(check, dtype, args, kwargs)
