@@ -11,8 +11,12 @@ from tests.opinfo.checks import CHECKS, OPERATORS, SEED
 def main() -> int:
     """Print the kinds of mismatches of each operator, with one call as an example."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("operators", nargs="*", help="names, with or without their variant; all if none is given")
-    parser.add_argument("--check", action="append", choices=list(CHECKS), help="only this check; may be repeated")
+    parser.add_argument(
+        "operators", nargs="*", help="names, with or without their variant; all if none is given"
+    )
+    parser.add_argument(
+        "--check", action="append", choices=list(CHECKS), help="only this check; may be repeated"
+    )
     parser.add_argument("--limit", type=int, default=6, help="mismatches shown of one operator and check")
     options = parser.parse_args()
     wanted = [

@@ -34,7 +34,8 @@ NAMES = [
 OPERATORS = {
     info.name + ("." + info.variant_test_name if info.variant_test_name else ""): info
     for info in database.op_db
-    if info.name in NAMES or info.name in ("__getitem__", "__rsub__", "__rpow__", "__rdiv__", "__rmod__", "__rmatmul__")
+    if info.name in NAMES
+    or info.name in ("__getitem__", "__rsub__", "__rpow__", "__rdiv__", "__rmod__", "__rmatmul__")
 }
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64, torch.bfloat16)
 # Each run draws other samples; a failure says with which seed it comes again.
@@ -142,7 +143,9 @@ def kind_of(error: BaseException) -> str:
     return type(error).__name__
 
 
-def compare_call(name: str, op: Callable[..., Any], args: Any, kwargs: Any, what: str) -> tuple[Shadow, str | None]:
+def compare_call(
+    name: str, op: Callable[..., Any], args: Any, kwargs: Any, what: str
+) -> tuple[Shadow, str | None]:
     """Call PyTorch's function and tt's on the same arguments; return what is different."""
     shadow = Shadow(name)
     call_args, call_kwargs = copied(args), {k: copied(v) for k, v in kwargs.items()}
@@ -260,9 +263,7 @@ def meta_difference(shadow: Shadow) -> str | None:
     for one, other in zip(_tensors([found]), _tensors([shadow.result]), strict=False):
         if one.device.type == "meta" and other.device.type != "meta":
             if tuple(one.shape) != tuple(other.shape) or one.dtype is not other.dtype:
-                return (
-                    f"on meta: {one.dtype.name}{tuple(one.shape)}, with data {other.dtype.name}{tuple(other.shape)}"
-                )
+                return f"on meta: {one.dtype.name}{tuple(one.shape)}, with data {other.dtype.name}{tuple(other.shape)}"
     return None
 
 
@@ -325,7 +326,9 @@ def outs(key: str) -> Iterator[Mismatch]:
 
 def _targets() -> dict[str, Callable[[Any], Any]]:
     def transposed(result: Any) -> Any:
-        return torch.empty(tuple(reversed(result.shape)), dtype=result.dtype).permute(tuple(reversed(range(result.dim()))))
+        return torch.empty(tuple(reversed(result.shape)), dtype=result.dtype).permute(
+            tuple(reversed(range(result.dim())))
+        )
 
     return {
         "right": lambda result: torch.full_like(result, 1, memory_format=torch.contiguous_format),
@@ -401,13 +404,19 @@ def gradient_difference(info: Any, sample: Any) -> str | None:
             return "the result does not require a gradient; PyTorch's does"
         weights = [torch.randn_like(out) for out in outputs]
         try:
-            first = torch.autograd.grad(outputs, leaves, weights, allow_unused=True, create_graph=info.supports_gradgrad)
+            first = torch.autograd.grad(
+                outputs, leaves, weights, allow_unused=True, create_graph=info.supports_gradgrad
+            )
         except Exception:
             return None
         our_leaves = [shadow.ours(leaf) for leaf in leaves]
         try:
             ours = tt.autograd.grad(
-                twins, our_leaves, [to_tt(w) for w in weights], allow_unused=True, create_graph=info.supports_gradgrad
+                twins,
+                our_leaves,
+                [to_tt(w) for w in weights],
+                allow_unused=True,
+                create_graph=info.supports_gradgrad,
             )
         except Exception as error:
             return f"backward raises {kind_of(error)}: {str(error)[:160]}"
@@ -422,7 +431,9 @@ def gradient_difference(info: Any, sample: Any) -> str | None:
             second = torch.autograd.grad([b for _, b in pairs], leaves, weights, allow_unused=True)
         except Exception:
             return None
-        usable = [(a, w) for (a, _), w in zip(pairs, weights, strict=True) if a is not None and a.requires_grad]
+        usable = [
+            (a, w) for (a, _), w in zip(pairs, weights, strict=True) if a is not None and a.requires_grad
+        ]
         if not usable:
             nonzero = any(g is not None and g.abs().max() > 1e-7 for g in second if g is None or g.numel())
             return "the gradient has no gradient; PyTorch's has" if nonzero else None

@@ -34,7 +34,9 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     return np.asarray((tensor.to(tt.float32) if half else tensor).numpy())
 
 
-def difference(ours: Any, theirs: Any, precise: Any = None, values: bool = True, path: str = "") -> str | None:
+def difference(
+    ours: Any, theirs: Any, precise: Any = None, values: bool = True, path: str = ""
+) -> str | None:
     """Return what is different, None when nothing is.
 
     `precise` is the result in a wider dtype: where rounding is larger than the tolerance on PyTorch's side, tt may be as
@@ -54,7 +56,9 @@ def difference(ours: Any, theirs: Any, precise: Any = None, values: bool = True,
     if isinstance(theirs, torch.dtype):
         return None if same_dtype(theirs) is ours else f"{path} is {ours}, PyTorch's is {theirs}"
     if isinstance(theirs, float | complex) and values:
-        same = isinstance(ours, type(theirs)) and np.allclose(ours, theirs, rtol=1e-4, atol=1e-5, equal_nan=True)
+        same = isinstance(ours, type(theirs)) and np.allclose(
+            ours, theirs, rtol=1e-4, atol=1e-5, equal_nan=True
+        )
         return None if same else f"{path} is {ours!r}, PyTorch's is {theirs!r}"
     if not values:
         return None
@@ -78,7 +82,11 @@ def _tensors(ours: Any, theirs: Any, precise: Any, values: bool, path: str) -> s
     relative, absolute = TOLERANCES[ours.dtype.name]
     if np.allclose(a, b, rtol=relative, atol=absolute, equal_nan=True):
         return None
-    if isinstance(precise, torch.Tensor) and precise.shape == theirs.shape and _as_good(a, b, array_of(precise)):
+    if (
+        isinstance(precise, torch.Tensor)
+        and precise.shape == theirs.shape
+        and _as_good(a, b, array_of(precise))
+    ):
         return None
     wrong = ~np.isclose(a, b, rtol=relative, atol=absolute, equal_nan=True)
     return f"{path} is {_show(a[wrong])}, PyTorch's is {_show(b[wrong])} ({wrong.sum()} of {wrong.size})"
