@@ -43,8 +43,19 @@ SEED = int(os.environ.get("TT_TEST_SEED") or random.SystemRandom().randrange(1 <
 
 # What draws random numbers, or has no values: shapes and dtypes alone are compared.
 NO_VALUES = frozenset(
-    "bernoulli exponential multinomial normal uniform randint randint_like randn randn_like rand_like "
-    "nn.functional.dropout".split()
+    [
+        "bernoulli",
+        "exponential",
+        "multinomial",
+        "normal",
+        "uniform",
+        "randint",
+        "randint_like",
+        "randn",
+        "randn_like",
+        "rand_like",
+        "nn.functional.dropout",
+    ]
 )
 
 
@@ -261,9 +272,10 @@ def meta_difference(shadow: Shadow) -> str | None:
     except Exception as error:
         return f"on meta: {kind_of(error)}: {str(error)[:160]}"
     for one, other in zip(_tensors([found]), _tensors([shadow.result]), strict=False):
-        if one.device.type == "meta" and other.device.type != "meta":
-            if tuple(one.shape) != tuple(other.shape) or one.dtype is not other.dtype:
-                return f"on meta: {one.dtype.name}{tuple(one.shape)}, with data {other.dtype.name}{tuple(other.shape)}"
+        if one.device.type != "meta" or other.device.type == "meta":
+            continue
+        if tuple(one.shape) != tuple(other.shape) or one.dtype is not other.dtype:
+            return f"on meta: {one.dtype.name}{tuple(one.shape)}, with data {other.dtype.name}{tuple(other.shape)}"
     return None
 
 

@@ -23,10 +23,16 @@ TOLERANCES = {
 }
 
 
+def materialised(tensor: Any) -> Any:
+    """Return a tensor that has its values in memory: not negated, conjugated or zero by a flag alone."""
+    tensor = tensor.detach()
+    return tensor.clone() if tensor._is_zerotensor() else tensor.resolve_conj().resolve_neg()
+
+
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     """Return the values, half precision widened."""
     if isinstance(tensor, torch.Tensor):
-        tensor = tensor.detach().resolve_conj().resolve_neg()
+        tensor = materialised(tensor)
         half = tensor.dtype in (torch.bfloat16, torch.float16)
         return np.asarray((tensor.float() if half else tensor).numpy())
     tensor = tensor.detach()
@@ -39,8 +45,8 @@ def difference(
 ) -> str | None:
     """Return what is different, None when nothing is.
 
-    `precise` is the result in a wider dtype: where rounding is larger than the tolerance on PyTorch's side, tt may be as
-    far from it as PyTorch is.
+    `precise` is the result in a wider dtype: where rounding is larger than the tolerance on PyTorch's side, tt may
+    be as far from it as PyTorch is.
     """
     if isinstance(theirs, torch.Tensor):
         return _tensors(ours, theirs, precise, values, path)

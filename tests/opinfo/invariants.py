@@ -1,7 +1,7 @@
 """Results that are right in more than one form: what to compare instead.
 
-An order among equal values, the sign or phase of a vector: each function takes the results of tt and of PyTorch with the
-arguments of the call, and returns what must agree.  It works on PyTorch's tensors on both sides.
+An order among equal values, the sign or phase of a vector: each function takes a result, as PyTorch's tensors, with the
+arguments of the call, and returns what must agree.
 """
 
 from __future__ import annotations

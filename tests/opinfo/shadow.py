@@ -28,10 +28,54 @@ MODULES = {
 }
 # What tells about a tensor: asked on PyTorch's side alone.
 ACCESSORS = frozenset(
-    "shape dtype device dim ndim size numel is_complex is_floating_point requires_grad requires_grad_ layout is_sparse "
-    "stride storage_offset is_contiguous grad_fn is_leaf data_ptr element_size nelement __len__ is_signed is_conj is_neg "
-    "_base _is_view is_cuda is_quantized is_nested is_mkldnn __bool__ itemsize nbytes is_meta names retain_grad grad "
-    "__repr__ __format__ __hash__ _version data untyped_storage is_inference is_same_size".split()
+    [
+        "shape",
+        "dtype",
+        "device",
+        "dim",
+        "ndim",
+        "size",
+        "numel",
+        "is_complex",
+        "is_floating_point",
+        "requires_grad",
+        "requires_grad_",
+        "layout",
+        "is_sparse",
+        "stride",
+        "storage_offset",
+        "is_contiguous",
+        "grad_fn",
+        "is_leaf",
+        "data_ptr",
+        "element_size",
+        "nelement",
+        "__len__",
+        "is_signed",
+        "is_conj",
+        "is_neg",
+        "_base",
+        "_is_view",
+        "is_cuda",
+        "is_quantized",
+        "is_nested",
+        "is_mkldnn",
+        "__bool__",
+        "itemsize",
+        "nbytes",
+        "is_meta",
+        "names",
+        "retain_grad",
+        "grad",
+        "__repr__",
+        "__format__",
+        "__hash__",
+        "_version",
+        "data",
+        "untyped_storage",
+        "is_inference",
+        "is_same_size",
+    ]
 )
 
 
@@ -74,9 +118,23 @@ def resolve(name: str) -> Any:
 
 _DTYPES = {
     getattr(torch, name): getattr(tt, name)
-    for name in (
-        "float16 float32 float64 bfloat16 complex64 complex128 uint8 int8 int16 int32 int64 uint16 uint32 uint64 bool"
-    ).split()
+    for name in [
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "complex64",
+        "complex128",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint16",
+        "uint32",
+        "uint64",
+        "bool",
+    ]
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-from tests.opinfo import checks  # noqa: E402
+from tests.opinfo import checks
 
 
 @pytest.mark.parametrize("check", checks.CHECKS)
