@@ -1927,3 +1927,102 @@ def log_softmax(input: Tensor, dim: _int, dtype: _DtypeLike | None = None) -> Te
     tensor([-1.3133, -0.3133])
     """
     ...
+@overload
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1,), padding: _int | Sequence[_int] = (0,), dilation: _int | Sequence[_int] = (1,), groups: _int = 1) -> Tensor:
+    """Slides the filters of weight over a signal of channels, or over a batch of them, and adds bias: the cross-correlation, with zeros around the input (padding), steps (stride), gaps (dilation) and channels in groups.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv1d(tt.tensor([[1.0, 2.0, 4.0]]), tt.tensor([[[1.0, -1.0]]]))
+    tensor([[-1., -2.]])
+    """
+    ...
+@overload
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1,), padding: str = 'valid', dilation: _int | Sequence[_int] = (1,), groups: _int = 1) -> Tensor:
+    """Slides the filters of weight over a signal of channels: without padding ('valid'), or with as much as keeps the size ('same').
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv1d(tt.ones(1, 4), tt.ones(1, 1, 3), padding='same')
+    tensor([[2., 3., 3., 2.]])
+    """
+    ...
+@overload
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1, 1), padding: _int | Sequence[_int] = (0, 0), dilation: _int | Sequence[_int] = (1, 1), groups: _int = 1) -> Tensor:
+    """Slides the filters of weight over a image of channels, or over a batch of them, and adds bias: the cross-correlation, with zeros around the input (padding), steps (stride), gaps (dilation) and channels in groups.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv2d(tt.ones(1, 3, 3), tt.ones(1, 1, 2, 2), padding=1)[0]
+    tensor([[1., 2., 2., 1.],
+            [2., 4., 4., 2.],
+            [2., 4., 4., 2.],
+            [1., 2., 2., 1.]])
+    """
+    ...
+@overload
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1, 1), padding: str = 'valid', dilation: _int | Sequence[_int] = (1, 1), groups: _int = 1) -> Tensor:
+    """Slides the filters of weight over a image of channels: without padding ('valid'), or with as much as keeps the size ('same').
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv2d(tt.ones(1, 1, 4), tt.ones(1, 1, 1, 3), padding='same')
+    tensor([[[2., 3., 3., 2.]]])
+    """
+    ...
+@overload
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1, 1, 1), padding: _int | Sequence[_int] = (0, 0, 0), dilation: _int | Sequence[_int] = (1, 1, 1), groups: _int = 1) -> Tensor:
+    """Slides the filters of weight over a volume of channels, or over a batch of them, and adds bias: the cross-correlation, with zeros around the input (padding), steps (stride), gaps (dilation) and channels in groups.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv3d(tt.ones(1, 2, 2, 2), tt.ones(1, 1, 2, 2, 2))
+    tensor([[[[8.]]]])
+    """
+    ...
+@overload
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1, 1, 1), padding: str = 'valid', dilation: _int | Sequence[_int] = (1, 1, 1), groups: _int = 1) -> Tensor:
+    """Slides the filters of weight over a volume of channels: without padding ('valid'), or with as much as keeps the size ('same').
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv3d(tt.ones(1, 1, 1, 4), tt.ones(1, 1, 1, 1, 3), padding='same')
+    tensor([[[[2., 3., 3., 2.]]]])
+    """
+    ...
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1,), padding: _int | Sequence[_int] = (0,), output_padding: _int | Sequence[_int] = (0,), groups: _int = 1, dilation: _int | Sequence[_int] = (1,)) -> Tensor:
+    """Adds up the filters of weight, each multiplied by an element of input and moved to its place: the transpose of conv1d, with which one computes the gradient of its input.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv_transpose1d(tt.tensor([[1.0, 2.0]]), tt.tensor([[[1.0, 3.0]]]))
+    tensor([[1., 5., 6.]])
+    """
+    ...
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1, 1), padding: _int | Sequence[_int] = (0, 0), output_padding: _int | Sequence[_int] = (0, 0), groups: _int = 1, dilation: _int | Sequence[_int] = (1, 1)) -> Tensor:
+    """Adds up the filters of weight, each multiplied by an element of input and moved to its place: the transpose of conv2d, with which one computes the gradient of its input.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv_transpose2d(tt.ones(1, 1, 2), tt.ones(1, 1, 1, 2), stride=2)
+    tensor([[[1., 1., 1., 1.]]])
+    """
+    ...
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = (1, 1, 1), padding: _int | Sequence[_int] = (0, 0, 0), output_padding: _int | Sequence[_int] = (0, 0, 0), groups: _int = 1, dilation: _int | Sequence[_int] = (1, 1, 1)) -> Tensor:
+    """Adds up the filters of weight, each multiplied by an element of input and moved to its place: the transpose of conv3d, with which one computes the gradient of its input.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conv_transpose3d(tt.ones(1, 1, 1, 1), tt.ones(1, 1, 1, 1, 2))
+    tensor([[[[1., 1.]]]])
+    """
+    ...

@@ -116,3 +116,9 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tenso
     tensor(2.)
     """
     ...
+from tt import conv1d as conv1d
+from tt import conv2d as conv2d
+from tt import conv3d as conv3d
+from tt import conv_transpose1d as conv_transpose1d
+from tt import conv_transpose2d as conv_transpose2d
+from tt import conv_transpose3d as conv_transpose3d

@@ -19,6 +19,7 @@ FAMILIES: Final = (
     "linalg",
     "random",
     "nn",
+    "convolution",
     "copies",
     "creation",
 )

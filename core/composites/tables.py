@@ -11,6 +11,7 @@ __all__ = ["tables"]
 
 FAMILIES: Final = (
     "pointwise", "copies", "reduction", "shaping", "indexing", "sorting", "creation", "random", "linalg", "nn",
+    "convolution",
 )  # fmt: skip
 
 

@@ -40,36 +40,27 @@ def conv(
     op: str,
 ) -> Shape:
     """Convolution over the last dimensions: (N, C, ...) or (C, ...) with weight (out, C / groups, ...)."""
-    count = weight.ndim - 2
+    count = _count((), op)
     batch, channels, sizes = split_channels(op, input, count)
+    expect_weight(op, weight, count, groups)
     if channels != weight.shape[1] * groups:
         raise ShapeError(
             f"{op}(): Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
             f"to have {weight.shape[1] * groups} channels, but got {channels} channels instead"
         )
-    if weight.shape[0] % groups:
-        raise ShapeError(
-            f"{op}(): expected weight to be at least {groups} at dimension 0 and divisible by groups"
-        )
-    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
-        raise ShapeError(
-            f"{op}(): Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
-            f"{weight.shape[0]} elements, but got bias of size {list(bias.shape)} instead"
-        )
+    expect_bias(op, bias, weight.shape[0], weight)
     kernel = weight.shape[2:]
-    steps, gaps = each(op, stride, count, "stride"), each(op, dilation, count, "dilation")
-    pads = padding_of(op, padding, kernel, steps, gaps)
+    steps, gaps = positive(op, stride, count, "stride"), positive(op, dilation, count, "dilation")
+    pads = not_negative(op, padding, count, "padding")
     spatial = []
     for size, width, step, gap, pad in zip(sizes, kernel, steps, gaps, pads, strict=True):
-        reach = gap * (width - 1) + 1
-        if step <= 0 or gap <= 0:
-            raise ShapeError(f"{op}(): non-positive stride or dilation is not supported")
-        if size + pad < reach:
+        reach, whole = gap * (width - 1) + 1, size + 2 * pad
+        if whole < reach:
             raise ShapeError(
-                f"{op}(): Calculated padded input size per channel: ({size + pad}). Kernel size: ({reach}). Kernel "
-                f"size can't be greater than actual input size"
+                f"{op}(): Calculated padded input size per channel: ({whole}). Kernel size: ({reach}). Kernel size "
+                f"can't be greater than actual input size"
             )
-        spatial.append((size + pad - reach) // step + 1)
+        spatial.append((whole - reach) // step + 1)
     return (*batch, weight.shape[0], *spatial)
 
 
@@ -84,15 +75,44 @@ def split_channels(op: str, input: Described, count: int) -> tuple[Shape, int, S
     return tuple(input.shape[:lead]), input.shape[lead], tuple(input.shape[lead + 1 :])
 
 
-def padding_of(op: str, padding: Any, kernel: Shape, steps: Shape, gaps: Shape) -> Shape:
-    """Return how much each spatial dimension grows by padding on both sides."""
-    if padding == "valid":
-        return (0,) * len(kernel)
-    if padding == "same":
-        if any(step != 1 for step in steps):
-            raise ShapeError(f"{op}(): padding='same' is not supported for strided convolutions")
-        return tuple(gap * (width - 1) for width, gap in zip(kernel, gaps, strict=True))
-    return tuple(2 * pad for pad in each(op, padding, len(kernel), "padding"))
+def positive(op: str, value: Any, count: int, name: str) -> tuple[int, ...]:
+    """Return a number for each spatial dimension, all above zero."""
+    values = each(op, value, count, name)
+    if min(values) <= 0:
+        raise ShapeError(f"{op}(): {name} must be greater than zero, got {list(values)}")
+    return values
+
+
+def not_negative(op: str, value: Any, count: int, name: str) -> tuple[int, ...]:
+    """Return a number for each spatial dimension, none below zero."""
+    values = each(op, value, count, name)
+    if min(values) < 0:
+        raise ShapeError(f"{op}(): negative {name} is not supported, got {list(values)}")
+    return values
+
+
+def expect_weight(op: str, weight: Described, count: int, groups: int) -> None:
+    """Raise unless the filters have the right number of dimensions and divide into the groups."""
+    if weight.ndim != count + 2:
+        raise ShapeError(f"{op}(): expected a {count + 2}D weight, but got one of size {list(weight.shape)}")
+    if groups <= 0:
+        raise ShapeError(f"{op}(): non-positive groups is not supported, got {groups}")
+    if weight.shape[0] < groups or weight.shape[0] % groups:
+        raise ShapeError(
+            f"{op}(): Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by "
+            f"groups, but got weight of size {list(weight.shape)}"
+        )
+    if 0 in weight.shape[2:]:
+        raise ShapeError(f"{op}(): the filters have no elements: weight is of size {list(weight.shape)}")
+
+
+def expect_bias(op: str, bias: Any, channels: int, weight: Described) -> None:
+    """Raise unless a bias has one number for each channel of the result."""
+    if bias is not None and tuple(bias.shape) != (channels,):
+        raise ShapeError(
+            f"{op}(): Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {channels} "
+            f"elements, but got bias of size {list(bias.shape)} instead"
+        )
 
 
 @rule("conv_transpose")
@@ -109,22 +129,42 @@ def conv_transpose(
     op: str,
 ) -> Shape:
     """The transpose of a convolution: weight (C, out / groups, ...)."""
-    count = weight.ndim - 2
+    count = _count((), op)
     batch, channels, sizes = split_channels(op, input, count)
+    expect_weight(op, weight, count, groups)
     if channels != weight.shape[0]:
         raise ShapeError(
             f"{op}(): Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to "
             f"have {weight.shape[0]} channels, but got {channels} channels instead"
         )
-    steps, gaps = each(op, stride, count, "stride"), each(op, dilation, count, "dilation")
-    pads, more = each(op, padding, count, "padding"), each(op, output_padding, count, "output_padding")
-    spatial = tuple(
-        (size - 1) * step - 2 * pad + gap * (width - 1) + extra + 1
-        for size, width, step, gap, pad, extra in zip(
-            sizes, weight.shape[2:], steps, gaps, pads, more, strict=True
+    expect_bias(op, bias, weight.shape[1] * groups, weight)
+    steps, gaps = positive(op, stride, count, "stride"), positive(op, dilation, count, "dilation")
+    pads = not_negative(op, padding, count, "padding")
+    more = not_negative(op, output_padding, count, "output_padding")
+    spatial = []
+    for size, width, step, gap, pad, extra in zip(
+        sizes, weight.shape[2:], steps, gaps, pads, more, strict=True
+    ):
+        if extra >= max(step, gap):
+            raise ShapeError(
+                f"{op}(): output padding must be smaller than either stride or dilation, but got output_padding "
+                f"{list(more)}, stride {list(steps)}, dilation {list(gaps)}"
+            )
+        spatial.append((size - 1) * step - 2 * pad + gap * (width - 1) + extra + 1)
+    if min(spatial) <= 0:
+        raise ShapeError(
+            f"{op}(): Given input size per channel: {list(sizes)}. Calculated output size per channel: {spatial}. "
+            f"Output size is too small"
         )
-    )
     return (*batch, weight.shape[1] * groups, *spatial)
+
+
+@rule("conv_weight")
+def conv_weight(input: Described, grad: Described, weight_size: Shape, *, op: str) -> Shape:
+    """The size of the filters, which the caller knows."""
+    if input.ndim != grad.ndim:
+        raise ShapeError(f"{op}(): input has {input.ndim} dimensions, its gradient {grad.ndim}")
+    return tuple(weight_size)
 
 
 # --- pooling ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["families", "samples"]
 
-MODULES: Final = ("pointwise", "reduction", "shaping", "indexing", "creation", "linalg", "nn")
+MODULES: Final = ("pointwise", "reduction", "shaping", "indexing", "creation", "linalg", "nn", "convolution")
 
 
 @cache

@@ -1,6 +1,7 @@
 """The formulas of tt's operators: one table for each family."""
 
 from tt.plugins.autograd.formulas import (
+    convolution,
     indexing,
     joining,
     linalg,
@@ -13,4 +14,7 @@ from tt.plugins.autograd.formulas import (
 
 __all__ = ["TABLES"]
 
-TABLES = [family.d for family in (pointwise, reduction, shaping, joining, indexing, sorting, linalg, nn)]
+TABLES = [
+    family.d
+    for family in (pointwise, reduction, shaping, joining, indexing, sorting, linalg, nn, convolution)
+]

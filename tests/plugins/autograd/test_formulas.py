@@ -103,7 +103,7 @@ def serves(definition: OpDefinition, dtype: tt.dtype) -> bool:
 # Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
 BY_HAND = {"linalg_svd", "svd"}
 # torch has no function of these under that name, or one with other arguments.
-NOT_IN_TORCH = {"copy", "div.optional_mode", "to", "to.dtype", "to.other", "contiguous", "fill"}
+NOT_IN_TORCH = {"copy", "div.optional_mode", "to", "to.dtype", "to.other", "contiguous", "fill", "_conv_weight"}
 
 
 def cases(without: set[str]) -> list[Any]:
@@ -204,7 +204,7 @@ def call_torch(call: Call, tensors: list[Any]) -> Any:
     base = definition.signature.name
     args = call.fill(tensors, to_torch)
     arguments = definition.signature.arguments
-    if base in FUNCTIONAL:
+    if base in FUNCTIONAL or definition.module == "nn.functional":
         named = {a.name: v for a, v in zip(arguments, args, strict=True)}
         if "self" in named:
             named["input"] = named.pop("self")

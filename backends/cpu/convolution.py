@@ -1,0 +1,213 @@
+"""Kernels of convolutions: windows copied side by side (im2col), then matrix products.
+
+x is an input (N, C, ...), w a weight (O, C / groups, ...), y a result (N, O, ...).  Three kernels are each other's
+gradients: y from x and w, x from y and w, w from x and y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from tt.core.library import KernelTable
+
+__all__ = ["cpu", "padded", "windows"]
+
+cpu: Final = KernelTable(device="cpu")
+
+Array = Any
+"""A NumPy array; its type would say no more of shapes that the geometry decides."""
+Sizes = Sequence[int]
+
+# As many bytes of copied windows as stay in the cache until the product reads them.
+BLOCK: Final = 1 << 21
+DTYPES: Final = ("int64", "floating", "complex")
+
+# --- windows ---------------------------------------------------------------------------------------------------
+
+
+def padded(x: Array, padding: Sizes, value: Any = 0) -> Array:
+    """Return x with a value around its last dimensions."""
+    if not any(padding):
+        return x
+    lead = x.ndim - len(padding)
+    sizes = (size + 2 * pad for size, pad in zip(x.shape[lead:], padding, strict=True))
+    result = np.full((*x.shape[:lead], *sizes), value, x.dtype)
+    inner = (slice(pad, pad + size) for size, pad in zip(x.shape[lead:], padding, strict=True))
+    result[(..., *inner)] = x
+    return result
+
+
+def windows(x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Array:
+    """Return a view of x (N, C, ...) with each element of the kernel before the places of the window."""
+    steps = x.strides[2:]
+    gaps = (step * gap for step, gap in zip(steps, dilation, strict=True))
+    hops = (step * hop for step, hop in zip(steps, stride, strict=True))
+    return as_strided(x, (*x.shape[:2], *kernel, *out), (*x.strides[:2], *gaps, *hops), writeable=False)
+
+
+def blocks(count: int, nbytes: int) -> Iterator[slice]:
+    """Yield parts of a batch whose windows, of so many bytes an item, fit into the cache together."""
+    step = max(1, BLOCK // max(nbytes, 1))
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))
+
+
+def reach(size: int, pad: int, width: int, gap: int, hop: int) -> int:
+    """Return how many windows fit into a dimension."""
+    return (size + 2 * pad - gap * (width - 1) - 1) // hop + 1
+
+
+def is_pointwise(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:
+    """Tell whether every window is one element, each in its place, so that nothing need be copied."""
+    return all(width == hop == 1 and not pad for width, hop, pad in zip(kernel, stride, padding, strict=True))
+
+
+# --- the three products ----------------------------------------------------------------------------------------
+
+
+def forward(x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Array:
+    """Return y: for each item, the filters times the windows."""
+    count, channels = x.shape[:2]
+    outputs, kernel = w.shape[0], w.shape[2:]
+    out = tuple(map(reach, x.shape[2:], padding, kernel, dilation, stride))
+    rows, places = channels // groups * prod(kernel), prod(out)
+    filters = w.reshape(groups, outputs // groups, rows)
+    if is_pointwise(kernel, stride, padding):
+        y = filters @ x.reshape(count, groups, rows, places)
+        return y.reshape(count, outputs, *out)
+    y = np.empty((count, groups, outputs // groups, places), x.dtype)
+    view = windows(padded(x, padding), kernel, stride, dilation, out)
+    for part in blocks(count, groups * rows * places * x.itemsize):
+        columns = view[part].reshape(part.stop - part.start, groups, rows, places)
+        np.matmul(filters, columns, out=y[part])
+    return y.reshape(count, outputs, *out)
+
+
+def transposed(
+    y: Array, w: Array, sizes: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Array:
+    """Return x of the given sizes: every element of y adds its filter to the window from which it came."""
+    count, outputs, *out = y.shape
+    channels, kernel = groups * w.shape[1], w.shape[2:]
+    rows, places = channels // groups * prod(kernel), prod(out)
+    filters = w.reshape(groups, outputs // groups, rows).swapaxes(1, 2)
+    if is_pointwise(kernel, stride, padding) and tuple(out) == tuple(sizes):
+        x = filters @ y.reshape(count, groups, outputs // groups, places)
+        return x.reshape(count, channels, *sizes)
+    x = np.zeros((count, channels, *sizes), y.dtype)
+    reaches = [overlaps(*each) for each in zip(sizes, out, kernel, stride, padding, dilation, strict=True)]
+    for part in blocks(count, groups * rows * places * y.itemsize):
+        items = part.stop - part.start
+        columns = y[part].swapaxes(0, 1).reshape(groups, outputs // groups, items * places)
+        added = (filters @ columns).reshape(channels, *kernel, items, *out)
+        target = x[part].swapaxes(0, 1)
+        for place in product(*reaches):
+            at = tuple(k for k, _, _ in place)
+            target[(..., *(to for _, to, _ in place))] += added[
+                (slice(None), *at, slice(None), *(source for _, _, source in place))
+            ]
+    return x
+
+
+def overlaps(size: int, out: int, width: int, hop: int, pad: int, gap: int) -> list[tuple[int, slice, slice]]:
+    """Return for each place k in a window which elements of x it meets, and from which windows."""
+    found = []
+    for k in range(width):
+        shift = k * gap - pad
+        first, last = max(0, -(shift // hop)), min(out - 1, (size - 1 - shift) // hop)
+        if first <= last:
+            begin = first * hop + shift
+            found.append((k, slice(begin, last * hop + shift + 1, hop), slice(first, last + 1)))
+    return found
+
+
+def weights(
+    x: Array, y: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Array:
+    """Return w: the products of the elements of y with their windows, summed over the batch."""
+    count, channels = x.shape[:2]
+    outputs, out = y.shape[1], y.shape[2:]
+    rows, places, each = channels // groups * prod(kernel), prod(out), outputs // groups
+    result = np.zeros((groups, each, rows), x.dtype)
+    view = windows(padded(x, padding), kernel, stride, dilation, out)
+    for part in blocks(count, groups * rows * places * x.itemsize):
+        items = part.stop - part.start
+        if each * rows < places:  # few sums of many terms
+            columns = view[part].reshape(items, groups, rows, places)
+            products = y[part].reshape(items, groups, each, places) @ columns.swapaxes(2, 3)
+            result += products.sum(0)
+        else:  # as one product: the batch lies beside the places
+            columns = np.moveaxis(view[part], 0, 1 + len(kernel)).reshape(groups, rows, items * places)
+            result += y[part].swapaxes(0, 1).reshape(groups, each, items * places) @ columns.swapaxes(1, 2)
+    return result.reshape(outputs, channels // groups, *kernel)
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------
+
+
+def each(value: Any, count: int) -> tuple[int, ...]:
+    """Return a number for each spatial dimension."""
+    values = (value,) if isinstance(value, int) else tuple(value)
+    return values * count if len(values) == 1 else values
+
+
+def add_bias(y: Array, bias: Array | None) -> Array:
+    """Add a number to each channel, in place."""
+    if bias is not None:
+        y += bias.reshape(-1, *(1,) * (y.ndim - 2))
+    return y
+
+
+def convolution(
+    input: Array, weight: Array, bias: Array | None, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Array:
+    """Serve conv1d, conv2d and conv3d."""
+    count = weight.ndim - 2
+    geometry = each(stride, count), each(padding, count), each(dilation, count)
+    if input.ndim == weight.ndim:
+        return add_bias(forward(input, weight, *geometry, groups), bias)
+    return add_bias(forward(input[None], weight, *geometry, groups), bias)[0]
+
+
+def transposed_convolution(
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Array:
+    """Serve conv_transpose1d, conv_transpose2d and conv_transpose3d."""
+    count = weight.ndim - 2
+    hops, pads, gaps = each(stride, count), each(padding, count), each(dilation, count)
+    y = input if input.ndim == weight.ndim else input[None]
+    sizes = tuple(
+        (size - 1) * hop - 2 * pad + gap * (width - 1) + more + 1
+        for size, hop, pad, gap, width, more in zip(
+            y.shape[2:], hops, pads, gaps, weight.shape[2:], each(output_padding, count), strict=True
+        )
+    )
+    x = add_bias(transposed(y, weight, sizes, hops, pads, gaps, groups), bias)
+    return x if input.ndim == weight.ndim else x[0]
+
+
+for dims in (1, 2, 3):
+    # NumPy would read beyond the memory for a window that does not fit.
+    cpu.kernel(f"conv{dims}d", convolution, dtypes=DTYPES, check=True)
+    cpu.kernel(f"conv_transpose{dims}d", transposed_convolution, dtypes=DTYPES, check=True)
+
+
+@cpu.kernel("_conv_weight", dtypes=DTYPES, check=True)
+def conv_weight(
+    input: Array, grad: Array, weight_size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int
+) -> Array:
+    if input.ndim < len(weight_size):
+        input, grad = input[None], grad[None]
+    return weights(input, grad, tuple(weight_size)[2:], stride, padding, dilation, groups)
