@@ -108,9 +108,8 @@ def transposed(
         target = x[part].swapaxes(0, 1)
         for place in product(*reaches):
             at = tuple(k for k, _, _ in place)
-            target[(..., *(to for _, to, _ in place))] += added[
-                (slice(None), *at, slice(None), *(source for _, _, source in place))
-            ]
+            into: Any = (..., *(to for _, to, _ in place))
+            target[into] += added[(slice(None), *at, slice(None), *(source for _, _, source in place))]
     return x
 
 

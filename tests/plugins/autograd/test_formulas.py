@@ -103,7 +103,16 @@ def serves(definition: OpDefinition, dtype: tt.dtype) -> bool:
 # Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
 BY_HAND = {"linalg_svd", "svd"}
 # torch has no function of these under that name, or one with other arguments.
-NOT_IN_TORCH = {"copy", "div.optional_mode", "to", "to.dtype", "to.other", "contiguous", "fill", "_conv_weight"}
+NOT_IN_TORCH = {
+    "copy",
+    "div.optional_mode",
+    "to",
+    "to.dtype",
+    "to.other",
+    "contiguous",
+    "fill",
+    "_conv_weight",
+}
 
 
 def cases(without: set[str]) -> list[Any]:
