@@ -1224,6 +1224,7 @@ def slice(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | N
     tensor([1, 3, 5])
     """
     ...
+@overload
 def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     """Takes length indices of a dimension beginning at start.
 
@@ -1231,6 +1232,17 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
     --------
     >>> import tt
     >>> tt.narrow(tt.arange(6), 0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    ...
+@overload
+def narrow(input: Tensor, dim: _int, start: Tensor, length: _int) -> Tensor:
+    """Takes length indices of a dimension beginning at start, a tensor of one integer.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.narrow(tt.arange(6), 0, tt.tensor(1), 3)
     tensor([1, 2, 3])
     """
     ...
@@ -1275,6 +1287,337 @@ def as_strided(input: Tensor, size: Sequence[_int], stride: Sequence[_int], stor
     >>> tt.as_strided(tt.arange(6), (2, 2), (1, 2))
     tensor([[0, 2],
             [1, 3]])
+    """
+    ...
+def adjoint(input: Tensor) -> Tensor:
+    """Transposes and conjugates a matrix, or each matrix of a batch.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.adjoint(tt.tensor([[1 + 2j]]))
+    tensor([[1.-2.j]])
+    """
+    ...
+@overload
+def movedim(input: Tensor, source: Sequence[_int], destination: Sequence[_int]) -> Tensor:
+    """Moves dimensions to other places; the rest stay in their order.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.movedim(tt.zeros(2, 3, 4), (0, 1), (-1, 0)).shape
+    tt.Size([3, 4, 2])
+    """
+    ...
+@overload
+def movedim(input: Tensor, source: _int, destination: _int) -> Tensor:
+    """Moves one dimension to another place; the rest stay in their order.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.movedim(tt.zeros(2, 3, 4), 0, 2).shape
+    tt.Size([3, 4, 2])
+    """
+    ...
+moveaxis = movedim
+def ravel(input: Tensor) -> Tensor:
+    """Returns all elements in one dimension, as a view where the tensor is contiguous.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ravel(tt.tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
+    ...
+def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
+    """Splits one dimension into several; one size may be -1.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.unflatten(tt.zeros(2, 6), 1, (-1, 3)).shape
+    tt.Size([2, 2, 3])
+    """
+    ...
+@overload
+def broadcast_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Expands tensors to their common shape.
+
+    Examples
+    --------
+    >>> import tt
+    >>> a, b = tt.broadcast_tensors(tt.zeros(3), tt.zeros(2, 1))
+    >>> a.shape, b.shape
+    (tt.Size([2, 3]), tt.Size([2, 3]))
+    """
+    ...
+@overload
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Expands tensors to their common shape.
+
+    Examples
+    --------
+    >>> import tt
+    >>> a, b = tt.broadcast_tensors(tt.zeros(3), tt.zeros(2, 1))
+    >>> a.shape, b.shape
+    (tt.Size([2, 3]), tt.Size([2, 3]))
+    """
+    ...
+@overload
+def atleast_1d(input: Tensor) -> Tensor:
+    """Gives a tensor without dimensions one.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atleast_1d(tt.tensor(1.5))
+    tensor([1.5000])
+    """
+    ...
+@overload
+def atleast_1d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Gives each of several tensors at least one dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atleast_1d(tt.tensor(1.5), tt.tensor([1, 2]))
+    (tensor([1.5000]), tensor([1, 2]))
+    """
+    ...
+@overload
+def atleast_1d(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Gives each of several tensors at least one dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atleast_1d(tt.tensor(1.5), tt.tensor([1, 2]))
+    (tensor([1.5000]), tensor([1, 2]))
+    """
+    ...
+@overload
+def atleast_2d(input: Tensor) -> Tensor:
+    """Gives a tensor at least two dimensions; a vector becomes a row.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atleast_2d(tt.tensor([1, 2]))
+    tensor([[1, 2]])
+    """
+    ...
+@overload
+def atleast_2d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Gives each of several tensors at least two dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atleast_2d(tt.tensor(1), tt.tensor([2]))
+    (tensor([[1]]), tensor([[2]]))
+    """
+    ...
+@overload
+def atleast_2d(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Gives each of several tensors at least two dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atleast_2d(tt.tensor(1), tt.tensor([2]))
+    (tensor([[1]]), tensor([[2]]))
+    """
+    ...
+@overload
+def atleast_3d(input: Tensor) -> Tensor:
+    """Gives a tensor at least three dimensions; a matrix gets its new one at the end, a vector one on each side.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atleast_3d(tt.tensor([1, 2])).shape
+    tt.Size([1, 2, 1])
+    """
+    ...
+@overload
+def atleast_3d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Gives each of several tensors at least three dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> [t.shape for t in tt.atleast_3d(tt.tensor(1), tt.zeros(2, 3))]
+    [tt.Size([1, 1, 1]), tt.Size([2, 3, 1])]
+    """
+    ...
+@overload
+def atleast_3d(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Gives each of several tensors at least three dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> [t.shape for t in tt.atleast_3d(tt.tensor(1), tt.zeros(2, 3))]
+    [tt.Size([1, 1, 1]), tt.Size([2, 3, 1])]
+    """
+    ...
+@overload
+def meshgrid(tensors: Sequence[Tensor], *, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Expands vectors to a grid, each along a dimension of its own: in their order (indexing='ij', the default), or with the first two exchanged ('xy').
+
+    Examples
+    --------
+    >>> import tt
+    >>> x, y = tt.meshgrid(tt.tensor([1, 2]), tt.tensor([3, 4, 5]), indexing="ij")
+    >>> y
+    tensor([[3, 4, 5],
+            [3, 4, 5]])
+    """
+    ...
+@overload
+def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Expands vectors to a grid, each along a dimension of its own: in their order (indexing='ij', the default), or with the first two exchanged ('xy').
+
+    Examples
+    --------
+    >>> import tt
+    >>> x, y = tt.meshgrid(tt.tensor([1, 2]), tt.tensor([3, 4, 5]), indexing="ij")
+    >>> y
+    tensor([[3, 4, 5],
+            [3, 4, 5]])
+    """
+    ...
+def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """Returns a diagonal of two dimensions, above the main one by offset, as a new last dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.diagonal(tt.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    ...
+def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Cuts a dimension into pieces of the given sizes.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.split_with_sizes(tt.arange(6), [1, 2, 3])
+    (tensor([0]), tensor([1, 2]), tensor([3, 4, 5]))
+    """
+    ...
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Cuts a dimension into at most so many pieces of one size; the last may be smaller.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.chunk(tt.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    ...
+@overload
+def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Cuts a dimension as a tensor says, a number of pieces or the indices before which to cut.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor_split(tt.arange(5), tt.tensor([1, 3]))
+    (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
+    ...
+@overload
+def tensor_split(input: Tensor, sections: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Cuts a dimension into so many pieces, of sizes that differ by one at most.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor_split(tt.arange(5), 3)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    ...
+@overload
+def tensor_split(input: Tensor, indices: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Cuts a dimension before each of the indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor_split(tt.arange(5), (1, 3))
+    (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
+    ...
+@overload
+def hsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
+    """Cuts the second dimension, of a vector its only one, into so many equal pieces.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.hsplit(tt.arange(4), 2)
+    (tensor([0, 1]), tensor([2, 3]))
+    """
+    ...
+@overload
+def hsplit(input: Tensor, indices: Sequence[_int]) -> tuple[Tensor, ...]:
+    """Cuts the second dimension, of a vector its only one, before each of the indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.hsplit(tt.arange(4), (1,))
+    (tensor([0]), tensor([1, 2, 3]))
+    """
+    ...
+@overload
+def vsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
+    """Cuts the first dimension of a matrix, or of a tensor of more dimensions, into so many equal pieces.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.vsplit(tt.tensor([[1, 2], [3, 4]]), 2)
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
+    ...
+@overload
+def vsplit(input: Tensor, indices: Sequence[_int]) -> tuple[Tensor, ...]:
+    """Cuts the first dimension of a matrix, or of a tensor of more dimensions, before each of the indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.vsplit(tt.tensor([[1, 2], [3, 4]]), (1,))
+    (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
+    ...
+@overload
+def dsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
+    """Cuts the third dimension into so many equal pieces.
+
+    Examples
+    --------
+    >>> import tt
+    >>> [t.shape for t in tt.dsplit(tt.zeros(2, 3, 4), 2)]
+    [tt.Size([2, 3, 2]), tt.Size([2, 3, 2])]
+    """
+    ...
+@overload
+def dsplit(input: Tensor, indices: Sequence[_int]) -> tuple[Tensor, ...]:
+    """Cuts the third dimension before each of the indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> [t.shape for t in tt.dsplit(tt.zeros(2, 3, 4), (1,))]
+    [tt.Size([2, 3, 1]), tt.Size([2, 3, 3])]
     """
     ...
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -1330,6 +1673,210 @@ def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     >>> tt.triu(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[1., 2.],
             [0., 4.]])
+    """
+    ...
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Joins tensors along the second dimension, vectors along their only one.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.hstack((tt.tensor([1, 2]), tt.tensor([3])))
+    tensor([1, 2, 3])
+    """
+    ...
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Joins tensors along the first dimension, vectors as rows.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.vstack((tt.tensor([1, 2]), tt.tensor([3, 4])))
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    ...
+row_stack = vstack
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Joins tensors along the third dimension, as atleast_3d shapes them.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.dstack((tt.tensor([1, 2]), tt.tensor([3, 4])))
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
+    ...
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Joins tensors along the second dimension, vectors as columns.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.column_stack((tt.tensor([1, 2]), tt.tensor([3, 4])))
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    ...
+def tile(input: Tensor, dims: Sequence[_int]) -> Tensor:
+    """Copies a tensor several times along its last dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tile(tt.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
+    ...
+def fliplr(input: Tensor) -> Tensor:
+    """Reverses the order of the columns.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.fliplr(tt.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
+    ...
+def flipud(input: Tensor) -> Tensor:
+    """Reverses the order of the rows.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.flipud(tt.tensor([[1, 2], [3, 4]]))
+    tensor([[3, 4],
+            [1, 2]])
+    """
+    ...
+def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> Tensor:
+    """Shifts the elements along some dimensions; what leaves at the end comes back at the start. Without dims, all elements are shifted as if they were in one dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.roll(tt.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
+    ...
+def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
+    """Rotates a plane of two dimensions k times by a right angle, from the first of them towards the second.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.rot90(tt.tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
+    ...
+def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Returns a matrix with a vector on its diagonal, or the diagonal of a matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.diag(tt.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    ...
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """Returns a matrix with all elements of a tensor on its diagonal.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.diagflat(tt.tensor([1, 2]), 1)
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
+    """
+    ...
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """Puts the last dimension on a diagonal of two new ones; everything else is zero.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.diag_embed(tt.tensor([[1, 2]]))
+    tensor([[[1, 0],
+             [0, 2]]])
+    """
+    ...
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """Returns a copy of self with src in the place of what diagonal would give.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.diagonal_scatter(tt.zeros(2, 2), tt.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    ...
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+    """Returns a copy of self with src in the place of what select would give.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.select_scatter(tt.zeros(2, 2), tt.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    ...
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+    """Returns a copy of self with src in the place of what slice would give.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.slice_scatter(tt.zeros(4), tt.ones(2), 0, 0, 4, 2)
+    tensor([1., 0., 1., 0.])
+    """
+    ...
+def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+    """Returns a copy of self with src in the place of what as_strided would give.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.as_strided_scatter(tt.zeros(4), tt.ones(2), (2,), (2,), 1)
+    tensor([0., 1., 0., 1.])
+    """
+    ...
+def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: _Scalar = 0) -> Tensor:
+    """Adds elements of a value before and after each dimension, two counts for the last dimension first, then for the one before it; negative counts take elements away.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.constant_pad_nd(tt.tensor([1, 2]), (1, 2))
+    tensor([0, 1, 2, 0, 0])
+    """
+    ...
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Spreads groups of channels over squares of pixels, shape (*, C r r, H, W) to (*, C, H r, W r).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.pixel_shuffle(tt.tensor([[[1]], [[2]], [[3]], [[4]]]), 2)
+    tensor([[[1, 2],
+             [3, 4]]])
+    """
+    ...
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Gathers squares of pixels into channels, the inverse of pixel_shuffle.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.pixel_unshuffle(tt.tensor([[[1, 2], [3, 4]]]), 2).shape
+    tt.Size([4, 1, 1])
     """
     ...
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:

@@ -51,6 +51,7 @@ __all__ = [
     "TTError",
     "UnknownNameError",
     "UnknownOpError",
+    "UnsupportedError",
     "ValueRangeError",
     "nearest",
 ]
@@ -228,6 +229,10 @@ class KeyBitsExhaustedError(TTError, RuntimeError):
 
 
 # --- kernels: the four cases -----------------------------------------------------------------------------------
+
+
+class UnsupportedError(TTError, NotImplementedError):
+    """An option, or a combination of arguments, that an operator does not have."""
 
 
 class DispatchError(TTError, NotImplementedError):

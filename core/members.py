@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,6 @@ from tt.core.errors import (
     DataTypeError,
     DimensionError,
     DtypeError,
-    ShapeError,
     describe,
 )
 from tt.core.indexing import getitem, setitem
@@ -263,45 +262,7 @@ def represent(self: Tensor) -> str:
     return format_tensor(self)
 
 
-# --- attributes that are operators ---------------------------------------------------------------------------------
-
-
-def _attribute(name: str, function: Callable[[Any], Any], doc: str) -> property:
-    function.__name__ = name
-    return property(function, doc=doc)
-
-
-def _operator_attribute(name: str, doc: str) -> property:
-    def get(self: Any) -> Any:
-        from tt.core.dispatch.registry import ops
-
-        return getattr(ops, name)(self)
-
-    return _attribute(name, get, doc)
-
-
-def _matrix(self: Tensor, name: str, *, batches: bool) -> None:
-    if self.ndim < 2 or (self.ndim > 2 and not batches):
-        what = "matrices or batches of matrices" if batches else "matrices (2-D tensors)"
-        raise ShapeError(f"tensor.{name} is only supported on {what}. Got {self.ndim}-D tensor.")
-
-
-def _reversed_dims(self: Any) -> Any:
-    from tt.core.dispatch.registry import ops
-
-    return ops.permute(self, tuple(reversed(range(self.ndim))))
-
-
-def _transposed(name: str, *, conjugate: bool, batches: bool) -> Callable[[Any], Any]:
-    def get(self: Any) -> Any:
-        from tt.core.dispatch.registry import ops
-
-        if not (name == "H" and self.ndim == 0):
-            _matrix(self, name, batches=batches)
-            self = ops.transpose(self, -2, -1)
-        return ops.conj(self) if conjugate and self.dtype.is_complex else self
-
-    return get
+# --- further tensors ----------------------------------------------------------------------------------------------
 
 
 def new_tensor(
@@ -356,17 +317,6 @@ MEMBERS: dict[str, Any] = {
     "__getitem__": getitem,
     "__setitem__": setitem,
     "__repr__": represent,
-    # --- attributes that are operators ---
-    "T": _attribute("T", _reversed_dims, "The tensor with its dimensions reversed."),
-    "mT": _attribute("mT", _transposed("mT", conjugate=False, batches=True), "The transposed matrices."),
-    "H": _attribute(
-        "H", _transposed("H", conjugate=True, batches=False), "The transposed and conjugated matrix."
-    ),
-    "mH": _attribute(
-        "mH", _transposed("mH", conjugate=True, batches=True), "The transposed and conjugated matrices."
-    ),
-    "real": _operator_attribute("real", "The real part."),
-    "imag": _operator_attribute("imag", "The imaginary part."),
     "new_tensor": new_tensor,
     # --- conversion, copying ---
     **CONVERSION_MEMBERS,

@@ -12,7 +12,7 @@ import numpy as np
 
 from tt.core.dispatch.overloads import lookup
 from tt.core.dispatch.registry import REGISTRY, ops
-from tt.core.schema.snapshot import methods
+from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
 
@@ -31,6 +31,16 @@ class LazyMethod:
         method = lookup(REGISTRY, "", self.name)
         setattr(Tensor, self.name, method)
         return method.__get__(instance, owner)
+
+
+def _attribute(name: str, doc: str) -> property:
+    """Return an operator that takes nothing but the tensor as an attribute of it."""
+
+    def get(self: Any) -> Any:
+        return getattr(ops, name)(self)
+
+    get.__name__ = name
+    return property(get, doc=doc)
 
 
 # --- Python's operators ----------------------------------------------------------------------------------------
@@ -154,6 +164,8 @@ def install() -> None:
     for name in methods():
         if name not in vars(Tensor):
             setattr(Tensor, name, LazyMethod(name))
+    for name, doc in properties().items():
+        setattr(Tensor, name, _attribute(name, doc))
     for name, function in DUNDERS.items():
         function.__name__ = function.__qualname__ = name
         setattr(Tensor, name, function)

@@ -278,30 +278,6 @@ class Tensor(TensorBase):
     def __repr__(self) -> str:
         """Return the values as PyTorch prints them."""
         ...
-    @property
-    def T(self) -> Any:
-        """The tensor with its dimensions reversed."""
-        ...
-    @property
-    def mT(self) -> Any:
-        """The transposed matrices."""
-        ...
-    @property
-    def H(self) -> Any:
-        """The transposed and conjugated matrix."""
-        ...
-    @property
-    def mH(self) -> Any:
-        """The transposed and conjugated matrices."""
-        ...
-    @property
-    def real(self) -> Any:
-        """The real part."""
-        ...
-    @property
-    def imag(self) -> Any:
-        """The imaginary part."""
-        ...
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> Tensor:
         """Return a new tensor with a copy of `data`, by default of this tensor's dtype and on its device."""
         ...
@@ -1532,6 +1508,28 @@ class Tensor(TensorBase):
         tensor([-2.])
         """
         ...
+    @property
+    def real(self) -> Tensor:
+        """Returns the real parts as a view; a real tensor itself.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.real(tt.tensor([1 + 2j, 3 + 4j]))
+        tensor([1., 3.])
+        """
+        ...
+    @property
+    def imag(self) -> Tensor:
+        """Returns the imaginary parts as a view.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.imag(tt.tensor([1 + 2j, 3 + 4j]))
+        tensor([2., 4.])
+        """
+        ...
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """Copies a tensor.
 
@@ -2183,6 +2181,7 @@ class Tensor(TensorBase):
         tensor([1., 3.])
         """
         ...
+    @overload
     def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
         """Takes length indices of a dimension beginning at start.
 
@@ -2190,6 +2189,17 @@ class Tensor(TensorBase):
         --------
         >>> import tt
         >>> tt.narrow(tt.arange(6), 0, 1, 3)
+        tensor([1, 2, 3])
+        """
+        ...
+    @overload
+    def narrow(self, dim: _int, start: Tensor, length: _int) -> Tensor:
+        """Takes length indices of a dimension beginning at start, a tensor of one integer.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.narrow(tt.arange(6), 0, tt.tensor(1), 3)
         tensor([1, 2, 3])
         """
         ...
@@ -2240,6 +2250,309 @@ class Tensor(TensorBase):
         """In-place form of `as_strided`.
 
         Reads the memory of a tensor with any size, strides and offset, counted in elements.
+        """
+        ...
+    @property
+    def T(self) -> Tensor:
+        """The tensor with its dimensions in reverse order.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.zeros(2, 3).T.shape
+        tt.Size([3, 2])
+        """
+        ...
+    @property
+    def mT(self) -> Tensor:
+        """The matrix transposed, or each matrix of a batch.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.zeros(4, 2, 3).mT.shape
+        tt.Size([4, 3, 2])
+        """
+        ...
+    @property
+    def H(self) -> Tensor:
+        """The matrix transposed and conjugated.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([[1 + 2j]]).H
+        tensor([[1.-2.j]])
+        """
+        ...
+    @property
+    def mH(self) -> Tensor:
+        """The matrix transposed and conjugated, or each matrix of a batch.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.zeros(4, 2, 3).mH.shape
+        tt.Size([4, 3, 2])
+        """
+        ...
+    def adjoint(self) -> Tensor:
+        """Transposes and conjugates a matrix, or each matrix of a batch.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.adjoint(tt.tensor([[1 + 2j]]))
+        tensor([[1.-2.j]])
+        """
+        ...
+    @overload
+    def movedim(self, source: Sequence[_int], destination: Sequence[_int]) -> Tensor:
+        """Moves dimensions to other places; the rest stay in their order.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.movedim(tt.zeros(2, 3, 4), (0, 1), (-1, 0)).shape
+        tt.Size([3, 4, 2])
+        """
+        ...
+    @overload
+    def movedim(self, source: _int, destination: _int) -> Tensor:
+        """Moves one dimension to another place; the rest stay in their order.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.movedim(tt.zeros(2, 3, 4), 0, 2).shape
+        tt.Size([3, 4, 2])
+        """
+        ...
+    def view_as(self, other: Tensor) -> Tensor:
+        """Returns the same elements in the shape of another tensor, without copying.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.arange(4).view_as(tt.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+        """
+        ...
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """Returns the same elements in the shape of another tensor, as a view where that is possible.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.arange(4).reshape_as(tt.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+        """
+        ...
+    def ravel(self) -> Tensor:
+        """Returns all elements in one dimension, as a view where the tensor is contiguous.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ravel(tt.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+        """
+        ...
+    def unflatten(self, dim: _int, sizes: Sequence[_int]) -> Tensor:
+        """Splits one dimension into several; one size may be -1.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.unflatten(tt.zeros(2, 6), 1, (-1, 3)).shape
+        tt.Size([2, 2, 3])
+        """
+        ...
+    def expand_as(self, other: Tensor) -> Tensor:
+        """Repeats dimensions of size 1 without copying, up to the shape of another tensor.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).expand_as(tt.zeros(2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+        """
+        ...
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """Returns a diagonal of two dimensions, above the main one by offset, as a new last dimension.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.diagonal(tt.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
+        """
+        ...
+    def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
+        """Returns windows of a size along a dimension, step apart, with the places in a window as a new last dimension.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.arange(5).unfold(0, 3, 1)
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4]])
+        """
+        ...
+    def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Cuts a dimension into pieces of the given sizes.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.split_with_sizes(tt.arange(6), [1, 2, 3])
+        (tensor([0]), tensor([1, 2]), tensor([3, 4, 5]))
+        """
+        ...
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Cuts a dimension into at most so many pieces of one size; the last may be smaller.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.chunk(tt.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+        """
+        ...
+    @overload
+    def tensor_split(self, tensor_indices_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Cuts a dimension as a tensor says, a number of pieces or the indices before which to cut.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor_split(tt.arange(5), tt.tensor([1, 3]))
+        (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+        """
+        ...
+    @overload
+    def tensor_split(self, sections: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Cuts a dimension into so many pieces, of sizes that differ by one at most.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor_split(tt.arange(5), 3)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        """
+        ...
+    @overload
+    def tensor_split(self, indices: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Cuts a dimension before each of the indices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor_split(tt.arange(5), (1, 3))
+        (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+        """
+        ...
+    @overload
+    def hsplit(self, sections: _int) -> tuple[Tensor, ...]:
+        """Cuts the second dimension, of a vector its only one, into so many equal pieces.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.hsplit(tt.arange(4), 2)
+        (tensor([0, 1]), tensor([2, 3]))
+        """
+        ...
+    @overload
+    def hsplit(self, indices: Sequence[_int]) -> tuple[Tensor, ...]:
+        """Cuts the second dimension, of a vector its only one, before each of the indices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.hsplit(tt.arange(4), (1,))
+        (tensor([0]), tensor([1, 2, 3]))
+        """
+        ...
+    @overload
+    def hsplit(self, *indices: _int) -> tuple[Tensor, ...]:
+        """Cuts the second dimension, of a vector its only one, before each of the indices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.hsplit(tt.arange(4), (1,))
+        (tensor([0]), tensor([1, 2, 3]))
+        """
+        ...
+    @overload
+    def vsplit(self, sections: _int) -> tuple[Tensor, ...]:
+        """Cuts the first dimension of a matrix, or of a tensor of more dimensions, into so many equal pieces.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.vsplit(tt.tensor([[1, 2], [3, 4]]), 2)
+        (tensor([[1, 2]]), tensor([[3, 4]]))
+        """
+        ...
+    @overload
+    def vsplit(self, indices: Sequence[_int]) -> tuple[Tensor, ...]:
+        """Cuts the first dimension of a matrix, or of a tensor of more dimensions, before each of the indices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.vsplit(tt.tensor([[1, 2], [3, 4]]), (1,))
+        (tensor([[1, 2]]), tensor([[3, 4]]))
+        """
+        ...
+    @overload
+    def vsplit(self, *indices: _int) -> tuple[Tensor, ...]:
+        """Cuts the first dimension of a matrix, or of a tensor of more dimensions, before each of the indices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.vsplit(tt.tensor([[1, 2], [3, 4]]), (1,))
+        (tensor([[1, 2]]), tensor([[3, 4]]))
+        """
+        ...
+    @overload
+    def dsplit(self, sections: _int) -> tuple[Tensor, ...]:
+        """Cuts the third dimension into so many equal pieces.
+
+        Examples
+        --------
+        >>> import tt
+        >>> [t.shape for t in tt.dsplit(tt.zeros(2, 3, 4), 2)]
+        [tt.Size([2, 3, 2]), tt.Size([2, 3, 2])]
+        """
+        ...
+    @overload
+    def dsplit(self, indices: Sequence[_int]) -> tuple[Tensor, ...]:
+        """Cuts the third dimension before each of the indices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> [t.shape for t in tt.dsplit(tt.zeros(2, 3, 4), (1,))]
+        [tt.Size([2, 3, 1]), tt.Size([2, 3, 3])]
+        """
+        ...
+    @overload
+    def dsplit(self, *indices: _int) -> tuple[Tensor, ...]:
+        """Cuts the third dimension before each of the indices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> [t.shape for t in tt.dsplit(tt.zeros(2, 3, 4), (1,))]
+        [tt.Size([2, 3, 1]), tt.Size([2, 3, 3])]
         """
         ...
     @overload
@@ -2296,6 +2609,171 @@ class Tensor(TensorBase):
         """In-place form of `triu`.
 
         Keeps the elements on and above a diagonal of each matrix, sets the others to zero.
+        """
+        ...
+    @overload
+    def repeat(self, repeats: Sequence[_int]) -> Tensor:
+        """Copies a tensor several times along each dimension; further counts in front make new dimensions.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+        """
+        ...
+    @overload
+    def repeat(self, *repeats: _int) -> Tensor:
+        """Copies a tensor several times along each dimension; further counts in front make new dimensions.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+        """
+        ...
+    @overload
+    def tile(self, dims: Sequence[_int]) -> Tensor:
+        """Copies a tensor several times along its last dimensions.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tile(tt.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+        """
+        ...
+    @overload
+    def tile(self, *dims: _int) -> Tensor:
+        """Copies a tensor several times along its last dimensions.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tile(tt.tensor([1, 2]), (2,))
+        tensor([1, 2, 1, 2])
+        """
+        ...
+    def fliplr(self) -> Tensor:
+        """Reverses the order of the columns.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.fliplr(tt.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]])
+        """
+        ...
+    def flipud(self) -> Tensor:
+        """Reverses the order of the rows.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.flipud(tt.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]])
+        """
+        ...
+    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = ()) -> Tensor:
+        """Shifts the elements along some dimensions; what leaves at the end comes back at the start. Without dims, all elements are shifted as if they were in one dimension.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.roll(tt.tensor([1, 2, 3]), 1)
+        tensor([3, 1, 2])
+        """
+        ...
+    def rot90(self, k: _int = 1, dims: Sequence[_int] = (0, 1)) -> Tensor:
+        """Rotates a plane of two dimensions k times by a right angle, from the first of them towards the second.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.rot90(tt.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
+        """
+        ...
+    def diag(self, diagonal: _int = 0) -> Tensor:
+        """Returns a matrix with a vector on its diagonal, or the diagonal of a matrix.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.diag(tt.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+        """
+        ...
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """Returns a matrix with all elements of a tensor on its diagonal.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.diagflat(tt.tensor([1, 2]), 1)
+        tensor([[0, 1, 0],
+                [0, 0, 2],
+                [0, 0, 0]])
+        """
+        ...
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """Puts the last dimension on a diagonal of two new ones; everything else is zero.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.diag_embed(tt.tensor([[1, 2]]))
+        tensor([[[1, 0],
+                 [0, 2]]])
+        """
+        ...
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """Returns a copy of self with src in the place of what diagonal would give.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.diagonal_scatter(tt.zeros(2, 2), tt.ones(2))
+        tensor([[1., 0.],
+                [0., 1.]])
+        """
+        ...
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
+        """Returns a copy of self with src in the place of what select would give.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.select_scatter(tt.zeros(2, 2), tt.ones(2), 0, 1)
+        tensor([[0., 0.],
+                [1., 1.]])
+        """
+        ...
+    def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+        """Returns a copy of self with src in the place of what slice would give.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.slice_scatter(tt.zeros(4), tt.ones(2), 0, 0, 4, 2)
+        tensor([1., 0., 1., 0.])
+        """
+        ...
+    def as_strided_scatter(self, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """Returns a copy of self with src in the place of what as_strided would give.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.as_strided_scatter(tt.zeros(4), tt.ones(2), (2,), (2,), 1)
+        tensor([0., 1., 0., 1.])
         """
         ...
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:

@@ -19,6 +19,16 @@ _DeviceLike: TypeAlias = _device | str | _int
 
 from tt.core.tensor import Tensor as Tensor
 from tt.core.tensor import _LinalgSvdResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
+def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """Returns a diagonal of a matrix, or of each matrix of a batch.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.diagonal(tt.zeros(4, 2, 3)).shape
+    tt.Size([4, 2])
+    """
+    ...
 from tt import matmul as matmul
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: tuple[Tensor, Tensor, Tensor] | None = None) -> _LinalgSvdResult:
     """Returns the singular value decomposition A = U @ diag(S) @ Vh, singular values in descending order.

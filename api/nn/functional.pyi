@@ -21,6 +21,37 @@ from tt.core.tensor import Tensor as Tensor
 from tt.core.tensor import _LinalgSvdResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
 from tt import tanh as tanh
 from tt import sigmoid as sigmoid
+def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor:
+    """Adds elements before and after the last dimensions: of a value (mode='constant'), or mirrored ('reflect'), equal to the outermost ones ('replicate') or from the other end ('circular').
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.pad(tt.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
+    tensor([[3., 2., 1., 2., 3., 2.]])
+    """
+    ...
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Spreads groups of channels over squares of pixels, shape (*, C r r, H, W) to (*, C, H r, W r).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.pixel_shuffle(tt.tensor([[[1]], [[2]], [[3]], [[4]]]), 2)
+    tensor([[[1, 2],
+             [3, 4]]])
+    """
+    ...
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Gathers squares of pixels into channels, the inverse of pixel_shuffle.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.pixel_unshuffle(tt.tensor([[[1, 2], [3, 4]]]), 2).shape
+    tt.Size([4, 1, 1])
+    """
+    ...
 def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """Turns class numbers into rows that hold a 1 in the place of the class; -1 takes as many classes as occur.
 

@@ -190,5 +190,15 @@ def _joining(kit: Kit) -> None:
             flat = xp.concat([flat, xp.zeros((missing,), dtype=self.dtype)], axis=0)
         return xp.reshape(flat[:count], tuple(size))
 
+    @kit.kernel("repeat", needs="tile", half="native")
+    def repeat(self: Any, repeats: Sequence[int]) -> Any:
+        if len(repeats) < self.ndim or any(n < 0 for n in repeats):
+            raise ValueError("repeat() fewer times than there are dimensions, or less than never")
+        return xp.tile(self, tuple(repeats))
+
+    @kit.kernel("roll", half="native", check=True)
+    def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
+        return xp.roll(self, tuple(shifts), axis=tuple(dims)) if dims else xp.roll(self, shifts[0])
+
     kit.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native")
     kit.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native")

@@ -47,11 +47,27 @@ def t(self: Array) -> Array:
 @cpu.kernel("expand")
 def expand(self: Array, size: Sequence[int]) -> Array:
     shape = expanded_shape(self.shape, size)
+    if 1 in shape:
+        # NumPy would give a stride of zero to dimensions that do not repeat.
+        return as_strided(self, shape, _expanded_strides(self, shape), None)
     expanded = np.broadcast_to(self, shape)
     # NumPy protects the result, in which elements may coincide; a tensor may be written where they do not.
     if self.flags.writeable:
         expanded.flags.writeable = True
     return expanded
+
+
+def _expanded_strides(self: Array, shape: Sequence[int]) -> list[int]:
+    new = len(shape) - self.ndim
+    strides = []
+    for size, wanted, step in zip(self.shape, shape[new:], self.strides, strict=True):
+        if size not in (1, wanted):
+            raise ValueError("expand() of a dimension that does not repeat")
+        strides.append(step // self.itemsize if size == wanted else 0)
+    for size in reversed(shape[:new]):
+        behind = shape[len(shape) - len(strides)] * strides[0] if strides else 0
+        strides.insert(0, behind if size == 1 else 0)
+    return strides
 
 
 @cpu.kernel("as_strided")
@@ -122,6 +138,35 @@ def select(self: Array, dim: int, index: int) -> Array:
     return found
 
 
+@cpu.kernel("diagonal")
+def diagonal(self: Array, offset: int, dim1: int, dim2: int) -> Array:
+    if not (-self.ndim <= dim1 < self.ndim and -self.ndim <= dim2 < self.ndim):
+        raise IndexError("diagonal() of dimensions that are not there")
+    found = self.diagonal(offset, dim1, dim2)
+    if self.flags.writeable:
+        found.flags.writeable = True  # NumPy protects it for programs that expect a copy
+    return found
+
+
+@cpu.kernel("unfold")
+def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
+    if not self.ndim:
+        if dimension not in (0, -1) or size not in (0, 1) or step <= 0:
+            raise ValueError("unfold() of a number")
+        return self.reshape(1)[:size]
+    at = dimension + self.ndim if dimension < 0 else dimension
+    have = self.shape[at]
+    if at < 0 or not 0 <= size <= have or step <= 0:
+        raise ValueError("unfold() beyond a dimension")
+    strides = [stride // self.itemsize for stride in self.strides]
+    return as_strided(
+        self,
+        (*self.shape[:at], (have - size) // step + 1, *self.shape[at + 1 :], size),
+        (*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at]),
+        None,
+    )
+
+
 # --- joining and rearranged copies -----------------------------------------------------------------------------
 
 
@@ -130,6 +175,52 @@ def cat(tensors: Sequence[Array], dim: int) -> Array:
     # A vector without elements joins anything, for compatibility.
     kept = [t for t in tensors if t.shape != (0,)]
     return np.ascontiguousarray(np.concatenate(kept or list(tensors[:1]), axis=dim))
+
+
+@cpu.kernel("repeat", half="native")
+def repeat(self: Array, repeats: Sequence[int]) -> Array:
+    new = len(repeats) - self.ndim
+    if new < 0 or min(repeats, default=0) < 0:
+        raise ValueError("repeat() fewer times than there are dimensions, or less than never")
+    shape = (1,) * new + self.shape
+    result = np.empty([n for pair in zip(repeats, shape, strict=True) for n in pair], self.dtype)
+    result[...] = self.reshape([n for size in shape for n in (1, size)])
+    return result.reshape([count * size for count, size in zip(repeats, shape, strict=True)])
+
+
+@cpu.kernel("roll", half="native", check=True)
+def roll(self: Array, shifts: Sequence[int], dims: Sequence[int]) -> Array:
+    return np.ascontiguousarray(np.roll(self, shifts, tuple(dims) or None)) if self.ndim else self.copy()
+
+
+@cpu.kernel("diag_embed", half="native", check=True)
+def diag_embed(self: Array, offset: int, dim1: int, dim2: int) -> Array:
+    ndim, size = self.ndim + 1, self.shape[-1] + abs(offset)
+    first, second = dim1 % ndim, dim2 % ndim
+    rest = iter(self.shape[:-1])
+    result = np.zeros([size if i in (first, second) else next(rest) for i in range(ndim)], self.dtype)
+    diagonal(result, offset, first, second)[...] = self
+    return result
+
+
+@cpu.kernel("constant_pad_nd", half="native", check=True)
+def constant_pad_nd(self: Array, pad: Sequence[int], value: Any) -> Array:
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        raise errors.DtypeError(
+            f"constant_pad_nd(): {value} cannot be converted to {self.dtype} without loss"
+        )
+    missing = self.ndim - len(pad) // 2
+    before, after = (0,) * missing + tuple(pad[-2::-2]), (0,) * missing + tuple(pad[::-2])
+    inner = self[
+        tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, self.shape, strict=True))
+    ]
+    if max(pad, default=0) <= 0:
+        return inner.copy(order="K")
+    sizes = [n + max(b, 0) + max(a, 0) for b, a, n in zip(before, after, inner.shape, strict=True)]
+    result = np.empty(sizes, self.dtype)
+    result[...] = np.asarray(value).astype(self.dtype)
+    result[tuple(slice(max(b, 0), max(b, 0) + n) for b, n in zip(before, inner.shape, strict=True))] = inner
+    return result
 
 
 @cpu.kernel("tril", half="native")

@@ -60,6 +60,8 @@ def forms(definition: OpDefinition) -> dict[str, str]:
     found = {}
     if "method" in definition.variants:
         found["method"] = f"Tensor.{definition.signature.name}"
+    if definition.has_property:
+        found["attribute"] = f"Tensor.{definition.signature.name}"
     if definition.has_inplace:
         found["in-place"] = str(definition.signature.inplace())
     if definition.has_out:

@@ -1,4 +1,4 @@
-"""Composites that rearrange: views in terms of other views."""
+"""Composites that view a whole tensor otherwise, in terms of other views."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_shapes, number, wrap
+from tt.core.composites.helpers import check_shapes, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.errors import IndexValueError, ShapeError
-from tt.core.shapes.geometry import infer_size, view_strides, wrap_dims
+from tt.core.errors import DtypeError, ShapeError
+from tt.core.shapes.geometry import broadcast, infer_size, view_strides, wrap_dims
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -77,84 +77,126 @@ def squeeze_dim(self: Any, dim: Sequence[int]) -> Any:
     return _without(ops.alias(self), dims if self.ndim else ())
 
 
-# --- parts -----------------------------------------------------------------------------------------------------
+# --- the order of dimensions -----------------------------------------------------------------------------------
+
+composite("T", lambda self: ops.permute(self, tuple(reversed(range(self.ndim)))))
+composite("mT", lambda self: _transposed("tensor.mT", self, conjugate=False))
+composite("mH", lambda self: _transposed("tensor.mH", self, conjugate=True))
+composite("adjoint", lambda self: _transposed("tensor.adjoint()", self, conjugate=True))
 
 
-@composite("narrow")
-def narrow(self: Any, dim: int, start: int, length: int) -> Any:
-    if not self.ndim:
-        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
-    if length < 0:
-        raise ShapeError("narrow(): length must be non-negative.")
-    size = self.shape[wrap("narrow", dim, self)]
-    if not -size <= start <= size:
-        raise IndexValueError(
-            f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got {start})"
+@composite("H")
+def conjugate_transpose(self: Any) -> Any:
+    if self.ndim not in (0, 2):
+        more = " For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""
+        raise ShapeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.{more}"
         )
-    first = start + size if start < 0 else start
-    if first + length > size:
-        raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return ops.slice(self, dim, first, first + length, 1)
+    return _transposed("tensor.H", self, conjugate=True)
 
 
-def _pieces(self: Any, dim: int, sizes: Sequence[int]) -> list[Any]:
-    found, start = [], 0
-    for size in sizes:
-        found.append(ops.slice(self, dim, start, start + size, 1))
-        start += size
-    return found
+def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
+    """Return matrices transposed; a number is its own transpose."""
+    if self.ndim == 1:
+        raise ShapeError(f"{op} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    found = ops.transpose(self, -2, -1) if self.ndim else self
+    return ops.conj(found) if conjugate and self.dtype.is_complex else found
 
 
-@composite("split")
-def split(self: Any, split_size: int, dim: int) -> list[Any]:
-    check_shapes("split", self, split_size, dim)
-    size = self.shape[wrap("split", dim, self)]
-    count = max(-(-size // split_size), 1) if split_size else 1
-    return _pieces(self, dim, [split_size] * (count - 1) + [size - split_size * (count - 1)])
+@composite("movedim")
+def movedim(self: Any, source: Sequence[int], destination: Sequence[int]) -> Any:
+    if len(source) != len(destination):
+        raise ShapeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
+            f"number of dims as destination ({list(destination)} dims)"
+        )
+    sources, targets = wrap_dims("movedim", source, self.ndim), wrap_dims("movedim", destination, self.ndim)
+    if not self.ndim:
+        return ops.alias(self)
+    moved = dict(zip(targets, sources, strict=True))
+    rest = iter([dim for dim in range(self.ndim) if dim not in sources])
+    return ops.permute(self, tuple(moved[dim] if dim in moved else next(rest) for dim in range(self.ndim)))
 
 
-@composite("split.sizes")
-def split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
-    check_shapes("split.sizes", self, split_size, dim)
-    return _pieces(self, dim, split_size)
+composite("movedim.int", lambda self, source, destination: movedim(self, (source,), (destination,)))
+
+# --- the shape of another tensor, more dimensions -----------------------------------------------------------------
+
+composite("view_as", lambda self, other: ops.view.default(self, tuple(other.shape)))
+composite("reshape_as", lambda self, other: ops.reshape(self, tuple(other.shape)))
+composite("expand_as", lambda self, other: ops.expand(self, tuple(other.shape)))
+composite("ravel", lambda self: ops.view.default(ops.contiguous(self), (-1 if self.numel() else 0,)))
 
 
-@composite("unbind")
-def unbind(self: Any, dim: int) -> list[Any]:
-    check_shapes("unbind", self, dim)
-    return [ops.select(self, dim, index) for index in range(self.shape[dim])]
+@composite("unflatten")
+def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
+    if not sizes:
+        raise ShapeError("unflatten: sizes must be non-empty")
+    index = wrap("unflatten", dim, self)
+    shape = tuple(self.shape) or (1,)
+    known = prod(size for size in sizes if size != -1)
+    if (-1 not in sizes and known != shape[index]) or (-1 in sizes and (not known or shape[index] % known)):
+        raise ShapeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {index} "
+            f"({shape[index]}) in the input tensor"
+        )
+    inner = infer_size("unflatten", sizes, shape[index])
+    return ops.view.default(self, (*shape[:index], *inner, *shape[index + 1 :]))
 
 
-# --- joining and triangles -------------------------------------------------------------------------------------
+@composite("broadcast_tensors")
+def broadcast_tensors(tensors: Sequence[Any]) -> list[Any]:
+    shape = broadcast("broadcast_tensors", *(tuple(tensor.shape) for tensor in tensors))
+    return [ops.expand(tensor, shape) for tensor in tensors]
 
 
-@composite("stack")
-def stack(tensors: Sequence[Any], dim: int) -> Any:
+@composite("atleast_1d")
+def atleast_1d(self: Any) -> Any:
+    return self if self.ndim else ops.reshape(self, (1,))
+
+
+@composite("atleast_2d")
+def atleast_2d(self: Any) -> Any:
+    return self if self.ndim > 1 else ops.reshape(self, (1, self.numel()))
+
+
+@composite("atleast_3d")
+def atleast_3d(self: Any) -> Any:
+    if self.ndim > 2:
+        return self
+    return ops.unsqueeze(self, -1) if self.ndim == 2 else ops.reshape(self, (1, self.numel(), 1))
+
+
+composite("atleast_1d.sequence", lambda tensors: [atleast_1d(tensor) for tensor in tensors])
+composite("atleast_2d.sequence", lambda tensors: [atleast_2d(tensor) for tensor in tensors])
+composite("atleast_3d.sequence", lambda tensors: [atleast_3d(tensor) for tensor in tensors])
+
+
+@composite("meshgrid")
+def meshgrid(tensors: Sequence[Any], indexing: str | None) -> list[Any]:
     if not len(tensors):
-        raise ShapeError("stack expects a non-empty TensorList")
-    first = tuple(tensors[0].shape)
-    for index, tensor in enumerate(tensors):
-        if tuple(tensor.shape) != first:
+        raise ShapeError("meshgrid expects a non-empty TensorList")
+    if indexing not in (None, "ij", "xy"):
+        raise ShapeError(f"meshgrid: indexing must be one of 'xy' or 'ij', but received: {indexing}")
+    for tensor in tensors:
+        if tensor.ndim > 1:
             raise ShapeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                f"{list(tensor.shape)} at entry {index}"
+                f"meshgrid: Expected 0D or 1D tensor in the tensor list but got size {list(tensor.shape)}"
             )
-    ndim = len(first) + 1
-    if not -ndim <= dim < ndim:
-        from tt.core.errors import DimensionError
+        if tensor.dtype is not tensors[0].dtype:
+            raise DtypeError(
+                f"meshgrid expects all tensors to have the same dtype, but got {tensors[0].dtype} and {tensor.dtype}"
+            )
+    places = list(range(len(tensors)))
+    if indexing == "xy" and len(tensors) > 1:
+        places[0], places[1] = 1, 0
+    sizes = [1] * len(tensors)
+    for tensor, place in zip(tensors, places, strict=True):
+        sizes[place] = tensor.numel()
 
-        raise DimensionError("stack", dim, ndim)
-    return ops.cat([ops.unsqueeze(tensor, dim) for tensor in tensors], dim)
+    def alone(tensor: Any, place: int) -> Any:
+        return ops.view.default(tensor, tuple(n if i == place else 1 for i, n in enumerate(sizes)))
 
-
-def _triangle(op: str, self: Any, diagonal: int) -> Any:
-    """Return the tensor with zeros outside of one of its triangles."""
-    check_shapes(op, self, diagonal)
-    rows, columns = (ops.arange.default(n, device=self.device) for n in tuple(self.shape)[-2:])
-    offset = ops.sub(columns, ops.unsqueeze(rows, 1))
-    inside = ops.le(offset, diagonal) if op == "tril" else ops.ge(offset, diagonal)
-    return ops.where.default(inside, self, number(0, self)).contiguous()
-
-
-composite("tril", lambda self, diagonal: _triangle("tril", self, diagonal))
-composite("triu", lambda self, diagonal: _triangle("triu", self, diagonal))
+    return [
+        ops.expand(alone(tensor, place), tuple(sizes)) for tensor, place in zip(tensors, places, strict=True)
+    ]

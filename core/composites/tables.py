@@ -10,9 +10,21 @@ from tt.core.dispatch.tables import CompositeTable
 __all__ = ["tables"]
 
 FAMILIES: Final = (
-    "pointwise", "copies", "reduction", "shaping", "indexing", "sorting", "creation", "random", "linalg", "nn",
+    "pointwise",
+    "copies",
+    "reduction",
+    "shaping",
+    "slicing",
+    "joining",
+    "rearranging",
+    "indexing",
+    "sorting",
+    "creation",
+    "random",
+    "linalg",
+    "nn",
     "convolution",
-)  # fmt: skip
+)
 
 
 def tables() -> list[CompositeTable]:

@@ -180,6 +180,12 @@ def converter(type_: Type) -> Callable[[Any], Any]:
     return convert
 
 
+# Further names of arguments: PyTorch's for the first tensor, those of its aliases, and NumPy's.
+_ALSO = {
+    "input": "self", "tensor": "self", "axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1",
+    "split_size_or_sections": "split_size",
+}  # fmt: skip
+
 # --- the generated function --------------------------------------------------------------------------------------
 
 
@@ -218,7 +224,11 @@ def _check(argument: Argument, index: int) -> list[str]:
 
 
 def make_binder(
-    signature: Signature, defaults: tuple[Any, ...], name: str, signatures: tuple[str, ...]
+    signature: Signature,
+    defaults: tuple[Any, ...],
+    name: str,
+    signatures: tuple[str, ...],
+    tensors_one_by_one: bool = False,
 ) -> Binder:
     """Return a function (args, kwargs) -> full argument tuple for a signature.
 
@@ -232,6 +242,8 @@ def make_binder(
         What the user called, for messages.
     signatures : tuple of str
         The signatures to show when the arguments do not fit.
+    tensors_one_by_one : bool
+        The last positional argument is a list of tensors that may also be given one by one.
     """
     arguments = signature.arguments
     converters = [converter(a.type) for a in arguments]
@@ -247,7 +259,7 @@ def make_binder(
                 signatures=signatures,
             ) from None
 
-    variadic = takes_variadic_sizes(signature)
+    variadic = tensors_one_by_one or takes_variadic_sizes(signature)
     namespace: dict[str, Any] = {"TensorBase": TensorBase, "convert": convert, "default": defaults}
     parameters, lines, seen_keyword = [], [], False
     from tt.core.schema.model import MISSING
@@ -266,19 +278,23 @@ def make_binder(
     exec(compile(source, f"<binder of {name}>", "exec"), namespace)
     bind: Callable[..., tuple[Any, ...]] = namespace["bind"]
     list_at = next((i for i, a in enumerate(signature.positional) if a.type.list), -1)
+    list_name = arguments[list_at].name if list_at >= 0 else ""
+    names = {a.name for a in arguments}
 
     sizes = (list, tuple, type(None))
 
     def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
         if variadic and len(args) > list_at and not isinstance(args[list_at], sizes):
             args = (*args[:list_at], args[list_at:])
+        elif tensors_one_by_one and len(args) == list_at and list_name not in (kwargs or ()):
+            args = (*args, ())
         try:
             return bind(*args, **kwargs) if kwargs else bind(*args)
         except TypeError as error:
             if isinstance(error, TTError) or (error.__traceback__ and error.__traceback__.tb_next):
                 raise
-            if kwargs and "input" in kwargs and arguments and arguments[0].name == "self":
-                renamed = {"self" if k == "input" else k: v for k, v in kwargs.items()}
+            renamed = {_ALSO.get(k, k) if k not in names else k: v for k, v in (kwargs or {}).items()}
+            if renamed != kwargs and names.issuperset(renamed) and len(renamed) == len(kwargs or ()):
                 return binder(args, renamed)
             problem = str(error).removeprefix("bind() ").replace("'self'", "'input'")
             raise ArgumentError(name, problem, signatures=signatures) from None

@@ -150,7 +150,11 @@ class Operator:
     def binder(self, caller: Caller) -> Binder:
         """Return (and keep) the function that binds a user's arguments for a caller."""
         bind = make_binder(
-            self.definition.signature, self.defaults, caller.name, (str(self.signature(caller.form)),)
+            self.definition.signature,
+            self.defaults,
+            caller.name,
+            (str(self.signature(caller.form)),),
+            "variadic" in self.definition.tags,
         )
         caller.binder = bind
         return bind

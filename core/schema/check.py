@@ -154,8 +154,14 @@ def kind_fits(d: OpDefinition) -> Found:
 def variants_fit(d: OpDefinition) -> Found:
     """The first argument of a method is self; the tags about the in-place form go with one."""
     first = d.signature.arguments[0].name if d.signature.arguments else ""
-    if d.has_method and first != "self":
+    if (d.has_method or d.has_property) and first != "self":
         yield "is a method, but its first argument is not called self", str(d.signature)
+    if d.has_property and len(d.signature.arguments) != 1:
+        yield "is an attribute of tensors, but takes further arguments", str(d.signature)
+    if "variadic" in d.tags:
+        last = d.signature.positional[-1].type if d.signature.positional else None
+        if last is None or not (last.is_tensor and last.list):
+            yield "is tagged variadic, but its last positional argument is no list of tensors", ""
     if "metadata_inplace" in d.tags and not d.has_inplace:
         yield "is tagged metadata_inplace, but has no in-place form", "add inplace to variants"
     if "inplace_only" in d.tags and d.variants != ("inplace",):

@@ -74,6 +74,7 @@ RESULTS: Final[dict[str, str]] = {
 VARIANTS: Final[dict[str, str]] = {
     "function": "a function of the public namespace",
     "method": "a method of Tensor",
+    "property": "an attribute of Tensor, of an operator that takes nothing else",
     "inplace": "the in-place form, a method whose name ends in an underscore",
     "out": "the keyword out=",
 }
@@ -87,6 +88,7 @@ TAGS: Final[dict[str, str]] = {
     "inplace_only": "only the in-place form is public",
     "internal": "called by other operators, no public name of PyTorch's",
     "pass_through": "layers let it pass",
+    "variadic": "the tensors of its last positional argument, a list, may also be given one by one",
 }
 Kind = Literal["pointwise", "reduction", "view", "factory", "composite", "other"]
 
@@ -427,6 +429,11 @@ class OpDefinition:
     def has_method(self) -> bool:
         """Whether there is a method."""
         return "method" in self.variants
+
+    @property
+    def has_property(self) -> bool:
+        """Whether it is an attribute of tensors."""
+        return "property" in self.variants
 
     @property
     def has_inplace(self) -> bool:

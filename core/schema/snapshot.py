@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from tt.core.schema.model import MISSING, Alias, Argument, OpDefinition, Return, Signature, Type
 
-__all__ = ["Definitions", "definitions", "methods", "overloads", "public_names", "source_path"]
+__all__ = ["Definitions", "definitions", "methods", "overloads", "properties", "public_names", "source_path"]
 
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 SNAPSHOT_PATH: Final = os.path.join(_HERE, "_snapshot.py")
@@ -81,28 +81,28 @@ class Definitions(Mapping[str, OpDefinition]):
 
 
 State: TypeAlias = tuple[
-    Mapping[str, OpDefinition], Mapping[str, tuple[str, ...]], tuple[str, ...], Mapping[str, str]
+    Mapping[str, OpDefinition], Mapping[str, tuple[str, ...]], tuple[str, ...], Mapping[str, str], Mapping[str, str]
 ]  # fmt: skip
-"""Definitions, overloads, methods and public names."""
+"""Definitions, overloads, methods, public names and properties."""
 
 
 @cache
 def _state() -> State:
-    """Return definitions, overloads, methods and public names, from the snapshot or (see Note [Staleness]) the YAML."""
+    """Return what the snapshot holds, or (see Note [Staleness]) the YAML."""
     try:
         from tt.core.schema import _snapshot as s
     except ImportError:  # a checkout in which it was deleted to be generated anew
         return _parsed()
     if is_stale(s.SIZE, s.SHA256):
         return _parsed()
-    return Definitions(s.OPS, s.TYPES, s.ALIASES), s.OVERLOADS, s.METHODS, s.PUBLIC_NAMES
+    return Definitions(s.OPS, s.TYPES, s.ALIASES), s.OVERLOADS, s.METHODS, s.PUBLIC_NAMES, s.PROPERTIES
 
 
 def _parsed() -> State:
     from tt.core.schema.load import load
 
     found = load([source_path()])
-    return found, _overloads(found), _methods(found), _public_names(found)
+    return found, _overloads(found), _methods(found), _public_names(found), _properties(found)
 
 
 def is_stale(size: int, digest: str, source: str | None = None, snapshot: str = SNAPSHOT_PATH) -> bool:
@@ -167,6 +167,18 @@ def public_names() -> Mapping[str, str]:
     return _state()[3]
 
 
+def properties() -> Mapping[str, str]:
+    """Return the attributes that operators give to `Tensor`: name -> what it is.
+
+    Examples
+    --------
+    >>> from tt.core.schema.snapshot import properties
+    >>> "mT" in properties()
+    True
+    """
+    return _state()[4]
+
+
 # --- what is derived from all definitions ----------------------------------------------------------------------
 
 
@@ -191,6 +203,10 @@ def _methods(found: Mapping[str, OpDefinition]) -> tuple[str, ...]:
             if definition.has_inplace and "." not in name:
                 names[f"{name}_"] = None
     return tuple(names)
+
+
+def _properties(found: Mapping[str, OpDefinition]) -> dict[str, str]:
+    return {d.signature.name: d.doc for d in found.values() if d.has_property}
 
 
 def _public_names(found: Mapping[str, OpDefinition]) -> dict[str, str]:
@@ -269,6 +285,9 @@ def render(source: str | None = None) -> str:
         f"METHODS: tuple[str, ...] = {_literal(_methods(found))}",
         "PUBLIC_NAMES: dict[str, str] = {",
         *(f"    {name!r}: {op!r}," for name, op in _public_names(found).items()),
+        "}",
+        "PROPERTIES: dict[str, str] = {",
+        *(f"    {name!r}: {doc!r}," for name, doc in _properties(found).items()),
         "}",
     ]
     return "\n".join(lines) + "\n"

@@ -13,7 +13,14 @@ from typing import Any, Final
 
 from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature, Type
 
-__all__ = ["HEADER_TYPES", "render_callable", "render_member", "render_operator", "result_class"]
+__all__ = [
+    "HEADER_TYPES",
+    "render_callable",
+    "render_member",
+    "render_operator",
+    "render_property",
+    "result_class",
+]
 
 HEADER_TYPES: Final = """\
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
@@ -102,13 +109,14 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
     if definition.kind == "factory" and form != "inplace":
         extra.append("requires_grad: _bool = False")
     found = []
-    for variadic in (False, True) if takes_variadic_sizes(signature, form) else (False,):
+    may_vary = takes_variadic_sizes(signature, form) or "variadic" in definition.tags
+    for variadic in (False, True) if may_vary else (False,):
         parameters: list[str] = []
         for index, argument in enumerate(signature.positional):
             if index == 0 and form != "function":
                 parameters.append("self")
             elif variadic and argument.type.list:
-                parameters.append(f"*{argument.name}: _int")
+                parameters.append(f"*{argument.name}: {_TYPES[argument.type.base]}")
             else:
                 name = "input" if index == 0 and argument.name == "self" else argument.name
                 parameters.append(_parameter(argument, name))
@@ -149,6 +157,13 @@ def render_operator(name: str, definitions: Iterable[OpDefinition], form: str, i
         lines.append(f"{indent}def {name}({', '.join(parameters)}) -> {return_text(definition, returns)}:")
         lines += [*docstring(_documentation(definition, form), indent + "    "), f"{indent}    ..."]
     return lines
+
+
+def render_property(definition: OpDefinition, indent: str) -> list[str]:
+    """Return the lines that declare an operator as an attribute of tensors."""
+    returns = return_text(definition, definition.signature.returns)
+    lines = [f"{indent}@property", f"{indent}def {definition.signature.name}(self) -> {returns}:"]
+    return [*lines, *docstring(_documentation(definition, "property"), indent + "    "), f"{indent}    ..."]
 
 
 # --- what is no operator ---------------------------------------------------------------------------------------

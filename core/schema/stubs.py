@@ -25,6 +25,7 @@ from tt.core.schema.stub_render import (
     render_callable,
     render_member,
     render_operator,
+    render_property,
     result_class,
 )
 
@@ -103,6 +104,9 @@ def tensor_stub() -> str:
         methods = [d for d in overloads if d.has_method]
         if methods and name not in known:
             lines += render_operator(name, methods, "method", "    ")
+        attributes = [d for d in overloads if d.has_property]
+        for definition in attributes:
+            lines += render_property(definition, "    ")
         inplace = [d for d in overloads if d.has_inplace]
         if inplace and f"{name}_" not in known:
             lines += render_operator(f"{name}_", inplace, "inplace", "    ")

@@ -82,19 +82,27 @@ def narrow(self: Described, dim: int, start: Any, length: int, *, op: str) -> Re
 @rule("diagonal")
 def diagonal(self: Described, offset: int = 0, dim1: int = 0, dim2: int = 1, *, op: str) -> Result:
     """A diagonal of two dimensions, as a new last dimension."""
-    first, second = wrap_dim(op, dim1, self.ndim), wrap_dim(op, dim2, self.ndim)
+    shape, strides, start = diagonal_geometry(op, self.shape, self.strides, offset, dim1, dim2)
+    return view(self, shape, strides, self.offset + start)
+
+
+def diagonal_geometry(
+    op: str, shape: Shape, strides: Shape, offset: int, dim1: int, dim2: int
+) -> tuple[Shape, Shape, int]:
+    """Return shape, strides and first element of a diagonal."""
+    ndim = len(shape)
+    first, second = wrap_dim(op, dim1, ndim), wrap_dim(op, dim2, ndim)
     if first == second:
         raise ShapeError(f"{op}(): diagonal dimensions cannot be identical {dim1}, {dim2}")
-    rows, columns = self.shape[first], self.shape[second]
+    rows, columns = shape[first], shape[second]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    start = self.offset
+    start = 0
     if length:
-        start += offset * self.strides[second] if offset >= 0 else -offset * self.strides[first]
-    rest = [i for i in range(self.ndim) if i not in (first, second)]
-    return view(
-        self,
-        [*(self.shape[i] for i in rest), length],
-        [*(self.strides[i] for i in rest), self.strides[first] + self.strides[second]],
+        start = offset * strides[second] if offset >= 0 else -offset * strides[first]
+    rest = [i for i in range(ndim) if i not in (first, second)]
+    return (
+        (*(shape[i] for i in rest), length),
+        (*(strides[i] for i in rest), strides[first] + strides[second]),
         start,
     )
 
@@ -102,18 +110,28 @@ def diagonal(self: Described, offset: int = 0, dim1: int = 0, dim2: int = 1, *, 
 @rule("unfold")
 def unfold(self: Described, dimension: int, size: int, step: int, *, op: str) -> Result:
     """Overlapping windows along a dimension, as a new last dimension."""
-    at = wrap_dim(op, dimension, self.ndim)
-    have = self.shape[at] if self.ndim else 1
-    if size < 0 or size > have:
+    return view(self, *unfold_geometry(op, self.shape, self.strides, dimension, size, step))
+
+
+def unfold_geometry(
+    op: str, shape: Shape, strides: Shape, dimension: int, size: int, step: int
+) -> tuple[Shape, Shape]:
+    """Return shape and strides of the windows along a dimension."""
+    at = wrap_dim(op, dimension, len(shape))
+    have = shape[at] if shape else 1
+    if size < 0:
+        raise ShapeError(f"{op}(): size is {size} but must be >= 0")
+    if size > have:
         raise ShapeError(f"{op}(): maximum size for tensor at dimension {at} is {have} but size is {size}")
     if step <= 0:
         raise ShapeError(f"{op}(): step is {step} but must be > 0")
-    if not self.ndim:
-        return view(self, (size,), (1,))
-    shape, strides = list(self.shape), list(self.strides)
-    shape[at] = (have - size) // step + 1
-    strides[at] *= step
-    return view(self, [*shape, size], [*strides, self.strides[at]])
+    if not shape:
+        return (size,), (1,)
+    count = (have - size) // step + 1
+    return (
+        (*shape[:at], count, *shape[at + 1 :], size),
+        (*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at]),
+    )
 
 
 @rule("as_strided")

@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = ["families", "samples"]
 
-MODULES: Final = ("pointwise", "reduction", "shaping", "indexing", "creation", "linalg", "nn", "convolution")
+MODULES: Final = (
+    "pointwise",
+    "reduction",
+    "shaping",
+    "slicing",
+    "joining",
+    "rearranging",
+    "indexing",
+    "creation",
+    "linalg",
+    "nn",
+    "convolution",
+)
 
 
 @cache

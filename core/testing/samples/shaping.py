@@ -89,6 +89,33 @@ def resize(make: Inputs) -> Iterator[Sample]:
     )
 
 
+@family("reshape_as")
+def reshape_as(make: Inputs) -> Iterator[Sample]:
+    for shape, other in (((6,), (2, 3)), ((2, 3), (3, 2)), ((), (1, 1)), ((0, 3), (2, 0))):
+        yield Sample((make.tensor(*shape), make.tensor(*other)), name=f"{shape} as {other}")
+    yield Sample((make.tensor(6, layout="strided"), make.tensor(2, 3)), name="strided")
+    yield Sample((make.tensor(5), make.tensor(2, 3)), name="error: size", error=RuntimeError)
+
+
+@family("ravel")
+def ravel(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    yield from layouts(make)
+
+
+@family("unflatten")
+def unflatten(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((6,), (0, (2, 3))), ((2, 6), (1, (-1, 2))), ((2, 6), (-1, (6,))), ((6, 0), (0, (3, 2))),
+        ((0, 2), (0, (0, 3))),
+        ((6,), (0, (4, 2)), RuntimeError), ((6,), (0, (-1, 4)), RuntimeError), ((6,), (0, ()), RuntimeError),
+        ((6,), (1, (2, 3)), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, 1, (3, 1))
+
+
 # --- the order of dimensions -----------------------------------------------------------------------------------
 
 
@@ -128,6 +155,44 @@ def flip(make: Inputs) -> Iterator[Sample]:
     )  # fmt: skip
     yield from each(make, calls)
     yield from layouts(make, (1,))
+
+
+@family("reversed")
+def reversed_dims(make: Inputs) -> Iterator[Sample]:
+    yield from each(make, (((), ()), ((3,), ()), ((2, 3), ()), ((2, 3, 4), ()), ((0, 3), ())))
+    yield from layouts(make)
+
+
+@family("adjoint")
+def adjoint(make: Inputs) -> Iterator[Sample]:
+    yield from each(make, (((2, 3), ()), ((2, 3, 4), ()), ((0, 3), ()), ((3,), (), RuntimeError)))
+    yield from layouts(make)
+
+
+@family("conjugate_transpose")
+def conjugate_transpose(make: Inputs) -> Iterator[Sample]:
+    yield from each(
+        make, (((), ()), ((2, 3), ()), ((0, 3), ()), ((3,), (), RuntimeError), ((2, 3, 4), (), RuntimeError))
+    )
+    yield from layouts(make)
+
+
+@family("movedim")
+def movedim(make: Inputs) -> Iterator[Sample]:
+    calls = (
+        ((2, 3, 4), ((0,), (2,))), ((2, 3, 4), ((0, 1), (-1, 0))), ((2, 3), ((), ())), ((2, 0, 3), ((2, 1), (0, 1))),
+        ((2, 3), ((0,), (0, 1)), RuntimeError), ((2, 3), ((0, 0), (0, 1)), RuntimeError), ((2, 3),
+        ((2,), (0,)), IndexError),
+    )  # fmt: skip
+    yield from each(make, calls)
+    yield from layouts(make, (0,), (1,))
+
+
+@family("movedim_int")
+def movedim_int(make: Inputs) -> Iterator[Sample]:
+    calls = (((2, 3, 4), (0, 2)), ((2, 3, 4), (-1, 0)), ((3,), (0, 0)), ((2, 3), (0, 2), IndexError))
+    yield from each(make, calls)
+    yield from layouts(make, 0, 1)
 
 
 # --- dimensions of size one, repetition ------------------------------------------------------------------------
@@ -174,6 +239,14 @@ def expand(make: Inputs) -> Iterator[Sample]:
     if make.definition.name == "expand":
         yield from each(make, (((2, 1), ((-1, 3),)), ((3,), ((2, -1),)), ((3,), ((-1, 3),), RuntimeError)))
     yield from layouts(make, (4, 2, 3))
+
+
+@family("expand_as")
+def expand_as(make: Inputs) -> Iterator[Sample]:
+    for shape, other in (((3,), (2, 3)), ((), (2, 3)), ((2, 1), (2, 0)), ((2, 3), (2, 3))):
+        yield Sample((make.tensor(*shape), make.tensor(*other)), name=f"{shape} as {other}")
+    yield Sample((make.tensor(1, 3, layout="strided"), make.tensor(2, 3)), name="strided")
+    yield Sample((make.tensor(2), make.tensor(2, 3)), name="error: size", error=RuntimeError)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------

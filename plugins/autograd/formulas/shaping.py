@@ -32,9 +32,23 @@ d.of("transpose", self=lambda g, dim0, dim1: ops.transpose(g, dim0, dim1))
 d.of("permute", self=lambda g, dims: ops.permute(g, inverse(dims)))
 d.of("flip", self=lambda g, dims: ops.flip(g, dims))
 
+d.of("roll", self=lambda g, shifts, dims: ops.roll(g, [-shift for shift in shifts], dims))
+
 # --- repetition: the engine sums what was broadcast ------------------------------------------------------------
 
 d.of("expand", self=lambda g: g)
+
+
+def repeat_self(g: Any, self_shape: Sequence[int], repeats: Sequence[int]) -> Any:
+    """Add up the gradients of the copies."""
+    shape = (1,) * (len(repeats) - len(self_shape)) + tuple(self_shape)
+    if 0 in repeats or not repeats:
+        return g if not repeats else ops.new_zeros(g, self_shape)
+    apart = ops.reshape(g, [n for pair in zip(repeats, shape, strict=True) for n in pair])
+    return ops.reshape(ops.sum.dim(apart, tuple(range(0, 2 * len(repeats), 2))), self_shape)
+
+
+d.of("repeat", self=repeat_self)
 
 # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -80,6 +94,75 @@ d.of("split", self=lambda gs, self_shape, split_size, dim:
      parts(gs, split_sizes(self_shape[dim], split_size), self_shape, dim))  # fmt: skip
 d.of("split.sizes", self=lambda gs, self_shape, split_size, dim: parts(gs, split_size, self_shape, dim))
 d.of("unbind", self=unbind_self)
+
+# --- diagonals and windows -------------------------------------------------------------------------------------
+
+
+def diagonal_self(g: Any, self_shape: Sequence[int], offset: int, dim1: int, dim2: int) -> Any:
+    """Put g back into zeros."""
+    whole = ops.new_zeros(g, self_shape)
+    ops.diagonal(whole, offset, dim1, dim2).copy_(g)
+    return whole
+
+
+def unfold_self(g: Any, self_shape: Sequence[int], dimension: int, size: int, step: int) -> Any:
+    """Add the windows up where they lie."""
+    if not self_shape:
+        return ops.sum(g)
+    dim = dimension % len(self_shape)
+    windows = (self_shape[dim] - size) // step + 1
+    starts = ops.unsqueeze(ops.arange.start_step(0, windows * step, step, device=g.device), 1)
+    places = ops.reshape(starts + ops.arange(size, device=g.device), (-1 if size else 0,))
+    laid_out = ops.movedim(g, -1, dim + 1)
+    shape = (*self_shape[:dim], windows * size, *self_shape[dim + 1 :])
+    return ops.index_add(ops.new_zeros(g, self_shape), dim, places, ops.reshape(laid_out, shape))
+
+
+d.of("diagonal", self=diagonal_self)
+d.of("unfold", self=unfold_self)
+d.of("diag_embed", self=lambda g, offset, dim1, dim2: ops.diagonal(g, offset, dim1, dim2))
+d.of("constant_pad_nd", self=lambda g, pad: ops.constant_pad_nd(g, [-count for count in pad], 0))
+
+# --- one part replaced: nothing of self is left there, and src is nowhere else --------------------------------------
+
+d.of("diagonal_scatter",
+     self=lambda g, src_shape, offset, dim1, dim2:
+         ops.diagonal_scatter(g, ops.new_zeros(g, src_shape), offset, dim1, dim2),
+     src=lambda g, offset, dim1, dim2: ops.diagonal(g, offset, dim1, dim2))  # fmt: skip
+d.of("select_scatter",
+     self=lambda g, src_shape, dim, index: ops.select_scatter(g, ops.new_zeros(g, src_shape), dim, index),
+     src=lambda g, dim, index: ops.select(g, dim, index))  # fmt: skip
+d.of("slice_scatter",
+     self=lambda g, src_shape, dim, start, end, step:
+         ops.slice_scatter(g, ops.new_zeros(g, src_shape), dim, start, end, step),
+     src=lambda g, dim, start, end, step: ops.slice(g, dim, start, end, step))  # fmt: skip
+
+
+def as_strided_scatter_self(
+    g: Any, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int, src_shape: Sequence[int],
+    size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
+) -> Any:  # fmt: skip
+    """Keep g where src was not written."""
+    start = self_offset if storage_offset is None else storage_offset
+    reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset))
+    flat = ops.as_strided(ops.new_ones(g, (reach,)), self_shape, self_strides, self_offset)
+    return g * ops.as_strided_scatter(flat, ops.new_zeros(g, src_shape), size, stride, start)
+
+
+def as_strided_scatter_src(
+    g: Any, self_shape: Sequence[int], self_strides: Sequence[int], self_offset: int,
+    size: Sequence[int], stride: Sequence[int], storage_offset: int | None,
+) -> Any:  # fmt: skip
+    """Read g with the geometry of src, in memory laid out as that of self."""
+    start = self_offset if storage_offset is None else storage_offset
+    reach = max(_extent(size, stride, start), _extent(self_shape, self_strides, self_offset))
+    flat = ops.new_zeros(g, (reach,))
+    if math.prod(self_shape):
+        flat = ops.index_put(flat, [_places(g, self_shape, self_strides, self_offset)], g, False)
+    return ops.index(flat, [_places(g, size, stride, start)]) if math.prod(size) else ops.new_zeros(g, size)
+
+
+d.of("as_strided_scatter", self=as_strided_scatter_self, src=as_strided_scatter_src)
 
 # --- strides ---------------------------------------------------------------------------------------------------
 

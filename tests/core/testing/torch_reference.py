@@ -32,6 +32,11 @@ FUNCTIONS: dict[str, Any] = {
     "fill": torch.fill,
     "resize": torch.Tensor.resize_,
     "view.dtype": torch.Tensor.view,
+    "unfold": torch.Tensor.unfold,
+    "T": lambda self: self.T,
+    "H": lambda self: self.H,
+    "mT": lambda self: self.mT,
+    "mH": lambda self: self.mH,
 }
 
 

@@ -1,0 +1,288 @@
+"""Composites that copy a tensor in another arrangement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+from tt.core.composites.helpers import check_shapes, number
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.errors import ShapeError, UnsupportedError
+from tt.core.shapes.geometry import wrap_dims
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- triangles -------------------------------------------------------------------------------------------------
+
+
+def _triangle(op: str, self: Any, diagonal: int) -> Any:
+    """Return the tensor with zeros outside of one of its triangles."""
+    check_shapes(op, self, diagonal)
+    rows, columns = (ops.arange.default(n, device=self.device) for n in tuple(self.shape)[-2:])
+    offset = ops.sub(columns, ops.unsqueeze(rows, 1))
+    inside = ops.le(offset, diagonal) if op == "tril" else ops.ge(offset, diagonal)
+    return ops.where.default(inside, self, number(0, self)).contiguous()
+
+
+composite("tril", lambda self, diagonal: _triangle("tril", self, diagonal))
+composite("triu", lambda self, diagonal: _triangle("triu", self, diagonal))
+
+
+# --- repetition ------------------------------------------------------------------------------------------------
+
+
+@composite("repeat")
+def repeat(self: Any, repeats: Sequence[int]) -> Any:
+    check_shapes("repeat", self, repeats)
+    shape = (1,) * (len(repeats) - self.ndim) + tuple(self.shape)
+    # Each dimension gets another in front of it, along which it repeats.
+    apart = [n for size in shape for n in (1, size)]
+    wide = [n for count, size in zip(repeats, shape, strict=True) for n in (count, size)]
+    whole = ops.expand(ops.reshape(self, tuple(apart)), tuple(wide))
+    copied = ops.clone(whole, memory_format="contiguous_format")
+    return ops.view.default(copied, tuple(n * size for n, size in zip(repeats, shape, strict=True)))
+
+
+composite("tile", lambda self, dims: ops.repeat(self, (*(1,) * (self.ndim - len(dims)), *dims)))
+
+# --- another order ---------------------------------------------------------------------------------------------
+
+
+@composite("fliplr")
+def fliplr(self: Any) -> Any:
+    if self.ndim < 2:
+        raise ShapeError(f"fliplr: Input must be >= 2-d, and it has {self.ndim} dimensions.")
+    return ops.flip(self, (1,))
+
+
+@composite("flipud")
+def flipud(self: Any) -> Any:
+    if not self.ndim:
+        raise ShapeError("flipud: Input must be >= 1-d, and it has 0 dimensions.")
+    return ops.flip(self, (0,))
+
+
+@composite("roll")
+def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
+    check_shapes("roll", self, shifts, dims)
+    if not dims:
+        return ops.view.default(roll(ops.reshape(self, (self.numel(),)), shifts, (0,)), tuple(self.shape))
+    rolled = ops.clone(self, memory_format="contiguous_format")
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = rolled.shape[dim]
+        start = -shift % size if size else 0
+        if start:
+            rolled = ops.cat(
+                [ops.slice(rolled, dim, start, None, 1), ops.slice(rolled, dim, 0, start, 1)], dim
+            )
+    return rolled
+
+
+@composite("rot90")
+def rot90(self: Any, k: int, dims: Sequence[int]) -> Any:
+    if len(dims) != 2 or self.ndim < 2:
+        raise ShapeError(
+            f"rot90: expected total rotation dims == 2 and total dims >= 2, but got dims = {len(dims)} and total "
+            f"dims = {self.ndim}"
+        )
+    first, second = wrap_dims("rot90", dims, self.ndim)
+    if k % 4 == 0:
+        return ops.clone(self, memory_format="contiguous_format")
+    if k % 4 == 2:
+        return ops.flip(self, (first, second))
+    return ops.transpose(ops.flip(self, (second if k % 4 == 1 else first,)), first, second)
+
+
+@composite("pixel_shuffle")
+def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
+    r = upscale_factor
+    batch, channels, height, width = _pixels("pixel_shuffle", "upscale_factor", self, r)
+    if channels % (r * r):
+        raise ShapeError(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    groups = channels // (r * r)
+    apart = ops.reshape(self, (prod(batch), groups, r, r, height, width))
+    return ops.reshape(
+        ops.permute(apart, (0, 1, 4, 2, 5, 3)), (*batch, groups, height * r, width * r)
+    ).contiguous()
+
+
+@composite("pixel_unshuffle")
+def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
+    r = downscale_factor
+    batch, channels, height, width = _pixels("pixel_unshuffle", "downscale_factor", self, r)
+    for what, size, dim in (("height", height, -2), ("width", width, -1)):
+        if size % r:
+            raise ShapeError(
+                f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({dim})={size} is "
+                f"not divisible by {r}"
+            )
+    apart = ops.reshape(self, (prod(batch), channels, height // r, r, width // r, r))
+    return ops.reshape(
+        ops.permute(apart, (0, 1, 3, 5, 2, 4)), (*batch, channels * r * r, height // r, width // r)
+    ).contiguous()
+
+
+def _pixels(op: str, name: str, self: Any, factor: int) -> tuple[tuple[int, ...], int, int, int]:
+    if self.ndim < 3:
+        raise ShapeError(
+            f"{op} expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)"
+        )
+    if factor <= 0:
+        raise ShapeError(f"{op} expects a positive {name}, but got {factor}")
+    *batch, channels, height, width = self.shape
+    return tuple(batch), channels, height, width
+
+
+# --- diagonals -------------------------------------------------------------------------------------------------
+
+
+@composite("diag")
+def diag(self: Any, diagonal: int) -> Any:
+    if self.ndim == 1:
+        return ops.diag_embed(self, diagonal)
+    if self.ndim != 2:
+        raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {self.ndim}D")
+    return ops.clone(ops.diagonal(self, diagonal, 0, 1))
+
+
+composite("diagflat", lambda self, offset: ops.diag_embed(ops.reshape(self, (self.numel(),)), offset))
+
+
+@composite("diag_embed")
+def diag_embed(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+    check_shapes("diag_embed", self, offset, dim1, dim2)
+    ndim, size = self.ndim + 1, self.shape[-1] + abs(offset)
+    first, second = dim1 % ndim, dim2 % ndim
+    rest = iter(self.shape[:-1])
+    whole = ops.new_zeros(self, tuple(size if i in (first, second) else next(rest) for i in range(ndim)))
+    ops.diagonal(whole, offset, first, second).copy_(self)
+    return whole
+
+
+# --- one part replaced -----------------------------------------------------------------------------------------
+
+
+def _replaced(op: str, view: Any, *args: Any) -> Any:
+    """Return a copy of the first argument in which a part is replaced by the second."""
+    check_shapes(op, *args)
+    self, src, *where = args
+    whole = ops.clone(self)
+    view(whole, *where).copy_(src)
+    return whole
+
+
+composite("diagonal_scatter", lambda *args: _replaced("diagonal_scatter", ops.diagonal, *args))
+composite("select_scatter", lambda *args: _replaced("select_scatter", ops.select, *args))
+composite("slice_scatter", lambda *args: _replaced("slice_scatter", ops.slice, *args))
+
+
+@composite("as_strided_scatter")
+def as_strided_scatter(
+    self: Any, src: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
+) -> Any:
+    check_shapes("as_strided_scatter", self, src, size, stride, storage_offset)
+    start = self.storage_offset() if storage_offset is None else storage_offset
+    # The whole memory is copied, as the part may reach beyond self.
+    flat = ops.as_strided(self, (self.untyped_storage().nbytes() // self.dtype.itemsize,), (1,), 0)
+    flat = ops.clone(flat)
+    ops.as_strided(flat, size, stride, start).copy_(src)
+    return ops.as_strided(flat, tuple(self.shape), self.stride(), self.storage_offset())
+
+
+# --- padding ---------------------------------------------------------------------------------------------------
+
+
+@composite("constant_pad_nd")
+def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
+    check_shapes("constant_pad_nd", self, pad, value)
+    before, after = pad[::2], pad[1::2]
+    inner = self
+    for place, counts in enumerate(zip(before, after, strict=True)):
+        dim = self.ndim - 1 - place
+        if min(counts) < 0:  # taken away
+            inner = ops.slice(inner, dim, max(-counts[0], 0), self.shape[dim] - max(-counts[1], 0), 1)
+    if max(pad, default=0) <= 0:
+        return ops.clone(inner)
+    shape = list(inner.shape)
+    for place, counts in enumerate(zip(before, after, strict=True)):
+        shape[self.ndim - 1 - place] += max(counts[0], 0) + max(counts[1], 0)
+    whole = ops.new_full(self, tuple(shape), value)
+    middle = whole
+    for place, count in enumerate(before):
+        dim = self.ndim - 1 - place
+        middle = ops.slice(middle, dim, max(count, 0), max(count, 0) + inner.shape[dim], 1)
+    middle.copy_(inner)
+    return whole
+
+
+@composite("pad")
+def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
+    if len(pad) % 2:
+        raise ShapeError(f"pad: Padding length must be divisible by 2, and it is {len(pad)}")
+    if 2 * self.ndim < len(pad):
+        raise ShapeError(
+            f"pad: Padding length should be less than or equal to two times the input dimension but got padding "
+            f"length {len(pad)} and input of dimension {self.ndim}"
+        )
+    if mode == "constant":
+        return ops.constant_pad_nd(self, pad, 0 if value is None else value)
+    if mode not in _PLACES:
+        raise UnsupportedError(
+            f"pad: Unrecognised padding mode {mode}\n  there are: constant, {', '.join(_PLACES)}"
+        )
+    if value:
+        raise ShapeError(f'pad: Padding mode "{mode}" doesn\'t take in value argument')
+    dims = len(pad) // 2
+    if dims not in (1, 2, 3) or self.ndim - dims not in (1, 2):
+        raise UnsupportedError(
+            f"pad: Padding size {len(pad)} is not supported for {self.ndim}D input tensor.\n  mode {mode!r} pads the "
+            f"last one, two or three dimensions, of 2D or 3D, 3D or 4D, 4D or 5D input"
+        )
+    return _pad_by_places(self, pad, mode)
+
+
+# For each mode, which of n elements is read where `at` counts from the first of them.
+_PLACES: Final = {
+    "reflect": lambda at, n: ops.rsub(ops.abs(ops.rsub(ops.abs(at), n - 1)), n - 1),
+    "replicate": lambda at, n: ops.clamp(at, 0, n - 1),
+    "circular": lambda at, n: ops.remainder(at, n),
+}
+
+
+def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
+    for place in range(len(pad) // 2):
+        _check_padding(mode, self, self.ndim - 1 - place, pad[2 * place], pad[2 * place + 1])
+    for place in range(len(pad) // 2):
+        before, after = pad[2 * place], pad[2 * place + 1]
+        dim = self.ndim - 1 - place
+        if mode == "circular" and min(before, after) < 0:  # what is left goes around, not what was taken away
+            self = ops.slice(self, dim, max(-before, 0), self.shape[dim] - max(-after, 0), 1)
+            before, after = max(before, 0), max(after, 0)
+        if before or after:
+            at = ops.arange.start(-before, self.shape[dim] + after, device=self.device)
+            self = ops.index_select(self, dim, _PLACES[mode](at, self.shape[dim]))
+    return ops.contiguous(self)
+
+
+def _check_padding(mode: str, self: Any, dim: int, before: int, after: int) -> None:
+    size = self.shape[dim]
+    found = f"padding ({before}, {after}) at dimension {dim} of input {list(self.shape)}"
+    if mode == "reflect" and max(before, after) >= max(size, 1):
+        raise ShapeError(
+            f"pad: Padding size should be less than the corresponding input dimension, but got: {found}"
+        )
+    if mode == "circular" and max(before, after) > size:
+        raise ShapeError(f"pad: Padding value causes wrapping around more than once: {found}")
+    if not size and mode != "circular":
+        raise ShapeError(
+            f"pad: Expected input without elements only in its batch dimension, but got: {found}"
+        )
+    left = size + min(before, 0) + min(after, 0) if mode == "circular" else size + before + after
+    if left < (0 if mode == "circular" and max(before, after) <= 0 else 1):
+        raise ShapeError(f"pad: the input is too small, nothing is left of it: {found}")

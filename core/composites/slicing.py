@@ -1,0 +1,178 @@
+"""Composites that view parts of a tensor."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tt.core.composites.helpers import check_shapes, wrap
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.errors import DtypeError, IndexValueError, ShapeError
+from tt.core.shapes.slicing import diagonal_geometry, unfold_geometry
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- parts -----------------------------------------------------------------------------------------------------
+
+
+@composite("narrow")
+def narrow(self: Any, dim: int, start: int, length: int) -> Any:
+    if not self.ndim:
+        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise ShapeError("narrow(): length must be non-negative.")
+    size = self.shape[wrap("narrow", dim, self)]
+    if not -size <= start <= size:
+        raise IndexValueError(
+            f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got {start})"
+        )
+    first = start + size if start < 0 else start
+    if first + length > size:
+        raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return ops.slice(self, dim, first, first + length, 1)
+
+
+def _pieces(self: Any, dim: int, sizes: Sequence[int]) -> list[Any]:
+    found, start = [], 0
+    for size in sizes:
+        found.append(ops.slice(self, dim, start, start + size, 1))
+        start += size
+    return found
+
+
+@composite("split")
+def split(self: Any, split_size: int, dim: int) -> list[Any]:
+    check_shapes("split", self, split_size, dim)
+    size = self.shape[wrap("split", dim, self)]
+    count = max(-(-size // split_size), 1) if split_size else 1
+    return _pieces(self, dim, [split_size] * (count - 1) + [size - split_size * (count - 1)])
+
+
+@composite("split.sizes")
+def split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
+    check_shapes("split.sizes", self, split_size, dim)
+    return _pieces(self, dim, split_size)
+
+
+@composite("narrow.tensor")
+def narrow_tensor(self: Any, dim: int, start: Any, length: int) -> Any:
+    if start.ndim or start.dtype.kind not in ("signed", "unsigned"):
+        raise ShapeError("narrow(): start must be an 0-dim integral Tensor.")
+    return narrow(self, dim, int(start.item()), length)
+
+
+composite("split_with_sizes", lambda self, split_sizes, dim: ops.split.sizes(self, split_sizes, dim))
+
+
+@composite("chunk")
+def chunk(self: Any, chunks: int, dim: int) -> Any:
+    if not self.ndim:
+        raise ShapeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    size = self.shape[wrap("chunk", dim, self)]
+    # Of nothing there are as many pieces as were asked for.
+    return (
+        ops.split.default(self, -(-size // chunks), dim)
+        if size
+        else ops.split.sizes(self, (0,) * chunks, dim)
+    )
+
+
+@composite("tensor_split")
+def tensor_split(self: Any, sections: int, dim: int) -> list[Any]:
+    size = _size_to_split(self, dim)
+    if sections <= 0:
+        raise ShapeError(f"number of sections must be larger than 0, got {sections}")
+    least, more = divmod(size, sections)
+    return _pieces(self, dim, [least + (i < more) for i in range(sections)])
+
+
+@composite("tensor_split.indices")
+def tensor_split_indices(self: Any, indices: Sequence[int], dim: int) -> list[Any]:
+    bounds = [0, *indices, _size_to_split(self, dim)]
+    return [ops.slice(self, dim, start, end, 1) for start, end in itertools.pairwise(bounds)]
+
+
+@composite("tensor_split.tensor_indices_or_sections")
+def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) -> Any:
+    given = tensor_indices_or_sections
+    _size_to_split(self, dim)
+    if given.device.type not in ("cpu", "meta"):
+        raise ShapeError(
+            f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device}"
+        )
+    if given.dtype.name != "int64":
+        raise DtypeError(
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype}"
+        )
+    if given.ndim > 1:
+        raise ShapeError(
+            f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+            f"but got a tensor with {given.ndim} dims"
+        )
+    if not given.ndim:
+        return tensor_split(self, int(given.item()), dim)
+    return tensor_split_indices(self, [int(index) for index in given.tolist()], dim)
+
+
+def _size_to_split(self: Any, dim: int) -> int:
+    if not self.ndim:
+        raise ShapeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
+    return int(self.shape[wrap("tensor_split", dim, self)])
+
+
+def _split_along(op: str, self: Any, how: Any, least: int) -> Any:
+    """Split the dimension that an operator stands for, into so many equal pieces or before indices."""
+    if self.ndim < least:
+        raise ShapeError(
+            f"{op} requires a tensor with at least {least} dimension, but got a tensor with {self.ndim} dimensions!"
+        )
+    dim = {"hsplit": 0 if self.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[op]
+    if not isinstance(how, int):
+        return tensor_split_indices(self, how, dim)
+    if how <= 0 or self.shape[dim] % how:
+        raise ShapeError(
+            f"{op} attempted to split along dimension {dim}, but the size of the dimension {self.shape[dim]} is not "
+            f"divisible by the split_size {how}!"
+        )
+    return tensor_split(self, how, dim)
+
+
+composite("hsplit", lambda self, sections: _split_along("hsplit", self, sections, 1))
+composite("vsplit", lambda self, sections: _split_along("vsplit", self, sections, 2))
+composite("dsplit", lambda self, sections: _split_along("dsplit", self, sections, 3))
+composite("hsplit.array", lambda self, indices: _split_along("hsplit", self, indices, 1))
+composite("vsplit.array", lambda self, indices: _split_along("vsplit", self, indices, 2))
+composite("dsplit.array", lambda self, indices: _split_along("dsplit", self, indices, 3))
+
+
+@composite("unbind")
+def unbind(self: Any, dim: int) -> list[Any]:
+    check_shapes("unbind", self, dim)
+    return [ops.select(self, dim, index) for index in range(self.shape[dim])]
+
+
+# --- geometries ------------------------------------------------------------------------------------------------
+
+
+@composite("diagonal")
+def diagonal(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+    shape, strides, start = diagonal_geometry(
+        "diagonal", tuple(self.shape), self.stride(), offset, dim1, dim2
+    )
+    return ops.as_strided(self, shape, strides, self.storage_offset() + start)
+
+
+composite("linalg_diagonal", lambda matrix, offset, dim1, dim2: ops.diagonal(matrix, offset, dim1, dim2))
+
+
+@composite("unfold")
+def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
+    shape, strides = unfold_geometry("unfold", tuple(self.shape), self.stride(), dimension, size, step)
+    return ops.as_strided(self, shape, strides, self.storage_offset())
