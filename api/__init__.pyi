@@ -17,7 +17,7 @@ _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
-from tt.core.tensor import _LinalgSvdResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _LinalgSvdResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
 from tt.core.device import device as device
 from tt.core.device import get_default_device as get_default_device
 from tt.core.device import set_default_device as set_default_device
@@ -2571,5 +2571,55 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     >>> import tt
     >>> tt.conv_transpose3d(tt.ones(1, 1, 1, 1), tt.ones(1, 1, 1, 1, 2))
     tensor([[[[1., 1.]]]])
+    """
+    ...
+def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0,), dilation: _int | Sequence[_int] = (1,), ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """Returns the largest element in each window of a signal of channels, or of a batch of them, and as asked where it was found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool1d(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+    tensor([[3., 5.]])
+    """
+    ...
+def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0), dilation: _int | Sequence[_int] = (1, 1), ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """Returns the largest element in each window of a image of channels, or of a batch of them, and as asked where it was found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool2d(tt.tensor([[[1.0, 3.0], [2.0, 5.0]]]), 2)
+    tensor([[[5.]]])
+    """
+    ...
+def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0, 0), dilation: _int | Sequence[_int] = (1, 1, 1), ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """Returns the largest element in each window of a volume of channels, or of a batch of them, and as asked where it was found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool3d(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), (1, 2, 2))
+    tensor([[[[5.]]]])
+    """
+    ...
+def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0,), ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
+    """Returns the mean of each window of a signal of channels, or of a batch of them: the sum divided by the size of the window, with or without its padding.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.avg_pool1d(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+    tensor([[2.0000, 3.5000]])
+    """
+    ...
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
+    """Returns the means of windows of a signal of channels that are chosen so that output_size of them cover it.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.adaptive_avg_pool1d(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+    tensor([[2.0000, 3.5000]])
     """
     ...

@@ -57,6 +57,30 @@ class _SvdResult(NamedTuple):
     S: Tensor
     V: Tensor
 
+class _MaxPool1DWithIndicesResult(NamedTuple):
+    output: Tensor
+    indices: Tensor
+
+class _MaxPool2DWithIndicesResult(NamedTuple):
+    output: Tensor
+    indices: Tensor
+
+class _MaxPool3DWithIndicesResult(NamedTuple):
+    output: Tensor
+    indices: Tensor
+
+class _AdaptiveMaxPool1DWithIndicesResult(NamedTuple):
+    output: Tensor
+    indices: Tensor
+
+class _AdaptiveMaxPool2DWithIndicesResult(NamedTuple):
+    output: Tensor
+    indices: Tensor
+
+class _AdaptiveMaxPool3DWithIndicesResult(NamedTuple):
+    output: Tensor
+    indices: Tensor
+
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype on one device.
 

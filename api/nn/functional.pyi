@@ -18,7 +18,7 @@ _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
 from tt.core.tensor import Tensor as Tensor
-from tt.core.tensor import _LinalgSvdResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _LinalgSvdResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
 from tt import tanh as tanh
 from tt import sigmoid as sigmoid
 def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor:
@@ -153,3 +153,165 @@ from tt import conv3d as conv3d
 from tt import conv_transpose1d as conv_transpose1d
 from tt import conv_transpose2d as conv_transpose2d
 from tt import conv_transpose3d as conv_transpose3d
+def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0,), dilation: _int | Sequence[_int] = (1,), ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """Returns the largest element in each window of a signal of channels, or of a batch of them, and as asked where it was found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool1d(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+    tensor([[3., 5.]])
+    """
+    ...
+def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0,), dilation: _int | Sequence[_int] = (1,), ceil_mode: _bool = False, return_indices: _bool = False) -> _MaxPool1DWithIndicesResult:
+    """Returns the largest element in each window of a signal of channels, and its place among the elements of its channel. It does the same for any return_indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool1d_with_indices(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)[1]
+    tensor([[1, 3]])
+    """
+    ...
+def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0), dilation: _int | Sequence[_int] = (1, 1), ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """Returns the largest element in each window of a image of channels, or of a batch of them, and as asked where it was found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool2d(tt.tensor([[[1.0, 3.0], [2.0, 5.0]]]), 2)
+    tensor([[[5.]]])
+    """
+    ...
+def max_pool2d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0), dilation: _int | Sequence[_int] = (1, 1), ceil_mode: _bool = False, return_indices: _bool = False) -> _MaxPool2DWithIndicesResult:
+    """Returns the largest element in each window of a image of channels, and its place among the elements of its channel. It does the same for any return_indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool2d_with_indices(tt.tensor([[[1.0, 3.0], [2.0, 5.0]]]), 2)[1]
+    tensor([[[3]]])
+    """
+    ...
+def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0, 0), dilation: _int | Sequence[_int] = (1, 1, 1), ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
+    """Returns the largest element in each window of a volume of channels, or of a batch of them, and as asked where it was found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool3d(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), (1, 2, 2))
+    tensor([[[[5.]]]])
+    """
+    ...
+def max_pool3d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0, 0), dilation: _int | Sequence[_int] = (1, 1, 1), ceil_mode: _bool = False, return_indices: _bool = False) -> _MaxPool3DWithIndicesResult:
+    """Returns the largest element in each window of a volume of channels, and its place among the elements of its channel. It does the same for any return_indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.max_pool3d_with_indices(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), (1, 2, 2))[1]
+    tensor([[[[3]]]])
+    """
+    ...
+from tt import avg_pool1d as avg_pool1d
+def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0), ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+    """Returns the mean of each window of a image of channels, or of a batch of them: the sum divided by the size of the window, with or without its padding, or by divisor_override.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.avg_pool2d(tt.tensor([[[1.0, 3.0], [2.0, 5.0]]]), 2)
+    tensor([[[2.7500]]])
+    """
+    ...
+def avg_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0, 0), ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+    """Returns the mean of each window of a volume of channels, or of a batch of them: the sum divided by the size of the window, with or without its padding, or by divisor_override.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.avg_pool3d(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), (1, 2, 2))
+    tensor([[[[2.7500]]]])
+    """
+    ...
+from tt import adaptive_avg_pool1d as adaptive_avg_pool1d
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False) -> Any:
+    """Returns the largest elements of windows of a signal of channels that are chosen so that output_size of them cover it, and as asked where they were found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_max_pool1d(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
+    tensor([[3., 5.]])
+    """
+    ...
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False) -> _AdaptiveMaxPool1DWithIndicesResult:
+    """Returns the largest elements of windows that are chosen so that output_size of them cover a signal of channels, and their places among the elements of their channel.  It does the same for any return_indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_max_pool1d_with_indices(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)[1]
+    tensor([[1, 3]])
+    """
+    ...
+def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """Returns the means of windows of a image of channels that are chosen so that output_size of them cover it.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_avg_pool2d(tt.tensor([[[1.0, 3.0], [2.0, 5.0]]]), 1)
+    tensor([[[2.7500]]])
+    """
+    ...
+def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any:
+    """Returns the largest elements of windows of a image of channels that are chosen so that output_size of them cover it, and as asked where they were found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_max_pool2d(tt.tensor([[[1.0, 3.0], [2.0, 5.0]]]), 1)
+    tensor([[[5.]]])
+    """
+    ...
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> _AdaptiveMaxPool2DWithIndicesResult:
+    """Returns the largest elements of windows that are chosen so that output_size of them cover a image of channels, and their places among the elements of their channel.  It does the same for any return_indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_max_pool2d_with_indices(tt.tensor([[[1.0, 3.0], [2.0, 5.0]]]), 1)[1]
+    tensor([[[3]]])
+    """
+    ...
+def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+    """Returns the means of windows of a volume of channels that are chosen so that output_size of them cover it.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_avg_pool3d(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), 1)
+    tensor([[[[2.7500]]]])
+    """
+    ...
+def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any:
+    """Returns the largest elements of windows of a volume of channels that are chosen so that output_size of them cover it, and as asked where they were found.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_max_pool3d(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), 1)
+    tensor([[[[5.]]]])
+    """
+    ...
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> _AdaptiveMaxPool3DWithIndicesResult:
+    """Returns the largest elements of windows that are chosen so that output_size of them cover a volume of channels, and their places among the elements of their channel.  It does the same for any return_indices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.adaptive_max_pool3d_with_indices(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), 1)[1]
+    tensor([[[[3]]]])
+    """
+    ...

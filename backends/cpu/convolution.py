@@ -38,7 +38,7 @@ def padded(x: Array, padding: Sizes, value: Any = 0) -> Array:
     lead = x.ndim - len(padding)
     sizes = (size + 2 * pad for size, pad in zip(x.shape[lead:], padding, strict=True))
     result = np.full((*x.shape[:lead], *sizes), value, x.dtype)
-    inner = (slice(pad, pad + size) for size, pad in zip(x.shape[lead:], padding, strict=True))
+    inner: Any = (slice(pad, pad + size) for size, pad in zip(x.shape[lead:], padding, strict=True))
     result[(..., *inner)] = x
     return result
 

@@ -20,6 +20,7 @@ FAMILIES: Final = (
     "random",
     "nn",
     "convolution",
+    "pooling",
     "copies",
     "creation",
 )

@@ -24,6 +24,7 @@ FAMILIES: Final = (
     "linalg",
     "nn",
     "convolution",
+    "pooling",
 )
 
 

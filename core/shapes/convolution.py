@@ -1,13 +1,12 @@
-"""Shape rules of operators that slide a window: convolutions, pooling, unfold, interpolation."""
+"""Shape rules of convolutions, and of windows as columns."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tt.core.dtype import int64
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import ShapeError
 from tt.core.shapes.geometry import Described
-from tt.core.shapes.registry import Result, RuleTable
+from tt.core.shapes.registry import RuleTable
 
 rule = RuleTable()
 
@@ -22,6 +21,11 @@ def each(op: str, value: Any, count: int, name: str) -> tuple[Any, ...]:
     if len(values) != count:
         raise ShapeError(f"{op}(): {name} must be one int or {count} ints, got {list(values)}")
     return values
+
+
+def dims_of(op: str) -> int:
+    """Return the number of spatial dimensions, which the name of the operator tells."""
+    return int(next(c for c in op if c.isdigit()))
 
 
 # --- convolution -----------------------------------------------------------------------------------------------
@@ -40,7 +44,7 @@ def conv(
     op: str,
 ) -> Shape:
     """Convolution over the last dimensions: (N, C, ...) or (C, ...) with weight (out, C / groups, ...)."""
-    count = _count((), op)
+    count = dims_of(op)
     batch, channels, sizes = split_channels(op, input, count)
     expect_weight(op, weight, count, groups)
     if channels != weight.shape[1] * groups:
@@ -129,7 +133,7 @@ def conv_transpose(
     op: str,
 ) -> Shape:
     """The transpose of a convolution: weight (C, out / groups, ...)."""
-    count = _count((), op)
+    count = dims_of(op)
     batch, channels, sizes = split_channels(op, input, count)
     expect_weight(op, weight, count, groups)
     if channels != weight.shape[0]:
@@ -167,116 +171,7 @@ def conv_weight(input: Described, grad: Described, weight_size: Shape, *, op: st
     return tuple(weight_size)
 
 
-# --- pooling ---------------------------------------------------------------------------------------------------
-
-
-def pooled(
-    op: str, sizes: Shape, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
-) -> Shape:
-    """Return the spatial sizes after pooling."""
-    count = len(sizes)
-    widths = each(op, kernel, count, "kernel_size")
-    steps = widths if stride is None or stride == [] or stride == () else each(op, stride, count, "stride")
-    pads, gaps = each(op, padding, count, "padding"), each(op, dilation, count, "dilation")
-    result = []
-    for size, width, step, pad, gap in zip(sizes, widths, steps, pads, gaps, strict=True):
-        if step <= 0:
-            raise ShapeError(f"{op}(): stride should not be zero")
-        if pad > width // 2:
-            raise ShapeError(
-                f"{op}(): pad should be at most half of effective kernel size, but got pad={pad}, {width}"
-            )
-        span = size + 2 * pad - gap * (width - 1) - 1 + (step - 1 if ceil_mode else 0)
-        out = span // step + 1
-        if ceil_mode and (out - 1) * step >= size + pad:
-            out -= 1
-        if out < 1:
-            raise ShapeError(
-                f"{op}(): Given input size {list(sizes)}, the calculated output size is too small: {out}"
-            )
-        result.append(out)
-    return tuple(result)
-
-
-def _pool(op: str, input: Described, count: int, *how: Any) -> Shape:
-    batch, channels, sizes = split_channels(op, input, count)
-    return (*batch, channels, *pooled(op, sizes, *how))
-
-
-def _count(kernel: Any, op: str) -> int:
-    digits = [c for c in op if c.isdigit()]
-    return int(digits[-1]) if digits else len(kernel)
-
-
-@rule("avg_pool")
-def avg_pool(
-    self: Described,
-    /,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    *,
-    op: str,
-) -> Shape:
-    """The mean in each window; the operator's name tells the number of spatial dimensions."""
-    return _pool(op, self, _count(kernel_size, op), kernel_size, stride, padding, 1, ceil_mode)
-
-
-@rule("max_pool")
-def max_pool(
-    self: Described,
-    /,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    *,
-    op: str,
-) -> Shape:
-    """The largest value in each window."""
-    return _pool(op, self, _count(kernel_size, op), kernel_size, stride, padding, dilation, ceil_mode)
-
-
-@rule("max_pool_with_indices")
-def max_pool_with_indices(
-    self: Described,
-    /,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    *,
-    op: str,
-) -> tuple[Result, Result]:
-    """The largest value in each window and its place."""
-    shape = _pool(op, self, _count(kernel_size, op), kernel_size, stride, padding, dilation, ceil_mode)
-    return Result(shape), Result(shape, dtype=int64)
-
-
-@rule("adaptive_pool")
-def adaptive_pool(self: Described, /, output_size: Any, *, op: str) -> Shape:
-    """Windows chosen so that the output has a size; None keeps a dimension."""
-    count = _count(output_size, op)
-    batch, channels, sizes = split_channels(op, self, count)
-    wanted = each(op, output_size, count, "output_size")
-    return (
-        *batch,
-        channels,
-        *(size if new is None else new for size, new in zip(sizes, wanted, strict=True)),
-    )
-
-
-@rule("adaptive_pool_with_indices")
-def adaptive_pool_with_indices(self: Described, /, output_size: Any, *, op: str) -> tuple[Result, Result]:
-    """As `adaptive_pool`, and where the values were found."""
-    shape = adaptive_pool(self, output_size, op=op)
-    return Result(shape), Result(shape, dtype=int64)
-
-
-# --- windows as columns, other sizes ---------------------------------------------------------------------------
+# --- windows as columns ----------------------------------------------------------------------------------------
 
 
 @rule("im2col")
@@ -296,18 +191,3 @@ def im2col(
             )
         blocks *= out
     return (*batch, channels * widths[0] * widths[1], blocks)
-
-
-@rule("interpolate")
-def interpolate(input: Described, size: Any = None, scale_factor: Any = None, *, op: str) -> Shape:
-    """Other spatial sizes, given or scaled."""
-    count = input.ndim - 2
-    if (size is None) == (scale_factor is None):
-        raise ValueRangeError(f"{op}(): only one of size or scale_factor should be defined")
-    if size is not None:
-        return (*input.shape[:2], *each(op, size, count, "size"))
-    factors = each(op, scale_factor, count, "scale_factor")
-    return (
-        *input.shape[:2],
-        *(int(old * factor) for old, factor in zip(input.shape[2:], factors, strict=True)),
-    )

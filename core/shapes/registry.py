@@ -201,7 +201,7 @@ class RuleTable:
 
 FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "linalg",
-    "creation", "random", "nn", "convolution",
+    "creation", "random", "nn", "convolution", "pooling",
 )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ MODULES: Final = (
     "linalg",
     "nn",
     "convolution",
+    "pooling",
 )
 
 

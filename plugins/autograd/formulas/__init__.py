@@ -7,6 +7,7 @@ from tt.plugins.autograd.formulas import (
     linalg,
     nn,
     pointwise,
+    pooling,
     reduction,
     shaping,
     sorting,
@@ -16,5 +17,16 @@ __all__ = ["TABLES"]
 
 TABLES = [
     family.d
-    for family in (pointwise, reduction, shaping, joining, indexing, sorting, linalg, nn, convolution)
+    for family in (
+        pointwise,
+        reduction,
+        shaping,
+        joining,
+        indexing,
+        sorting,
+        linalg,
+        nn,
+        convolution,
+        pooling,
+    )
 ]

@@ -112,6 +112,7 @@ NOT_IN_TORCH = {
     "contiguous",
     "fill",
     "_conv_weight",
+    "_unpool",
 }
 # torch gives self the gradient of what src replaced; the finite differences above say otherwise.
 NOT_IN_TORCH |= {"as_strided_scatter"}

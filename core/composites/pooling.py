@@ -1,0 +1,272 @@
+"""Composites of pooling: the elements of every window side by side, then a reduction over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, widened
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.shapes.convolution import each
+from tt.core.shapes.pooling import strides_of, windows_in
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+Sizes = Sequence[int]
+
+
+# --- windows ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Windows:
+    """The windows along one dimension.
+
+    Attributes
+    ----------
+    places : Tensor
+        Int64 of shape (windows, elements): where each element of a window lies.  Elements outside of the input are
+        replaced by the first one inside.
+    inside : Tensor or None
+        Which elements were not replaced; None if none was.
+    """
+
+    places: Any
+    inside: Any
+
+
+def _numbers(count: int, like: Any) -> Any:
+    return ops.arange(count, device=like.device)
+
+
+def sliding(like: Any, size: int, width: int, hop: int, pad: int, gap: int, out: int) -> Windows:
+    """Return windows of one width at equal distances."""
+    first = ops.sub(ops.mul(_numbers(out, like), hop), pad)
+    steps = ops.mul(_numbers(width, like), gap)
+    places = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(steps, 0))
+    if not pad and (out - 1) * hop + gap * (width - 1) < size:
+        return Windows(places, None)
+    inside = ops.bitwise_and(ops.ge(places, 0), ops.lt(places, size))
+    begin = ops.remainder(first, gap) if gap > 1 else ops.mul(first, 0)
+    begin = ops.unsqueeze(ops.where(ops.lt(first, 0), begin, first), 1)
+    return Windows(ops.where.default(inside, places, begin), inside)
+
+
+def adaptive(like: Any, size: int, out: int) -> Windows:
+    """Return windows that together cover a dimension: from floor(i size / out) to ceil((i + 1) size / out)."""
+    number = ops.mul(_numbers(out, like), size)
+    first = ops.floor_divide(number, max(out, 1))
+    last = ops.floor_divide(ops.add(number, size + out - 1), max(out, 1))
+    width = max((-(-(i + 1) * size // out) - i * size // out for i in range(out)), default=1)
+    places = ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(_numbers(width, like), 0))
+    if out and size % out == 0:
+        return Windows(places, None)
+    inside = ops.lt(places, ops.unsqueeze(last, 1))
+    return Windows(ops.where.default(inside, places, ops.unsqueeze(first, 1)), inside)
+
+
+def take(x: Any, dim: int, windows: Windows) -> Any:
+    """Return x with a dimension replaced by two: the windows and their elements."""
+    found = ops.index_select(x, dim, ops.reshape(windows.places, (-1,)))
+    return ops.reshape(found, (*x.shape[:dim], *windows.places.shape, *x.shape[dim + 1 :]))
+
+
+def largest(x: Any, all_windows: Sequence[Windows]) -> tuple[Any, Any]:
+    """Return the largest element of each window and its place; NaN is larger than all, and the last one counts."""
+    count = len(all_windows)
+    lead, sizes = x.ndim - count, x.shape[x.ndim - count :]
+    found = x
+    for i, windows in enumerate(all_windows):
+        found = take(found, lead + 2 * i, windows)
+    order = (*range(lead), *range(lead, found.ndim, 2), *range(lead + 1, found.ndim, 2))
+    found = ops.permute(found, order)
+    out, elements = tuple(found.shape[: lead + count]), tuple(found.shape[lead + count :])
+    flat = ops.reshape(found, (*out, prod(elements)))
+    places = ops.reshape(flat_places(all_windows, sizes), (*out[lead:], prod(elements)))
+    if 0 in out:
+        return ops.new_zeros(x, out), ops.new_zeros(places, out)
+    best = ops.argmax(flat, -1, True)
+    if not is_integral(x.dtype):
+        nan = ops.isnan(flat)
+        last = ops.argmax(ops.where.default(nan, _numbers(prod(elements), x), -1), -1, True)
+        best = ops.where.default(ops.any.dim(nan, -1, True), last, best)
+    values = ops.gather(flat, -1, best)
+    where = ops.gather(ops.expand(places, (*out, prod(elements))), -1, best)
+    return ops.squeeze.dim(values, -1), ops.squeeze.dim(where, -1)
+
+
+def flat_places(all_windows: Sequence[Windows], sizes: Sizes) -> Any:
+    """Return the places of the elements of all windows within a channel: (windows..., elements...)."""
+    total: Any = 0
+    count = len(all_windows)
+    for i, windows in enumerate(all_windows):
+        shape = [1] * (2 * count)
+        shape[i], shape[count + i] = windows.places.shape
+        total = ops.add(ops.reshape(ops.mul(windows.places, prod(sizes[i + 1 :])), tuple(shape)), total)
+    return total
+
+
+# --- the largest element ---------------------------------------------------------------------------------------
+
+
+def max_pool_with_indices(op: str, count: int) -> Callable[..., Any]:
+    """Return the composite for so many dimensions."""
+
+    def pool(
+        input: Any,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil_mode: bool,
+        return_indices: bool,
+    ) -> Any:
+        check_shapes(op, input, kernel_size, stride, padding, dilation, ceil_mode)
+        sizes = input.shape[input.ndim - count :]
+        widths = each(op, kernel_size, count, "")
+        pads, gaps = each(op, padding, count, ""), each(op, dilation, count, "")
+        hops = strides_of(op, widths, stride)
+        all_windows = [
+            sliding(input, *one, windows_in(one[0], one[1], one[2], one[3], one[4], ceil_mode))
+            for one in zip(sizes, widths, hops, pads, gaps, strict=True)
+        ]
+        return largest(input, all_windows)
+
+    return pool
+
+
+def adaptive_max_pool_with_indices(op: str, count: int) -> Callable[..., Any]:
+    """Return the composite for so many dimensions."""
+
+    def pool(input: Any, output_size: Any, return_indices: bool) -> Any:
+        check_shapes(op, input, output_size)
+        sizes = input.shape[input.ndim - count :]
+        wanted = each(op, output_size, count, "")
+        all_windows = [
+            adaptive(input, size, size if new is None else new)
+            for size, new in zip(sizes, wanted, strict=True)
+        ]
+        return largest(input, all_windows)
+
+    return pool
+
+
+def with_or_without_indices(op: str) -> Callable[..., Any]:
+    """Return the composite of an operator whose last argument asks for the places, too."""
+
+    def pool(*args: Any) -> Any:
+        both = getattr(ops, f"{op}_with_indices")(*args[:-1])
+        return both if args[-1] else both[0]
+
+    return pool
+
+
+@composite("_unpool")
+def unpool(values: Any, indices: Any, size: Sizes, dims: int) -> Any:
+    check_shapes("_unpool", values, indices, size, dims)
+    lead = len(size) - dims
+    rows = prod(size[:lead])
+    zeros = ops.new_zeros(values, (rows, prod(size[lead:])))
+    shape = (rows, prod(values.shape[lead:]))
+    added = ops.scatter_add(zeros, 1, ops.reshape(indices, shape), ops.reshape(values, shape))
+    return ops.reshape(added, tuple(size))
+
+
+# --- the mean --------------------------------------------------------------------------------------------------
+
+
+def avg_pool(op: str, count: int) -> Callable[..., Any]:
+    """Return the composite for so many dimensions."""
+
+    def pool(
+        input: Any,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: int | None,
+    ) -> Any:
+        how = () if count == 1 else (divisor_override,)
+        check_shapes(op, input, kernel_size, stride, padding, ceil_mode, count_include_pad, *how)
+        x, lead = widened(input), input.ndim - count
+        widths, pads = each(op, kernel_size, count, ""), each(op, padding, count, "")
+        divisor: Any = 1
+        for i, hop in enumerate(strides_of(op, widths, stride)):
+            size, width, pad = input.shape[lead + i], widths[i], pads[i]
+            windows = sliding(x, size, width, hop, pad, 1, windows_in(size, width, hop, pad, 1, ceil_mode))
+            x = summed(x, lead + i, windows)
+            counts = elements(input, size, width, hop, pad, x.shape[lead + i], count_include_pad)
+            divisor = ops.mul(ops.reshape(counts, (-1, *(1,) * (count - i - 1))), divisor)
+        divisor = divisor if divisor_override is None else divisor_override
+        if is_integral(input.dtype):
+            return ops.div.mode(x, divisor, rounding_mode="trunc")
+        return as_type(ops.div.default(x, divisor), input.dtype)
+
+    return pool
+
+
+@composite("avg_pool1d")
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+) -> Any:
+    pool = avg_pool("avg_pool1d", 1)
+    return pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def summed(x: Any, dim: int, windows: Windows) -> Any:
+    """Return the sums of the windows along a dimension."""
+    found = take(x, dim, windows)
+    if windows.inside is not None:
+        inside = ops.reshape(windows.inside, (*windows.inside.shape, *(1,) * (x.ndim - dim - 1)))
+        found = ops.where(inside, found, ops.new_zeros(x, ()))
+    return ops.sum.dim(found, dim + 1)
+
+
+def elements(like: Any, size: int, width: int, hop: int, pad: int, out: int, count_include_pad: bool) -> Any:
+    """Return how many elements each window along a dimension has."""
+    start = ops.sub(ops.mul(_numbers(out, like), hop), pad)
+    stop = ops.clamp(ops.add(start, width), max=size + pad)
+    if count_include_pad:
+        return ops.sub(stop, start)
+    return ops.sub(ops.clamp(stop, max=size), ops.clamp(start, min=0))
+
+
+def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
+    """Return the composite for so many dimensions."""
+
+    def pool(input: Any, output_size: Any) -> Any:
+        check_shapes(op, input, output_size)
+        x, lead = widened(input), input.ndim - count
+        for dim, new in enumerate(each(op, output_size, count, ""), lead):
+            size = x.shape[dim]
+            if new is None or new == size:
+                continue
+            if new and size % new == 0:
+                parts = ops.reshape(x, (*x.shape[:dim], new, size // new, *x.shape[dim + 1 :]))
+                x = ops.mean.dim(parts, (dim + 1,))
+                continue
+            windows = adaptive(x, size, new)
+            counts = ops.sum.dim(windows.inside, (1,)) if windows.inside is not None else 1
+            counts = ops.reshape(counts, (-1, *(1,) * (x.ndim - dim - 1))) if new else 1
+            x = ops.div.default(summed(x, dim, windows), counts)
+        return as_type(ops.alias(x) if x is input else x, input.dtype)
+
+    return pool
+
+
+for dims in (1, 2, 3):
+    composite(f"max_pool{dims}d", with_or_without_indices(f"max_pool{dims}d"))
+    composite(f"max_pool{dims}d_with_indices", max_pool_with_indices(f"max_pool{dims}d_with_indices", dims))
+    if dims > 1:
+        composite(f"avg_pool{dims}d", avg_pool(f"avg_pool{dims}d", dims))
+    composite(f"adaptive_avg_pool{dims}d", adaptive_avg_pool(f"adaptive_avg_pool{dims}d", dims))
+    composite(f"adaptive_max_pool{dims}d", with_or_without_indices(f"adaptive_max_pool{dims}d"))
+    composite(
+        f"adaptive_max_pool{dims}d_with_indices",
+        adaptive_max_pool_with_indices(f"adaptive_max_pool{dims}d_with_indices", dims),
+    )

@@ -1,0 +1,133 @@
+"""Shape rules of pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.dtype import int64
+from tt.core.errors import ShapeError
+from tt.core.shapes.convolution import dims_of, each, not_negative, positive
+from tt.core.shapes.geometry import Described
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+def channels_of(op: str, input: Described, count: int) -> tuple[Shape, Shape]:
+    """Return the sizes of batch and channels, and the spatial ones, none of which is zero."""
+    if input.ndim not in (count + 1, count + 2) or 0 in input.shape[input.ndim - count - 1 :]:
+        raise ShapeError(
+            f"{op}(): Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for "
+            f"input, but got input of size: {list(input.shape)}"
+        )
+    lead = input.ndim - count
+    return tuple(input.shape[:lead]), tuple(input.shape[lead:])
+
+
+def strides_of(op: str, widths: Shape, stride: Any) -> Shape:
+    """Return the steps of the window: its own size unless they are given."""
+    if stride is None or stride == [] or stride == ():
+        return widths
+    return positive(op, stride, len(widths), "stride")
+
+
+def windows_in(size: int, width: int, step: int, pad: int, gap: int, ceil_mode: bool) -> int:
+    """Return how many windows a dimension has; with ceil_mode, also the last that it does not fill."""
+    span = size + 2 * pad - gap * (width - 1) - 1 + (step - 1 if ceil_mode else 0)
+    out = span // step + 1
+    # The last window must start inside of the input or of the padding before it.
+    return out - 1 if ceil_mode and (out - 1) * step >= size + pad else out
+
+
+def pooled(
+    op: str, sizes: Shape, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Shape:
+    """Return the spatial sizes after pooling."""
+    count = len(sizes)
+    widths = positive(op, kernel, count, "kernel_size")
+    steps, gaps = strides_of(op, widths, stride), positive(op, dilation, count, "dilation")
+    pads = not_negative(op, padding, count, "padding")
+    for pad, width, gap in zip(pads, widths, gaps, strict=True):
+        if pad > (gap * (width - 1) + 1) // 2:
+            raise ShapeError(
+                f"{op}(): pad should be at most half of effective kernel size, but got pad={pad}, "
+                f"kernel_size={width} and dilation={gap}"
+            )
+    result = tuple(
+        windows_in(size, width, step, pad, gap, ceil_mode)
+        for size, width, step, pad, gap in zip(sizes, widths, steps, pads, gaps, strict=True)
+    )
+    if min(result) < 1:
+        raise ShapeError(
+            f"{op}(): Given input size: {list(sizes)}. Calculated output size: {list(result)}. Output size is too small"
+        )
+    return result
+
+
+@rule("avg_pool")
+def avg_pool(
+    input: Described,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    divisor_override: int | None = None,
+    *,
+    op: str,
+) -> Shape:
+    """The mean in each window; the operator's name tells the number of spatial dimensions."""
+    lead, sizes = channels_of(op, input, dims_of(op))
+    if divisor_override == 0:
+        raise ShapeError(f"{op}(): divisor must be not zero")
+    return (*lead, *pooled(op, sizes, kernel_size, stride, padding, 1, ceil_mode))
+
+
+@rule("max_pool_with_indices")
+def max_pool_with_indices(
+    input: Described,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    *,
+    op: str,
+) -> tuple[Result, Result]:
+    """The largest value in each window and its place."""
+    lead, sizes = channels_of(op, input, dims_of(op))
+    shape = (*lead, *pooled(op, sizes, kernel_size, stride, padding, dilation, ceil_mode))
+    return Result(shape), Result(shape, dtype=int64)
+
+
+@rule("adaptive_pool")
+def adaptive_pool(input: Described, output_size: Any, *, op: str) -> Shape:
+    """Windows chosen so that the output has a size; None keeps a dimension."""
+    lead, sizes = channels_of(op, input, dims_of(op))
+    wanted = each(op, output_size, len(sizes), "output_size")
+    new = tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
+    if min(new) < 0:
+        raise ShapeError(
+            f"{op}(): elements of output_size must be greater than or equal to 0, got {list(new)}"
+        )
+    return (*lead, *new)
+
+
+@rule("adaptive_pool_with_indices")
+def adaptive_pool_with_indices(input: Described, output_size: Any, *, op: str) -> tuple[Result, Result]:
+    """As `adaptive_pool`, and where the values were found."""
+    shape = adaptive_pool(input, output_size, op=op)
+    return Result(shape), Result(shape, dtype=int64)
+
+
+@rule("unpool")
+def unpool(values: Described, indices: Described, size: Shape, dims: int, *, op: str) -> Shape:
+    """The size that the caller knows."""
+    if tuple(values.shape) != tuple(indices.shape) or (
+        tuple(values.shape[:-dims]) != tuple(size[:-dims]) or values.ndim != len(size)
+    ):
+        raise ShapeError(
+            f"{op}(): values {list(values.shape)} and indices {list(indices.shape)} do not fit the size {list(size)}"
+        )
+    return tuple(size)
