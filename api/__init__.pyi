@@ -336,6 +336,136 @@ def clamp(input: Tensor, min: Tensor | _Scalar | None = None, max: Tensor | _Sca
     """
     ...
 clip = clamp
+def clamp_min(input: Tensor, min: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Replaces every element below min by min.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.clamp_min(tt.tensor([-2, 0, 5]), 1)
+    tensor([1, 1, 5])
+    """
+    ...
+def clamp_max(input: Tensor, max: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Replaces every element above max by max.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.clamp_max(tt.tensor([-2, 0, 5]), 1)
+    tensor([-2,  0,  1])
+    """
+    ...
+def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the larger of two elements; where one is NaN, the other.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.fmax(tt.tensor([1.0, float('nan')]), tt.tensor([3.0, 2.0]))
+    tensor([3., 2.])
+    """
+    ...
+def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the smaller of two elements; where one is NaN, the other.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.fmin(tt.tensor([1.0, float('nan')]), tt.tensor([3.0, 2.0]))
+    tensor([1., 2.])
+    """
+    ...
+def fmod(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Returns what is left of self after dividing by other, with the sign of self.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.fmod(tt.tensor([-7, 7]), 3)
+    tensor([-1,  1])
+    """
+    ...
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the greatest common divisor of two integers; that of zeros is zero.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.gcd(tt.tensor([12, 0]), tt.tensor([8, 5]))
+    tensor([4, 5])
+    """
+    ...
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the least common multiple of two integers; with a zero it is zero.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.lcm(tt.tensor([4, 0]), tt.tensor([6, 5]))
+    tensor([12,  0])
+    """
+    ...
+def copysign(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Returns the magnitude of self with the sign of other; zeros and NaN have one, too.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.copysign(tt.tensor([1.0, 2.0]), tt.tensor([-0.0, 3.0]))
+    tensor([-1.,  2.])
+    """
+    ...
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the number that follows self in its dtype, in the direction of other.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nextafter(tt.tensor([1.0]), tt.tensor([2.0])) - 1 == tt.finfo(tt.float32).eps
+    tensor([True])
+    """
+    ...
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns 0 where self is negative, 1 where it is positive, and the element of values where it is zero.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.heaviside(tt.tensor([-1.5, 0.0, 2.0]), tt.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    ...
+def lerp(input: Tensor, end: Tensor, weight: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Interpolates linearly, self + weight * (end - self); exact at the weights 0 and 1.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.lerp(tt.tensor([1.0, 2.0]), tt.tensor([3.0, 6.0]), 0.5)
+    tensor([2., 4.])
+    """
+    ...
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """Adds the product of tensor1 and tensor2, scaled by value, to self.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.addcmul(tt.tensor([1, 2]), tt.tensor([3, 4]), tt.tensor([5, 6]), value=2)
+    tensor([31, 50])
+    """
+    ...
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """Adds the quotient of tensor1 and tensor2, scaled by value, to self.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.addcdiv(tt.tensor([1.0]), tt.tensor([3.0]), tt.tensor([4.0]), value=2)
+    tensor([2.5000])
+    """
+    ...
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns e to the power of every element.
 
@@ -396,6 +526,90 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([0.5000, 0.2500])
     """
     ...
+@overload
+def float_power(input: Tensor, exponent: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Raises self to the power exponent in double precision.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.float_power(tt.tensor([2, 3]), -1)
+    tensor([0.5000, 0.3333], dtype=tt.float64)
+    """
+    ...
+@overload
+def float_power(input: _Scalar, exponent: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Raises the number self to the power exponent in double precision.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.float_power(2, tt.tensor([1, -1]))
+    tensor([2.0000, 0.5000], dtype=tt.float64)
+    """
+    ...
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Multiplies self by 2 to the power other.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ldexp(tt.tensor([1.0, 3.0]), tt.tensor([4, -1]))
+    tensor([16.0000,  1.5000])
+    """
+    ...
+def frexp(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> _FrexpResult:
+    """Splits every element into a mantissa of magnitude from 0.5 to below 1 and an exponent of 2.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.frexp(tt.tensor([4.0, -3.0])).exponent
+    tensor([3, 2], dtype=tt.int32)
+    """
+    ...
+def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns log(exp(self) + exp(other)) without overflow.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.logaddexp(tt.tensor([1000.0]), tt.tensor([1000.0]))
+    tensor([1000.6932])
+    """
+    ...
+def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the logarithm to base 2 of 2 ** self + 2 ** other without overflow.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.logaddexp2(tt.tensor([10.0]), tt.tensor([10.0]))
+    tensor([11.])
+    """
+    ...
+@overload
+def xlogy(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Returns self * log(other), which is 0 where self is 0, unless other is NaN.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.xlogy(tt.tensor([0.0, 2.0]), tt.tensor([0.0, 1.0]))
+    tensor([0., 0.])
+    """
+    ...
+@overload
+def xlogy(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the number self times log(other), which is 0 for 0, unless other is NaN.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.xlogy(0, tt.tensor([0.0, 2.0]))
+    tensor([0., 0.])
+    """
+    ...
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns the sine of every element.
 
@@ -444,6 +658,27 @@ def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> import tt
     >>> tt.erf(tt.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
+    """
+    ...
+def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the angle from the positive x axis to the point with the coordinates y=self and x=other.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atan2(tt.tensor([0.0, 1.0]), tt.tensor([1.0, 0.0]))
+    tensor([0.0000, 1.5708])
+    """
+    ...
+arctan2 = atan2
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the length of the hypotenuse over two legs, without overflow in between.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.hypot(tt.tensor([3.0]), tt.tensor([4.0]))
+    tensor([5.])
     """
     ...
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -592,6 +827,7 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([ True, False, False])
     """
     ...
+@overload
 def bitwise_and(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
     """Combines the bits of two integers with and; of two bools with logical and.
 
@@ -602,6 +838,18 @@ def bitwise_and(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = 
     tensor([2, 1])
     """
     ...
+@overload
+def bitwise_and(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Combines the bits of the integer self and those of other with and.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bitwise_and(3, tt.tensor([6, 5]))
+    tensor([2, 1])
+    """
+    ...
+@overload
 def bitwise_or(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
     """Combines the bits of two integers with or; of two bools with logical or.
 
@@ -612,6 +860,18 @@ def bitwise_or(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = N
     tensor([7, 7])
     """
     ...
+@overload
+def bitwise_or(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Combines the bits of the integer self and those of other with or.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bitwise_or(3, tt.tensor([6, 5]))
+    tensor([7, 7])
+    """
+    ...
+@overload
 def bitwise_xor(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
     """Combines the bits of two integers with exclusive or.
 
@@ -619,6 +879,17 @@ def bitwise_xor(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = 
     --------
     >>> import tt
     >>> tt.bitwise_xor(tt.tensor([6, 5]), 3)
+    tensor([5, 6])
+    """
+    ...
+@overload
+def bitwise_xor(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Combines the bits of the integer self and those of other with exclusive or.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bitwise_xor(3, tt.tensor([6, 5]))
     tensor([5, 6])
     """
     ...
@@ -714,6 +985,50 @@ def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 
     True
     """
     ...
+@overload
+def bitwise_left_shift(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Shifts the bits of every integer to the left by other places.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bitwise_left_shift(tt.tensor([8, -9]), 2)
+    tensor([ 32, -36])
+    """
+    ...
+@overload
+def bitwise_left_shift(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Shifts the bits of the integer self to the left by other places.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bitwise_left_shift(8, tt.tensor([1, 2]))
+    tensor([16, 32])
+    """
+    ...
+@overload
+def bitwise_right_shift(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Shifts the bits of every integer to the right by other places; the sign is kept.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bitwise_right_shift(tt.tensor([8, -9]), 2)
+    tensor([ 2, -3])
+    """
+    ...
+@overload
+def bitwise_right_shift(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Shifts the bits of the integer self to the right by other places.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bitwise_right_shift(8, tt.tensor([1, 2]))
+    tensor([4, 2])
+    """
+    ...
 def conj(input: Tensor) -> Tensor:
     """Returns the complex conjugate of every element, as a copy; of real numbers themselves.
 
@@ -742,6 +1057,59 @@ def imag(input: Tensor) -> Tensor:
     >>> import tt
     >>> tt.imag(tt.tensor([1 + 2j, 3 + 4j]))
     tensor([2., 4.])
+    """
+    ...
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the complex conjugate of every element as a copy; of real numbers themselves.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.conj_physical(tt.tensor([1 + 2j])).imag
+    tensor([-2.])
+    """
+    ...
+def resolve_conj(input: Tensor) -> Tensor:
+    """Returns self, whose conjugation never waits to be carried out.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor([1 + 2j])
+    >>> tt.resolve_conj(x) is x
+    True
+    """
+    ...
+def resolve_neg(input: Tensor) -> Tensor:
+    """Returns self, whose negation never waits to be carried out.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor([1.0])
+    >>> tt.resolve_neg(x) is x
+    True
+    """
+    ...
+def view_as_real(input: Tensor) -> Tensor:
+    """Returns a view of complex numbers with a last dimension for real and imaginary part.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.view_as_real(tt.tensor([1 + 2j, 3 + 4j]))
+    tensor([[1., 2.],
+            [3., 4.]])
+    """
+    ...
+def view_as_complex(input: Tensor) -> Tensor:
+    """Returns a view of pairs of numbers, which lie along the last dimension, as complex numbers.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.view_as_complex(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([1.+2.j, 3.+4.j])
     """
     ...
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -229,6 +229,8 @@ class FunctionaliseLayer(Layer):
     def _view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         refresh(args[0])
         storage, geometry = self._geometry(entry, args)
+        if isinstance(geometry, MetaHandle) and geometry.dtype is not args[0].dtype:
+            return self._plain(entry, args)  # the flat content has one dtype: a copy in the other
         if isinstance(geometry, list):
             return tuple(self._view_tensor(args[0], storage, g) for g in geometry)
         return self._view_tensor(args[0], storage, geometry)

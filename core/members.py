@@ -178,7 +178,34 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     )
 
 
+# --- operators whose first argument is another -----------------------------------------------------------------------
+
+
+def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """Return the elements of self where condition is true, of other where it is false.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([1, 2]).where(tt.tensor([True, False]), 0)
+    tensor([1, 0])
+    """
+    from tt.core.dispatch.registry import ops
+
+    return ops.where.default(condition, self, other)  # type: ignore[no-any-return]
+
+
 # --- what it is ----------------------------------------------------------------------------------------------------
+
+
+def is_conj(self: Tensor) -> bool:
+    """Return False: conjugation is carried out at once."""
+    return False
+
+
+def is_neg(self: Tensor) -> bool:
+    """Return False: negation is carried out at once."""
+    return False
 
 
 def _on(device: str) -> property:
@@ -307,6 +334,8 @@ MEMBERS: dict[str, Any] = {
     "is_signed": is_signed,
     "is_nonzero": is_nonzero,
     "get_device": get_device,
+    "is_conj": is_conj,
+    "is_neg": is_neg,
     "_base": property(lambda self: self.base, doc="The tensor that this one is a view of, or None."),
     "_is_view": _is_view,
     # --- a container ---
@@ -318,6 +347,7 @@ MEMBERS: dict[str, Any] = {
     "__setitem__": setitem,
     "__repr__": represent,
     "new_tensor": new_tensor,
+    "where": where,
     # --- conversion, copying ---
     **CONVERSION_MEMBERS,
     **VALUE_MEMBERS,

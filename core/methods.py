@@ -54,6 +54,9 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
 
     def first_call(self: Any, other: Any) -> Any:
         found = getattr(ops, name)
+        found = getattr(
+            found, "default", found
+        )  # of several overloads the one whose first operand is a tensor
         method = _calling(getattr(found, "two", found))
         method.__name__ = method.__qualname__ = dunder
         setattr(Tensor, dunder, method)
@@ -103,6 +106,10 @@ def _rsub(self: Any, other: Any) -> Any:
     return ops.sub(_as_tensor(other, self), self)
 
 
+def _rdiv(self: Any, other: Any) -> Any:
+    return ops.mul(ops.reciprocal(self), other)
+
+
 def _rpow(self: Any, other: Any) -> Any:
     return ops.pow(_as_tensor(other, self), self)
 
@@ -115,7 +122,8 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__mul__": _binary("__mul__", "mul"),
     "__rmul__": _binary("__rmul__", "mul"),
     "__truediv__": _binary("__truediv__", "div"),
-    "__rtruediv__": _reflected(lambda self, other: ops.mul(ops.reciprocal(self), other)),
+    "__rtruediv__": _reflected(_rdiv),
+    "__rdiv__": _reflected(_rdiv),
     "__floordiv__": _binary("__floordiv__", "floor_divide"),
     "__rfloordiv__": _reflected(lambda self, other: ops.floor_divide(_as_tensor(other, self), self)),
     "__mod__": _binary("__mod__", "remainder"),
@@ -130,6 +138,10 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__ror__": _binary("__ror__", "bitwise_or"),
     "__xor__": _binary("__xor__", "bitwise_xor"),
     "__rxor__": _binary("__rxor__", "bitwise_xor"),
+    "__lshift__": _binary("__lshift__", "bitwise_left_shift"),
+    "__rlshift__": _reflected(lambda self, other: ops.bitwise_left_shift(other, self)),
+    "__rshift__": _binary("__rshift__", "bitwise_right_shift"),
+    "__rrshift__": _reflected(lambda self, other: ops.bitwise_right_shift(other, self)),
     "__eq__": _binary("__eq__", "eq"),
     "__ne__": _binary("__ne__", "ne"),
     "__lt__": _binary("__lt__", "lt"),
@@ -150,6 +162,8 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__iand__": _inplace("bitwise_and_"),
     "__ior__": _inplace("bitwise_or_"),
     "__ixor__": _inplace("bitwise_xor_"),
+    "__ilshift__": _inplace("bitwise_left_shift_"),
+    "__irshift__": _inplace("bitwise_right_shift_"),
 }
 
 

@@ -21,6 +21,10 @@ _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
+class _FrexpResult(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor
+
 class _MaxResult(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -226,6 +230,12 @@ class Tensor(TensorBase):
     def get_device(self) -> _int:
         """Return the index of the device; -1 for the CPU."""
         ...
+    def is_conj(self) -> _bool:
+        """Return False: conjugation is carried out at once."""
+        ...
+    def is_neg(self) -> _bool:
+        """Return False: negation is carried out at once."""
+        ...
     @property
     def _base(self) -> Any:
         """The tensor that this one is a view of, or None."""
@@ -304,6 +314,16 @@ class Tensor(TensorBase):
         ...
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: _bool = ...) -> Tensor:
         """Return a new tensor with a copy of `data`, by default of this tensor's dtype and on its device."""
+        ...
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """Return the elements of self where condition is true, of other where it is false.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).where(tt.tensor([True, False]), 0)
+        tensor([1, 0])
+        """
         ...
     def cpu(self, memory_format: Any = ...) -> Tensor:
         """Return the tensor on the CPU; itself, if it is there already."""
@@ -697,6 +717,7 @@ class Tensor(TensorBase):
     def __rmul__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __truediv__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __rtruediv__(self, other: Tensor | _Scalar) -> Tensor: ...
+    def __rdiv__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __floordiv__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __rfloordiv__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __mod__(self, other: Tensor | _Scalar) -> Tensor: ...
@@ -711,6 +732,10 @@ class Tensor(TensorBase):
     def __ror__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __xor__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __rxor__(self, other: Tensor | _Scalar) -> Tensor: ...
+    def __lshift__(self, other: Tensor | _Scalar) -> Tensor: ...
+    def __rlshift__(self, other: Tensor | _Scalar) -> Tensor: ...
+    def __rshift__(self, other: Tensor | _Scalar) -> Tensor: ...
+    def __rrshift__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __eq__(self, other: Tensor | _Scalar) -> Tensor: ...  # type: ignore[override]
     def __ne__(self, other: Tensor | _Scalar) -> Tensor: ...  # type: ignore[override]
     def __lt__(self, other: Tensor | _Scalar) -> Tensor: ...
@@ -731,6 +756,8 @@ class Tensor(TensorBase):
     def __iand__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __ior__(self, other: Tensor | _Scalar) -> Tensor: ...
     def __ixor__(self, other: Tensor | _Scalar) -> Tensor: ...
+    def __ilshift__(self, other: Tensor | _Scalar) -> Tensor: ...
+    def __irshift__(self, other: Tensor | _Scalar) -> Tensor: ...
     # --- operators ---
     def add(self, other: Tensor | _Scalar, *, alpha: _Scalar = 1) -> Tensor:
         """Adds other, scaled by alpha, to self.
@@ -998,6 +1025,202 @@ class Tensor(TensorBase):
         Limits every element to the range from min to max; at least one bound is given.
         """
         ...
+    def clamp_min(self, min: Tensor | _Scalar) -> Tensor:
+        """Replaces every element below min by min.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.clamp_min(tt.tensor([-2, 0, 5]), 1)
+        tensor([1, 1, 5])
+        """
+        ...
+    def clamp_min_(self, min: Tensor | _Scalar) -> Tensor:
+        """In-place form of `clamp_min`.
+
+        Replaces every element below min by min.
+        """
+        ...
+    def clamp_max(self, max: Tensor | _Scalar) -> Tensor:
+        """Replaces every element above max by max.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.clamp_max(tt.tensor([-2, 0, 5]), 1)
+        tensor([-2,  0,  1])
+        """
+        ...
+    def clamp_max_(self, max: Tensor | _Scalar) -> Tensor:
+        """In-place form of `clamp_max`.
+
+        Replaces every element above max by max.
+        """
+        ...
+    def fmax(self, other: Tensor) -> Tensor:
+        """Returns the larger of two elements; where one is NaN, the other.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.fmax(tt.tensor([1.0, float('nan')]), tt.tensor([3.0, 2.0]))
+        tensor([3., 2.])
+        """
+        ...
+    def fmin(self, other: Tensor) -> Tensor:
+        """Returns the smaller of two elements; where one is NaN, the other.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.fmin(tt.tensor([1.0, float('nan')]), tt.tensor([3.0, 2.0]))
+        tensor([1., 2.])
+        """
+        ...
+    def fmod(self, other: Tensor | _Scalar) -> Tensor:
+        """Returns what is left of self after dividing by other, with the sign of self.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.fmod(tt.tensor([-7, 7]), 3)
+        tensor([-1,  1])
+        """
+        ...
+    def fmod_(self, other: Tensor | _Scalar) -> Tensor:
+        """In-place form of `fmod`.
+
+        Returns what is left of self after dividing by other, with the sign of self.
+        """
+        ...
+    def gcd(self, other: Tensor) -> Tensor:
+        """Returns the greatest common divisor of two integers; that of zeros is zero.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.gcd(tt.tensor([12, 0]), tt.tensor([8, 5]))
+        tensor([4, 5])
+        """
+        ...
+    def gcd_(self, other: Tensor) -> Tensor:
+        """In-place form of `gcd`.
+
+        Returns the greatest common divisor of two integers; that of zeros is zero.
+        """
+        ...
+    def lcm(self, other: Tensor) -> Tensor:
+        """Returns the least common multiple of two integers; with a zero it is zero.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.lcm(tt.tensor([4, 0]), tt.tensor([6, 5]))
+        tensor([12,  0])
+        """
+        ...
+    def lcm_(self, other: Tensor) -> Tensor:
+        """In-place form of `lcm`.
+
+        Returns the least common multiple of two integers; with a zero it is zero.
+        """
+        ...
+    def copysign(self, other: Tensor | _Scalar) -> Tensor:
+        """Returns the magnitude of self with the sign of other; zeros and NaN have one, too.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.copysign(tt.tensor([1.0, 2.0]), tt.tensor([-0.0, 3.0]))
+        tensor([-1.,  2.])
+        """
+        ...
+    def copysign_(self, other: Tensor | _Scalar) -> Tensor:
+        """In-place form of `copysign`.
+
+        Returns the magnitude of self with the sign of other; zeros and NaN have one, too.
+        """
+        ...
+    def nextafter(self, other: Tensor) -> Tensor:
+        """Returns the number that follows self in its dtype, in the direction of other.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nextafter(tt.tensor([1.0]), tt.tensor([2.0])) - 1 == tt.finfo(tt.float32).eps
+        tensor([True])
+        """
+        ...
+    def nextafter_(self, other: Tensor) -> Tensor:
+        """In-place form of `nextafter`.
+
+        Returns the number that follows self in its dtype, in the direction of other.
+        """
+        ...
+    def heaviside(self, values: Tensor) -> Tensor:
+        """Returns 0 where self is negative, 1 where it is positive, and the element of values where it is zero.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.heaviside(tt.tensor([-1.5, 0.0, 2.0]), tt.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
+        """
+        ...
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """In-place form of `heaviside`.
+
+        Returns 0 where self is negative, 1 where it is positive, and the element of values where it is zero.
+        """
+        ...
+    def lerp(self, end: Tensor, weight: Tensor | _Scalar) -> Tensor:
+        """Interpolates linearly, self + weight * (end - self); exact at the weights 0 and 1.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.lerp(tt.tensor([1.0, 2.0]), tt.tensor([3.0, 6.0]), 0.5)
+        tensor([2., 4.])
+        """
+        ...
+    def lerp_(self, end: Tensor, weight: Tensor | _Scalar) -> Tensor:
+        """In-place form of `lerp`.
+
+        Interpolates linearly, self + weight * (end - self); exact at the weights 0 and 1.
+        """
+        ...
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar = 1) -> Tensor:
+        """Adds the product of tensor1 and tensor2, scaled by value, to self.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.addcmul(tt.tensor([1, 2]), tt.tensor([3, 4]), tt.tensor([5, 6]), value=2)
+        tensor([31, 50])
+        """
+        ...
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar = 1) -> Tensor:
+        """In-place form of `addcmul`.
+
+        Adds the product of tensor1 and tensor2, scaled by value, to self.
+        """
+        ...
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar = 1) -> Tensor:
+        """Adds the quotient of tensor1 and tensor2, scaled by value, to self.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.addcdiv(tt.tensor([1.0]), tt.tensor([3.0]), tt.tensor([4.0]), value=2)
+        tensor([2.5000])
+        """
+        ...
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar = 1) -> Tensor:
+        """In-place form of `addcdiv`.
+
+        Adds the quotient of tensor1 and tensor2, scaled by value, to self.
+        """
+        ...
     def exp(self) -> Tensor:
         """Returns e to the power of every element.
 
@@ -1094,6 +1317,84 @@ class Tensor(TensorBase):
         Returns 1 divided by the square root of every element.
         """
         ...
+    def float_power(self, exponent: Tensor | _Scalar) -> Tensor:
+        """Raises self to the power exponent in double precision.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.float_power(tt.tensor([2, 3]), -1)
+        tensor([0.5000, 0.3333], dtype=tt.float64)
+        """
+        ...
+    def float_power_(self, exponent: Tensor | _Scalar) -> Tensor:
+        """In-place form of `float_power`.
+
+        Raises self to the power exponent in double precision.
+        """
+        ...
+    def ldexp(self, other: Tensor) -> Tensor:
+        """Multiplies self by 2 to the power other.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ldexp(tt.tensor([1.0, 3.0]), tt.tensor([4, -1]))
+        tensor([16.0000,  1.5000])
+        """
+        ...
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """In-place form of `ldexp`.
+
+        Multiplies self by 2 to the power other.
+        """
+        ...
+    def frexp(self) -> _FrexpResult:
+        """Splits every element into a mantissa of magnitude from 0.5 to below 1 and an exponent of 2.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.frexp(tt.tensor([4.0, -3.0])).exponent
+        tensor([3, 2], dtype=tt.int32)
+        """
+        ...
+    def logaddexp(self, other: Tensor) -> Tensor:
+        """Returns log(exp(self) + exp(other)) without overflow.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.logaddexp(tt.tensor([1000.0]), tt.tensor([1000.0]))
+        tensor([1000.6932])
+        """
+        ...
+    def logaddexp2(self, other: Tensor) -> Tensor:
+        """Returns the logarithm to base 2 of 2 ** self + 2 ** other without overflow.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.logaddexp2(tt.tensor([10.0]), tt.tensor([10.0]))
+        tensor([11.])
+        """
+        ...
+    def xlogy(self, other: Tensor | _Scalar) -> Tensor:
+        """Returns self * log(other), which is 0 where self is 0, unless other is NaN.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.xlogy(tt.tensor([0.0, 2.0]), tt.tensor([0.0, 1.0]))
+        tensor([0., 0.])
+        """
+        ...
+    def xlogy_(self, other: Tensor | _Scalar) -> Tensor:
+        """In-place form of `xlogy`.
+
+        Returns self * log(other), which is 0 where self is 0, unless other is NaN.
+        """
+        ...
     def sin(self) -> Tensor:
         """Returns the sine of every element.
 
@@ -1172,6 +1473,38 @@ class Tensor(TensorBase):
         """In-place form of `erf`.
 
         Returns the error function of every element.
+        """
+        ...
+    def atan2(self, other: Tensor) -> Tensor:
+        """Returns the angle from the positive x axis to the point with the coordinates y=self and x=other.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.atan2(tt.tensor([0.0, 1.0]), tt.tensor([1.0, 0.0]))
+        tensor([0.0000, 1.5708])
+        """
+        ...
+    def atan2_(self, other: Tensor) -> Tensor:
+        """In-place form of `atan2`.
+
+        Returns the angle from the positive x axis to the point with the coordinates y=self and x=other.
+        """
+        ...
+    def hypot(self, other: Tensor) -> Tensor:
+        """Returns the length of the hypotenuse over two legs, without overflow in between.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.hypot(tt.tensor([3.0]), tt.tensor([4.0]))
+        tensor([5.])
+        """
+        ...
+    def hypot_(self, other: Tensor) -> Tensor:
+        """In-place form of `hypot`.
+
+        Returns the length of the hypotenuse over two legs, without overflow in between.
         """
         ...
     def floor(self) -> Tensor:
@@ -1520,6 +1853,38 @@ class Tensor(TensorBase):
         >>> import tt
         >>> tt.allclose(tt.tensor([1.0, 2.0]), tt.tensor([1.0, 2.0]))
         True
+        """
+        ...
+    def bitwise_left_shift(self, other: Tensor | _Scalar) -> Tensor:
+        """Shifts the bits of every integer to the left by other places.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.bitwise_left_shift(tt.tensor([8, -9]), 2)
+        tensor([ 32, -36])
+        """
+        ...
+    def bitwise_left_shift_(self, other: Tensor | _Scalar) -> Tensor:
+        """In-place form of `bitwise_left_shift`.
+
+        Shifts the bits of every integer to the left by other places.
+        """
+        ...
+    def bitwise_right_shift(self, other: Tensor | _Scalar) -> Tensor:
+        """Shifts the bits of every integer to the right by other places; the sign is kept.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.bitwise_right_shift(tt.tensor([8, -9]), 2)
+        tensor([ 2, -3])
+        """
+        ...
+    def bitwise_right_shift_(self, other: Tensor | _Scalar) -> Tensor:
+        """In-place form of `bitwise_right_shift`.
+
+        Shifts the bits of every integer to the right by other places; the sign is kept.
         """
         ...
     def conj(self) -> Tensor:

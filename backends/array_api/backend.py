@@ -16,6 +16,7 @@ __all__ = ["ArrayApiBackend"]
 
 FAMILIES: Final = (
     "pointwise",
+    "binary",
     "reduction",
     "shaping",
     "indexing",

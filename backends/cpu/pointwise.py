@@ -9,7 +9,7 @@ import numpy as np
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
 from tt.core.library import KernelTable, errors, result_type
 
-__all__ = ["cpu"]
+__all__ = ["cpu", "refuse_zero"]
 
 cpu: Final = KernelTable(device="cpu")
 
@@ -84,14 +84,15 @@ def integer_power(self: Any, exponent: Any) -> Any:
 # --- division --------------------------------------------------------------------------------------------------
 
 
-def _refuse_zero(other: Any) -> None:
+def refuse_zero(other: Any) -> None:
+    """Raise if an integer divisor is or contains zero."""
     if not np.all(other):
         raise errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
 
 
 @cpu.kernel("floor_divide", dtypes="integral")
 def floor_divide(self: Any, other: Any) -> Any:
-    _refuse_zero(other)
+    refuse_zero(other)
     return np.floor_divide(self, other)
 
 
@@ -107,7 +108,7 @@ def rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
 @cpu.kernel("div.mode", dtypes="integral")
 def rounded_integer_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
     check_rounding(rounding_mode)
-    _refuse_zero(other)
+    refuse_zero(other)
     quotient = np.floor_divide(self, other)
     if rounding_mode == "floor":
         return quotient
@@ -119,7 +120,7 @@ def rounded_integer_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
 
 @cpu.kernel("remainder", dtypes="integral")
 def remainder(self: Any, other: Any) -> Any:
-    _refuse_zero(other)
+    refuse_zero(other)
     return np.remainder(self, other)
 
 

@@ -12,6 +12,7 @@ __all__ = ["tables"]
 
 FAMILIES: Final = (
     "pointwise",
+    "binary",
     "reduction",
     "shaping",
     "indexing",

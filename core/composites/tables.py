@@ -11,6 +11,7 @@ __all__ = ["tables"]
 
 FAMILIES: Final = (
     "pointwise",
+    "binary",
     "copies",
     "reduction",
     "shaping",

@@ -113,6 +113,8 @@ def _result(
         return asked or int64
     if rule == "real":
         return (compute or default).to_real()
+    if rule == "complex":
+        return (compute or default).to_complex()
     if rule == "none":
         return None
     return to_dtype(rule)

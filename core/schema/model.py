@@ -69,6 +69,7 @@ RESULTS: Final[dict[str, str]] = {
     "same": "the dtype of the first tensor argument",
     "dtype": "the argument dtype, else the default dtype",
     "real": "the promoted dtype; a complex one becomes its real dtype",
+    "complex": "the complex dtype of the promoted one",
     "none": "the result is no tensor",
 }
 VARIANTS: Final[dict[str, str]] = {
@@ -87,6 +88,7 @@ TAGS: Final[dict[str, str]] = {
     "metadata_inplace": "the in-place form changes the tensor, not its data",
     "inplace_only": "only the in-place form is public",
     "internal": "called by other operators, no public name of PyTorch's",
+    "exact_target": "what out= and the in-place form write to must have the dtype of the result; nothing is cast",
     "pass_through": "layers let it pass",
     "variadic": "the tensors of its last positional argument, a list, may also be given one by one",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.errors import ShapeError
+from tt.core.errors import DtypeError, ShapeError
 from tt.core.shapes.geometry import (
     Described,
     broadcast,
@@ -83,3 +83,13 @@ def two_same(self: Described, /) -> tuple[Result, Result]:
     """Two results like the first argument."""
     strides = like_strides(self)
     return Result(self.shape, strides), Result(self.shape, strides)
+
+
+@rule("lerp")
+def lerp(self: Described, end: Described, weight: Any, *, op: str) -> Result:
+    """All tensors broadcast; a weight with dimensions has the dtype of the ends."""
+    if is_described(weight) and weight.ndim and weight.dtype is not self.dtype:
+        raise DtypeError(
+            f"{op}(): expected weight to have the dtype {self.dtype} of self, but got {weight.dtype}"
+        )
+    return broadcast_rule(self, end, weight, op=op)

@@ -216,6 +216,8 @@ def comparison(make: Inputs) -> Iterator[Sample]:
 @family("bitwise")
 def bitwise(make: Inputs) -> Iterator[Sample]:
     yield from binary(make)
+    if not make.definition.signature.arguments[0].type.is_tensor:
+        return
     yield Sample((make.of(make.extremes), make.of(make.extremes[::-1])), name="extreme values")
 
 

@@ -20,6 +20,7 @@ __all__ = ["families", "samples"]
 
 MODULES: Final = (
     "pointwise",
+    "binary",
     "reduction",
     "shaping",
     "slicing",

@@ -1,6 +1,7 @@
 """The formulas of tt's operators: one table for each family."""
 
 from tt.plugins.autograd.formulas import (
+    binary,
     convolution,
     indexing,
     joining,
@@ -19,6 +20,7 @@ TABLES = [
     family.d
     for family in (
         pointwise,
+        binary,
         reduction,
         shaping,
         joining,

@@ -1,0 +1,127 @@
+"""Kernels of two and three arrays, element by element: NumPy's own functions where they do what PyTorch does."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.pointwise import refuse_zero
+from tt.core.library import KernelTable, errors
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+# --- choosing --------------------------------------------------------------------------------------------------
+
+cpu.kernel("clamp_min", lambda self, min: np.maximum(self, min), dtypes="real")
+cpu.kernel("clamp_max", lambda self, max: np.minimum(self, max), dtypes="real")
+cpu.kernel("fmax", np.fmax, dtypes="real")
+cpu.kernel("fmin", np.fmin, dtypes="real")
+cpu.kernel(
+    "heaviside", lambda self, values: np.where(self == 0, values, self > 0), dtypes="real", half="native"
+)
+
+# --- division --------------------------------------------------------------------------------------------------
+
+cpu.kernel("fmod", np.fmod, dtypes="floating")
+cpu.kernel("gcd", np.gcd, dtypes="integral")
+cpu.kernel("lcm", lambda self, other: np.abs(np.lcm(self, other)), dtypes="integral")
+
+
+@cpu.kernel("fmod", dtypes="integral")
+def fmod(self: Any, other: Any) -> Any:
+    refuse_zero(other)
+    return np.fmod(self, other)
+
+
+# --- bits ------------------------------------------------------------------------------------------------------
+
+cpu.kernel("bitwise_left_shift", np.left_shift, dtypes="integral")
+cpu.kernel("bitwise_right_shift", np.right_shift, dtypes="integral")
+
+# --- floating point numbers ------------------------------------------------------------------------------------
+
+cpu.kernel("copysign", np.copysign, dtypes="floating")
+cpu.kernel("nextafter", np.nextafter, dtypes="floating", half="native")
+cpu.kernel("frexp", np.frexp, dtypes="floating")
+
+
+@cpu.kernel("ldexp", dtypes="floating")
+def ldexp(self: Any, other: Any) -> Any:
+    whole = np.rint(other)
+    if not np.array_equal(whole, other):
+        return self * np.exp2(other)
+    return np.ldexp(self, np.clip(whole, -10_000, 10_000).astype(np.int32))
+
+
+# --- logarithms, geometry --------------------------------------------------------------------------------------
+
+cpu.kernel("logaddexp", np.logaddexp, dtypes="floating")
+cpu.kernel("logaddexp2", np.logaddexp2, dtypes="floating")
+cpu.kernel("atan2", np.arctan2, dtypes="floating")
+cpu.kernel("hypot", np.hypot, dtypes="floating")
+cpu.kernel("xlogy", lambda self, other: _product_with_log(np.log, self, other), dtypes="floating")
+cpu.kernel("special_xlog1py", lambda self, other: _product_with_log(np.log1p, self, other), dtypes="floating")
+
+
+def _product_with_log(logarithm: Any, self: Any, other: Any) -> Any:
+    """Return self * log(other), and 0 where self is 0 and the other a number."""
+    product = np.multiply(self, logarithm(other, dtype=self.dtype))
+    return np.where((self == 0) & np.equal(other, other), self.dtype.type(0), product)
+
+
+# --- three tensors ---------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("addcmul", dtypes="number")
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        raise errors.DtypeError(f"addcmul(): the value {value} cannot be converted to {self.dtype}")
+    if value != 1:
+        tensor1 = np.multiply(tensor1, self.dtype.type(value))
+    return np.add(self, np.multiply(tensor1, tensor2))
+
+
+@cpu.kernel("lerp", dtypes="floating_complex")
+def lerp(self: Any, end: Any, weight: Any) -> Any:
+    if isinstance(weight, np.ndarray):
+        # The half dtypes come in float32.
+        if weight.ndim and weight.dtype != self.dtype and weight.itemsize != 2:
+            raise ValueError("weight of another dtype")
+        weight = weight.astype(self.dtype, copy=False)
+    elif isinstance(weight, complex) and self.dtype.kind != "c":
+        raise errors.DtypeError(f"lerp(): the weight {weight} cannot be converted to {self.dtype}")
+    span = end - self
+    # Counted from the nearer of the two, so that both are met exactly.
+    if not isinstance(weight, np.ndarray):
+        return self + span * weight if abs(weight) < 0.5 else end - span * (1 - weight)
+    return np.where(np.abs(weight) < 0.5, self + span * weight, end - span * (1 - weight))
+
+
+# --- complex numbers -------------------------------------------------------------------------------------------
+
+cpu.kernel("conj_physical", np.conjugate, dtypes="complex")
+cpu.kernel("conj_physical", np.copy, dtypes="real", half="native", takes=("self",))
+
+
+@cpu.kernel("view_as_real", dtypes="complex")
+def view_as_real(self: Any) -> Any:
+    return self[..., np.newaxis].view(self.real.dtype)
+
+
+@cpu.kernel("view_as_complex", dtypes=["float32", "float64"])
+def view_as_complex(self: Any) -> Any:
+    size, pair = self.itemsize, np.dtype(np.complex128 if self.itemsize == 8 else np.complex64)
+    if self.ndim and self.shape[-1] == 2 and not self.size:
+        return np.empty(self.shape[:-1], pair)
+    if not self.ndim or self.shape[-1] != 2 or self.strides[-1] != size:
+        raise ValueError("the last dimension has no pairs")
+    owner = self
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    start = self.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+    if start % (2 * size) or any(step % (2 * size) for step in self.strides[:-1]):
+        raise ValueError("the pairs do not lie where complex numbers could")
+    return self.view(pair)[..., 0]
