@@ -1919,6 +1919,44 @@ class Tensor(TensorBase):
         tensor([2., 4.])
         """
         ...
+    def conj_physical(self) -> Tensor:
+        """Returns the complex conjugate of every element as a copy; of real numbers themselves.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.conj_physical(tt.tensor([1 + 2j])).imag
+        tensor([-2.])
+        """
+        ...
+    def conj_physical_(self) -> Tensor:
+        """In-place form of `conj_physical`.
+
+        Returns the complex conjugate of every element as a copy; of real numbers themselves.
+        """
+        ...
+    def resolve_conj(self) -> Tensor:
+        """Returns self, whose conjugation never waits to be carried out.
+
+        Examples
+        --------
+        >>> import tt
+        >>> x = tt.tensor([1 + 2j])
+        >>> tt.resolve_conj(x) is x
+        True
+        """
+        ...
+    def resolve_neg(self) -> Tensor:
+        """Returns self, whose negation never waits to be carried out.
+
+        Examples
+        --------
+        >>> import tt
+        >>> x = tt.tensor([1.0])
+        >>> tt.resolve_neg(x) is x
+        True
+        """
+        ...
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """Copies a tensor.
 
