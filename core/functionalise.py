@@ -228,6 +228,10 @@ class FunctionaliseLayer(Layer):
 
     def _view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         refresh(args[0])
+        found = entry.resolution.results[0] if entry.resolution.results else None
+        if found is not None and found is not args[0].dtype:
+            # Gathering elements cannot reach the parts of complex numbers: the result is a copy.
+            return self._plain(entry, args)
         storage, geometry = self._geometry(entry, args)
         if isinstance(geometry, MetaHandle) and geometry.dtype is not args[0].dtype:
             return self._plain(entry, args)  # the flat content has one dtype: a copy in the other

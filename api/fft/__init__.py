@@ -1,4 +1,11 @@
-"""tt.fft: discrete Fourier transforms."""
+"""tt.fft: discrete Fourier transforms.
+
+Examples
+--------
+>>> import tt
+>>> tt.fft.rfft(tt.tensor([1.0, 2.0, 3.0, 4.0]))
+tensor([10.+0.j, -2.+2.j, -2.+0.j])
+"""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ FAMILIES: Final = (
     "linalg",
     "creation",
     "random",
+    "fft",
     "nn",
     "copies",
 )

@@ -19,6 +19,7 @@ FAMILIES: Final = (
     "sorting",
     "linalg",
     "random",
+    "fft",
     "nn",
     "convolution",
     "pooling",

@@ -26,6 +26,7 @@ FAMILIES: Final = (
     "nn",
     "convolution",
     "pooling",
+    "fft",
 )
 
 

@@ -201,7 +201,7 @@ class RuleTable:
 
 FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "linalg",
-    "creation", "random", "nn", "convolution", "pooling",
+    "creation", "random", "nn", "convolution", "pooling", "fft",
 )  # fmt: skip
 
 

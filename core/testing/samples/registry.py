@@ -32,6 +32,7 @@ MODULES: Final = (
     "nn",
     "convolution",
     "pooling",
+    "fft",
 )
 
 

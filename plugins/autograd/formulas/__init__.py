@@ -3,6 +3,7 @@
 from tt.plugins.autograd.formulas import (
     binary,
     convolution,
+    fft,
     indexing,
     joining,
     linalg,
@@ -30,5 +31,6 @@ TABLES = [
         nn,
         convolution,
         pooling,
+        fft,
     )
 ]

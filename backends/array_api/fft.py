@@ -1,0 +1,22 @@
+"""Kernels of Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.backends.array_api.kit import Kit
+
+__all__ = ["add_kernels"]
+
+
+def add_kernels(kit: Kit) -> None:
+    """Add the kernel of this family; transforms of real numbers are made of it."""
+    xp = kit.xp
+
+    @kit.kernel("_fft_c2c", needs="fft.fftn fft.ifftn", dtypes="linalg")
+    def fft_c2c(self: Any, dim: Sequence[int], norm: str, forward: bool) -> Any:
+        single = self.dtype in (xp.float32, xp.complex64)
+        self = xp.astype(self, xp.complex64 if single else xp.complex128, copy=not dim)
+        transform = xp.fft.fftn if forward else xp.fft.ifftn
+        return transform(self, axes=kit.axes(dim, self.ndim), norm=norm) if dim else self

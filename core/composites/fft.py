@@ -1,0 +1,280 @@
+"""Composites of Fourier transforms.
+
+Every transform of the namespace fft is one of three operators, after its input was cut or filled up with zeros:
+`_fft_c2c`, `_fft_r2c` (real input, half of the frequencies) and `_fft_c2r` (its inverse).  Only the first is core.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, is_integral
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import float64
+from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
+from tt.core.promotion import get_default_dtype
+from tt.core.shapes.fft import expect_points
+from tt.core.shapes.geometry import wrap_dim, wrap_dims
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+Dims = tuple[int, ...]
+
+OPPOSITE: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+"""The normalization with which the transform in the other direction multiplies by the same number."""
+
+# --- what goes in ----------------------------------------------------------------------------------------------
+
+
+def _input(op: str, self: Any, *, real: bool = False) -> Any:
+    """Return a tensor in a dtype that transforms serve: integers and bools become floating point numbers."""
+    if real and self.dtype.is_complex:
+        raise DtypeError(f"{op}(): expects a real input tensor, but got {self.dtype}")
+    if is_integral(self.dtype):
+        return as_type(self, get_default_dtype())
+    if self.dtype.itemsize == 2:
+        raise DtypeError(f"{op}(): Unsupported dtype {self.dtype}\n  try: x.to(tt.float32)")
+    return self
+
+
+def _norm(op: str, norm: str | None) -> str:
+    if norm is None:
+        return "backward"
+    if norm not in OPPOSITE:
+        raise ValueRangeError(
+            f'{op}(): Invalid normalization mode: "{norm}"; there are "backward", "ortho" and "forward"'
+        )
+    return norm
+
+
+def _one_dim(op: str, self: Any, dim: int) -> Dims:
+    if not self.ndim:
+        raise DimensionError(op, dim, 0)
+    return wrap_dims(op, (dim,), self.ndim)
+
+
+def _several(
+    op: str, self: Any, s: Sequence[int] | None, dim: Sequence[int] | None
+) -> tuple[Dims, list[int]]:
+    """Return the dims of a transform and their sizes; -1 stands for the size that there is."""
+    if dim is not None and len(dim) and not self.ndim:
+        raise DimensionError(op, dim[0], 0)
+    dims = None if dim is None else wrap_dims(op, dim, self.ndim)
+    if s is None:
+        dims = tuple(range(self.ndim)) if dims is None else dims
+        sizes = [self.shape[d] for d in dims]
+    else:
+        if dims is not None and len(dims) != len(s):
+            raise ShapeError(f"{op}(): When given, dim and shape arguments must have the same length")
+        if len(s) > self.ndim:
+            raise ShapeError(
+                f"{op}(): Got shape with {len(s)} values but input tensor only has {self.ndim} dimensions."
+            )
+        dims = tuple(range(self.ndim - len(s), self.ndim)) if dims is None else dims
+        sizes = [self.shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True)]
+    for n in sizes:
+        expect_points(op, n)
+    return dims, sizes
+
+
+def _resized(self: Any, dims: Dims, sizes: Sequence[int]) -> Any:
+    """Return the tensor with dims cut, or filled up with zeros, to sizes."""
+    for d, n in zip(dims, sizes, strict=True):
+        if n < self.shape[d]:
+            self = ops.narrow(self, d, 0, n)
+        elif n > self.shape[d]:
+            missing = (*self.shape[:d], n - self.shape[d], *self.shape[d + 1 :])
+            self = ops.cat([self, ops.new_zeros(self, missing)], d)
+    return self
+
+
+# --- one dimension ---------------------------------------------------------------------------------------------
+
+
+def _line(op: str, self: Any, n: int | None, dim: int, *, real: bool = False) -> tuple[Any, Dims]:
+    dims = _one_dim(op, self, dim)
+    size = self.shape[dims[0]] if n is None else n
+    expect_points(op, size)
+    return _resized(_input(op, self, real=real), dims, (size,)), dims
+
+
+def _half_line(op: str, self: Any, n: int | None, dim: int) -> tuple[Any, Dims, int]:
+    """Return the frequencies from which n real numbers follow, the dims and n."""
+    dims = _one_dim(op, self, dim)
+    size = 2 * (self.shape[dims[0]] - 1) if n is None else n
+    expect_points(op, size)
+    return _resized(_input(op, self), dims, (size // 2 + 1,)), dims, size
+
+
+@composite("fft_fft")
+def fft_fft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    line, dims = _line("fft_fft", self, n, dim)
+    return ops._fft_c2c(line, dims, _norm("fft_fft", norm), True)
+
+
+@composite("fft_ifft")
+def fft_ifft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    line, dims = _line("fft_ifft", self, n, dim)
+    return ops._fft_c2c(line, dims, _norm("fft_ifft", norm), False)
+
+
+@composite("fft_rfft")
+def fft_rfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    line, dims = _line("fft_rfft", self, n, dim, real=True)
+    return ops._fft_r2c(line, dims, _norm("fft_rfft", norm))
+
+
+@composite("fft_irfft")
+def fft_irfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    half, dims, size = _half_line("fft_irfft", self, n, dim)
+    return ops._fft_c2r(half, dims, _norm("fft_irfft", norm), size)
+
+
+@composite("fft_hfft")
+def fft_hfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    half, dims, size = _half_line("fft_hfft", self, n, dim)
+    return ops._fft_c2r(_conj(half), dims, OPPOSITE[_norm("fft_hfft", norm)], size)
+
+
+@composite("fft_ihfft")
+def fft_ihfft(self: Any, n: int | None, dim: int, norm: str | None) -> Any:
+    line, dims = _line("fft_ihfft", self, n, dim, real=True)
+    return ops.conj(ops._fft_r2c(line, dims, OPPOSITE[_norm("fft_ihfft", norm)]))
+
+
+def _conj(self: Any) -> Any:
+    return ops.conj(self) if self.dtype.is_complex else self
+
+
+# --- several dimensions ----------------------------------------------------------------------------------------
+
+
+def _c2c(op: str, forward: bool) -> None:
+    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+        dims, sizes = _several(op, self, s, dim)
+        return ops._fft_c2c(_resized(_input(op, self), dims, sizes), dims, _norm(op, norm), forward)
+
+    composite(op, transform)
+
+
+def _r2c(op: str) -> None:
+    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+        dims, sizes = _several(op, self, s, dim)
+        _expect_dims(op, dims)
+        return ops._fft_r2c(_resized(_input(op, self, real=True), dims, sizes), dims, _norm(op, norm))
+
+    composite(op, transform)
+
+
+def _half(op: str, self: Any, s: Any, dim: Any) -> tuple[Any, Dims, int]:
+    """Return the frequencies that a transform to real numbers takes, its dims and the size of the last."""
+    dims, sizes = _several(op, self, s, dim)
+    _expect_dims(op, dims)
+    last = 2 * (self.shape[dims[-1]] - 1) if s is None or s[-1] == -1 else sizes[-1]
+    expect_points(op, last)
+    return _resized(_input(op, self), dims, (*sizes[:-1], last // 2 + 1)), dims, last
+
+
+def _c2r(op: str) -> None:
+    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+        half, dims, last = _half(op, self, s, dim)
+        return ops._fft_c2r(half, dims, _norm(op, norm), last)
+
+    composite(op, transform)
+
+
+def _hermitian(op: str) -> None:
+    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+        half, dims, last = _half(op, self, s, dim)
+        mode = _norm(op, norm)
+        half = ops._fft_c2c(half, dims[:-1], mode, True) if len(dims) > 1 else half
+        return ops._fft_c2r(_conj(half), dims[-1:], OPPOSITE[mode], last)
+
+    composite(op, transform)
+
+
+def _hermitian_inverse(op: str) -> None:
+    def transform(self: Any, s: Any, dim: Any, norm: str | None) -> Any:
+        dims, sizes = _several(op, self, s, dim)
+        _expect_dims(op, dims)
+        mode = _norm(op, norm)
+        line = _resized(_input(op, self, real=True), dims, sizes)
+        half = ops.conj(ops._fft_r2c(line, dims[-1:], OPPOSITE[mode]))
+        return ops._fft_c2c(half, dims[:-1], mode, False) if len(dims) > 1 else half
+
+    composite(op, transform)
+
+
+def _expect_dims(op: str, dims: Dims) -> None:
+    if not dims:
+        raise ShapeError(f"{op}(): must transform at least one axis")
+
+
+for _count in ("2", "n"):
+    _c2c(f"fft_fft{_count}", forward=True)
+    _c2c(f"fft_ifft{_count}", forward=False)
+    _r2c(f"fft_rfft{_count}")
+    _c2r(f"fft_irfft{_count}")
+    _hermitian(f"fft_hfft{_count}")
+    _hermitian_inverse(f"fft_ihfft{_count}")
+
+# --- real numbers, from the complex transform ------------------------------------------------------------------
+
+
+@composite("_fft_r2c")
+def fft_r2c(self: Any, dim: Sequence[int], norm: str) -> Any:
+    check_shapes("_fft_r2c", self, dim)
+    last = dim[-1] % self.ndim
+    return ops.narrow(ops._fft_c2c(self, dim, norm, True), last, 0, self.shape[last] // 2 + 1)
+
+
+@composite("_fft_c2r")
+def fft_c2r(self: Any, dim: Sequence[int], norm: str, last_dim_size: int) -> Any:
+    check_shapes("_fft_c2r", self, dim, norm, last_dim_size)
+    last = dim[-1] % self.ndim
+    # The last dim comes last: only along it is the half that is not there the mirrored conjugate.
+    half = ops._fft_c2c(self, tuple(dim[:-1]), norm, False) if len(dim) > 1 else self
+    mirrored = ops.flip(ops.narrow(half, last, 1, (last_dim_size - 1) // 2), (last,))
+    line = ops.cat([half, _conj(mirrored)], last)
+    return ops.real(ops._fft_c2c(line, (last,), norm, False)).contiguous()
+
+
+# --- helpers of transforms -------------------------------------------------------------------------------------
+
+
+def _shifted(op: str, self: Any, dim: Sequence[int] | None, forward: bool) -> Any:
+    dims = tuple(range(self.ndim)) if dim is None else dim
+    if not dims:
+        raise ShapeError(f"{op}(): `shifts` required: there is no dimension to shift along")
+    for d in (wrap_dim(op, d, self.ndim) for d in dims):
+        n = self.shape[d]
+        first = n - n // 2 if forward else n // 2
+        self = ops.cat([ops.narrow(self, d, first, n - first), ops.narrow(self, d, 0, first)], d)
+    return self
+
+
+composite("fft_fftshift", lambda self, dim: _shifted("fft_fftshift", self, dim, True))
+composite("fft_ifftshift", lambda self, dim: _shifted("fft_ifftshift", self, dim, False))
+
+
+def _step(n: int, d: float) -> float:
+    return 1.0 / (n * d) if n * d else math.inf
+
+
+@composite("fft_fftfreq")
+def fft_fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any) -> Any:
+    check_shapes("fft_fftfreq", n)
+    place = ops.arange.default(n, dtype=float64, layout=layout, device=device)
+    signed = ops.where.default(ops.ge(place, (n + 1) // 2), ops.sub(place, n), place)
+    return as_type(ops.mul(signed, _step(n, d)), dtype or get_default_dtype())
+
+
+@composite("fft_rfftfreq")
+def fft_rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any) -> Any:
+    check_shapes("fft_rfftfreq", n)
+    place = ops.arange.default(n // 2 + 1, dtype=float64, layout=layout, device=device)
+    return as_type(ops.mul(place, _step(n, d)), dtype or get_default_dtype())
