@@ -15,7 +15,7 @@ TT_BUILD ?= $(or $(INSTALLED),interpreted)
 export TT_BUILD
 STAMP := $(VENV)/.installed-$(TT_BUILD)
 
-.PHONY: help demo test test-all develop lint types format wheel coverage bench clean
+.PHONY: help demo test test-all develop lint types format docs wheel coverage bench clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -48,6 +48,11 @@ format: $(VENV)/.tools ## mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(STAMP) $(VENV)/.documentation ## the documentation as a site with search, in build/site; a broken link is an error
+	$(BIN)/tt ops pages docs/operators
+	$(BIN)/sphinx-build -b html -c docs --fail-on-warning --keep-going --quiet . build/site
+	@echo "build/site/index.html"
+
 wheel: $(STAMP) ## build the wheel and the source distribution into dist/
 	TT_BUILD=$(WHEEL_BUILD) $(BIN)/python -m build --outdir dist .
 
@@ -73,4 +78,8 @@ $(STAMP): $(BIN)/python pyproject.toml hatch_build.py $(wildcard ops.yaml api/*)
 
 $(VENV)/.tools: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[lint]"
+	@touch $@
+
+$(VENV)/.documentation: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	@touch $@

@@ -7,6 +7,7 @@ import typer
 from tt.cli.ops.check import check
 from tt.cli.ops.explain import explain
 from tt.cli.ops.list import list_ops
+from tt.cli.ops.pages import write_pages
 from tt.cli.ops.show import show
 from tt.cli.options import help_if_alone
 
@@ -25,3 +26,4 @@ app.command("list")(list_ops)
 app.command("show")(show)
 app.command("check")(check)
 app.command("explain")(explain)
+app.command("pages")(write_pages)

@@ -59,11 +59,9 @@ def test_a_command_that_does_not_exist_names_the_nearest(run: Run) -> None:
 
 
 def test_a_mistake_of_the_user_has_no_traceback(run: Run) -> None:
-    ran = run("ops", "show", "addd")
+    ran = run("ops", "show", "meshgird")
     assert ran.out == ""
-    assert ran.err == (
-        "error: no operator is named 'addd'; did you mean 'add' or 'addmm'?\n  see: tt ops list\n"
-    )
+    assert ran.err == ("error: no operator is named 'meshgird'; did you mean 'meshgrid'?\n  see: tt ops list\n")
     assert ran.code == 2
 
 
@@ -136,7 +134,7 @@ def test_a_plugin_cannot_take_the_name_of_a_command_of_tt(run: Run, commands: Ca
 
 
 def test_names_of_operators_are_completed() -> None:
-    assert options.complete_op("max") == ["max", "max.dim", "max.other", "maximum"]
+    assert options.complete_op("argm") == ["argmax", "argmin"]
     assert options.complete_op("no_such") == []
 
 

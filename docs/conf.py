@@ -1,0 +1,61 @@
+"""How Sphinx builds the documentation: `make docs`.
+
+The pages are Markdown that reads well where it lies; what only the site needs is added here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+project = "tt"
+extensions = ["myst_parser"]
+# The root of the source is the root of the repository, so that links between all pages work.
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md"]
+source_suffix = {".md": "markdown"}
+root_doc = "README"
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "tt"
+html_copy_source = False
+html_additional_pages = {"index": "redirect.html"}
+templates_path = ["site"]
+nitpicky = True
+# Sphinx's warning for what a page quotes in a language of its own is no mistake of the page.
+suppress_warnings = ["misc.highlighting_failure"]
+
+LINK = re.compile(r"\[([^\]\n]*)\]\(([\w./-]+?)(#[\w-]+)?\)")
+# The pages that list others, and what they list if not what they link to.
+INDEXES = {"README": ["docs/README.md", "CONTRIBUTING.md", "CHANGELOG.md"], "docs/README": []}
+
+
+def fit(app: Any, name: str, source: list[str]) -> None:
+    """Adapt a page to the site.
+
+    A page that lists others gets them as its contents.  A link that leads out of the site, to a folder or to a page
+    that is not part of it, stays as text.  The pages of operators are found through their index and the search: in the
+    contents beside every page they would be too many.
+    """
+    folder = (ROOT / name).parent
+
+    def shown(link: re.Match[str]) -> str:
+        target = (folder / link[2]).resolve()
+        page = target.suffix == ".md" and target.relative_to(ROOT).with_suffix("").as_posix()
+        outside = target.is_dir() or (target.exists() and page and page not in app.project.docnames)
+        return link[1] if outside else link[0]
+
+    source[0] = LINK.sub(shown, source[0])
+    if name in INDEXES:
+        linked = (target for _, target, _ in LINK.findall(source[0]) if target.endswith(".md"))
+        listed = INDEXES[name] or dict.fromkeys(target for target in linked if not target.startswith("../"))
+        source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(listed) + "\n```\n"
+    elif name.startswith("docs/operators/") and not name.endswith("/README"):
+        source[0] = "---\norphan: true\n---\n" + source[0]
+
+
+def setup(app: Any) -> None:
+    """Connect what is defined here."""
+    app.connect("source-read", fit)

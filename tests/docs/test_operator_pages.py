@@ -1,0 +1,52 @@
+"""The pages of operators are current and complete."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt.core.dispatch.registry import REGISTRY
+from tt.core.pages import pages, stale, write
+from tt.core.schema.snapshot import definitions
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    return pages()
+
+
+def test_the_pages_are_current(root, wanted):
+    found = stale(root / "docs" / "operators", wanted)
+    assert not found, f"run `tt ops pages docs/operators`: {', '.join(found)}"
+
+
+def test_every_overload_stands_on_a_page_with_its_signature_and_its_example(wanted):
+    everything = "\n".join(wanted.values())
+    for definition in definitions().values():
+        assert f"\n{definition.signature}\n" in everything
+        assert definition.example.strip() in everything
+
+
+def test_a_page_says_what_an_operator_is(wanted):
+    page = wanted["linalg.svd.md"]
+    for fact in (
+        "# tt.linalg.svd\n", "- function: `tt.linalg.svd`", "`out=`", "| shape rule | `svd` |", "| promotes | `A` |",
+        "| gradient | `A`: a formula |", "| `linalg_svd` | cpu | kernel | floating, complex |", ">>> tt.linalg.svd(",
+    ):  # fmt: skip
+        assert fact in page
+
+
+def test_writing_brings_a_folder_up_to_date_and_leaves_other_files_alone(tmp_path, wanted):
+    few = {name: wanted[name] for name in ("README.md", "exp.md")}
+    assert write(tmp_path, few) == ["README.md", "exp.md"]
+    (tmp_path / "notes.md").write_text("mine")
+    (tmp_path / "exp.md").write_text("old")
+    (tmp_path / "gone.md").write_text(wanted["log.md"])
+    assert stale(tmp_path, few) == ["exp.md", "gone.md", "notes.md"]
+    assert write(tmp_path, few) == ["exp.md", "gone.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "exp.md", "notes.md"]
+    assert (tmp_path / "exp.md").read_text() == wanted["exp.md"]
+
+
+def test_operators_of_a_namespace_that_has_none_have_no_pages():
+    assert "nowhere" not in {d.signature.namespace for d in REGISTRY.definitions()}
+    assert pages("nowhere") == {}
