@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.dtype import DTYPES
 from tt.core.errors import UnknownNameError
+from tt.core.schema.snapshot import public_names
 
 if TYPE_CHECKING:
     from tt.core.dispatch.registry import KernelRegistration
@@ -83,7 +84,7 @@ class Coverage:
 
 
 def definitions_of(name: str) -> list[OpDefinition]:
-    """Return the overloads that a user's name means: `add`, `max`, `max.dim`, `add_`, `acme::twice`.
+    """Return the overloads that a user's name means: `add`, `max.dim`, `add_`, `linalg.svd`, `acme::twice`.
 
     Raises
     ------
@@ -95,6 +96,11 @@ def definitions_of(name: str) -> list[OpDefinition]:
     host.load()
     if "::" in name:
         host.activate("namespace", name.partition("::")[0])
+    public = name.removeprefix("tt.")
+    found = public_names().get(public) or public_names().get(public.rpartition(".")[0])
+    if found is not None and not REGISTRY.overloads(name):
+        overload = "" if public in public_names() else "." + public.rpartition(".")[2]
+        name = found + overload
     names = REGISTRY.overloads(name)
     if not names and name.endswith("_"):
         names = tuple(n for n in REGISTRY.overloads(name[:-1]) if REGISTRY.operator(n).definition.has_inplace)

@@ -61,7 +61,9 @@ def test_a_command_that_does_not_exist_names_the_nearest(run: Run) -> None:
 def test_a_mistake_of_the_user_has_no_traceback(run: Run) -> None:
     ran = run("ops", "show", "meshgird")
     assert ran.out == ""
-    assert ran.err == ("error: no operator is named 'meshgird'; did you mean 'meshgrid'?\n  see: tt ops list\n")
+    assert ran.err == (
+        "error: no operator is named 'meshgird'; did you mean 'meshgrid'?\n  see: tt ops list\n"
+    )
     assert ran.code == 2
 
 

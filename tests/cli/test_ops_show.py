@@ -55,6 +55,20 @@ def test_one_overload_is_shown_alone(run: Run) -> None:
     assert [operator["name"] for operator in found] == ["max.dim"]
 
 
+@pytest.mark.parametrize(
+    ("public", "name"),
+    [
+        ("linalg.svd", "linalg_svd"),
+        ("tt.linalg.svd", "linalg_svd"),
+        ("multiply", "mul"),
+        ("nn.functional.gelu", "gelu"),
+    ],
+)
+def test_the_public_name_leads_to_the_operator(run: Run, public: str, name: str) -> None:
+    (found,) = json.loads(run("ops", "show", public, "--json").out)
+    assert found["name"] == name
+
+
 def test_the_in_place_name_leads_to_the_operator(run: Run) -> None:
     (found,) = json.loads(run("ops", "show", "add_", "--json").out)
     assert found["name"] == "add"

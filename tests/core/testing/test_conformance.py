@@ -133,6 +133,13 @@ def test_the_cpu_conforms():
     assert min(report.checks[name] for name in CHECKS) > 50, "a check was hardly made"
 
 
+def test_the_core_set_is_small_and_serves_every_operator_through_composites():
+    assert sum(definition.core for definition in REGISTRY.definitions()) <= 100
+    with tt.mask_kernels("@non-core"):
+        report = check_conformance("cpu", checks=["runs", "values", "meta"])
+    assert failures_of(report) == ""
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_cpu_conforms_for_every_dtype(seed):
