@@ -2280,6 +2280,28 @@ def scatter(input: Tensor, dim: _int, index: Tensor, value: _Scalar, *, out: Ten
     tensor([5., 0., 5.])
     """
     ...
+@overload
+def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, reduce: str, out: Tensor | None = None) -> Tensor:
+    """Combines the elements of src with the places of self that index names along dim: reduce='add' adds, 'multiply' multiplies.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.scatter(tt.ones(2), 0, tt.tensor([1, 1]), tt.tensor([3.0, 4.0]), reduce='multiply')
+    tensor([ 1., 12.])
+    """
+    ...
+@overload
+def scatter(input: Tensor, dim: _int, index: Tensor, value: _Scalar, *, reduce: str, out: Tensor | None = None) -> Tensor:
+    """Adds one value to (reduce='add'), or multiplies it into ('multiply'), the places that index names along dim.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.scatter(tt.ones(2), 0, tt.tensor([1, 1]), 3, reduce='add')
+    tensor([1., 7.])
+    """
+    ...
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Adds the elements of src to the places of self that index names along dim.
 
@@ -2288,6 +2310,16 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Te
     >>> import tt
     >>> tt.scatter_add(tt.zeros(2), 0, tt.tensor([1, 1]), tt.tensor([1.0, 2.0]))
     tensor([0., 3.])
+    """
+    ...
+def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
+    """Combines the elements of src that index sends to the same place of self along dim by reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'. With include_self=False the former element of a place that is written does not take part.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.scatter_reduce(tt.zeros(2), 0, tt.tensor([1, 1]), tt.tensor([3.0, 5.0]), 'mean', include_self=False)
+    tensor([0., 4.])
     """
     ...
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
@@ -2321,6 +2353,69 @@ def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha:
     tensor([0., 3., 0.])
     """
     ...
+def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Writes source to the indices of a dimension that index lists.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.index_copy(tt.zeros(3), 0, tt.tensor([2, 0]), tt.tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """
+    ...
+def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _Scalar) -> Tensor:
+    """Writes one value to the indices of a dimension that index lists; negative ones count from the end.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.index_fill(tt.zeros(3), 0, tt.tensor([0, -1]), 5)
+    tensor([5., 0., 5.])
+    """
+    ...
+def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
+    """Combines source with the indices of a dimension that index lists by reduce: 'prod', 'mean', 'amax' or 'amin'. With include_self=False the former elements of the indices that are written do not take part.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.index_reduce(tt.ones(2), 0, tt.tensor([1, 1]), tt.tensor([3.0, 5.0]), 'prod')
+    tensor([ 1., 15.])
+    """
+    ...
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Takes elements by their place in the flattened tensor; negative places count from the end.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.take(tt.tensor([[1, 2], [3, 4]]), tt.tensor([0, -1]))
+    tensor([1, 4])
+    """
+    ...
+def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Takes for each place of indices the element of self at that index along dim, the other dimensions broadcast; without dim, elements of the flattened tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor([[30, 10], [20, 40]])
+    >>> tt.take_along_dim(x, tt.argsort(x, 1), 1)
+    tensor([[10, 30],
+            [20, 40]])
+    """
+    ...
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+    """Writes the elements of source to places in the flattened tensor, or adds them there (accumulate=True); negative places count from the end.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.put(tt.zeros(2, 2), tt.tensor([0, -1]), tt.tensor([1.0, 2.0]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    ...
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _Scalar) -> Tensor:
     """Replaces the elements where mask is true by one value.
 
@@ -2329,6 +2424,16 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _Scalar) -> Tensor:
     >>> import tt
     >>> tt.masked_fill(tt.tensor([1, 2]), tt.tensor([True, False]), 0)
     tensor([0, 2])
+    """
+    ...
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """Writes the elements of source, one after the other, to the places where mask is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.masked_scatter(tt.zeros(3), tt.tensor([True, False, True]), tt.tensor([1.0, 2.0, 3.0]))
+    tensor([1., 0., 2.])
     """
     ...
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2364,7 +2469,62 @@ def nonzero(input: Tensor, *, as_tuple: _bool) -> Any:
     (tensor([1, 2]),)
     """
     ...
-def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: tuple[Tensor, Tensor] | None = None) -> _SortResult:
+@overload
+def nonzero(input: Tensor, *, as_tuple: _bool, out: Tensor | None = None) -> Tensor:
+    """Serves the calls that pass out= with as_tuple=False.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nonzero(tt.tensor([0, 1]), as_tuple=False, out=tt.empty(0, dtype=tt.int64))
+    tensor([[1]])
+    """
+    ...
+def argwhere(input: Tensor) -> Tensor:
+    """Returns the indices of the elements that are not zero, one in each row.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.argwhere(tt.tensor([0, 1, 2]))
+    tensor([[1],
+            [2]])
+    """
+    ...
+@overload
+def repeat_interleave(repeats: Tensor, *, output_size: _int | None = None) -> Tensor:
+    """Returns each place of repeats as often as repeats says there; output_size is the sum, if it is known.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.repeat_interleave(tt.tensor([2, 0, 1]))
+    tensor([0, 0, 2])
+    """
+    ...
+@overload
+def repeat_interleave(input: Tensor, repeats: Tensor, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+    """Repeats each element along dim (of the flattened tensor without dim) as often as repeats says for its place; output_size is the sum of repeats, if it is known.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.repeat_interleave(tt.tensor([10, 20]), tt.tensor([1, 2]))
+    tensor([10, 20, 20])
+    """
+    ...
+@overload
+def repeat_interleave(input: Tensor, repeats: _int, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+    """Repeats each element along dim (of the flattened tensor without dim) repeats times.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.repeat_interleave(tt.tensor([10, 20]), 2)
+    tensor([10, 10, 20, 20])
+    """
+    ...
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = False, out: tuple[Tensor, Tensor] | None = None) -> _SortResult:
     """Sorts along a dimension; returns the sorted elements and where they were.
 
     Examples
@@ -2382,6 +2542,16 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable:
     >>> import tt
     >>> tt.argsort(tt.tensor([3, 1, 2]))
     tensor([1, 2, 0])
+    """
+    ...
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sorts along the first dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.msort(tt.tensor([3, 1, 2]))
+    tensor([1, 2, 3])
     """
     ...
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: tuple[Tensor, Tensor] | None = None) -> _TopkResult:
@@ -2402,6 +2572,93 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
     >>> import tt
     >>> tt.unique(tt.tensor([3, 1, 3]))
     tensor([1, 3])
+    """
+    ...
+def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
+    """Returns the first element (or slice along dim) of each run of equal ones, and as asked to which run each element belongs and how long the runs are.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.unique_consecutive(tt.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    ...
+@overload
+def searchsorted(sorted_sequence: Tensor, self: Tensor, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns where each value belongs in a sorted vector, or in the row of its batch: before the elements equal to it, or after them with right=True (or side='right'). sorter holds the order of a sequence that is not sorted.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.searchsorted(tt.tensor([1, 3, 5]), tt.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    ...
+@overload
+def searchsorted(sorted_sequence: Tensor, self: _Scalar, *, out_int32: _bool = False, right: _bool = False, side: str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns where a number belongs in a sorted vector.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.searchsorted(tt.tensor([1, 3, 5]), 3, right=True)
+    tensor(2)
+    """
+    ...
+@overload
+def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Returns the bucket of each value between sorted boundaries: an upper boundary belongs to its bucket, or to the next one with right=True.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bucketize(tt.tensor([1, 3, 6]), tt.tensor([1, 3, 5]))
+    tensor([0, 1, 3])
+    """
+    ...
+@overload
+def bucketize(input: _Scalar, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Returns the bucket of a number between sorted boundaries.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bucketize(4, tt.tensor([1, 3, 5]))
+    tensor(2)
+    """
+    ...
+@overload
+def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Returns for each element whether it is among others, or with invert=True whether it is not. assume_unique is a hint that neither has repeated elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.isin(tt.tensor([1, 2, 3]), tt.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    ...
+@overload
+def isin(elements: Tensor, test_element: _Scalar, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Returns for each element whether it is a number.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.isin(tt.tensor([1, 2, 3]), 2)
+    tensor([False,  True, False])
+    """
+    ...
+@overload
+def isin(element: _Scalar, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Returns whether a number is among the elements of a tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.isin(2, tt.tensor([1, 2, 3]))
+    tensor(True)
     """
     ...
 @overload

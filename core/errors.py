@@ -40,6 +40,7 @@ __all__ = [
     "NoKernelError",
     "NumberRangeError",
     "NumpyError",
+    "PlaceError",
     "PluginError",
     "PluginFailedError",
     "PluginMissingError",
@@ -161,6 +162,10 @@ class DimensionError(TTError, IndexError):
 
 class IndexValueError(TTError, IndexError):
     """An index outside of the dimension that it indexes, or an index expression that is not one."""
+
+
+class PlaceError(IndexValueError, RuntimeError):
+    """An index outside of its dimension in gather and scatter, where PyTorch raises RuntimeError."""
 
 
 # --- dtypes ----------------------------------------------------------------------------------------------------

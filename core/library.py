@@ -24,6 +24,7 @@ from tt.core.hooks import Manifest, hookimpl
 from tt.core.keys import KEYS
 from tt.core.layout import layout, register_layout
 from tt.core.meta import MetaHandle, run_rule
+from tt.core.numbers import fitted_number
 from tt.core.promotion import get_default_dtype, promote_types, result_type
 from tt.core.random import Generator, reserve
 from tt.core.schema.model import Argument, OpDefinition, Signature
@@ -70,6 +71,7 @@ __all__ = [
     "dtype",
     "errors",
     "fallback_policy",
+    "fitted_number",
     "from_numpy_dtype",
     "get_default_device",
     "get_default_dtype",

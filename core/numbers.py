@@ -16,7 +16,7 @@ from tt.core.dtype import dtype as Dtype
 from tt.core.errors import NumberRangeError
 from tt.core.promotion import get_default_dtype
 
-__all__ = ["cast_array", "number_array", "numbers_dtype"]
+__all__ = ["cast_array", "fitted_number", "number_array", "numbers_dtype"]
 
 
 _RANK: Final = {bool: 0, int: 1, float: 2, complex: 3}
@@ -117,6 +117,33 @@ def _from_doubles(doubles: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any
     if outside.any():
         raise _refuse(float(doubles[outside][0]), dtype)
     return doubles.astype(dtype.numpy)
+
+
+def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
+    """Return a Python number as a tensor of a dtype holds it: 2.7 as 2 among integers.
+
+    Raises
+    ------
+    NumberRangeError
+        When it does not fit.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.numbers import fitted_number
+    >>> fitted_number(2.7, tt.int64), fitted_number(-1, tt.uint8)
+    (2, 255)
+    """
+    if isinstance(value, complex) and not dtype.is_complex:
+        if value.imag:
+            raise _refuse(value, dtype)
+        value = value.real
+    found = number_array([value], dtype)[0]
+    floats = dtype.is_floating_point or dtype.is_complex
+    if floats and np.isinf(found) and not np.isinf(value):
+        raise _refuse(value, dtype)
+    number: bool | int | float | complex = found.item() if dtype.numpy.kind in "biufc" else float(found)
+    return number
 
 
 def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:

@@ -3237,6 +3237,28 @@ class Tensor(TensorBase):
         """
         ...
     @overload
+    def scatter(self, dim: _int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+        """Combines the elements of src with the places of self that index names along dim: reduce='add' adds, 'multiply' multiplies.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.scatter(tt.ones(2), 0, tt.tensor([1, 1]), tt.tensor([3.0, 4.0]), reduce='multiply')
+        tensor([ 1., 12.])
+        """
+        ...
+    @overload
+    def scatter(self, dim: _int, index: Tensor, value: _Scalar, *, reduce: str) -> Tensor:
+        """Adds one value to (reduce='add'), or multiplies it into ('multiply'), the places that index names along dim.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.scatter(tt.ones(2), 0, tt.tensor([1, 1]), 3, reduce='add')
+        tensor([1., 7.])
+        """
+        ...
+    @overload
     def scatter_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """In-place form of `scatter`.
 
@@ -3248,6 +3270,20 @@ class Tensor(TensorBase):
         """In-place form of `scatter`.
 
         Writes one value to the places of self that index names along dim.
+        """
+        ...
+    @overload
+    def scatter_(self, dim: _int, index: Tensor, src: Tensor, *, reduce: str) -> Tensor:
+        """In-place form of `scatter`.
+
+        Combines the elements of src with the places of self that index names along dim: reduce='add' adds, 'multiply' multiplies.
+        """
+        ...
+    @overload
+    def scatter_(self, dim: _int, index: Tensor, value: _Scalar, *, reduce: str) -> Tensor:
+        """In-place form of `scatter`.
+
+        Adds one value to (reduce='add'), or multiplies it into ('multiply'), the places that index names along dim.
         """
         ...
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
@@ -3264,6 +3300,22 @@ class Tensor(TensorBase):
         """In-place form of `scatter_add`.
 
         Adds the elements of src to the places of self that index names along dim.
+        """
+        ...
+    def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
+        """Combines the elements of src that index sends to the same place of self along dim by reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'. With include_self=False the former element of a place that is written does not take part.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.scatter_reduce(tt.zeros(2), 0, tt.tensor([1, 1]), tt.tensor([3.0, 5.0]), 'mean', include_self=False)
+        tensor([0., 4.])
+        """
+        ...
+    def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
+        """In-place form of `scatter_reduce`.
+
+        Combines the elements of src that index sends to the same place of self along dim by reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'. With include_self=False the former element of a place that is written does not take part.
         """
         ...
     def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
@@ -3309,6 +3361,93 @@ class Tensor(TensorBase):
         Adds source, scaled by alpha, to the indices of a dimension that index lists.
         """
         ...
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """Writes source to the indices of a dimension that index lists.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.index_copy(tt.zeros(3), 0, tt.tensor([2, 0]), tt.tensor([1.0, 2.0]))
+        tensor([2., 0., 1.])
+        """
+        ...
+    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """In-place form of `index_copy`.
+
+        Writes source to the indices of a dimension that index lists.
+        """
+        ...
+    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _Scalar) -> Tensor:
+        """Writes one value to the indices of a dimension that index lists; negative ones count from the end.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.index_fill(tt.zeros(3), 0, tt.tensor([0, -1]), 5)
+        tensor([5., 0., 5.])
+        """
+        ...
+    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _Scalar) -> Tensor:
+        """In-place form of `index_fill`.
+
+        Writes one value to the indices of a dimension that index lists; negative ones count from the end.
+        """
+        ...
+    def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
+        """Combines source with the indices of a dimension that index lists by reduce: 'prod', 'mean', 'amax' or 'amin'. With include_self=False the former elements of the indices that are written do not take part.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.index_reduce(tt.ones(2), 0, tt.tensor([1, 1]), tt.tensor([3.0, 5.0]), 'prod')
+        tensor([ 1., 15.])
+        """
+        ...
+    def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True) -> Tensor:
+        """In-place form of `index_reduce`.
+
+        Combines source with the indices of a dimension that index lists by reduce: 'prod', 'mean', 'amax' or 'amin'. With include_self=False the former elements of the indices that are written do not take part.
+        """
+        ...
+    def take(self, index: Tensor) -> Tensor:
+        """Takes elements by their place in the flattened tensor; negative places count from the end.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.take(tt.tensor([[1, 2], [3, 4]]), tt.tensor([0, -1]))
+        tensor([1, 4])
+        """
+        ...
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
+        """Takes for each place of indices the element of self at that index along dim, the other dimensions broadcast; without dim, elements of the flattened tensor.
+
+        Examples
+        --------
+        >>> import tt
+        >>> x = tt.tensor([[30, 10], [20, 40]])
+        >>> tt.take_along_dim(x, tt.argsort(x, 1), 1)
+        tensor([[10, 30],
+                [20, 40]])
+        """
+        ...
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """Writes the elements of source to places in the flattened tensor, or adds them there (accumulate=True); negative places count from the end.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.put(tt.zeros(2, 2), tt.tensor([0, -1]), tt.tensor([1.0, 2.0]))
+        tensor([[1., 0.],
+                [0., 2.]])
+        """
+        ...
+    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """In-place form of `put`.
+
+        Writes the elements of source to places in the flattened tensor, or adds them there (accumulate=True); negative places count from the end.
+        """
+        ...
     def masked_fill(self, mask: Tensor, value: Tensor | _Scalar) -> Tensor:
         """Replaces the elements where mask is true by one value.
 
@@ -3323,6 +3462,22 @@ class Tensor(TensorBase):
         """In-place form of `masked_fill`.
 
         Replaces the elements where mask is true by one value.
+        """
+        ...
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """Writes the elements of source, one after the other, to the places where mask is true.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.masked_scatter(tt.zeros(3), tt.tensor([True, False, True]), tt.tensor([1.0, 2.0, 3.0]))
+        tensor([1., 0., 2.])
+        """
+        ...
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """In-place form of `masked_scatter`.
+
+        Writes the elements of source, one after the other, to the places where mask is true.
         """
         ...
     def masked_select(self, mask: Tensor) -> Tensor:
@@ -3358,7 +3513,40 @@ class Tensor(TensorBase):
         (tensor([1, 2]),)
         """
         ...
-    def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False) -> _SortResult:
+    def argwhere(self) -> Tensor:
+        """Returns the indices of the elements that are not zero, one in each row.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.argwhere(tt.tensor([0, 1, 2]))
+        tensor([[1],
+                [2]])
+        """
+        ...
+    @overload
+    def repeat_interleave(self, repeats: Tensor, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+        """Repeats each element along dim (of the flattened tensor without dim) as often as repeats says for its place; output_size is the sum of repeats, if it is known.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.repeat_interleave(tt.tensor([10, 20]), tt.tensor([1, 2]))
+        tensor([10, 20, 20])
+        """
+        ...
+    @overload
+    def repeat_interleave(self, repeats: _int, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+        """Repeats each element along dim (of the flattened tensor without dim) repeats times.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.repeat_interleave(tt.tensor([10, 20]), 2)
+        tensor([10, 10, 20, 20])
+        """
+        ...
+    def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = False) -> _SortResult:
         """Sorts along a dimension; returns the sorted elements and where they were.
 
         Examples
@@ -3376,6 +3564,16 @@ class Tensor(TensorBase):
         >>> import tt
         >>> tt.argsort(tt.tensor([3, 1, 2]))
         tensor([1, 2, 0])
+        """
+        ...
+    def msort(self) -> Tensor:
+        """Sorts along the first dimension.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.msort(tt.tensor([3, 1, 2]))
+        tensor([1, 2, 3])
         """
         ...
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> _TopkResult:
@@ -3396,6 +3594,16 @@ class Tensor(TensorBase):
         >>> import tt
         >>> tt.unique(tt.tensor([3, 1, 3]))
         tensor([1, 3])
+        """
+        ...
+    def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Any:
+        """Returns the first element (or slice along dim) of each run of equal ones, and as asked to which run each element belongs and how long the runs are.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.unique_consecutive(tt.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
         """
         ...
     @overload

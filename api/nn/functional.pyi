@@ -63,6 +63,29 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
             [0, 0, 1]])
     """
     ...
+def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
+    """Takes the rows of weight that input names. The row padding_idx gets no gradient; max_norm first scales the rows that are taken, in place, down to this norm of the order norm_type; scale_grad_by_freq divides the gradient of a row by how often it was taken. The gradient is dense with sparse=True, too.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.embedding(tt.tensor([1, 1]), tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [3., 4.]])
+    """
+    ...
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor:
+    """Takes the rows of weight that input names and reduces them bag by bag ('sum', 'mean' or 'max'). The bags are the rows of input, or begin at offsets where input is a vector (the last offset ends the last bag with include_last_offset). Rows padding_idx do not take part; per_sample_weights scales the rows of a sum. max_norm and scale_grad_by_freq are those of embedding; gradients are dense with sparse=True, too.
+
+    Examples
+    --------
+    >>> import tt
+    >>> weight = tt.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> tt.nn.functional.embedding_bag(tt.tensor([0, 1, 1]), weight, tt.tensor([0, 2]), mode='sum')
+    tensor([[4., 6.],
+            [3., 4.]])
+    """
+    ...
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     """Sets elements to zero with probability p and scales the others by 1 / (1 - p); does nothing unless training.
 
@@ -94,17 +117,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> import tt
     >>> tt.nn.functional.linear(tt.tensor([1.0, 1.0]), tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([3., 7.])
-    """
-    ...
-def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
-    """Takes the rows of weight that input names; the row padding_idx gets no gradient.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.nn.functional.embedding(tt.tensor([1, 1]), tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
-    tensor([[3., 4.],
-            [3., 4.]])
     """
     ...
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:

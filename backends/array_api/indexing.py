@@ -4,13 +4,13 @@ Note [Writing without writing]
 ------------------------------
 The standard has no way to write at places, and arrays of some libraries cannot change.  So a write is computed from
 the reader's side: the places are sorted, and each element of the result looks up, by bisection, which of the values
-are meant for it.  The last of them wins; when values are added up, a loop adds the first value of every element, then
+are meant for it.  The last of them wins; when values are combined, a loop takes the first value of every element, then
 the second, and so on, so that sums are as exact as in a loop over the values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.backends.array_api.kit import Kit
@@ -37,8 +37,11 @@ def take_flat(kit: Kit, self: Any, places: Any) -> Any:
     return kit.xp.reshape(flat, tuple(places.shape))
 
 
-def put_flat(kit: Kit, self: Any, places: Any, values: Any, accumulate: bool) -> Any:
-    """Return a copy with values at (or added to) places; see Note [Writing without writing]."""
+def put_flat(
+    kit: Kit, self: Any, places: Any, values: Any, combine: Callable[[Any, Any], Any] | None = None,
+    include_self: bool = True, mean: bool = False,
+) -> Any:  # fmt: skip
+    """Return a copy with values at (or combined with those at) places; see Note [Writing without writing]."""
     xp = kit.xp
     shape, count = tuple(self.shape), kit.product(self.shape)
     places, values = xp.reshape(places, (-1,)), xp.reshape(values, (-1,))
@@ -54,13 +57,22 @@ def put_flat(kit: Kit, self: Any, places: Any, values: Any, accumulate: bool) ->
     def nth(position: Any) -> Any:
         return xp.take(values, xp.take(order, xp.clip(kit.int64(position), 0, last), axis=0), axis=0)
 
-    if not accumulate:
+    if combine is None:
         return xp.reshape(xp.where(stop > start, nth(stop - 1), flat), shape)
-    boolean = kit.is_kind(self, "bool")
-    for n in range(int(xp.max(stop - start))):
-        added = xp.logical_or(flat, nth(start + n)) if boolean else flat + nth(start + n)
-        flat = xp.where(start + n < stop, added, flat)
+    first = 0
+    if not include_self:
+        flat, first = xp.where(start < stop, nth(start), flat), 1
+    for n in range(first, int(xp.max(stop - start))):
+        flat = xp.where(start + n < stop, combine(flat, nth(start + n)), flat)
+    if mean:
+        counts = xp.astype(xp.where(start < stop, stop - start + int(include_self), 1), flat.dtype)
+        flat = flat // counts if kit.is_kind(flat, "integral") else flat / counts
     return xp.reshape(flat, shape)
+
+
+def adding(kit: Kit, self: Any) -> Callable[[Any, Any], Any]:
+    """Return how two elements are added: a sum of bools tells whether one of them is true."""
+    return kit.xp.logical_or if kit.is_kind(self, "bool") else kit.xp.add  # type: ignore[no-any-return]
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
@@ -72,13 +84,15 @@ def strides_of(shape: Sequence[int]) -> list[int]:
     return found[::-1]
 
 
-def expect_in_range(kit: Kit, index: Any, size: int, dim: int, lowest: int = 0) -> None:
+def expect_in_range(
+    kit: Kit, index: Any, size: int, dim: int, lowest: int = 0, kind: type[Exception] = errors.IndexValueError
+) -> None:
     """Raise unless every index is in range."""
     wrong = (index < lowest) | (index >= size)
     if bool(kit.xp.any(wrong)):
         flat = kit.xp.reshape(index, (-1,))
         first = int(flat[int(kit.xp.argmax(kit.xp.astype(kit.xp.reshape(wrong, (-1,)), kit.xp.uint8)))])
-        raise errors.IndexValueError(f"index {first} is out of bounds for dimension {dim} with size {size}")
+        raise kind(f"index {first} is out of bounds for dimension {dim} with size {size}")
 
 
 # --- along one dimension ---------------------------------------------------------------------------------------
@@ -91,10 +105,12 @@ def _along(kit: Kit) -> None:
         """Return the flat places that gather reads and scatter writes."""
         index = kit.int64(index)
         if not index.ndim or not self.ndim:
-            expect_in_range(kit, index, self.shape[0] if self.ndim else 1, 0)
+            expect_in_range(kit, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
             return index
         axis = kit.axis(dim, self.ndim)
-        expect_in_range(kit, index, self.shape[axis], axis)
+        if 0 in index.shape:
+            return xp.zeros(index.shape, dtype=xp.int64)
+        expect_in_range(kit, index, self.shape[axis], axis, kind=errors.PlaceError)
         total = xp.zeros_like(index)
         for d, (size, step) in enumerate(zip(index.shape, strides_of(self.shape), strict=True)):
             along = index if d == axis else xp.reshape(
@@ -110,9 +126,19 @@ def _along(kit: Kit) -> None:
     kit.kernel("gather", lambda self, dim, index: take_flat(kit, self, places(self, dim, index)),
                half="native", check=True)  # fmt: skip
     kit.kernel("scatter", lambda self, dim, index, src: put_flat(
-        kit, self, places(self, dim, index), part_of(src, index), False), half="native", check=True)  # fmt: skip
+        kit, self, places(self, dim, index), part_of(src, index)), half="native", check=True)  # fmt: skip
     kit.kernel("scatter_add", lambda self, dim, index, src: put_flat(
-        kit, self, places(self, dim, index), part_of(src, index), True), check=True)  # fmt: skip
+        kit, self, places(self, dim, index), part_of(src, index), adding(kit, self)), check=True)  # fmt: skip
+
+    @kit.kernel("scatter_reduce", check=True)
+    def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+        boolean = kit.is_kind(self, "bool")
+        combine = {
+            "sum": adding(kit, self), "mean": xp.add, "prod": xp.logical_and if boolean else xp.multiply,
+            "amax": xp.logical_or if boolean else xp.maximum, "amin": xp.logical_and if boolean else xp.minimum,
+        }[reduce]  # fmt: skip
+        return put_flat(kit, self, places(self, dim, index), part_of(src, index), combine, include_self,
+                        reduce == "mean")  # fmt: skip
 
     @kit.kernel("index_select", half="native", check=True)
     def index_select(self: Any, dim: int, index: Any) -> Any:
@@ -190,7 +216,7 @@ def _full(kit: Kit) -> None:
                 f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result "
                 f"of shape {list(where.shape)}"
             ) from error
-        return put_flat(kit, self, where, values, accumulate)
+        return put_flat(kit, self, where, values, adding(kit, self) if accumulate else None)
 
 
 # --- masks -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array, cast
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -19,12 +19,12 @@ cpu: Final = KernelTable(device="cpu")
 
 def expect_in_range(index: Array, size: int, dim: int) -> None:
     """Raise unless every index is from 0 to before a size; NumPy would count negative ones from the end."""
-    if not _in_range(index, size):
+    if not in_range(index, size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
-        raise errors.IndexValueError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+        raise errors.PlaceError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
 
 
-def _in_range(index: Array, size: int) -> bool:
+def in_range(index: Array, size: int) -> bool:
     """Tell whether every index is from 0 to before a size; as unsigned numbers, negative ones are large."""
     if index.dtype not in (np.int64, np.int32):
         raise TypeError("an index of another dtype, which the shape rule refuses")
@@ -32,22 +32,14 @@ def _in_range(index: Array, size: int) -> bool:
     return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < size)
 
 
-def _expect_dim(self: Array, dim: int, index: Array) -> None:
+def expect_dim(self: Array, dim: int, index: Array) -> None:
     """Raise what the shape rule explains unless dimension and index, which names no place, are of the right kind."""
     limit = self.ndim or 1
-    if not -limit <= dim < limit or index.dtype not in (np.int64, np.int32):
-        raise ValueError("a dimension or index of another kind")
+    if not -limit <= dim < limit:
+        raise ValueError("a dimension that is not there")
 
 
-def _values(src: Array, places: Array) -> Array:
-    """Return the part of the source that has a place."""
-    src = src if src.ndim else src.reshape(1)
-    if src.ndim != places.ndim or any(n > limit for n, limit in zip(places.shape, src.shape, strict=True)):
-        raise ValueError("a larger index than source, which the shape rule refuses")
-    return src[tuple(slice(size) for size in places.shape)]
-
-
-def _places(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, tuple[slice, ...]]:
+def places_of(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, tuple[slice, ...]]:
     """Return self and index with at least one dimension, the axis, and the part of self beside the index.
 
     A ValueError or TypeError is explained by the shape rule, which runs after it.
@@ -71,49 +63,15 @@ def _places(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, tup
 @cpu.kernel("gather", half="native")
 def gather(self: Array, dim: int, index: Array) -> Array:
     if not index.size:
-        _expect_dim(self, dim, index)
+        expect_dim(self, dim, index)
         return np.empty(index.shape, self.dtype)
-    base, axis, places, part = _places(self, dim, index)
+    base, axis, places, part = places_of(self, dim, index)
     return np.take_along_axis(base[part], places, axis).reshape(index.shape)
-
-
-@cpu.kernel("scatter", form="inplace", half="native")
-def scatter(self: Array, dim: int, index: Array, src: Array) -> None:
-    if not index.size:
-        _expect_dim(self, dim, index)
-    else:
-        base, axis, places, part = _places(self, dim, index)
-        values = _values(src, places)
-        np.put_along_axis(base[part], places, values, axis)
-
-
-@cpu.kernel("scatter.value", form="inplace", half="native")
-def scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
-    if not index.size:
-        _expect_dim(self, dim, index)
-    else:
-        base, axis, places, part = _places(self, dim, index)
-        np.put_along_axis(base[part], places, np.asarray(value).astype(self.dtype), axis)
-
-
-@cpu.kernel("scatter_add", form="inplace")
-def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
-    if not index.size:
-        _expect_dim(self, dim, index)
-    else:
-        base, axis, places, part = _places(self, dim, index)
-        values = _values(src, places)
-        where = [
-            np.arange(size).reshape((-1,) + (1,) * (places.ndim - d - 1))
-            for d, size in enumerate(places.shape)
-        ]
-        where[axis] = places
-        np.add.at(base[part], tuple(where), values)
 
 
 @cpu.kernel("index_select", half="native")
 def index_select(self: Array, dim: int, index: Array) -> Array:
-    _expect_vector(self, dim, index)
+    expect_vector(self, dim, index)
     if not self.ndim:
         if index.size != 1:
             raise ValueError("one index for a number")
@@ -121,25 +79,48 @@ def index_select(self: Array, dim: int, index: Array) -> Array:
     return self.take(index.reshape(-1), dim)
 
 
-def _expect_vector(self: Array, dim: int, index: Array) -> None:
+def expect_vector(self: Array, dim: int, index: Array) -> None:
     """Raise unless an index is a vector of places along a dimension."""
     limit = self.ndim or 1
     if index.ndim > 1 or not -limit <= dim < limit:
         raise ValueError("an index or dimension that is not there, which the shape rule refuses")
-    if not _in_range(index, self.shape[dim] if self.ndim else 1):
+    if not in_range(index, self.shape[dim] if self.ndim else 1):
         raise errors.IndexValueError("index out of range in self")
 
 
-@cpu.kernel("index_add", form="inplace")
-def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
-    _expect_vector(self, dim, index)
-    values = source if alpha == 1 else np.multiply(source, alpha).astype(self.dtype)
-    base, values = (self, values) if self.ndim else (self.reshape(1), values.reshape(-1))
-    axis = dim % base.ndim
-    if values.shape != (*base.shape[:axis], index.size, *base.shape[axis + 1 :]):
-        raise ValueError("a source of another shape, which the shape rule refuses")
-    place: Any = (slice(None),) * axis + (index.reshape(-1),)
-    np.add.at(base, place, values)
+@cpu.kernel("take", half="native")
+def take(self: Array, index: Array) -> Array:
+    if index.dtype != np.int64:
+        raise TypeError("an index of another dtype, which the shape rule refuses")
+    if not self.size and index.size:
+        raise errors.IndexValueError("take(): tried to take from an empty tensor")
+    try:
+        return np.asarray(np.take(self, index))
+    except IndexError as error:
+        raise errors.IndexValueError(f"out of range: a tensor of {self.size} elements: {error}") from error
+
+
+@cpu.kernel("_embedding", half="native")
+def embedding(weight: Array, indices: Array, padding_idx: int | None, scale_grad_by_freq: bool) -> Array:
+    if weight.ndim != 2:
+        raise ValueError("a weight of other dimensions, which the shape rule refuses")
+    if not in_range(indices, weight.shape[0]):
+        raise errors.IndexValueError("index out of range in self")
+    return weight.take(indices, 0)
+
+
+@cpu.kernel("repeat_interleave.Tensor")
+def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
+    if repeats.ndim != 1:
+        raise ValueError("counts of other dimensions, which the shape rule refuses")
+    if repeats.size and repeats.min() < 0:
+        raise errors.ShapeError("repeat_interleave(): repeats can not be negative")
+    found = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
+    if output_size is not None and found.size != output_size:
+        raise errors.ShapeError(
+            f"repeat_interleave(): the repeats add up to {found.size}, but output_size is {output_size}"
+        )
+    return found
 
 
 # --- in full ---------------------------------------------------------------------------------------------------
@@ -215,13 +196,20 @@ def _mask_value(self: Array, mask: Array, value: Any) -> Array:
     """Return the value in the dtype of self."""
     if mask.dtype != np.bool_:
         raise TypeError("a mask holds bools")
+    return filling(self, value)
+
+
+def filling(self: Array, value: Any) -> Array:
+    """Return one value, that is to fill an array, as an array of its dtype."""
     if isinstance(value, np.ndarray):
         if value.ndim:
-            raise ValueError("one value")
-        return cast(value, self.dtype)
-    if isinstance(value, complex) and self.dtype.kind != "c":
-        raise errors.DtypeError(f"value cannot be converted to type {self.dtype} without overflow: {value}")
-    return np.asarray(value).astype(self.dtype)
+            raise ValueError("one value, which the shape rule demands")
+        if value.dtype == self.dtype:
+            return value
+        if value.dtype.kind not in "biufc":
+            return cast(value, self.dtype)
+        value = value.item()
+    return np.asarray(fitted_number(value, from_numpy_dtype(self.dtype))).astype(self.dtype)
 
 
 @cpu.kernel("masked_select", half="native")

@@ -75,17 +75,61 @@ def topk(self: Array, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Ar
     return np.take_along_axis(values, within, axis), np.take_along_axis(chosen, within, axis)
 
 
+# --- searching -------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("_searchsorted", dtypes="real_number")
+def searchsorted(sorted_sequence: Array, self: Array, right: bool) -> Array:
+    size = sorted_sequence.shape[-1] if sorted_sequence.ndim else 0
+    floats = sorted_sequence.dtype.kind == "f"
+    if sorted_sequence.ndim == 1 and not (floats and size and np.isnan(sorted_sequence[-1])):
+        found = np.asarray(np.searchsorted(sorted_sequence, self, "right" if right else "left"))
+        # NumPy puts NaN behind all others, too.
+        return found
+    if sorted_sequence.ndim != 1 and (
+        not sorted_sequence.ndim or sorted_sequence.shape[:-1] != self.shape[:-1] or not self.ndim
+    ):
+        raise ValueError("a sequence of another shape, which the shape rule refuses")
+    if not size:
+        return np.zeros(self.shape, np.int64)
+    return _bisect(sorted_sequence, self, right)
+
+
+def _bisect(sequence: Array, values: Array, right: bool) -> Array:
+    """Return the places in rows of a sequence: all values halve their own range at once."""
+    size = sequence.shape[-1]
+    start = np.zeros(values.shape, np.int64)
+    stop = np.full(values.shape, size, np.int64)
+    for _ in range(size.bit_length()):
+        middle = (start + stop) // 2
+        at = np.minimum(middle, size - 1)
+        seen = sequence[at] if sequence.ndim == 1 else np.take_along_axis(sequence, at, -1)
+        stays = seen > values if right else seen >= values
+        unfinished = start < stop
+        start = np.where(unfinished & ~stays, middle + 1, start)
+        stop = np.where(unfinished & stays, middle, stop)
+    return start
+
+
+@cpu.kernel("isin", dtypes="real_number")
+def isin(elements: Array, test_elements: Array, assume_unique: bool, invert: bool) -> Array:
+    # NumPy's assume_unique is a promise whose breach gives wrong results; PyTorch's is a hint.
+    found: Array = np.isin(elements, test_elements, invert=invert)
+    return found
+
+
 # --- unique ----------------------------------------------------------------------------------------------------
 
 
 @cpu.kernel("_unique2", dtypes="real")
 def unique(self: Array, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
     # NaN differs from itself, so each is one of its own.
-    output, inverse, counts = np.unique(self, return_inverse=True, return_counts=True, equal_nan=False)
+    found = np.unique(self, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
+    output, *more = found if isinstance(found, tuple) else (found,)
     return (
         output,
-        inverse.reshape(self.shape) if return_inverse else np.empty(0, np.int64),
-        counts if return_counts else np.empty(0, np.int64),
+        more.pop(0).reshape(self.shape) if return_inverse else np.empty(0, np.int64),
+        more.pop(0) if return_counts else np.empty(0, np.int64),
     )
 
 

@@ -16,6 +16,7 @@ FAMILIES: Final = (
     "reduction",
     "shaping",
     "indexing",
+    "scattering",
     "sorting",
     "linalg",
     "random",

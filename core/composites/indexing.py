@@ -7,8 +7,9 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import int64
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.dtype import int32, int64
+from tt.core.errors import ArgumentError, DtypeError, IndexValueError, ShapeError, ValueRangeError
+from tt.core.numbers import fitted_number
 from tt.core.tensor_base import TensorBase
 
 composites: Final = CompositeTable()
@@ -17,7 +18,7 @@ composite = composites.composite
 # --- along one dimension ---------------------------------------------------------------------------------------
 
 
-def _along(self: Any, dim: int, index: Any) -> Any:
+def along(self: Any, dim: int, index: Any) -> Any:
     """Return a vector of places along a dimension, expanded over the others for gather and scatter."""
     shape = [1] * self.ndim
     shape[dim] = -1
@@ -32,23 +33,102 @@ def index_select(self: Any, dim: int, index: Any) -> Any:
     if not self.ndim:
         return ops.reshape(ops.gather(self, 0, ops.reshape(index, ())), ())
     axis = wrap("index_select", dim, self)
-    return ops.gather(self, axis, _along(self, axis, index))
+    return ops.gather(self, axis, along(self, axis, index))
 
 
-@composite("index_add")
-def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
-    check_shapes("index_add", self, dim, index, source)
-    scaled = source if alpha == 1 else as_type(ops.mul(source, alpha), self.dtype)
-    if not self.ndim:
-        return ops.scatter_add(self, 0, ops.reshape(index, ()), ops.reshape(scaled, ()))
-    axis = wrap("index_add", dim, self)
-    return ops.scatter_add(self, axis, _along(self, axis, index), scaled)
+@composite("take")
+def take(self: Any, index: Any) -> Any:
+    check_shapes("take", self, index)
+    if not self.numel() and index.numel():
+        raise IndexValueError("take(): tried to take from an empty tensor")
+    return ops.index(ops.reshape(self, (-1,)), [index])
 
 
-@composite("scatter.value")
-def scatter_value(self: Any, dim: int, index: Any, value: Any) -> Any:
-    src = ops.full(tuple(index.shape), value, dtype=self.dtype, device=self.device)
-    return ops.scatter.default(self, dim, index, src)
+@composite("take_along_dim")
+def take_along_dim(self: Any, indices: Any, dim: int | None) -> Any:
+    from tt.core.shapes.indexing import take_along_dim as rule
+
+    shape = rule(self, indices, dim, op="take_along_dim")
+    if dim is None:
+        return ops.gather(ops.reshape(self, (-1,)), 0, ops.reshape(indices, (-1,)))
+    axis = wrap("take_along_dim", dim, self)
+    size = self.shape[axis]
+    # As in PyTorch, indices are taken modulo the size, so that negative ones count from the end.
+    places = ops.expand(ops.remainder(indices, size), shape)
+    return ops.gather(ops.expand(self, (*shape[:axis], size, *shape[axis + 1 :])), axis, places)
+
+
+# --- repetition ------------------------------------------------------------------------------------------------
+
+
+@composite("repeat_interleave.Tensor")
+def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
+    if repeats.dtype not in (int32, int64):
+        raise DtypeError(
+            f"repeat_interleave(): repeats must have the dtype int32 or int64, got {repeats.dtype}"
+        )
+    if repeats.ndim != 1:
+        raise ShapeError(
+            f"repeat_interleave(): only accepts a 1D vector as repeats, got shape {list(repeats.shape)}"
+        )
+    if not repeats.numel():
+        return ops.new_zeros(repeats, (0,))
+    smallest = python_value(ops.amin(repeats))
+    if smallest is not None and smallest < 0:
+        raise ShapeError("repeat_interleave(): repeats can not be negative")
+    ends = ops.cumsum(repeats, 0)
+    total = python_value(ops.select(ends, 0, -1))
+    if total is None:
+        check_shapes("repeat_interleave.Tensor", repeats, output_size)
+    elif output_size is not None and total != output_size:
+        raise ShapeError(
+            f"repeat_interleave(): the repeats add up to {total}, but output_size is {output_size}"
+        )
+    count = output_size if total is None else total
+    places = ops.arange.default(count, device=repeats.device)
+    return as_type(ops._searchsorted(ends, places, True), repeats.dtype)
+
+
+@composite("repeat_interleave.self_Tensor")
+def repeat_interleave_tensor(self: Any, repeats: Any, dim: int | None, output_size: int | None) -> Any:
+    flat = ops.reshape(self, (-1,)) if dim is None else self
+    if not flat.ndim:
+        raise IndexValueError(
+            f"repeat_interleave(): Dimension specified as {dim} but tensor has no dimensions"
+        )
+    axis = 0 if dim is None else wrap("repeat_interleave", dim, self)
+    size = flat.shape[axis]
+    if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
+        repeats = ops.expand(ops.reshape(repeats, (1,)), (size,))
+    if repeats.ndim == 1 and repeats.shape[0] != size:
+        raise ShapeError(
+            f"repeat_interleave(): repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.shape[0]} and input.size({axis}) = {size}"
+        )
+    return ops.index_select(flat, axis, ops.repeat_interleave.Tensor(repeats, output_size=output_size))
+
+
+@composite("repeat_interleave.self_int")
+def repeat_interleave(self: Any, repeats: int, dim: int | None, output_size: int | None) -> Any:
+    flat = ops.reshape(self, (-1,)) if dim is None else self
+    if not flat.ndim:
+        raise IndexValueError(
+            f"repeat_interleave(): Dimension specified as {dim} but tensor has no dimensions"
+        )
+    axis = 0 if dim is None else wrap("repeat_interleave", dim, self)
+    if repeats < 0:
+        raise ShapeError(f"repeat_interleave(): repeats must not be negative, got {repeats}")
+    shape = list(flat.shape)
+    if output_size is not None and output_size != shape[axis] * repeats:
+        raise ShapeError(
+            f"repeat_interleave(): invalid output_size, expected {shape[axis] * repeats} but got {output_size}"
+        )
+    copies = ops.expand(ops.unsqueeze(flat, axis + 1), (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
+    # A copy first: the reshaped tensor is a view where nothing is repeated.
+    return ops.reshape(
+        ops.clone(copies, memory_format="contiguous_format"),
+        (*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]),
+    )
 
 
 # --- masks -----------------------------------------------------------------------------------------------------
@@ -57,8 +137,17 @@ def scatter_value(self: Any, dim: int, index: Any, value: Any) -> Any:
 @composite("masked_fill")
 def masked_fill(self: Any, mask: Any, value: Any) -> Any:
     check_shapes("masked_fill", self, mask, value)
-    value = as_type(value, self.dtype) if isinstance(value, TensorBase) else number(value, self)
-    return ops.where.default(mask, value, self)
+    return ops.where.default(mask, filling(value, self), self)
+
+
+def filling(value: Any, self: Any) -> Any:
+    """Return one value, that is to fill a tensor, as a tensor of its dtype."""
+    if not isinstance(value, TensorBase):
+        return number(fitted_number(value, self.dtype), self)
+    found = python_value(value) if value.dtype is not self.dtype else None
+    if found is not None:
+        fitted_number(found, self.dtype)  # raises where the dtype cannot hold it
+    return as_type(value, self.dtype)
 
 
 @composite("masked_select")
@@ -79,8 +168,21 @@ def nonzero_as_tuple(self: Any, as_tuple: bool) -> Any:
     return tuple(ops.unbind(found, 1))
 
 
+@composite("nonzero.as_matrix")
+def nonzero_as_matrix(self: Any, as_tuple: bool) -> Any:
+    if as_tuple:
+        raise ArgumentError("nonzero", "out= takes one matrix, so as_tuple must be False")
+    return ops.nonzero.default(self)
+
+
+@composite("argwhere")
+def argwhere(self: Any) -> Any:
+    return ops.nonzero.default(self)
+
+
 @composite("one_hot")
-def one_hot(self: Any, num_classes: int) -> Any:
+def one_hot(input: Any, num_classes: int) -> Any:
+    self = input
     if self.dtype is not int64:
         raise DtypeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not self.numel():

@@ -59,24 +59,6 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
     return product if bias is None else ops.add(product, bias)
 
 
-@composite("embedding")
-def embedding(input: Any, weight: Any, padding_idx: int | None) -> Any:
-    if weight.ndim != 2:
-        raise ShapeError(f"embedding(): 'weight' must be 2-D, got {weight.ndim}-D")
-    rows = weight.shape[0]
-    if input.ndim == 1:
-        result = ops.index_select(weight, 0, input)
-    else:
-        taken = ops.index_select(weight, 0, ops.reshape(input, (-1,)))
-        result = ops.reshape(taken, (*input.shape, weight.shape[1]))
-    if padding_idx is None:
-        return result
-    if not -rows <= padding_idx < rows:
-        raise ValueRangeError("Padding_idx must be within num_embeddings")
-    padding = ops.unsqueeze(ops.eq(input, padding_idx % rows), -1)
-    return ops.where.default(padding, ops.detach(result), result)
-
-
 @composite("layer_norm")
 def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)

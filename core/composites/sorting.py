@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_shapes
+from tt.core.composites.helpers import as_type, check_shapes, number, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import bool_, iinfo, int32, int64
+from tt.core.errors import (
+    DtypeError,
+    IndexValueError,
+    PlaceError,
+    ShapeError,
+    UnsupportedError,
+    ValueRangeError,
+)
+from tt.core.promotion import result_type
+from tt.core.tensor_base import TensorBase
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -26,8 +38,177 @@ def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any,
     return ops.slice(values, dim, 0, k, 1), ops.slice(indices, dim, 0, k, 1)
 
 
+composite("msort", lambda self: ops.sort(self, 0)[0])
+
+
+# --- searching -------------------------------------------------------------------------------------------------
+
+
+@composite("_searchsorted")
+def bisect(sorted_sequence: Any, self: Any, right: bool) -> Any:
+    check_shapes("_searchsorted", sorted_sequence, self)
+    dtype = result_type(sorted_sequence, self)
+    sequence, values = as_type(sorted_sequence, dtype), as_type(self, dtype)
+    size, shape = sequence.shape[-1], tuple(values.shape)
+    if sequence.ndim == 1:
+        values = ops.reshape(values, (-1,))
+    # All values halve their own range at once.  A NaN is smaller than nothing, so it belongs behind the others.
+    start = ops.zeros(tuple(values.shape), dtype=int64, device=values.device)
+    stop = ops.add(start, size)
+    for _ in range(size.bit_length()):
+        middle = ops.div(ops.add(start, stop), 2, rounding_mode="floor")
+        seen = ops.gather(sequence, -1, ops.clamp(middle, None, size - 1))
+        stays = ops.gt(seen, values) if right else ops.ge(seen, values)
+        open_ = ops.lt(start, stop)
+        start, stop = (
+            ops.where(ops.logical_and(open_, ops.logical_not(stays)), ops.add(middle, 1), start),
+            ops.where(ops.logical_and(open_, stays), middle, stop),
+        )
+    return ops.reshape(start, shape)
+
+
+def search(
+    op: str, sorted_sequence: Any, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Any
+) -> Any:
+    """Return where values belong, with the options of searchsorted."""
+    if side not in (None, "left", "right"):
+        raise ValueRangeError(f"{op}(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise ValueRangeError(f"{op}(): side and right can't be opposites, got side='left' and right=True")
+    if not isinstance(values, TensorBase):
+        values = number(values, sorted_sequence, result_type(sorted_sequence, values))
+        if sorted_sequence.ndim > 1:
+            raise ShapeError(f"{op}(): a number belongs into a vector, not into a tensor of shape "
+                             f"{list(sorted_sequence.shape)}")  # fmt: skip
+    for tensor in (sorted_sequence, values):
+        if tensor.dtype.is_complex or tensor.dtype.kind == "bool":
+            raise UnsupportedError(f"{op}(): not implemented for {tensor.dtype}")
+    check_shapes("_searchsorted", sorted_sequence, values)
+    if sorter is not None:
+        sorted_sequence = _arranged(op, sorted_sequence, sorter)
+    found = ops._searchsorted(sorted_sequence, values, right or side == "right")
+    if out_int32 and sorted_sequence.shape[-1] > iinfo(int32).max:
+        raise ValueRangeError(f"{op}(): the sequence is too long for results in int32")
+    return as_type(found, int32) if out_int32 else found
+
+
+def _arranged(op: str, sequence: Any, sorter: Any) -> Any:
+    """Return a sequence in the order that a sorter holds."""
+    if sorter.shape != sequence.shape:
+        raise ShapeError(
+            f"{op}(): boundary and sorter must have the same size, but got {list(sequence.shape)} and "
+            f"{list(sorter.shape)}"
+        )
+    if sorter.dtype is not int64:
+        raise DtypeError(f"{op}(): sorter must have the dtype int64 but got {sorter.dtype}")
+    try:
+        return ops.gather(sequence, -1, sorter)
+    except PlaceError as error:
+        raise ValueRangeError(f"{op}(): sorter: {error}") from error
+
+
+composite("searchsorted", partial(search, "searchsorted"))
+composite("searchsorted.Scalar", partial(search, "searchsorted"))
+
+
+@composite("bucketize")
+@composite("bucketize.Scalar")
+def bucketize(self: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
+    if boundaries.ndim != 1:
+        raise ShapeError(
+            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
+        )
+    return search("bucketize", boundaries, self, out_int32, right, None, None)
+
+
+def expect_real(*tensors: Any) -> None:
+    """Raise for dtypes that isin does not serve."""
+    for tensor in tensors:
+        if tensor.dtype.is_complex or tensor.dtype.kind == "bool":
+            raise DtypeError(f"Unsupported input type encountered for isin(): {tensor.dtype}")
+
+
+@composite("isin")
+def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
+    expect_real(elements, test_elements)
+    dtype = result_type(elements, test_elements)
+    values, others = as_type(elements, dtype), ops.reshape(as_type(test_elements, dtype), (-1,))
+    count = others.shape[0]
+    if count < 10:  # so few comparisons cost less than a sort
+        found = ops.any(ops.eq(ops.unsqueeze(values, -1), others), -1)
+    else:
+        ordered = ops.sort(others)[0]
+        if dtype.is_floating_point:
+            # NaN equals nothing; another element in its place does not disturb the order.
+            ordered = ops.sort(ops.where(ops.isnan(ordered), ops.select(ordered, 0, 0), ordered))[0]
+        places = ops.clamp(ops._searchsorted(ordered, values), None, count - 1)
+        found = ops.eq(ops.take(ordered, places), values)
+    return ops.logical_not(found) if invert else found
+
+
+@composite("isin.Tensor_Scalar")
+def isin_number(elements: Any, test_element: Any, assume_unique: bool, invert: bool) -> Any:
+    expect_real(elements)
+    return ops.ne(elements, test_element) if invert else ops.eq(elements, test_element)
+
+
+@composite("isin.Scalar_Tensor")
+def isin_of_number(element: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
+    expect_real(test_elements)
+    found = ops.any(ops.eq(test_elements, element))
+    return ops.logical_not(found) if invert else found
+
+
+# --- distinct elements -----------------------------------------------------------------------------------------
+
+
+@composite("unique_consecutive")
+def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    if self.dtype.is_complex:
+        raise UnsupportedError(f"unique_consecutive(): not implemented for {self.dtype}")
+    if dim is None:
+        items = ops.reshape(self, (-1,))
+    else:
+        axis = expect_unique_dim("unique_consecutive", self, dim)
+        items = ops.transpose(self, 0, axis)
+    count = items.shape[0]
+    rows = (
+        ops.reshape(items, (count, -1 if items.numel() else 1)) if items.ndim > 1 else ops.unsqueeze(items, 1)
+    )
+    differs = ops.any(ops.ne(ops.slice(rows, 0, 1, None), ops.slice(rows, 0, 0, max(count - 1, 0))), 1)
+    # Where a run begins: at the first element, and wherever an element differs from the one before it.
+    begins = ops.cat([ops.ones((min(count, 1),), dtype=bool_, device=self.device), differs])
+    starts = ops.reshape(ops.nonzero.default(begins), (-1,))
+    found = [ops.index_select(items, 0, starts)]
+    if dim is not None:
+        found[0] = ops.transpose(found[0], 0, axis)
+    if return_inverse:
+        inverse = ops.sub(ops.cumsum(as_type(begins, int64), 0), 1)
+        found.append(ops.reshape(inverse, tuple(self.shape)) if dim is None else inverse)
+    if return_counts:
+        end = ops.full((min(count, 1),), count, dtype=int64, device=self.device)
+        found.append(ops.sub(ops.cat([ops.slice(starts, 0, 1, None), end]), starts))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def expect_unique_dim(op: str, self: Any, dim: int) -> int:
+    """Return the dimension whose slices are compared, counted from the front."""
+    if not self.ndim:
+        raise IndexValueError(f"{op}(): Dimension specified as {dim} but tensor has no dimensions")
+    axis = wrap(op, dim, self)
+    if 0 in (size for d, size in enumerate(self.shape) if d != axis):
+        raise ShapeError(
+            f"{op}(): There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+    return axis
+
+
 @composite("unique")
 def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    if self.dtype.is_complex:
+        raise UnsupportedError(f"unique(): not implemented for {self.dtype}")
+    if dim is not None:
+        expect_unique_dim("unique", self, dim)
     if dim is None:
         output, inverse, counts = ops._unique2(self, sorted, return_inverse, return_counts)
     else:

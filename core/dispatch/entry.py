@@ -173,6 +173,19 @@ class Entry:
             stripped.append(value)
         return stripped if type(args) is list else tuple(stripped)
 
+    def strip_to(self, args):
+        """Return the arguments as what is below the layers of a call sees them: kernels do not look, composites do."""
+        stripped = []
+        for value in args:
+            if isinstance(value, TensorBase):
+                above = value.keys & ~self.keys
+                if above:
+                    value = alias(value, above)
+            elif type(value) is list or type(value) is tuple:
+                value = self.strip_to(value)
+            stripped.append(value)
+        return stripped if type(args) is list else tuple(stripped)
+
     def choose(self, args):
         """Return the narrowest kernel that covers the call, or None."""
         for choice in self.choices:
@@ -215,7 +228,7 @@ class Entry:
         """Run a kernel and wrap its results."""
         choice = self.choose(args)
         if choice is None:
-            return self.operator.resolve_rest(self).run(args)
+            return self.operator.resolve_rest(self).run(self.strip_to(args))
         prepared = self.handles(choice, args)
         if self.operator.adapts:
             self.operator.adapt(self, choice, args, prepared)
@@ -270,7 +283,7 @@ class Entry:
         """Change the first argument and return it."""
         choice = self.choose(args)
         if choice is None:
-            return self.operator.resolve_rest(self).run(args)
+            return self.operator.resolve_rest(self).run(self.strip_to(args))
         target = args[0]
         prepared = self.handles(choice, args)
         if self.operator.adapts:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tt.core.errors import ArgumentError, CastError, DeviceMismatchError, describe
+from tt.core.errors import (
+    ArgumentError,
+    CastError,
+    DeviceMismatchError,
+    DtypeError,
+    InplaceError,
+    describe,
+)
 from tt.core.promotion import can_cast
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.dispatch.entry import Entry
     from tt.core.dispatch.operator import Operator
+    from tt.core.schema.model import OpDefinition
 
 __all__ = ["call_with_out", "run_out"]
 
@@ -39,9 +47,50 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     inputs, outs = args[:-count], args[-count:]
     results = operator.caller().execute(inputs)
     several = count > 1
+    exact = "exact_out" in operator.definition.tags
     for out, result in zip(outs, results if several else (results,), strict=True):
+        if exact:
+            _expect_exact(operator.definition, inputs, out, result)
         _write(operator.definition.signature.name, out, result)
     return operator.return_type(outs) if several else outs[0]
+
+
+def _expect_exact(definition: OpDefinition, inputs: tuple[Any, ...], out: Any, result: TensorBase) -> None:
+    """Raise unless an output has the dtype of its result, and memory that no argument shares."""
+    name = definition.signature.name
+    if out.dtype is not result.dtype:
+        raise DtypeError(
+            f"{name}(): expected the out tensor to have dtype {result.dtype.name}, but it has {out.dtype.name}"
+        )
+    if any(stride == 0 and size > 1 for size, stride in zip(out.shape, out.stride(), strict=True)):
+        raise InplaceError(
+            f"{name}(): several elements of the out tensor lie in one place of memory\n  try: out.clone()"
+        )
+    start, stop = _span(out)
+    for position, value in enumerate(inputs):
+        if not isinstance(value, TensorBase) or value.device != out.device or not value.handle.shape:
+            continue
+        # What changes its first argument may write its result there.
+        if value is out and position == 0 and definition.has_inplace:
+            continue
+        first, last = _span(value)
+        shared: Any = value
+        if first < stop and start < last and shared.untyped_storage() is out.untyped_storage():
+            argument = definition.signature.arguments[position].name
+            raise InplaceError(
+                f"{name}(): the out tensor and the argument {argument!r} share memory\n  try: out.clone()"
+            )
+
+
+def _span(tensor: Any) -> tuple[int, int]:
+    """Return the bytes of the storage between which the elements of a tensor lie."""
+    if not tensor.numel():
+        return 0, 0
+    start = tensor.storage_offset()
+    last = start + sum(
+        (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
+    )
+    return start * tensor.dtype.itemsize, (last + 1) * tensor.dtype.itemsize
 
 
 def _write(name: str, out: TensorBase, result: TensorBase) -> None:

@@ -74,7 +74,8 @@ class OverloadedOp:
         out = kwargs.pop("out")
         if out is None:
             return self(*args, **kwargs)
-        for caller in self.callers.values():
+        # Those without an out= form last: they say so.
+        for caller in sorted(self.callers.values(), key=lambda c: not c.operator.definition.has_out):
             try:
                 bound = self._bind(caller, args, kwargs)
             except ArgumentError:

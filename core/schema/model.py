@@ -87,6 +87,7 @@ TAGS: Final[dict[str, str]] = {
     "same_dtype": "the arguments of promote must have one dtype, they do not promote",
     "metadata_inplace": "the in-place form changes the tensor, not its data",
     "inplace_only": "only the in-place form is public",
+    "exact_out": "out= has the dtype of the result, and memory that no argument shares",
     "internal": "called by other operators, no public name of PyTorch's",
     "exact_target": "what out= and the in-place form write to must have the dtype of the result; nothing is cast",
     "pass_through": "layers let it pass",

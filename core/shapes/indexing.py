@@ -20,7 +20,6 @@ from tt.core.shapes.geometry import (
     broadcast_strides,
     contiguous_strides,
     dense_strides,
-    reduced_shape,
     view_strides,
     wrap_dim,
 )
@@ -39,8 +38,7 @@ Shape = tuple[int, ...]
 @rule("gather")
 def gather(self: Described, dim: int, index: Described, *, op: str) -> Shape:
     """Take elements along a dimension; the index gives the shape."""
-    expect_index_dtype(op, index)
-    expect_index_fits(op, self, dim, index)
+    expect_places(op, self, dim, index)
     return index.shape
 
 
@@ -50,11 +48,17 @@ def expect_index_dtype(op: str, index: Described) -> None:
         raise DtypeError(f"{op}(): Expected dtype int32/int64 for index, got {index.dtype}")
 
 
+def expect_places(op: str, self: Described, dim: int, index: Described) -> None:
+    """Raise unless an index names places along a dimension; an index without elements may have any dtype."""
+    wrap_dim(op, dim, self.ndim)
+    if 0 not in index.shape:
+        expect_index_dtype(op, index)
+        expect_index_fits(op, self, dim, index)
+
+
 def expect_index_fits(op: str, self: Described, dim: int, index: Described, name: str = "self") -> None:
     """Raise unless the index is no larger than the tensor apart from `dim`."""
     at = wrap_dim(op, dim, self.ndim)
-    if 0 in index.shape:
-        return
     if (self.ndim or 1) != (index.ndim or 1):
         raise ShapeError(
             f"{op}(): Index tensor must have the same number of dimensions as {name} tensor: the index has shape "
@@ -73,6 +77,10 @@ def take_along_dim(self: Described, indices: Described, dim: int | None = None, 
     """Take elements along a dimension; the other dimensions broadcast."""
     if dim is None:
         return (prod(indices.shape),)
+    if not self.ndim:
+        raise IndexValueError(f"{op}(): Dimension specified as {dim} but tensor has no dimensions")
+    if indices.dtype is not int64:
+        raise DtypeError(f"{op}(): dtype of indices should be int64, got {indices.dtype}")
     if self.ndim != indices.ndim:
         raise ShapeError(
             f"{op}(): input and indices should have the same number of dimensions, but got {self.ndim} dimensions "
@@ -85,23 +93,6 @@ def take_along_dim(self: Described, indices: Described, dim: int | None = None, 
         tuple(1 if i == at else s for i, s in enumerate(indices.shape)),
     )
     return tuple(indices.shape[i] if i == at else size for i, size in enumerate(rest))
-
-
-@rule("scatter")
-def scatter(self: Described, dim: int, index: Described, src: Any = None, *, op: str) -> Result:
-    """Write elements along a dimension; the result is like the first argument."""
-    expect_index_dtype(op, index)
-    expect_index_fits(op, self, dim, index)
-    if hasattr(src, "shape") and 0 not in index.shape:
-        if (src.ndim or 1) != (index.ndim or 1):
-            raise ShapeError(f"{op}(): Index tensor must have the same number of dimensions as src tensor")
-        for i, (size, limit) in enumerate(zip(index.shape, src.shape, strict=False)):
-            if size > limit:
-                raise ShapeError(
-                    f"{op}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)} "
-                    f"at dimension {i}"
-                )
-    return Result(self.shape)
 
 
 @rule("index_select")
@@ -123,43 +114,6 @@ def expect_vector(op: str, index: Described, kind: type[Exception] = IndexValueE
     """Raise unless an index has at most one dimension."""
     if index.ndim > 1:
         raise kind(f"{op}(): Index is supposed to be a vector, but got dim: {index.ndim}")
-
-
-@rule("index_add")
-def index_add(self: Described, dim: int, index: Described, source: Any = None, *, op: str) -> Result:
-    """Change slices of a dimension, chosen by a vector; one source slice for each index."""
-    at = wrap_dim(op, dim, self.ndim)
-    expect_vector(op, index)
-    expect_index_dtype(op, index)
-    if hasattr(source, "shape"):
-        count = index.shape[0] if index.ndim else 1
-        have = source.shape[at] if source.ndim else 1
-        if count != have:
-            # PyTorch's index_copy raises IndexError here, index_add RuntimeError (but not for a scalar).
-            raise (ShapeError if op.startswith("index_add") and self.ndim else IndexValueError)(
-                f"{op}(): Number of indices ({count}) should be equal to source.size(dim): ({have}), for dim: {at}"
-            )
-        if (
-            reduced_shape(self.shape, (at,), False) != reduced_shape(source.shape, (at,), False)
-            and source.ndim
-        ):
-            raise ShapeError(
-                f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
-                f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
-            )
-    return Result(self.shape)
-
-
-@rule("index_fill")
-def index_fill(self: Described, dim: int, index: Described, value: Any = None, *, op: str) -> Result:
-    """Fill slices of a dimension, chosen by a vector, with one value."""
-    wrap_dim(op, dim, self.ndim)
-    expect_vector(op, index, ShapeError)
-    if getattr(value, "ndim", 0):
-        raise ShapeError(
-            f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-        )
-    return Result(self.shape, like_strides(self))
 
 
 @rule("take")
@@ -282,17 +236,6 @@ def expect_mask(op: str, mask: Described) -> None:
         raise DtypeError(f"{op}(): only supports boolean masks, but got mask with dtype {mask.dtype}")
 
 
-@rule("masked_scatter")
-def masked_scatter(self: Described, mask: Described, source: Described, *, op: str) -> Result:
-    """The next values of a source where a mask is true; tensor and mask broadcast."""
-    expect_mask(op, mask)
-    if self.dtype is not source.dtype:
-        raise DtypeError(
-            f"{op}(): expected self and source to have same dtypes but got {self.dtype}, {source.dtype}"
-        )
-    return Result(broadcast(op, self.shape, mask.shape))
-
-
 @rule("masked_select")
 def masked_select(self: Described, mask: Described, *, op: str) -> Result:
     """The elements where a mask is true: how many depends on its values."""
@@ -351,6 +294,13 @@ def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
 @rule("searchsorted")
 def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
     """The place of each value in a sorted sequence (or in the row of its batch)."""
+    if not sorted_sequence.ndim:
+        raise ShapeError(f"{op}(): boundaries tensor should have positive dimension, but got 0 dimension")
+    if sorted_sequence.ndim != 1 and not getattr(self, "ndim", 0):
+        raise ShapeError(
+            f"{op}(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
+            f"tensor dim({sorted_sequence.ndim})"
+        )
     if not hasattr(self, "shape"):
         return ()
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != self.shape[:-1]:
@@ -363,7 +313,7 @@ def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
 
 
 @rule("bucketize")
-def bucketize(self: Any, boundaries: Described, *, op: str) -> Shape:
+def bucketize(boundaries: Described, self: Any, *, op: str) -> Shape:
     """The bucket of each value."""
     if boundaries.ndim != 1:
         raise ShapeError(f"{op}(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")

@@ -8,6 +8,7 @@ from typing import Any
 
 from tt.core.errors import DataDependentError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, wrap_dim
+from tt.core.shapes.indexing import expect_index_dtype
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
 
@@ -53,6 +54,7 @@ def embedding(weight: Described, indices: Described, *, op: str) -> Shape:
     """A row of the weight for each index."""
     if weight.ndim != 2:
         raise ShapeError(f"{op}(): 'weight' must be 2-D, got {weight.ndim}-D")
+    expect_index_dtype(op, indices)
     return (*indices.shape, weight.shape[1])
 
 

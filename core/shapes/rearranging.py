@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from tt.core.errors import DataDependentError, IndexValueError, ShapeError
@@ -104,20 +103,11 @@ def constant_pad_nd(self: Described, pad: Sequence[int], *, op: str) -> Shape:
     return tuple(shape)
 
 
-@rule("repeat_interleave")
-def repeat_interleave(
-    self: Described, repeats: Any, dim: int | None = None, output_size: int | None = None, *, op: str
-) -> Shape:
-    """Each element repeated."""
-    if not isinstance(repeats, int):
-        if output_size is None:
-            raise DataDependentError(op, "meta")
-    elif repeats < 0:
-        raise ShapeError(f"{op}(): repeats must be non-negative")
-    size = prod(self.shape) if dim is None else self.shape[wrap_dim(op, dim, self.ndim)]
-    total = output_size if output_size is not None else size * repeats
-    if dim is None:
-        return (total,)
-    shape = list(self.shape)
-    shape[wrap_dim(op, dim, self.ndim)] = total
-    return tuple(shape)
+@rule("repeat_interleave_counts")
+def repeat_interleave_counts(repeats: Described, output_size: int | None = None, *, op: str) -> Shape:
+    """Each place of a vector of counts as often as it says."""
+    if repeats.ndim != 1:
+        raise ShapeError(f"{op}(): only accepts a 1D vector as repeats, got shape {list(repeats.shape)}")
+    if output_size is None:
+        raise DataDependentError(op, "meta")
+    return (output_size,)

@@ -200,8 +200,8 @@ class RuleTable:
 
 
 FAMILIES: Final = (
-    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "linalg",
-    "creation", "random", "nn", "convolution", "pooling", "fft",
+    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
+    "linalg", "creation", "random", "nn", "convolution", "pooling", "fft",
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import bool_, float64
+from tt.core.dtype import float64
 from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Layout, Sample
 
 family = FamilyTable()
@@ -167,58 +167,3 @@ def scan(make: Inputs) -> Iterator[Sample]:
         yield Sample((make.tensor(2, 3, layout=layout), 1), name=f"{layout}, dim 1")
     yield from _with_dtype(make, (0,))
     yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
-
-
-# --- sorting ---------------------------------------------------------------------------------------------------
-
-
-@family("sort")
-def sort(make: Inputs) -> Iterator[Sample]:
-    # Ties have no order of their own unless the sort is stable, so stability is asked for.
-    for shape, dim in DIMS:
-        for descending in (False, True):
-            name = f"shape {shape}, dim {dim}, descending {descending}"
-            yield Sample((make.tensor(*shape), dim, descending), {"stable": True}, name)
-    for layout in LAYOUTS:
-        yield Sample((make.tensor(2, 3, layout=layout), 1), {"stable": True}, layout)
-    yield Sample((make.of([1, 0, 1, 0, 1]),), {"stable": True}, "ties")
-    yield Sample((make.of([1, 0, 1, 0, 1]), -1, True), {"stable": True}, "ties, descending")
-    if make.dtype.is_floating_point:
-        for descending in (False, True):
-            values = make.of([2.0, float("nan"), float("-inf"), 1.0, float("inf")])
-            yield Sample(
-                (values, -1, descending), {"stable": True}, f"nan and infinities, descending {descending}"
-            )
-    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
-
-
-@family("topk")
-def topk(make: Inputs) -> Iterator[Sample]:
-    distinct = make.of([[3, 1, 2, 5], [4, 0, 7, 6]])
-    for k in (0, 1, 3, 4):
-        for largest in (True, False):
-            yield Sample((distinct, k, -1, largest), name=f"k {k}, largest {largest}")
-    yield Sample((distinct, 1, 0), name="dim 0")
-    yield Sample((distinct.t(), 2), name="transposed")
-    yield Sample((make.tensor(), 1), name="zero-dimensional")
-    yield Sample((make.tensor(3), 4), name="error: k", error=RuntimeError)
-    yield Sample((make.tensor(3), 1, 1), name="error: dim", error=IndexError)
-
-
-@family("unique")
-def unique(make: Inputs) -> Iterator[Sample]:
-    for shape in SHAPES:
-        high = 1 if make.dtype is bool_ else 2
-        x = make.tensor(*shape, low=0, high=high) if not make.dtype.is_floating_point else make.of(
-            make.random.integers(0, 3, shape)
-        )  # fmt: skip
-        yield Sample((x,), name=f"shape {shape}")
-        yield Sample((x, True, True, True), name=f"shape {shape}, with inverse and counts")
-
-
-@family("unique_dim")
-def unique_dim(make: Inputs) -> Iterator[Sample]:
-    rows = make.of([[1, 0], [0, 1], [1, 0]])
-    for dim in (0, 1, -1):
-        yield Sample((rows, dim, True, True, True), name=f"dim {dim}")
-    yield Sample((rows, 2), name="error: dim", error=IndexError)

@@ -11,6 +11,7 @@ from tt.plugins.autograd.formulas import (
     pointwise,
     pooling,
     reduction,
+    scattering,
     shaping,
     sorting,
 )
@@ -26,6 +27,7 @@ TABLES = [
         shaping,
         joining,
         indexing,
+        scattering,
         sorting,
         linalg,
         nn,

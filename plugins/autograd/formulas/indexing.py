@@ -42,33 +42,29 @@ def index_select_self(g: Any, self_shape: Sequence[int], dim: int, index: Any) -
     return ops.index_add(ops.new_zeros(g, self_shape), dim, index, g)
 
 
-def index_add_source(g: Any, source_shape: Sequence[int], dim: int, index: Any, alpha: Any) -> Any:
-    """Read g where the source was added."""
-    found = ops.reshape(ops.index_select(g, dim, index), source_shape)
-    return found if alpha == 1 else found * alpha
-
-
 d.of("gather", self=gather_self)
-d.of("scatter", self=lambda g, dim, index: ops.scatter.value(g, dim, index, 0),
-     src=lambda g, src_shape, dim, index: fitted(ops.gather(g, dim, index), src_shape))  # fmt: skip
-d.of("scatter.value", self=lambda g, dim, index: ops.scatter.value(g, dim, index, 0))
-d.of("scatter_add", self=lambda g: g,
-     src=lambda g, src_shape, dim, index: fitted(ops.gather(g, dim, index), src_shape))  # fmt: skip
 d.of("index_select", self=index_select_self)
-d.of("index_add", self=lambda g: g, source=index_add_source)
+d.of("take", self=lambda g, self_shape, index: ops.put(ops.new_zeros(g, self_shape), index, g, True))
+
+# --- embeddings ------------------------------------------------------------------------------------------------
 
 
-def fitted(found: Any, shape: Sequence[int]) -> Any:
-    """Return the gradient of a source that is larger than the index: zeros where nothing was read."""
-    if tuple(found.shape) == tuple(shape):
-        return found
-    whole = ops.new_zeros(found, shape)
-    part = whole
-    for dim, size in enumerate(found.shape):
-        part = ops.slice(part, dim, 0, size)
-    part.copy_(found)
-    return whole
+def embedding_weight(
+    g: Any, weight_shape: Sequence[int], indices: Any, padding_idx: int | None, scale_grad_by_freq: bool
+) -> Any:
+    """Add g up where it was read, but for the row that pads; divided by how often a row was read if asked."""
+    places = ops.reshape(indices, (-1,))
+    rows = ops.reshape(g, (places.shape[0], weight_shape[1]))
+    if scale_grad_by_freq:
+        ones = ops.new_ones(rows, tuple(places.shape))
+        counts = ops.index_add(ops.new_zeros(rows, (weight_shape[0],)), 0, places, ones)
+        rows = rows / ops.unsqueeze(ops.index_select(counts, 0, places), 1)
+    if padding_idx is not None:
+        rows = ops.where(ops.unsqueeze(ops.eq(places, padding_idx), 1), 0, rows)
+    return ops.index_add(ops.new_zeros(g, tuple(weight_shape)), 0, places, rows)
 
+
+d.of("_embedding", weight=embedding_weight)
 
 # --- masks -----------------------------------------------------------------------------------------------------
 

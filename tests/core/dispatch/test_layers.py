@@ -116,6 +116,19 @@ def test_a_rule_goes_before_the_composite_which_below_does_not_meet_the_layer(
     assert layer.seen == [("exp", "functional")]
 
 
+def test_a_composite_that_serves_what_a_narrow_kernel_leaves_does_not_meet_the_layer(
+    layers: Any, probe: Any, x: Any
+) -> None:
+    layer = layers("test_narrow", 50, ("add", "mul"))
+    probe.kernel("sub", lambda self, other: np.subtract(self, other))  # not alpha
+    table = CompositeTable()
+    table.composite("sub", lambda self, other, alpha: ops.add(self, ops.mul(other, -alpha)))
+    probe.add(table)
+    layer.rules = ("add", "mul", "sub")
+    assert tt.sub(held(x, layer), x, alpha=2).handle.tolist() == [-1.0, -2.0]
+    assert layer.seen == [("sub", "functional")]
+
+
 def test_what_the_layer_lets_pass_goes_below(layers: Any, x: Any) -> None:
     layer = layers("test_pass", 50, (), passes=("mul",))
     assert tt.mul(held(x, layer), 3.0).handle.tolist() == [3.0, 6.0]

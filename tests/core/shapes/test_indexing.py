@@ -51,7 +51,7 @@ def test_slices_chosen_by_a_vector(agree, shape):
                 agree("index_fill", torch.index_fill, self=x, dim=dim, index=i, value=1.0)
                 source = torch.zeros([2 if d == dim % (x.ndim or 1) else n for d, n in enumerate(x.shape)])
                 agree("index_add", torch.index_add, op="index_add", self=x, dim=dim, index=i, source=source)
-                agree("index_add", torch.index_copy, self=x, dim=dim, index=i, source=source)
+                agree("index_copy", torch.index_copy, self=x, dim=dim, index=i, source=source)
         agree("take", torch.take, self=x, index=index(2, 3))
         agree("take", torch.take, self=x, index=index(3, 2).t())
 

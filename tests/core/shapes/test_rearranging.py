@@ -27,6 +27,3 @@ def test_copies(agree, shape):
             agree("diag_embed", torch.diag_embed, self=x, offset=offset, dim1=first, dim2=second)
     for pad in ([1, 2], [0, 0, 1, 1], [-1, 0], [-9, 1], [1], [1, 1, 1, 1, 1, 1], []):
         agree("constant_pad_nd", torch.constant_pad_nd, strides=False, self=x, pad=pad)
-    for repeats in (2, 0, -1):
-        agree("repeat_interleave", torch.repeat_interleave, strides=False, self=x, repeats=repeats)
-        agree("repeat_interleave", torch.repeat_interleave, strides=False, self=x, repeats=repeats, dim=-1)

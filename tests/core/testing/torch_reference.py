@@ -26,7 +26,9 @@ FUNCTIONS: dict[str, Any] = {
     "nonzero.as_tuple": torch.nonzero,
     "_to_copy": torch.ops.aten._to_copy.default,
     "unique_dim": torch.ops.aten.unique_dim.default,
-    "embedding": lambda input, weight, padding_idx=None: F.embedding(input, weight),
+    "unique_consecutive": lambda self, inverse=False, counts=False, dim=None: torch.unique_consecutive(
+        self, return_inverse=inverse, return_counts=counts, dim=dim
+    ),
     "copy": torch.Tensor.copy_,
     "zero": torch.Tensor.zero_,
     "fill": torch.fill,

@@ -137,8 +137,10 @@ def leaves(call: Call) -> list[Any]:
 
 
 def smooth(call: Call) -> bool:
-    if call.definition.name == "embedding" and call.bound[2] is not None:
-        return False  # a row that pads gets no gradient although the result depends on it
+    if call.definition.name in ("embedding", "_embedding") and (
+        call.bound[2] is not None or any(value is True for value in call.bound)
+    ):
+        return False  # the gradient of a row that pads, or scaled by frequency, is not that of the result
     arrays = [t.detach().numpy() for t in call.inputs]
     return all(np.isfinite(a).all() for a in arrays) and sum(a.size for a in arrays) <= MOST_ELEMENTS
 
@@ -237,6 +239,9 @@ def call_torch(call: Call, tensors: list[Any]) -> Any:
         positional = [positional[0], *(torch.as_tensor(v) for v in positional[1:])]
     if base in ("svd", "linalg_svd"):
         keywords.pop("driver", None)
+    if base == "_embedding":  # torch writes -1 for no padding
+        weight, indices, padding, scaled = positional
+        return torch.ops.aten.embedding(weight, indices, -1 if padding is None else padding, scaled)
     return getattr(torch.ops.aten, NAMES_IN_TORCH.get(base, base))(*positional, **keywords)
 
 

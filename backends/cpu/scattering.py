@@ -1,0 +1,231 @@
+"""Kernels that write to places which arrays name.
+
+Note [Adding at places]
+-----------------------
+The `at` methods of NumPy's functions have a fast loop for one-dimensional arrays only.  So places in several dimensions
+become places in the flat array, which is ten times as fast.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.backend import Array
+from tt.backends.cpu.indexing import expect_dim, expect_vector, filling, places_of
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+COMBINE: Final = {
+    "sum": np.add.at, "mean": np.add.at, "prod": np.multiply.at, "amax": np.maximum.at, "amin": np.minimum.at,
+}  # fmt: skip
+# Among bools, a sum or maximum is true where any value is, a product or minimum false where any value is.
+BOOLS: Final = {"sum": True, "amax": True, "prod": False, "amin": False}
+
+# --- flat places -----------------------------------------------------------------------------------------------
+
+
+def flat_places(shape: tuple[int, ...], axis: int, index: Array) -> Array:
+    """Return the places in the flat array at which an index along an axis points, as a vector."""
+    places: Any = 0
+    step = 1
+    for d in range(len(shape) - 1, -1, -1):
+        along = index if d == axis else np.arange(index.shape[d]).reshape((-1,) + (1,) * (index.ndim - d - 1))
+        places = places + (along * step if step > 1 else along)
+        step *= shape[d]
+    found: Array = np.broadcast_to(places, index.shape).reshape(-1)
+    return found
+
+
+def flattened(self: Array) -> Array:
+    """Return the elements in row-major order: a view where memory has this order, otherwise a copy."""
+    return self.reshape(-1)
+
+
+def written(self: Array, flat: Array) -> None:
+    """Write flat elements back unless they are a view already."""
+    if not np.may_share_memory(self, flat):
+        self[...] = flat.reshape(self.shape)
+
+
+def combine(flat: Array, places: Array, values: Array, reduce: str, include_self: bool = True) -> None:
+    """Combine values with the elements at places, in place."""
+    if not include_self:
+        flat[places] = identity(flat.dtype, reduce)
+    if flat.dtype == np.bool_:
+        flat[places[values == BOOLS[reduce]]] = BOOLS[reduce]
+        return
+    COMBINE[reduce](flat, places, values)
+    if reduce == "mean":
+        counts = np.bincount(places, minlength=flat.size)
+        reached = np.flatnonzero(counts)
+        divide = np.floor_divide if flat.dtype.kind in "iu" else np.divide
+        flat[reached] = divide(flat[reached], (counts[reached] + include_self).astype(flat.dtype))
+
+
+def identity(dtype: Any, reduce: str) -> Any:
+    """Return the number that changes nothing in a reduction."""
+    if reduce in ("sum", "mean", "prod"):
+        return reduce == "prod"
+    lowest = reduce == "amax"
+    if dtype == np.bool_:
+        return not lowest
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min if lowest else np.iinfo(dtype).max
+    return -np.inf if lowest else np.inf
+
+
+# --- along one dimension ---------------------------------------------------------------------------------------
+
+
+def _values(src: Array, places: Array) -> Array:
+    """Return the part of the source that has a place."""
+    src = src if src.ndim else src.reshape(1)
+    if src.ndim != places.ndim or any(n > limit for n, limit in zip(places.shape, src.shape, strict=True)):
+        raise ValueError("a larger index than source, which the shape rule refuses")
+    return src[tuple(slice(size) for size in places.shape)]
+
+
+@cpu.kernel("scatter", form="inplace", half="native")
+def scatter(self: Array, dim: int, index: Array, src: Array) -> None:
+    if not index.size:
+        expect_dim(self, dim, index)
+    else:
+        base, axis, places, part = places_of(self, dim, index)
+        values = _values(src, places)
+        np.put_along_axis(base[part], places, values, axis)
+
+
+@cpu.kernel("scatter.value", form="inplace", half="native")
+def scatter_value(self: Array, dim: int, index: Array, value: Any) -> None:
+    number = np.asarray(fitted_number(value, from_numpy_dtype(self.dtype))).astype(self.dtype)
+    if not index.size:
+        expect_dim(self, dim, index)
+    else:
+        base, axis, places, part = places_of(self, dim, index)
+        np.put_along_axis(base[part], places, number, axis)
+
+
+@cpu.kernel("scatter_add", form="inplace")
+def scatter_add(self: Array, dim: int, index: Array, src: Array) -> None:
+    scatter_reduce(self, dim, index, src, "sum", True)
+
+
+@cpu.kernel("scatter_reduce", form="inplace")
+def scatter_reduce(self: Array, dim: int, index: Array, src: Array, reduce: str, include_self: bool) -> None:
+    refused = {"c": ("amax", "amin"), "b": ("mean",)}.get(self.dtype.kind, ())
+    if reduce not in COMBINE or reduce in refused:
+        raise ValueError("a reduction that the shape rule refuses")
+    if not index.size:
+        expect_dim(self, dim, index)
+        return
+    base, axis, places, _ = places_of(self, dim, index)
+    values = _values(src, places)
+    flat = flattened(base)
+    combine(flat, flat_places(base.shape, axis, places), values.reshape(-1), reduce, include_self)
+    written(base, flat)
+
+
+# --- slices ----------------------------------------------------------------------------------------------------
+
+
+def _slices(self: Array, dim: int, index: Array, source: Array) -> tuple[Array, int, Array]:
+    """Return self with at least one dimension, the axis, and the source in the shape of the slices."""
+    base = self if self.ndim else self.reshape(1)
+    axis = dim % base.ndim
+    shape = (*base.shape[:axis], index.size, *base.shape[axis + 1 :])
+    values = source if self.ndim else source.reshape(-1)
+    if values.shape != shape and not (values.ndim == 0 and np.prod(shape) == 1):
+        raise ValueError("a source of another shape, which the shape rule refuses")
+    return base, axis, values.reshape(shape)
+
+
+@cpu.kernel("index_add", form="inplace")
+def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
+    expect_vector(self, dim, index)
+    base, axis, values = _slices(self, dim, index, source)
+    if alpha != 1:
+        number = fitted_number(alpha, from_numpy_dtype(self.dtype))
+        values = np.multiply(values, np.asarray(number, dtype=self.dtype))
+    along = index.reshape((-1,) + (1,) * (base.ndim - axis - 1))
+    flat = flattened(base)
+    combine(
+        flat, flat_places(base.shape, axis, np.broadcast_to(along, values.shape)), values.reshape(-1), "sum"
+    )
+    written(base, flat)
+
+
+@cpu.kernel("index_copy", form="inplace", half="native")
+def index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
+    if index.dtype != np.int64 or (self.ndim and source.ndim not in (0, self.ndim)):
+        raise ValueError("an index or source of another kind, which the shape rule refuses")
+    size = self.shape[dim] if self.ndim and -self.ndim <= dim < self.ndim else 1
+    if index.size and (index.min() < 0 or index.max() >= size):
+        wrong = index[(index < 0) | (index >= size)].flat[0]
+        raise errors.IndexValueError(
+            f"index_copy(): index {wrong} is out of bounds for dimension {dim} with size {size}"
+        )
+    expect_vector(self, dim, index)
+    base, axis, values = _slices(self, dim, index, source)
+    place: Any = (slice(None),) * axis + (index.reshape(-1),)
+    base[place] = values
+
+
+@cpu.kernel("index_fill", form="inplace", half="native")
+def index_fill(self: Array, dim: int, index: Array, value: Any) -> None:
+    base = self if self.ndim else self.reshape(1)
+    if index.ndim > 1 or index.dtype != np.int64 or not -base.ndim <= dim < base.ndim:
+        raise ValueError("an index of another kind, which the shape rule refuses")
+    place: Any = (slice(None),) * (dim % base.ndim) + (index.reshape(-1),)
+    number = filling(self, value)
+    try:
+        base[place] = number
+    except IndexError as error:
+        raise errors.IndexValueError(str(error).replace("axis", "dimension")) from error
+
+
+# --- flat places and masks -------------------------------------------------------------------------------------
+
+
+@cpu.kernel("put", form="inplace")
+def put(self: Array, index: Array, source: Array, accumulate: bool) -> None:
+    if index.dtype != np.int64 or index.size != source.size:
+        raise ValueError("an index of another kind, which the shape rule refuses")
+    if not index.size:
+        return
+    places = index.reshape(-1)
+    if places.min() < -self.size or places.max() >= self.size:
+        wrong = places[(places < -self.size) | (places >= self.size)][0]
+        raise errors.IndexValueError(
+            f"out of range: tried to access index {wrong} on a tensor of {self.size} elements"
+        )
+    flat = flattened(self)
+    if accumulate:
+        combine(flat, np.where(places < 0, places + self.size, places), source.reshape(-1), "sum")
+    else:
+        flat[places] = source.reshape(-1)
+    written(self, flat)
+
+
+@cpu.kernel("masked_scatter", form="inplace", half="native")
+def masked_scatter_inplace(self: Array, mask: Array, source: Array) -> None:
+    if mask.dtype != np.bool_:
+        raise TypeError("a mask holds bools")
+    where = np.broadcast_to(mask, self.shape)
+    count = np.count_nonzero(where)
+    if count > source.size:
+        raise errors.ShapeError(
+            f"masked_scatter(): the source has {source.size} elements, fewer than the {count} true elements of the mask"
+        )
+    self[where] = source.reshape(-1)[:count]
+
+
+@cpu.kernel("masked_scatter", half="native")
+def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
+    result = np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape)).copy()
+    masked_scatter_inplace(result, mask, source)
+    return result

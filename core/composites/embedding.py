@@ -1,0 +1,229 @@
+"""Composites that look up rows, alone or in bags."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, python_value, widened
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import int32, int64
+from tt.core.errors import DtypeError, PlaceError, ShapeError, UnsupportedError, ValueRangeError
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- rows ------------------------------------------------------------------------------------------------------
+
+
+@composite("_embedding")
+def embedding_rows(weight: Any, indices: Any, padding_idx: int | None, scale_grad_by_freq: bool) -> Any:
+    check_shapes("_embedding", weight, indices)
+    taken = ops.index_select(weight, 0, ops.reshape(indices, (-1,)))
+    return ops.reshape(taken, (*indices.shape, weight.shape[1]))
+
+
+@composite("embedding")
+def embedding(
+    input: Any,
+    weight: Any,
+    padding_idx: int | None,
+    max_norm: float | None,
+    norm_type: float,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+) -> Any:
+    check_shapes("_embedding", weight, input)
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise ValueRangeError(
+                f"embedding(): padding_idx must be within the {rows} rows of weight, got {padding_idx}"
+            )
+        padding_idx %= rows
+    if max_norm is not None:
+        renormalise(weight, input, max_norm, norm_type)
+    return ops._embedding(weight, input, padding_idx, scale_grad_by_freq)
+
+
+def renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are named down to a norm, in place and unseen by autograd."""
+    plain = ops.detach(weight)
+    taken = ops._embedding(plain, ops.reshape(indices, (-1,)))
+    norms = _norms(ops.abs(widened(taken)), norm_type)
+    # As in PyTorch, the norm comes out just below the limit.
+    scales = ops.where(ops.gt(norms, max_norm), ops.mul(ops.reciprocal(ops.add(norms, 1e-7)), max_norm), 1.0)
+    scaled = as_type(ops.mul(widened(taken), scales), weight.dtype)
+    ops.index_copy_(plain, 0, as_type(ops.reshape(indices, (-1,)), int64), scaled)
+
+
+def _norms(sizes: Any, order: float) -> Any:
+    """Return the norm of each row of absolute values."""
+    if order == float("inf"):
+        return ops.amax(sizes, -1, keepdim=True)
+    if order == float("-inf"):
+        return ops.amin(sizes, -1, keepdim=True)
+    if order == 0:
+        return as_type(ops.sum(ops.ne(sizes, 0), -1, keepdim=True), sizes.dtype)
+    return ops.pow(ops.sum(ops.pow(sizes, order), -1, keepdim=True), 1 / order)
+
+
+# --- bags ------------------------------------------------------------------------------------------------------
+
+
+@composite("embedding_bag")
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any,
+    max_norm: float | None,
+    norm_type: float,
+    scale_grad_by_freq: bool,
+    mode: str,
+    sparse: bool,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> Any:
+    _expect_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
+    indices = ops.reshape(input, (-1,))
+    bags, owner = _owners(input, offsets, include_last_offset)
+    rows = weight.shape[0]
+    _expect_rows(indices, rows)
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise ValueRangeError(
+                f"embedding_bag(): padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, "
+                f"but got {padding_idx}"
+            )
+        padding_idx %= rows
+    if max_norm is not None:
+        renormalise(weight, indices, max_norm, norm_type)
+    taken = ops._embedding(weight, indices, padding_idx, scale_grad_by_freq)
+    counted = None if padding_idx is None else ops.ne(indices, padding_idx)
+    if mode == "max":
+        return _largest(taken, owner, bags, counted)
+    summed = widened(taken)
+    if per_sample_weights is not None:
+        summed = ops.mul(summed, ops.reshape(widened(per_sample_weights), (-1, 1)))
+    if counted is not None:
+        summed = ops.where(ops.unsqueeze(counted, 1), summed, 0.0)
+    result = ops.index_add(ops.new_zeros(summed, (bags, weight.shape[1])), 0, owner, summed)
+    if mode == "mean":
+        ones = ops.new_ones(summed, (indices.numel(),)) if counted is None else as_type(counted, summed.dtype)
+        counts = ops.index_add(ops.new_zeros(summed, (bags,)), 0, owner, ones)
+        result = ops.div(result, ops.unsqueeze(ops.clamp(counts, 1), 1))
+    return as_type(result, weight.dtype)
+
+
+def _expect_bags(
+    input: Any, weight: Any, offsets: Any, mode: str, per_sample_weights: Any, scaled: bool, sparse: bool
+) -> None:
+    """Raise what is wrong with the arguments of embedding_bag."""
+    if weight.ndim != 2:
+        raise ValueRangeError(
+            f"embedding_bag(): weight has to be a 2D Tensor, but got {weight.ndim} dimensions"
+        )
+    if not weight.dtype.is_floating_point:
+        raise DtypeError(f"embedding_bag(): weight must hold floating point numbers, not {weight.dtype}")
+    if input.ndim not in (1, 2):
+        raise ValueRangeError(
+            f"embedding_bag(): input has to be 1D or 2D Tensor, but got {input.ndim} dimensions"
+        )
+    if input.ndim == 2 and offsets is not None:
+        raise ValueRangeError(
+            "embedding_bag(): if input is 2D, its rows are the bags and offsets has to be None"
+        )
+    if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
+        found = "None" if offsets is None else f"{offsets.ndim} dimensions"
+        raise ValueRangeError(f"embedding_bag(): offsets has to be a 1D Tensor but got {found}")
+    for name, tensor in (("input", input), ("offsets", offsets)):
+        if tensor is not None and tensor.dtype not in (int32, int64):
+            raise DtypeError(
+                f"embedding_bag(): {name} must have the dtype int32 or int64, not {tensor.dtype}"
+            )
+    if mode not in ("sum", "mean", "max"):
+        raise ValueRangeError(f"embedding_bag(): mode has to be one of sum, mean or max, got {mode}")
+    if mode == "max" and (scaled or sparse):
+        what = "scaling the gradient by the frequency" if scaled else "sparse weights"
+        raise ValueRangeError(f"embedding_bag(): max mode does not support {what}")
+    if per_sample_weights is None:
+        return
+    if mode != "sum":
+        raise UnsupportedError(
+            f"embedding_bag(): per_sample_weights is only supported for mode='sum' (got mode='{mode}')"
+        )
+    if per_sample_weights.shape != input.shape:
+        raise ValueRangeError(
+            f"embedding_bag(): per_sample_weights must have the shape of input, {list(input.shape)}, but has "
+            f"{list(per_sample_weights.shape)}"
+        )
+    if per_sample_weights.dtype is not weight.dtype:
+        raise DtypeError(
+            f"embedding_bag(): expected weight and per_sample_weights to have one dtype, but got {weight.dtype} and "
+            f"{per_sample_weights.dtype}"
+        )
+
+
+def _owners(input: Any, offsets: Any, include_last: bool) -> tuple[int, Any]:
+    """Return the number of bags, and for each element of input in which bag it lies."""
+    count = input.numel()
+    places = ops.arange.default(count, device=input.device)
+    if offsets is None:
+        bags, size = input.shape
+        return bags, ops.div(places, max(size, 1), rounding_mode="floor")
+    length = offsets.shape[0]
+    if include_last and not length:
+        raise ShapeError("embedding_bag(): include_last_offset: number of offsets should be at least 1")
+    bags = length - 1 if include_last else length
+    if not length:
+        return 0, ops.new_zeros(places, (count,))
+    first, last = (python_value(ops.select(offsets, 0, at)) for at in (0, -1))
+    if first is not None and last is not None:
+        if first != 0:
+            raise ShapeError(f"embedding_bag(): offsets[0] has to be 0, however, got {first}")
+        if last > count:
+            raise ShapeError(
+                f"embedding_bag(): offsets[-1] can not be greater than input's length {count} but got {last}"
+            )
+        falls = ops.lt(ops.slice(offsets, 0, 1, None), ops.slice(offsets, 0, 0, -1))
+        if ops.any(falls).item():
+            raise ShapeError("embedding_bag(): offsets must not decrease")
+    # With the last offset, as without, what follows the begin of the last bag belongs to it.
+    starts = ops.slice(offsets, 0, 0, bags) if include_last else offsets
+    if not bags:
+        return 0, ops.new_zeros(places, (count,))
+    return bags, ops.sub(ops._searchsorted(starts, places, True), 1)
+
+
+def _expect_rows(indices: Any, rows: int) -> None:
+    """Raise unless every index names a row."""
+    if not indices.numel():
+        return
+    low, high = python_value(ops.amin(indices)), python_value(ops.amax(indices))
+    if low is not None and high is not None and (low < 0 or high >= rows):
+        wrong = low if low < 0 else high
+        raise PlaceError(f"embedding_bag(): index {wrong} is out of range for {rows} rows")
+
+
+def _largest(taken: Any, owner: Any, bags: int, counted: Any) -> Any:
+    """Return the largest element of each bag and column, 0 where a bag is empty."""
+    count, columns = taken.shape
+    if not count:
+        return ops.index_add(ops.new_zeros(taken, (bags, columns)), 0, owner, taken)
+    plain = ops.detach(taken)
+    if counted is not None:
+        plain = ops.where(ops.unsqueeze(counted, 1), plain, float("-inf"))
+    owners = ops.expand(ops.unsqueeze(owner, 1), (count, columns))
+    low = ops.new_full(plain, (bags, columns), float("-inf"))
+    high = ops.scatter_reduce(low, 0, owners, plain, "amax")
+    # The first place where the largest element stands: it alone gets the gradient.
+    found = ops.logical_or(ops.eq(plain, ops.gather(high, 0, owners)), ops.isnan(plain))
+    if counted is not None:
+        found = ops.logical_and(found, ops.unsqueeze(counted, 1))
+    own = ops.expand(ops.unsqueeze(ops.arange.default(count, device=taken.device), 1), (count, columns))
+    first = ops.scatter_reduce(
+        ops.new_full(own, (bags, columns), count), 0, owners, ops.where(found, own, count), "amin"
+    )
+    largest = ops.gather(taken, 0, ops.clamp(first, None, count - 1))
+    return ops.where(ops.lt(first, count), largest, 0.0)

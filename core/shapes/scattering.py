@@ -1,0 +1,149 @@
+"""Shape rules of operators that write to places which tensors name."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tt.core.dtype import int64
+from tt.core.errors import DtypeError, IndexValueError, ShapeError, ValueRangeError
+from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
+from tt.core.shapes.indexing import expect_index_dtype, expect_mask, expect_places, expect_vector
+from tt.core.shapes.pointwise import like_strides
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+# --- along a dimension -----------------------------------------------------------------------------------------
+
+
+@rule("scatter")
+def scatter(self: Described, dim: int, index: Described, src: Any = None, *, op: str) -> Result:
+    """Write elements along a dimension; the result is like the first argument."""
+    expect_places(op, self, dim, index)
+    if hasattr(src, "shape") and 0 not in index.shape:
+        if (src.ndim or 1) != (index.ndim or 1):
+            raise ShapeError(f"{op}(): Index tensor must have the same number of dimensions as src tensor")
+        for i, (size, limit) in enumerate(zip(index.shape, src.shape, strict=False)):
+            if size > limit:
+                raise ShapeError(
+                    f"{op}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)} "
+                    f"at dimension {i}"
+                )
+    return Result(self.shape)
+
+
+@rule("scatter_reduce")
+def scatter_reduce(
+    self: Described, dim: int, index: Described, src: Described, reduce: str, *, op: str
+) -> Result:
+    """Combine elements along a dimension; the result is like the first argument."""
+    if reduce not in REDUCTIONS:
+        raise ValueRangeError(
+            f"{op}(): reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
+    if self.dtype.is_complex and reduce in ("amax", "amin"):
+        raise DtypeError(f"{op}(): complex numbers have no {reduce}")
+    if self.dtype.kind == "bool" and reduce == "mean":
+        raise DtypeError(f"{op}(): bools have no mean")
+    return scatter(self, dim, index, src, op=op)
+
+
+# --- slices ----------------------------------------------------------------------------------------------------
+
+
+@rule("index_add")
+def index_add(self: Described, dim: int, index: Described, source: Any = None, *, op: str) -> Result:
+    """Change slices of a dimension, chosen by a vector; one source slice for each index."""
+    at = wrap_dim(op, dim, self.ndim)
+    expect_vector(op, index)
+    expect_index_dtype(op, index)
+    if hasattr(source, "shape"):
+        count = index.shape[0] if index.ndim else 1
+        have = source.shape[at] if source.ndim else 1
+        if count != have:
+            # PyTorch raises RuntimeError, but IndexError for a number.
+            raise (ShapeError if self.ndim else IndexValueError)(
+                f"{op}(): Number of indices ({count}) should be equal to source.size(dim): ({have}), for dim: {at}"
+            )
+        if (
+            reduced_shape(self.shape, (at,), False) != reduced_shape(source.shape, (at,), False)
+            and source.ndim
+        ):
+            raise ShapeError(
+                f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+                f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
+            )
+    return Result(self.shape)
+
+
+@rule("index_copy")
+def index_copy(self: Described, dim: int, index: Described, source: Described, *, op: str) -> Result:
+    """Write slices of a dimension, chosen by a vector; one source slice for each index."""
+    at = wrap_dim(op, dim, self.ndim)
+    expect_vector(op, index)
+    if index.dtype is not int64:
+        raise DtypeError(f"{op}(): Expected a long tensor for index, but got {index.dtype}")
+    if self.ndim and source.ndim and self.ndim != source.ndim:
+        raise IndexValueError(
+            f"{op}(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.ndim}), destination dimensionality ({self.ndim})"
+        )
+    count, have = prod(index.shape), source.shape[at] if source.ndim else 1
+    if not source.ndim and count != 1:
+        raise IndexValueError(f"{op}(): When source is scalar, index should have one element (got {count})")
+    if count != have:
+        raise IndexValueError(
+            f"{op}(): Number of indices ({count}) should be equal to source.size(dim) ({have})"
+        )
+    wanted = reduced_shape(self.shape, (at,), False) if self.ndim else ()
+    given = reduced_shape(source.shape, (at,), False) if source.ndim else ()
+    if wanted != given and (prod(wanted) != 1 or source.ndim):
+        raise ShapeError(
+            f"{op}(): Source/destination tensor must have same slice shapes. Destination slice shape: {list(wanted)} "
+            f"at dimension {at} and source slice shape: {list(given)} at dimension {at}"
+        )
+    return Result(self.shape)
+
+
+@rule("index_fill")
+def index_fill(self: Described, dim: int, index: Described, value: Any = None, *, op: str) -> Result:
+    """Fill slices of a dimension, chosen by a vector, with one value."""
+    wrap_dim(op, dim, self.ndim)
+    expect_vector(op, index, ShapeError)
+    if index.dtype is not int64:
+        raise IndexValueError(f"{op}(): Expected dtype int64 for index, got {index.dtype}")
+    if getattr(value, "ndim", 0):
+        raise ShapeError(
+            f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    return Result(self.shape, like_strides(self))
+
+
+# --- flat places and masks -------------------------------------------------------------------------------------
+
+
+@rule("put")
+def put(self: Described, index: Described, source: Described, *, op: str) -> Result:
+    """Write elements by their place in the flattened tensor."""
+    if index.dtype is not int64:
+        raise DtypeError(f"{op}(): Expected a long tensor for index, but got {index.dtype}")
+    if prod(index.shape) != prod(source.shape):
+        raise IndexValueError(
+            f"{op}(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{prod(source.shape)}, index.numel() = {prod(index.shape)}"
+        )
+    return Result(self.shape, like_strides(self))
+
+
+@rule("masked_scatter")
+def masked_scatter(self: Described, mask: Described, source: Described, *, op: str) -> Result:
+    """The next values of a source where a mask is true; tensor and mask broadcast."""
+    expect_mask(op, mask)
+    if self.dtype is not source.dtype:
+        raise DtypeError(
+            f"{op}(): expected self and source to have same dtypes but got {self.dtype}, {source.dtype}"
+        )
+    return Result(broadcast(op, self.shape, mask.shape))

@@ -1,0 +1,58 @@
+"""Samples of look-ups of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tt.core.dtype import float32, int32, int64
+from tt.core.testing.samples.base import OUT_OF_RANGE, FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+
+@family("embedding_rows", "embedding")
+def embedding(make: Inputs) -> Iterator[Sample]:
+    public = make.definition.name == "embedding"
+
+    def call(indices: Any, weight: Any, **how: Any) -> Any:
+        return (indices, weight) if public else (weight, indices), how
+
+    for shape in ((), (3,), (2, 3), (0,)):
+        yield Sample(*call(make.indices(*shape, limit=5), make.tensor(5, 4)), name=f"shape {shape}")
+    yield Sample(*call(make.of([1, 0, 1], int64), make.tensor(5, 4), padding_idx=1), name="padding")
+    repeated = make.of([[1, 0], [1, 1]], int64)
+    yield Sample(*call(repeated, make.tensor(5, 4), scale_grad_by_freq=True), name="scaled by frequency")
+    yield Sample(*call(make.of([1, 0], int32), make.tensor(5, 4)), name="int32")
+    yield Sample(*call(make.of([1, 0], int64), make.tensor(5, 4, layout="transposed")), name="transposed")
+    x = make.tensor(5, 4)
+    yield Sample(*call(make.of([5], int64), x), name="error: index", error=OUT_OF_RANGE)
+    yield Sample(*call(make.of([-1], int64), x), name="error: negative index", error=OUT_OF_RANGE)
+    yield Sample(*call(make.of([1], float32), x), name="error: dtype", error=RuntimeError)
+    yield Sample(*call(make.of([1], int64), make.tensor(5)), name="error: weight", error=RuntimeError)
+    if public:
+        yield Sample(*call(make.of([1], int64), x, padding_idx=5), name="error: padding", error=ValueError)
+
+
+@family("embedding_bag")
+def embedding_bag(make: Inputs) -> Iterator[Sample]:
+    x, indices, offsets = make.tensor(5, 3), make.of([1, 4, 1, 0, 2, 2], int64), make.of([0, 3, 3], int64)
+    for mode in ("sum", "mean", "max"):
+        how = {"mode": mode}
+        yield Sample((make.indices(2, 3, limit=5), x), how, f"{mode}, rows")
+        yield Sample((indices, x, offsets), how, f"{mode}, with an empty bag")
+        yield Sample((indices, x, make.of([0, 2, 6], int64)), {**how, "include_last_offset": True},
+                     f"{mode}, last offset")  # fmt: skip
+        yield Sample((indices, x, offsets), {**how, "padding_idx": 2}, f"{mode}, padding")
+        yield Sample((make.of([], int64), x, make.of([0, 0], int64)), how, f"{mode}, nothing")
+        yield Sample((make.of([1, 0], int32), x, make.of([0], int32)), how, f"{mode}, int32")
+    weights = make.tensor(6)
+    yield Sample((indices, x, offsets), {"mode": "sum", "per_sample_weights": weights}, "weights")
+    matrix = {"mode": "sum", "per_sample_weights": make.tensor(2, 3)}
+    yield Sample((make.indices(2, 3, limit=5), x), matrix, "rows, weights")
+    yield Sample((indices, x, offsets), {"mode": "mean", "per_sample_weights": weights}, "error: weights",
+                 error=NotImplementedError)  # fmt: skip
+    yield Sample((indices, x), name="error: offsets", error=ValueError)
+    yield Sample((indices, x, make.of([1], int64)), name="error: first offset", error=RuntimeError)
+    yield Sample((indices, x, make.of([0, 9], int64)), name="error: last offset", error=RuntimeError)
+    yield Sample((make.of([[5]], int64), x), name="error: index", error=RuntimeError)

@@ -1,0 +1,171 @@
+"""Formulas of operators that write by index.  g is the gradient of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tt.core.library import ops, to_dtype
+from tt.plugins.autograd.formulas.helpers import conj
+from tt.plugins.autograd.formulas.table import Formulas
+
+d = Formulas()
+
+# --- along one dim ---------------------------------------------------------------------------------------------
+
+
+def read(g: Any, src_shape: Sequence[int], dim: int, index: Any) -> Any:
+    """Read g where the source was written."""
+    return fitted(ops.gather(g, dim, index), src_shape)
+
+
+def fitted(found: Any, shape: Sequence[int]) -> Any:
+    """Return the gradient of a source that is larger than the index: zeros where nothing was read."""
+    if tuple(found.shape) == tuple(shape):
+        return found
+    places = ops.reshape(ops.arange.default(prod(shape), device=found.device), tuple(shape))
+    for dim, size in enumerate(found.shape):
+        places = ops.slice(places, dim, 0, size)
+    return ops.put(ops.new_zeros(found, tuple(shape)), ops.reshape(places, tuple(found.shape)), found)
+
+
+def part(src: Any, index: Any) -> Any:
+    """Return the part of the source that is written."""
+    for dim, size in enumerate(index.shape if src.ndim else ()):
+        src = src if src.shape[dim] == size else ops.slice(src, dim, 0, size)
+    return ops.reshape(src, tuple(index.shape))
+
+
+def untouched(g: Any, dim: int, index: Any) -> Any:
+    """Return g, and 0 where something was written."""
+    return ops.scatter.value(g, dim, index, 0)
+
+
+d.of("scatter", self=untouched, src=read)
+d.of("scatter.value", self=untouched)
+d.of("scatter_add", self=lambda g: g, src=read)
+
+
+# --- scatter_reduce --------------------------------------------------------------------------------------------
+
+
+def counts_of(self: Any, dim: int, index: Any, include_self: bool) -> Any:
+    """Return how many elements were reduced at each place, at least 1."""
+    zeros = ops.zeros_like(self)
+    written = ops.scatter_add(zeros, dim, index, ops.new_ones(self, tuple(index.shape)))
+    return written + 1 if include_self else ops.where(ops.eq(written, 0), 1, written)
+
+
+def shares(self: Any, dim: int, index: Any, src: Any, result: Any) -> tuple[Any, Any, Any]:
+    """Return 1 where self, and where the source, is an extreme, and the number of those that share a place."""
+    one = ops.ones_like(self)
+    own = ops.where(ops.eq(self, result), one, 0)
+    extreme = ops.eq(part(src, index), ops.gather(result, dim, index))
+    theirs = ops.where(extreme, ops.new_ones(self, tuple(index.shape)), 0)
+    return own, theirs, ops.scatter_add(own, dim, index, theirs)
+
+
+def product_self(g: Any, self: Any, dim: int, index: Any, src: Any) -> Any:
+    """Multiply g by the product of the values that were multiplied into an element."""
+    return g * conj(ops.scatter_reduce(ops.ones_like(self), dim, index, src, "prod"))
+
+
+def product_src(g: Any, self: Any, dim: int, index: Any, src: Any, result: Any, include_self: bool) -> Any:
+    """Multiply g by the product of the other factors: by division, but for the only zero of a place."""
+    values = part(src, index)
+    zero = ops.eq(values, 0)
+    ones = ops.new_ones(self, tuple(index.shape))
+    zeros = ops.gather(
+        ops.scatter_add(ops.zeros_like(self), dim, index, ops.where(zero, ones, 0)), dim, index
+    )
+    only = ops.logical_and(zero, ops.eq(zeros, 1))
+    others = ops.scatter_reduce(
+        self, dim, index, ops.where(only, ones, values), "prod", include_self=include_self
+    )
+    divided = ops.gather(g * conj(result), dim, index) / conj(ops.where(zero, ones, values))
+    return ops.where(only, ops.gather(g * conj(others), dim, index), divided)
+
+
+def scatter_reduce_self(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """Give self its part of g."""
+    if not include_self:
+        return untouched(g, dim, index)
+    if reduce == "mean":
+        return g / counts_of(self, dim, index, True)
+    if reduce == "prod":
+        return product_self(g, self, dim, index, src)
+    if reduce in ("amax", "amin"):
+        own, _, count = shares(self, dim, index, src, result)
+        return g * own / count
+    return g
+
+
+def scatter_reduce_src(
+    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any
+) -> Any:
+    """Give the source its part of g."""
+    shape = tuple(src.shape)
+    if reduce == "prod":
+        return fitted(product_src(g, self, dim, index, src, result, include_self), shape)
+    if reduce == "mean":
+        g = g / counts_of(self, dim, index, include_self)
+    if reduce in ("amax", "amin"):
+        _, theirs, count = shares(self, dim, index, src, result)
+        return fitted(ops.gather(g / count, dim, index) * theirs, shape)
+    return read(g, shape, dim, index)
+
+
+d.of("scatter_reduce", self=scatter_reduce_self, src=scatter_reduce_src)
+
+
+# --- slices ----------------------------------------------------------------------------------------------------
+
+
+def read_slices(g: Any, source_shape: Sequence[int], dim: int, index: Any) -> Any:
+    """Read g where the source was written."""
+    return ops.reshape(ops.index_select(g, dim, index), tuple(source_shape))
+
+
+def index_add_source(g: Any, source_shape: Sequence[int], dim: int, index: Any, alpha: Any) -> Any:
+    """Read g where the source was added."""
+    found = read_slices(g, source_shape, dim, index)
+    return found if alpha == 1 else found * conj(alpha)
+
+
+def index_fill_value(g: Any, dim: int, index: Any) -> Any:
+    """Sum g where the value was written, each place once."""
+    return ops.sum(g * ops.index_fill(ops.zeros_like(g), dim, index, 1))
+
+
+d.of("index_add", self=lambda g: g, source=index_add_source)
+d.of("index_copy", self=lambda g, dim, index: ops.index_fill(g, dim, index, 0), source=read_slices)
+d.of("index_fill", self=lambda g, dim, index: ops.index_fill(g, dim, index, 0), value=index_fill_value)
+
+
+# --- flat places and masks -------------------------------------------------------------------------------------
+
+
+def put_self(g: Any, index: Any, accumulate: bool) -> Any:
+    """Return g, and 0 where a value was written over."""
+    return g if accumulate else ops.put(g, index, ops.new_zeros(g, tuple(index.shape)))
+
+
+def masked_scatter_source(g: Any, source_shape: Sequence[int], mask: Any) -> Any:
+    """Read g where the mask is true; the values that were left over get 0."""
+    where = ops.reshape(ops.expand(mask, tuple(g.shape)), (-1,))
+    count = prod(source_shape)
+    if not count or not where.numel():
+        return ops.new_zeros(g, tuple(source_shape))
+    # The n-th true element came from the n-th value; the others go to a place behind the last.
+    order = ops.sub(ops.cumsum(ops._to_copy(where, dtype=to_dtype("int64")), 0), 1)
+    places = ops.where(where, order, count)
+    found = ops.scatter_add(ops.new_zeros(g, (count + 1,)), 0, places, ops.reshape(g, (-1,)))
+    return ops.reshape(ops.slice(found, 0, 0, count), tuple(source_shape))
+
+
+d.of("put", self=put_self,
+     source=lambda g, source_shape, index: ops.reshape(ops.take(g, index), source_shape))  # fmt: skip
+d.of("masked_scatter", self=lambda g, mask: ops.masked_fill(g, mask, 0), source=masked_scatter_source)
