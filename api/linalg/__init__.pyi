@@ -18,7 +18,7 @@ _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
 from tt.core.tensor import Tensor as Tensor
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgSvdResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """Returns a diagonal of a matrix, or of each matrix of a batch.
 
@@ -30,6 +30,36 @@ def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -
     """
     ...
 from tt import matmul as matmul
+def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
+    """Returns the cross product of vectors of three along a dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.cross(tt.tensor([1, 0, 0]), tt.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    ...
+def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
+    """Returns the sums of conj(x) * y along a dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.vecdot(tt.ones(2, 3), tt.tensor([1.0, 2.0, 3.0]))
+    tensor([6., 6.])
+    """
+    ...
+def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Multiplies matrices in the order that costs least; the first and the last may be vectors.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.multi_dot([tt.eye(2), tt.ones(2, 3), tt.ones(3)])
+    tensor([3., 3.])
+    """
+    ...
 def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None, out: tuple[Tensor, Tensor, Tensor] | None = None) -> _LinalgSvdResult:
     """Returns the singular value decomposition A = U @ diag(S) @ Vh, singular values in descending order.
 
@@ -49,5 +79,316 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> tt.linalg.inv(tt.eye(2) * 2)
     tensor([[0.5000, 0.0000],
             [0.0000, 0.5000]])
+    """
+    ...
+def cholesky_ex(A: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: tuple[Tensor, Tensor] | None = None) -> _LinalgCholeskyExResult:
+    """Returns the Cholesky factor of a positive-definite matrix, and the order of the first leading minor that is not positive-definite, or 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.cholesky_ex(tt.eye(2) * 4).L
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    ...
+def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Returns the triangular factor L of a positive-definite matrix A = L @ L.mH, or with upper the factor U of A = U.mH @ U.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.cholesky(tt.eye(2) * 4)
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    ...
+def qr(A: Tensor, mode: str = 'reduced', *, out: tuple[Tensor, Tensor] | None = None) -> _LinalgQrResult:
+    """Returns A = Q @ R with orthonormal columns in Q and an upper triangular R; mode is reduced, complete, or r for R alone.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.qr(tt.eye(2) * -2).R.abs()
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    ...
+def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False, out: tuple[Tensor, Tensor, Tensor] | None = None) -> _LinalgLuFactorExResult:
+    """Returns L and U in one matrix, the rows that were exchanged (from 1), and the first column without a pivot, or 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.lu_factor_ex(tt.eye(2)).pivots
+    tensor([1, 2], dtype=tt.int32)
+    """
+    ...
+def lu_factor(A: Tensor, *, pivot: _bool = True, out: tuple[Tensor, Tensor] | None = None) -> _LinalgLuFactorResult:
+    """Returns L and U of the decomposition with row exchanges in one matrix, and the rows that were exchanged.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.lu_factor(tt.eye(2)).LU
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    ...
+def lu(A: Tensor, *, pivot: _bool = True, out: tuple[Tensor, Tensor, Tensor] | None = None) -> _LinalgLuResult:
+    """Returns A = P @ L @ U with a permutation, a unit lower triangular and an upper triangular matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.lu(tt.tensor([[0.0, 1.0], [1.0, 0.0]])).P
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    ...
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoint: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Solves A @ X = B (X @ A = B with left=False, with A.mH in the place of A with adjoint) from linalg.lu_factor(A).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.lu_solve(*tt.linalg.lu_factor(tt.eye(2) * 2), tt.ones(2, 1))
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    ...
+def eigh(A: Tensor, UPLO: str = 'L', *, out: tuple[Tensor, Tensor] | None = None) -> _LinalgEighResult:
+    """Returns eigenvalues in ascending order and orthonormal eigenvectors of a symmetric or Hermitian matrix, of which one triangle is read.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.eigh(tt.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    ...
+def eigvalsh(A: Tensor, UPLO: str = 'L', *, out: Tensor | None = None) -> Tensor:
+    """Returns the eigenvalues of a symmetric or Hermitian matrix in ascending order.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.eigvalsh(tt.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor([1., 2.])
+    """
+    ...
+def eig(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> _LinalgEigResult:
+    """Returns the complex eigenvalues and eigenvectors of a square matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.eig(tt.tensor([[0.0, -1.0], [1.0, 0.0]])).eigenvalues.abs()
+    tensor([1., 1.])
+    """
+    ...
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the complex eigenvalues of a square matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.eigvals(tt.tensor([[0.0, -1.0], [1.0, 0.0]])).abs()
+    tensor([1., 1.])
+    """
+    ...
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns the singular values of a matrix in descending order.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.svdvals(tt.eye(2) * 2)
+    tensor([2., 2.])
+    """
+    ...
+def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None) -> Tensor:
+    """Solves A @ X = B, or X @ A = B with left=False, for a square A; B may be a vector.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.solve(tt.eye(2) * 2, tt.tensor([2.0, 4.0]))
+    tensor([1., 2.])
+    """
+    ...
+def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: tuple[Tensor, Tensor] | None = None) -> _LinalgSolveExResult:
+    """Solves as linalg.solve does, and returns the first column without a pivot, or 0, in the place of an error.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.solve_ex(tt.eye(2) * 2, tt.tensor([2.0, 4.0])).result
+    tensor([1., 2.])
+    """
+    ...
+def solve_triangular(A: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Solves A @ X = B, or X @ A = B with left=False, for a triangular A of which the other triangle is not read.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.solve_triangular(tt.eye(2) * 2, tt.ones(2, 1), upper=True)
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    ...
+def inv_ex(A: Tensor, *, check_errors: _bool = False, out: tuple[Tensor, Tensor] | None = None) -> _LinalgInvExResult:
+    """Returns the inverse, and the first column without a pivot, or 0, in the place of an error.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.inv_ex(tt.eye(2) * 2).inverse
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    ...
+def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | None = None, out: tuple[Tensor, Tensor, Tensor, Tensor] | None = None) -> _LinalgLstsqResult:
+    """Returns the X that makes A @ X - B smallest, the squared distances that are left, the rank and the singular values; driver is gels, gelsy (the default), gelsd or gelss.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.lstsq(tt.eye(2) * 2, tt.ones(2, 1)).solution
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    ...
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the determinant of a square matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.det(tt.eye(2) * 2)
+    tensor(4.)
+    """
+    ...
+def slogdet(A: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> _LinalgSlogdetResult:
+    """Returns the sign of the determinant and the logarithm of its absolute value.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.slogdet(tt.eye(2)).sign
+    tensor(1.)
+    """
+    ...
+@overload
+def pinv(A: Tensor, *, atol: Tensor | _Scalar | None = None, rtol: Tensor | _Scalar | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Returns the pseudoinverse; singular values up to max(atol, rtol * the largest) count as zero.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.pinv(tt.eye(2) * 2)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    ...
+@overload
+def pinv(A: Tensor, rcond: Tensor | _Scalar, hermitian: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Returns the pseudoinverse; singular values up to rcond * the largest count as zero.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.pinv(tt.eye(2) * 2, 1e-5)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    ...
+@overload
+def matrix_rank(A: Tensor, *, atol: Tensor | _Scalar | None = None, rtol: Tensor | _Scalar | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+    """Counts the singular values above max(atol, rtol * the largest).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.matrix_rank(tt.ones(2, 2))
+    tensor(1)
+    """
+    ...
+@overload
+def matrix_rank(A: Tensor, tol: Tensor | _Scalar, hermitian: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Counts the singular values above tol.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.matrix_rank(tt.eye(2), 0.5)
+    tensor(2)
+    """
+    ...
+def matrix_power(A: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
+    """Multiplies a square matrix n times with itself; a negative n takes the inverse.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.matrix_power(tt.eye(2) * 2, 3)
+    tensor([[8., 0.],
+            [0., 8.]])
+    """
+    ...
+def matrix_exp(A: Tensor) -> Tensor:
+    """Returns the exponential of a square matrix.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.matrix_exp(tt.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    ...
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Solves tensordot(A, X, X.ndim) = B, with dims of A moved to the end first.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.tensorsolve(tt.eye(4).reshape(2, 2, 2, 2) * 2, tt.ones(2, 2))
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
+    ...
+def tensorinv(A: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
+    """Returns the inverse with respect to tensordot(A, B, ind).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.tensorinv(tt.eye(4).reshape(2, 2, 2, 2) * 2).shape
+    tt.Size([2, 2, 2, 2])
+    """
+    ...
+def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the first columns of the product of Householder reflections, whose vectors are the columns of A.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.householder_product(tt.zeros(2, 1), tt.tensor([2.0]))
+    tensor([[-1.],
+            [ 0.]])
+    """
+    ...
+def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
+    """Returns the powers of x from 0 to N - 1 along a new last dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.vander(tt.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
     """
     ...

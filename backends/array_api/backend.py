@@ -22,6 +22,7 @@ FAMILIES: Final = (
     "indexing",
     "sorting",
     "linalg",
+    "decomposition",
     "creation",
     "random",
     "fft",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tt.backends.array_api.kit import Kit
-from tt.core.library import errors
 
 __all__ = ["add_kernels"]
 
@@ -13,7 +12,6 @@ __all__ = ["add_kernels"]
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family."""
     _products(kit)
-    _decompositions(kit)
 
 
 # --- products --------------------------------------------------------------------------------------------------
@@ -55,33 +53,3 @@ def _product(kit: Kit, dims: tuple[int, int]) -> Any:
         "tensor": lambda self, tensor: product(self, tensor),
     }
     return names[second]
-
-
-# --- decompositions --------------------------------------------------------------------------------------------
-
-
-def _decompositions(kit: Kit) -> None:
-    def expect_matrix(self: Any) -> None:
-        if self.ndim < 2:
-            raise ValueError("a matrix has two dimensions")
-
-    @kit.kernel("linalg_svd", dtypes="linalg", needs="linalg.svd")
-    def svd(A: Any, full_matrices: bool, driver: str | None) -> tuple[Any, Any, Any]:  # noqa: N803 - as on paper
-        expect_matrix(A)
-        if driver is not None:
-            raise errors.ValueRangeError(
-                "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
-            )
-        return tuple(kit.xp.linalg.svd(A, full_matrices=full_matrices))
-
-    @kit.kernel("linalg_inv", dtypes="linalg", needs="linalg.inv")
-    def inv(A: Any) -> Any:  # noqa: N803 - as on paper
-        expect_matrix(A)
-        if A.shape[-1] != A.shape[-2]:
-            raise ValueError("a square matrix")
-        try:
-            return kit.xp.linalg.inv(A)
-        except Exception as error:  # each library has its own class for singular matrices
-            raise errors.LinAlgError(
-                f"linalg.inv: The inversion could not be completed because the input matrix is singular ({error})."
-            ) from error

@@ -19,6 +19,7 @@ FAMILIES: Final = (
     "scattering",
     "sorting",
     "linalg",
+    "decomposition",
     "random",
     "fft",
     "nn",

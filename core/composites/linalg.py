@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import inf, prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import check_shapes, is_integral
+from tt.core.composites.contraction import contract, contracted_dims, parse, parse_sublists
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.errors import ShapeError
+from tt.core.dtype import bool_
+from tt.core.errors import DtypeError, ShapeError
+from tt.core.shapes.geometry import wrap_dim
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -30,39 +35,278 @@ for _op in ("mm", "bmm", "mv", "dot"):
     composite(_op, _product(_op))
 
 
-@composite("addmm")
-def addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
-    check_shapes("addmm", self, mat1, mat2)
-    if is_integral(self.dtype):
-        beta, alpha = int(beta), int(alpha)
-    product = ops.mm(mat1, mat2)
+def _added(op: str, product: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Return beta * self + alpha * a product of two others."""
+
+    def add(self: Any, one: Any, other: Any, beta: Any, alpha: Any) -> Any:
+        check_shapes(op, self, one, other, beta, alpha)
+        if is_integral(self.dtype):
+            beta, alpha = int(beta), int(alpha)
+        # Half precision is rounded once, at the end.
+        found = product(widened(one), widened(other))
+        if alpha != 1:
+            found = ops.mul(found, alpha)
+        if beta == 0:  # what self holds, NaN included, does not count
+            return as_type(found, self.dtype)
+        return as_type(
+            ops.add(ops.mul(widened(self), beta) if beta != 1 else widened(self), found), self.dtype
+        )
+
+    return add
+
+
+for _op, _product_of in {
+    "addmm": lambda one, other: ops.mm(one, other),
+    "addmv": lambda one, other: ops.mv(one, other),
+    "baddbmm": lambda one, other: ops.bmm(one, other),
+    "addbmm": lambda one, other: ops.sum.dim(ops.bmm(one, other), (0,), False, dtype=one.dtype),
+}.items():
+    composite(_op, _added(_op, _product_of))
+
+
+@composite("addr")
+def addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    check_shapes("addr", self, vec1, vec2, beta, alpha)
+    check_factors("addr", self, beta, alpha)
+    product = ops.mul(ops.unsqueeze(widened(vec1), 1), widened(vec2))
+    if self.dtype is bool_:
+        product = product if alpha else ops.zeros_like(product)
+        return ops.logical_or(self, product) if beta else product
     if alpha != 1:
         product = ops.mul(product, alpha)
-    if beta == 0:  # what self holds, NaN included, does not count
-        return product
-    return ops.add(self if beta == 1 else ops.mul(self, beta), product)
+    if beta == 0:
+        return as_type(product, self.dtype)
+    return as_type(ops.add(widened(self) if beta == 1 else ops.mul(widened(self), beta), product), self.dtype)
+
+
+def check_factors(op: str, self: Any, beta: Any, alpha: Any) -> None:
+    """Raise for factors that the dtype of the product cannot hold."""
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        if isinstance(value, bool) and self.dtype is not bool_:
+            raise DtypeError(f"{op}(): Boolean {name} only supported for Boolean results.")
+        if is_integral(self.dtype) and isinstance(value, float | complex):
+            raise DtypeError(
+                f"{op}(): For integral input tensors, argument {name} must not be a floating point number."
+            )
+        if isinstance(value, complex) and not self.dtype.is_complex:
+            raise DtypeError(
+                f"{op}(): argument {name} must not be complex beside tensors of {self.dtype.name}."
+            )
 
 
 @composite("outer")
 def outer(self: Any, vec2: Any) -> Any:
-    check_shapes_of_vectors(self, vec2)
-    return ops.mul(ops.unsqueeze(self, 1), vec2)
-
-
-def check_shapes_of_vectors(self: Any, vec2: Any) -> None:
-    """Raise unless both arguments are vectors."""
     for name, value in (("self", self), ("vec2", vec2)):
         if value.ndim != 1:
             raise ShapeError(f"outer: Expected 1-D argument {name}, but got {value.ndim}-D")
+    return ops.mul(ops.unsqueeze(self, 1), vec2)
 
 
-# --- decompositions --------------------------------------------------------------------------------------------
+composite("ger", lambda self, vec2: ops.outer(self, vec2))
+composite("vdot", lambda self, other: ops.dot(ops.conj(self) if self.dtype.is_complex else self, other))
 
 
-@composite("svd")
-def svd(self: Any, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
-    u, s, vh = ops.linalg_svd(self, not some or not compute_uv)
-    if compute_uv:
-        return u, s, ops.conj(ops.transpose(vh, -2, -1))
-    # Without the vectors, PyTorch returns square matrices of zeros.
-    return ops.zeros_like(ops.detach(u)), s, ops.zeros_like(ops.detach(vh))
+@composite("linalg_vecdot")
+def vecdot(x: Any, y: Any, dim: int) -> Any:
+    check_shapes("linalg_vecdot", x, y, dim)
+    x, y = ops.broadcast_tensors([x, y])
+    if not x.ndim:
+        return ops.mul(ops.conj(x), y)
+    rows, columns = ops.movedim(ops.conj(x), dim, -1), ops.movedim(y, dim, -1)
+    product = ops.matmul(ops.unsqueeze(rows, -2), ops.unsqueeze(columns, -1))
+    return ops.squeeze.dim(ops.squeeze.dim(product, -1), -1)
+
+
+@composite("inner")
+def inner(self: Any, other: Any) -> Any:
+    if self.dtype is not other.dtype:
+        raise DtypeError(
+            f"inner(): expected both vectors to have same dtype, but found {self.dtype} and {other.dtype}"
+        )
+    if not self.ndim or not other.ndim:
+        return ops.mul(self, other)
+    if self.shape[-1] != other.shape[-1]:
+        raise ShapeError(
+            f"inner(): the last dimension must match on both input tensors but got shapes {list(self.shape)} and "
+            f"{list(other.shape)}"
+        )
+    return ops.tensordot(self, other, ([-1], [-1]))
+
+
+@composite("kron")
+def kron(self: Any, other: Any) -> Any:
+    ndim = max(self.ndim, other.ndim)
+    left, right = ([1] * (ndim - t.ndim) + list(t.shape) for t in (self, other))
+    one = ops.reshape(self, tuple(size for a in left for size in (a, 1)))
+    two = ops.reshape(other, tuple(size for b in right for size in (1, b)))
+    return ops.reshape(ops.mul(one, two), tuple(a * b for a, b in zip(left, right, strict=True)))
+
+
+# --- sums over pairs of dimensions -----------------------------------------------------------------------------
+
+
+@composite("tensordot.dims")
+@composite("tensordot")
+def tensordot(a: Any, b: Any, dims: Any) -> Any:
+    left, right = contracted_dims(a, b, dims)
+    if a.dtype is not b.dtype:
+        raise DtypeError(f"tensordot(): both inputs should have same dtype, but got {a.dtype} and {b.dtype}")
+    for one, other in zip(left, right, strict=True):
+        sizes = a.shape[one], b.shape[other]
+        if sizes[0] == sizes[1]:
+            continue
+        if 1 not in sizes:
+            raise ShapeError(
+                f"tensordot(): contracted dimensions need to match, but first has size {sizes[0]} in dim {one} and "
+                f"second has size {sizes[1]} in dim {other}"
+            )
+        # A dimension of size 1 stands for as many equal elements as the other has.
+        a = a if sizes[0] == 1 else ops.sum.dim(a, (one,), True, dtype=a.dtype)
+        b = b if sizes[1] == 1 else ops.sum.dim(b, (other,), True, dtype=b.dtype)
+    rows = [d for d in range(a.ndim) if d not in left]
+    columns = [d for d in range(b.ndim) if d not in right]
+    inner = prod(a.shape[d] for d in left)
+    shape = [a.shape[d] for d in rows] + [b.shape[d] for d in columns]
+    one = ops.reshape(ops.permute(a, (*rows, *left)), (prod(a.shape[d] for d in rows), inner))
+    two = ops.reshape(ops.permute(b, (*right, *columns)), (inner, prod(b.shape[d] for d in columns)))
+    return ops.reshape(ops.mm(one, two), tuple(shape))
+
+
+composite("einsum", lambda equation, operands: contract(parse(equation, operands), operands))
+composite("einsum.sublist", lambda operands: contract(*parse_sublists(operands)))
+
+
+@composite("linalg_multi_dot")
+def multi_dot(tensors: Sequence[Any]) -> Any:
+    return chain("linalg.multi_dot", tensors)
+
+
+@composite("chain_matmul")
+def chain_matmul(matrices: Sequence[Any]) -> Any:
+    if len(matrices) == 1:
+        return matrices[0]
+    for matrix in matrices:
+        if matrix.ndim != 2:
+            raise ShapeError(f"chain_matmul(): Tensor dimension is {matrix.ndim}, expected 2 instead")
+    return chain("chain_matmul", matrices)
+
+
+def chain(op: str, tensors: Sequence[Any]) -> Any:
+    """Return the product of a chain of matrices, of which the first and the last may be vectors."""
+    if len(tensors) < 2:
+        raise ShapeError(f"{op}(): expected at least 2 tensors but got {len(tensors)}")
+    for place, tensor in enumerate(tensors):
+        ends = place in (0, len(tensors) - 1)
+        if tensor.ndim != 2 and not (ends and tensor.ndim == 1):
+            raise ShapeError(
+                f"{op}(): tensor {place} must be {'1D or 2D' if ends else '2D'}, but it has {tensor.ndim} dimensions"
+            )
+        if tensor.dtype is not tensors[0].dtype:
+            raise DtypeError(
+                f"{op}(): all tensors must have one dtype, got {tensors[0].dtype} and {tensor.dtype}"
+            )
+    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    matrices = list(tensors)
+    if row:
+        matrices[0] = ops.unsqueeze(matrices[0], 0)
+    if column:
+        matrices[-1] = ops.unsqueeze(matrices[-1], -1)
+    for one, other in pairwise(matrices):
+        if one.shape[1] != other.shape[0]:
+            raise ShapeError(
+                f"{op}(): tensors cannot be multiplied: {list(one.shape)} and {list(other.shape)}"
+            )
+    result = _multiply(
+        matrices, _splits([m.shape[0] for m in matrices] + [matrices[-1].shape[1]]), 0, len(matrices) - 1
+    )
+    result = ops.squeeze.dim(result, 0) if row else result
+    return ops.squeeze.dim(result, -1) if column else result
+
+
+def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return where to cut each part of a chain of matrices so that the fewest numbers are multiplied."""
+    count = len(sizes) - 1
+    costs = {(i, i): 0 for i in range(count)}
+    cuts: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for first in range(count - length):
+            last = first + length
+            costs[first, last], cuts[first, last] = min(
+                (
+                    costs[first, cut]
+                    + costs[cut + 1, last]
+                    + sizes[first] * sizes[cut + 1] * sizes[last + 1],
+                    cut,
+                )
+                for cut in range(first, last)
+            )
+    return cuts
+
+
+def _multiply(matrices: Sequence[Any], cuts: dict[tuple[int, int], int], first: int, last: int) -> Any:
+    if first == last:
+        return matrices[first]
+    cut = cuts[first, last]
+    return ops.mm(_multiply(matrices, cuts, first, cut), _multiply(matrices, cuts, cut + 1, last))
+
+
+@composite("bilinear")
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise ShapeError(
+            f"bilinear(): input batch dimensions do not match: {list(input1.shape)} and {list(input2.shape)}"
+        )
+    if weight.ndim != 3 or (input1.shape[-1], input2.shape[-1]) != tuple(weight.shape[1:]):
+        raise ShapeError(
+            f"bilinear(): weight {list(weight.shape)} does not fit inputs of sizes {input1.shape[-1]} and "
+            f"{input2.shape[-1]}"
+        )
+    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
+        raise ShapeError(f"bilinear(): bias must have {weight.shape[0]} elements, got {list(bias.shape)}")
+    result = contract(parse("...i,kij,...j->...k", [input1, weight, input2]), [input1, weight, input2])
+    return result if bias is None else ops.add(result, bias)
+
+
+# --- vectors of three, distances -------------------------------------------------------------------------------
+
+
+@composite("cross")
+def cross(self: Any, other: Any, dim: int | None) -> Any:
+    if dim is None:
+        shape = self.shape
+        if self.shape != other.shape:
+            raise ShapeError(
+                f"cross(): inconsistent tensors dimensions input: {list(self.shape)} other: {list(other.shape)}"
+            )
+        dim = next((place for place, size in enumerate(shape) if size == 3), None)
+        if dim is None:
+            raise ShapeError(f"cross(): no dimension of size 3 in input {list(shape)}")
+    return ops.linalg_cross(self, other, dim=dim)
+
+
+@composite("linalg_cross")
+def linalg_cross(self: Any, other: Any, dim: int) -> Any:
+    check_shapes("linalg_cross", self, other, dim)
+    at = wrap_dim("linalg.cross", dim, self.ndim)
+    a, b = ([ops.select(t, at, i) for i in range(3)] for t in ops.broadcast_tensors([self, other]))
+    parts = [ops.sub(ops.mul(a[i - 2], b[i - 1]), ops.mul(a[i - 1], b[i - 2])) for i in range(3)]
+    return ops.stack(parts, at)
+
+
+@composite("cdist")
+def cdist(x1: Any, x2: Any, p: float, compute_mode: str | None) -> Any:
+    check_shapes("cdist", x1, x2, p, compute_mode)
+    difference = ops.abs(ops.sub(ops.unsqueeze(x1, -2), ops.unsqueeze(x2, -3)))
+    if not x1.shape[-1]:
+        return ops.sum.dim(difference, (-1,))
+    if p == 0:
+        return ops.sum.dim(as_type(ops.ne(difference, 0), x1.dtype), (-1,))
+    if p == inf:
+        return ops.amax(difference, (-1,))
+    if p == 1:
+        return ops.sum.dim(difference, (-1,))
+    # Scaled by the largest difference, powers neither overflow nor vanish.
+    largest = ops.amax(difference, (-1,), True)
+    scale = ops.where.default(ops.logical_or(ops.eq(largest, 0), ops.eq(largest, inf)), 1.0, largest)
+    total = ops.sum.dim(ops.pow(ops.div.default(difference, scale), p), (-1,))
+    return ops.mul(ops.pow(total, 1 / p), ops.squeeze.dim(scale, -1))

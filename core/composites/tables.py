@@ -25,6 +25,8 @@ FAMILIES: Final = (
     "creation",
     "random",
     "linalg",
+    "decomposition",
+    "matrices",
     "nn",
     "convolution",
     "pooling",

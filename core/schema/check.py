@@ -160,7 +160,7 @@ def variants_fit(d: OpDefinition) -> Found:
         yield "is an attribute of tensors, but takes further arguments", str(d.signature)
     if "variadic" in d.tags:
         last = d.signature.positional[-1].type if d.signature.positional else None
-        if last is None or not (last.is_tensor and last.list):
+        if last is None or not (last.list and (last.is_tensor or last.base == "any")):
             yield "is tagged variadic, but its last positional argument is no list of tensors", ""
     if "metadata_inplace" in d.tags and not d.has_inplace:
         yield "is tagged metadata_inplace, but has no in-place form", "add inplace to variants"

@@ -201,7 +201,7 @@ class RuleTable:
 
 FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
-    "linalg", "creation", "random", "nn", "convolution", "pooling", "fft",
+    "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft",
 )  # fmt: skip
 
 

@@ -416,7 +416,30 @@ def _singular(result: Any) -> Any:
     return result[1]
 
 
-_COMPARABLE: Final[dict[str, Callable[[Any], Any]]] = {"linalg_svd": _singular, "svd": _singular}
+def _first(result: Any) -> Any:
+    """Return the eigenvalues: the vectors are free to turn."""
+    return result[0]
+
+
+def _in_order(result: Any) -> Any:
+    """Return the eigenvalues of a general matrix, which come in any order, sorted."""
+    import tt
+
+    values = result[0] if isinstance(result, list | tuple) else result
+    array = as_array(values)
+    found = np.take_along_axis(array, np.argsort(np.round(array, 3), axis=-1), axis=-1)
+    return tt.tensor(found) if isinstance(values, TensorBase) else found
+
+
+def _sizes(result: Any) -> Any:
+    """Return the absolute values of R, whose rows are free to change sign."""
+    return abs(result[1])
+
+
+_COMPARABLE: Final[dict[str, Callable[[Any], Any]]] = {
+    "linalg_svd": _singular, "svd": _singular, "linalg_eigh": _first, "linalg_eig": _in_order,
+    "linalg_eigvals": _in_order, "linalg_qr": _sizes, "qr": _sizes,
+}  # fmt: skip
 
 
 def check_view(case: Case) -> Iterator[str]:

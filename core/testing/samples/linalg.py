@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.dtype import float64, int64
-from tt.core.testing.samples.base import FamilyTable, Inputs, Layout, Sample
+from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Layout, Sample
 
 family = FamilyTable()
 
@@ -91,36 +91,204 @@ def addmm(make: Inputs) -> Iterator[Sample]:
     yield Sample((small(make, (3, 4)), args[1], args[2]), name="error: self", error=RuntimeError)
 
 
-# --- decompositions --------------------------------------------------------------------------------------------
-
-MATRICES = ((3, 3), (2, 4), (4, 2), (2, 3, 3), (0, 3), (1, 1))
-
-
-@family("linalg_svd")
-def linalg_svd(make: Inputs) -> Iterator[Sample]:
-    for shape in MATRICES:
-        for full in (True, False):
-            yield Sample((make.tensor(*shape), full), name=f"shape {shape}, full {full}")
-    yield Sample((make.tensor(3, 2, layout="transposed"),), name="transposed")
-    yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
-
-
-@family("svd")
-def svd(make: Inputs) -> Iterator[Sample]:
-    for shape in MATRICES:
-        for some in (True, False):
-            yield Sample((make.tensor(*shape), some), name=f"shape {shape}, some {some}")
-    yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
+def added(make: Inputs, own: Any, one: tuple[int, ...], other: tuple[int, ...]) -> Iterator[Sample]:
+    """Yield products added to tensors of several shapes, with factors, and wrong shapes."""
+    two = (small(make, one), small(make, other))
+    for shape in own:
+        yield Sample((small(make, shape), *two), name=f"self {shape}")
+    args = (small(make, own[0]), *two)
+    yield Sample(args, {"beta": 2, "alpha": 3}, "beta and alpha")
+    yield Sample(args, {"beta": 0}, "beta 0")
+    yield Sample((args[0], small(make, one, "strided"), small(make, other, "transposed")), name="layouts")
+    yield Sample((small(make, (7, 7, 7, 7)), *two), name="error: self", error=RuntimeError)
+    yield Sample((args[0], args[1], args[1]), name="error: shapes", error=RuntimeError)
 
 
-@family("linalg_inv")
-def linalg_inv(make: Inputs) -> Iterator[Sample]:
-    import numpy as np
+@family("addmv")
+def addmv(make: Inputs) -> Iterator[Sample]:
+    yield from added(make, ((2,), (1,), ()), (2, 3), (3,))
+    yield Sample((small(make, (2,)), small(make, (2, 0)), small(make, (0,))), name="no columns")
 
-    for shape in ((3, 3), (1, 1), (2, 3, 3), (0, 0), (0, 2, 2)):
-        values = make.array(shape, -1, 1) + 4 * np.eye(shape[-1])
-        yield Sample((make.of(values),), name=f"shape {shape}")
-    yield Sample((make.of(np.eye(3) * 2 + np.tri(3)).t(),), name="transposed")
-    yield Sample((make.tensor(2, 3),), name="error: not square", error=RuntimeError)
-    yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
-    yield Sample((make.of(np.zeros((2, 2))),), name="error: singular", error=RuntimeError)
+
+@family("addr")
+def addr(make: Inputs) -> Iterator[Sample]:
+    for shape in ((2, 3), (3,), (2, 1), ()):
+        yield Sample((small(make, shape), small(make, (2,)), small(make, (3,))), name=f"self {shape}")
+    args = (small(make, (2, 3)), small(make, (2,)), small(make, (3,)))
+    if make.dtype.kind != "bool":
+        yield Sample(args, {"beta": 2, "alpha": 3}, "beta and alpha")
+    yield Sample((small(make, (0, 3)), small(make, (0,)), args[2]), name="no rows")
+    yield Sample((args[0], args[0], args[2]), name="error: a matrix", error=RuntimeError)
+    yield Sample((small(make, (3, 3)), *args[1:]), name="error: self", error=RuntimeError)
+
+
+@family("baddbmm")
+def baddbmm(make: Inputs) -> Iterator[Sample]:
+    yield from added(make, ((2, 2, 4), (2, 1), ()), (2, 2, 3), (2, 3, 4))
+    yield Sample(tuple(small(make, s) for s in ((2, 2, 4), (2, 2, 0), (2, 0, 4))), name="no columns")
+
+
+@family("addbmm")
+def addbmm(make: Inputs) -> Iterator[Sample]:
+    yield from added(make, ((2, 4), (4,), ()), (2, 2, 3), (2, 3, 4))
+    yield Sample(tuple(small(make, s) for s in ((2, 4), (0, 2, 3), (0, 3, 4))), name="no batch")
+
+
+@family("inner")
+def inner(make: Inputs) -> Iterator[Sample]:
+    for left, right in (
+        ((3,), (3,)),
+        ((2, 3), (3,)),
+        ((2, 3), (4, 2, 3)),
+        ((), (2, 3)),
+        ((0,), (0,)),
+        ((2, 0), (3, 0)),
+    ):
+        yield Sample((small(make, left), small(make, right)), name=f"{left} and {right}")
+    yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: shapes", error=RuntimeError)
+
+
+@family("kron")
+def kron(make: Inputs) -> Iterator[Sample]:
+    for left, right in (((2, 3), (2, 2)), ((2,), (2, 3)), ((), (3,)), ((0, 2), (2, 2)), ((2, 1, 2), (3, 1))):
+        yield Sample((small(make, left), small(make, right)), name=f"{left} and {right}")
+
+
+@family("tensordot")
+def tensordot(make: Inputs) -> Iterator[Sample]:
+    for left, right, dims in (
+        ((2, 3), (3, 4), 1), ((2, 3, 4), (3, 4, 2), 2), ((2,), (3,), 0), ((2, 0), (0, 2), 1), ((2, 1), (3, 2), 1),
+    ):  # fmt: skip
+        yield Sample((small(make, left), small(make, right), dims), name=f"{left} and {right}")
+    yield Sample((make.tensor(2, 3), make.tensor(2, 3), 1), name="error: sizes", error=RuntimeError)
+    yield Sample((make.tensor(2, 3), make.tensor(2, 3), 3), name="error: dims", error=RuntimeError)
+
+
+@family("tensordot_dims")
+def tensordot_dims(make: Inputs) -> Iterator[Sample]:
+    a, b = small(make, (2, 3, 4)), small(make, (4, 3, 2), "strided")
+    yield Sample((a, b, ([1, 2], [1, 0])), name="two pairs")
+    yield Sample((a, b, [[-1], [0]]), name="one pair")
+    yield Sample((a, b, ([0, 1], [0])), name="error: lengths", error=RuntimeError)
+    yield Sample((a, b, ([5], [0])), name="error: no such dim", error=IndexError)
+
+
+@family("einsum")
+def einsum(make: Inputs) -> Iterator[Sample]:
+    for equation, *shapes in (
+        ("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk", (2, 3), (3, 4)), ("ii", (3, 3)), ("ii->i", (3, 3)), ("ij->ji", (2, 3)),
+        ("i,j->ij", (2,), (3,)), ("bij,bjk->bik", (2, 3, 2), (2, 2, 3)),
+        ("...ij,...jk->...ik", (2, 1, 2, 3), (4, 3, 2)),
+        ("ij,ij->", (2, 3), (2, 3)), ("ij,jk,kl->il", (2, 3), (3, 4), (4, 2)), ("i...->...", (2, 3)),
+        ("iij,jk->ik", (2, 2, 3), (3, 2)),
+        ("ij,j->ij", (2, 1), (3,)), ("ij,jk->k", (2, 1), (3, 4)), ("ij,jk->ik", (2, 0), (0, 3)),
+        ("bn,anm,bm->ba", (2, 3), (4, 3, 2), (2, 2)),
+    ):  # fmt: skip
+        yield Sample((equation, [small(make, shape) for shape in shapes]), name=f"{equation} {shapes}")
+    a, b = small(make, (2, 3)), small(make, (3, 4))
+    for equation in ("ij,jk->il", "ij->ij", "ijk,jk->ik", "ij,ik->jk", "i$,jk", "ij,jk->ii", "......,ij"):
+        yield Sample((equation, [a, b]), name=f"error: {equation}", error=RuntimeError)
+
+
+@family("einsum_sublist")
+def einsum_sublist(make: Inputs) -> Iterator[Sample]:
+    a, b = small(make, (2, 3)), small(make, (3, 4))
+    yield Sample((a, [0, 1], b, [1, 2], [0, 2]), name="matrices")
+    yield Sample((a, [0, 1], b, [1, 2]), name="no result")
+    yield Sample((a, [..., 1], [..., 1]), name="ellipsis")
+    yield Sample((a, [0, 60]), name="error: index", error=RuntimeError)
+    yield Sample((a, 0), name="error: no list", error=OPTION)
+
+
+@family("linalg_vecdot")
+def linalg_vecdot(make: Inputs) -> Iterator[Sample]:
+    for left, right, dim in (
+        ((3,), (3,), -1),
+        ((2, 3), (3,), -1),
+        ((2, 3), (2, 3), 0),
+        ((2, 0), (2, 0), 1),
+        ((2, 1, 3), (4, 3), -1),
+    ):
+        yield Sample(
+            (small(make, left), small(make, right)), {"dim": dim}, name=f"{left} and {right}, dim {dim}"
+        )
+    yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: shapes", error=RuntimeError)
+    yield Sample((make.tensor(3), make.tensor(3)), {"dim": 1}, name="error: dim", error=IndexError)
+
+
+@family("linalg_multi_dot")
+def linalg_multi_dot(make: Inputs) -> Iterator[Sample]:
+    for shapes in (
+        ((2, 3), (3, 4)), ((2,), (2, 3), (3,)), ((2, 5), (5, 1), (1, 4), (4, 2)), ((2, 0), (0, 3)), ((3,), (3,)),
+        ((2, 3), (3,)),
+    ):  # fmt: skip
+        yield Sample(([small(make, shape) for shape in shapes],), name=str(shapes))
+    yield Sample(([small(make, (2, 3))],), name="error: one", error=RuntimeError)
+    yield Sample(([small(make, (2, 3)), small(make, (2, 3))],), name="error: sizes", error=RuntimeError)
+    yield Sample(
+        ([small(make, (2, 3)), small(make, (3,)), small(make, (3, 3))],),
+        name="error: a vector",
+        error=RuntimeError,
+    )
+
+
+@family("chain_matmul")
+def chain_matmul(make: Inputs) -> Iterator[Sample]:
+    for shapes in (((2, 3), (3, 4)), ((2, 3),), ((2, 5), (5, 1), (1, 4))):
+        yield Sample(([small(make, shape) for shape in shapes],), name=str(shapes))
+    yield Sample(([small(make, (2, 3)), small(make, (3,))],), name="error: a vector", error=RuntimeError)
+
+
+@family("bilinear")
+def bilinear(make: Inputs) -> Iterator[Sample]:
+    weight = small(make, (4, 2, 3))
+    for lead in ((5,), (), (2, 2), (0,)):
+        yield Sample((small(make, (*lead, 2)), small(make, (*lead, 3)), weight), name=f"batch {lead}")
+    yield Sample((small(make, (5, 2)), small(make, (5, 3)), weight, small(make, (4,))), name="bias")
+    yield Sample((small(make, (5, 3)), small(make, (5, 3)), weight), name="error: sizes", error=RuntimeError)
+
+
+# --- vectors of three, distances -------------------------------------------------------------------------------
+
+
+@family("cross")
+def cross(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (((3,), None), ((2, 3), None), ((3, 2, 3), None), ((2, 3), -1), ((3, 0), 0)):
+        yield Sample((small(make, shape), small(make, shape), dim), name=f"shape {shape}, dim {dim}")
+    yield Sample((make.tensor(2, 2), make.tensor(2, 2)), name="error: no size of 3", error=RuntimeError)
+    yield Sample((make.tensor(3, 2), make.tensor(3, 2), 1), name="error: dim", error=RuntimeError)
+
+
+@family("linalg_cross")
+def linalg_cross(make: Inputs) -> Iterator[Sample]:
+    for left, right, dim in (
+        ((3,), (3,), -1),
+        ((2, 3), (1, 3), -1),
+        ((3, 2), (3, 2), 0),
+        ((0, 3), (0, 3), 1),
+    ):
+        yield Sample(
+            (small(make, left), small(make, right)), {"dim": dim}, name=f"{left} and {right}, dim {dim}"
+        )
+    yield Sample((make.tensor(2, 2), make.tensor(2, 2)), name="error: no size of 3", error=RuntimeError)
+    yield Sample((make.tensor(3), make.tensor(2, 3)), name="error: dimensions", error=RuntimeError)
+
+
+@family("cdist")
+def cdist(make: Inputs) -> Iterator[Sample]:
+    for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")):
+        yield Sample((make.tensor(2, 3), make.tensor(4, 3), p), name=f"p {p}")
+    for left, right in (
+        ((2, 2, 3), (4, 3)),
+        ((2, 1, 2, 3), (3, 1, 3)),
+        ((0, 3), (2, 3)),
+        ((2, 0), (3, 0)),
+        ((2, 3), (0, 3)),
+    ):
+        yield Sample((make.tensor(*left), make.tensor(*right)), name=f"{left} and {right}")
+    yield Sample(
+        (make.tensor(2, 3), make.tensor(2, 3)), {"compute_mode": "donot_use_mm_for_euclid_dist"}, "mode"
+    )
+    yield Sample((make.tensor(2, 3), make.tensor(2, 4)), name="error: columns", error=RuntimeError)
+    yield Sample((make.tensor(2, 3), make.tensor(2, 3), -1.0), name="error: p", error=RuntimeError)
+    yield Sample((make.tensor(2, 3), make.tensor(2, 3), 2.0, "x"), name="error: mode", error=ValueError)

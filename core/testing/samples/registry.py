@@ -32,6 +32,8 @@ MODULES: Final = (
     "embedding",
     "creation",
     "linalg",
+    "decomposition",
+    "matrices",
     "nn",
     "convolution",
     "pooling",

@@ -3,6 +3,7 @@
 from tt.plugins.autograd.formulas import (
     binary,
     convolution,
+    decomposition,
     fft,
     indexing,
     joining,
@@ -30,6 +31,7 @@ TABLES = [
         scattering,
         sorting,
         linalg,
+        decomposition,
         nn,
         convolution,
         pooling,

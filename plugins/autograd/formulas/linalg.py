@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from tt.core.library import ops
@@ -57,63 +58,42 @@ d.of("addmm", self=lambda g, beta: times(g, beta),
      mat1=lambda g, mat2, alpha: times(ops.mm(g, adjoint(mat2)), alpha),
      mat2=lambda g, mat1, alpha: times(ops.mm(adjoint(mat1), g), alpha))  # fmt: skip
 
-# --- decompositions --------------------------------------------------------------------------------------------
+d.of("addmv", self=lambda g, beta: times(g, beta),
+     mat=lambda g, vec, alpha: times(ops.unsqueeze(g, -1) * conj(vec), alpha),
+     vec=lambda g, mat, alpha: times(ops.mv(adjoint(mat), g), alpha))  # fmt: skip
+d.of("addr", self=lambda g, beta: times(g, beta),
+     vec1=lambda g, vec2, alpha: times(ops.mv(g, conj(vec2).to(g.dtype)), alpha),
+     vec2=lambda g, vec1, alpha: times(ops.mv(ops.t(g), conj(vec1).to(g.dtype)), alpha))  # fmt: skip
+d.of("baddbmm", self=lambda g, beta: times(g, beta),
+     batch1=lambda g, batch2, alpha: times(ops.bmm(g, adjoint(batch2)), alpha),
+     batch2=lambda g, batch1, alpha: times(ops.bmm(adjoint(batch1), g), alpha))  # fmt: skip
+d.of("addbmm", self=lambda g, beta: times(g, beta),
+     batch1=lambda g, batch2, alpha: times(ops.matmul(g, adjoint(batch2)), alpha),
+     batch2=lambda g, batch1, alpha: times(ops.matmul(adjoint(batch1), g), alpha))  # fmt: skip
+d.of("linalg_vecdot", x=lambda g, y, dim: ops.unsqueeze(conj(g), dim) * y,
+     y=lambda g, x, dim: ops.unsqueeze(g, dim) * x)  # fmt: skip
+d.of("linalg_cross", self=lambda g, other, dim: ops.linalg_cross(conj(other), g, dim=dim),
+     other=lambda g, self, dim: ops.linalg_cross(g, conj(self), dim=dim))  # fmt: skip
+
+# --- distances -------------------------------------------------------------------------------------------------
 
 
-def svd_A(gs: Any, U: Any, S: Any, Vh: Any) -> Any:
-    """The gradient of A = U diag(S) Vh.
-
-    With skew(X) = X - X^H and E[j, k] = S[k]^2 - S[j]^2 (1 on the diagonal):
-
-        gA = U [skew(U^H gU) / E S + S skew(V^H gV) / E + diag(gS)] Vh + the parts of gU and gV outside of U and V
-
-    where skew counts off the diagonal; complex vectors add i Im diag(U^H gU) / S on it.
-
-    See J. Townsend, "Differentiating the Singular Value Decomposition" (2016).  It exists where the singular values
-    differ and, for gU and gVh, are not zero; a loss must not depend on the phase of the singular vectors.
-    """
-    gU, gS, gVh = gs
-    k = S.shape[-1]
-    # Of full matrices the first k vectors count: the others are any basis of what is left.
-    U, gU = _first(U, k, -1), None if gU is None else _first(gU, k, -1)
-    Vh, gVh = _first(Vh, k, -2), None if gVh is None else _first(gVh, k, -2)
-    eye = ops.eye(k, dtype=S.dtype, device=S.device)
-    inner: Any = None if gS is None else ops.unsqueeze(gS, -1) * eye
-    if gU is not None or gVh is not None:
-        squares = S * S
-        E = ops.unsqueeze(squares, -2) - ops.unsqueeze(squares, -1) + eye
-        if gU is not None:
-            product = ops.matmul(adjoint(U), gU)
-            inner = _plus(inner, (product - adjoint(product)) * (1 - eye) / E * ops.unsqueeze(S, -2))
-        if gVh is not None:
-            product = ops.matmul(Vh, adjoint(gVh))
-            inner = _plus(inner, ops.unsqueeze(S, -1) * ((product - adjoint(product)) * (1 - eye) / E))
-        if U.dtype.is_complex:
-            inner = inner + ops.unsqueeze(_phase(gU, gVh, U, Vh) / S, -1) * eye * 1j
-    gA = ops.matmul(ops.matmul(U, inner.to(U.dtype)), Vh)
-    if gU is not None and U.shape[-2] > k:
-        outside = gU / ops.unsqueeze(S, -2).to(U.dtype)
-        gA = gA + ops.matmul(outside - ops.matmul(U, ops.matmul(adjoint(U), outside)), Vh)
-    if gVh is not None and Vh.shape[-1] > k:
-        outside = gVh / ops.unsqueeze(S, -1).to(U.dtype)
-        gA = gA + ops.matmul(U, outside - ops.matmul(ops.matmul(outside, adjoint(Vh)), Vh))
-    return gA
+def distance(g: Any, x1: Any, x2: Any, p: Any, result: Any) -> tuple[Any, Any]:
+    """The gradients of both sets of points; 0 where two points agree, as the distance has a kink there."""
+    difference = ops.unsqueeze(x1, -2) - ops.unsqueeze(x2, -3)
+    r, g = ops.unsqueeze(result, -1), ops.unsqueeze(g, -1)
+    if p == 0:
+        slope = ops.zeros_like(difference) * g
+    elif p == 1:
+        slope = g * ops.sign(difference)
+    elif p == inf:
+        slope = g * ops.sign(difference) * ops.eq(ops.abs(difference), r)
+    else:
+        apart = ops.ne(difference, 0) if p < 2 else ops.ne(r, 0)
+        ratio = ops.abs(ops.where.default(apart, difference, 1.0)) / ops.where.default(apart, r, 1.0)
+        slope = ops.where.default(apart, g * ops.sign(difference) * ops.pow(ratio, p - 1), 0.0)
+    return ops.sum.dim(slope, (-2,)), -ops.sum.dim(slope, (-3,))
 
 
-def _phase(gU: Any, gVh: Any, U: Any, Vh: Any) -> Any:
-    """Return how the loss turns with the phase of the left vectors alone."""
-    if gU is not None:
-        return ops.imag(ops.sum.dim(conj(U) * gU, (-2,)))
-    return ops.imag(ops.sum.dim(conj(Vh) * gVh, (-1,)))
-
-
-def _first(a: Any, k: int, dim: int) -> Any:
-    return a if a.shape[dim] == k else ops.narrow(a, dim, 0, k)
-
-
-def _plus(a: Any, b: Any) -> Any:
-    return b if a is None else a + b
-
-
-d.of("linalg_svd", A=svd_A)
-d.of("linalg_inv", A=lambda g, result: -ops.matmul(ops.matmul(adjoint(result), g), adjoint(result)))
+d.of("cdist", x1=lambda g, x1, x2, p, result: distance(g, x1, x2, p, result)[0],
+     x2=lambda g, x1, x2, p, result: distance(g, x1, x2, p, result)[1])  # fmt: skip

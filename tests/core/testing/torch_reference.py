@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Any] = {
     "zero": torch.Tensor.zero_,
     "fill": torch.fill,
     "resize": torch.Tensor.resize_,
+    "einsum.sublist": lambda operands: torch.einsum(*operands),
     "view.dtype": torch.Tensor.view,
     "unfold": torch.Tensor.unfold,
     "T": lambda self: self.T,
@@ -119,7 +120,6 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
             "memory_format",
             "generator",
             "sparse_grad",
-            "driver",
             "non_blocking",
         ):
             continue

@@ -1,0 +1,183 @@
+"""Kernels of decompositions and of what solves equations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from tt.backends.array_api.kit import Kit
+from tt.core.library import errors
+
+__all__ = ["add_kernels"]
+
+
+def expect(condition: bool) -> None:
+    """Raise for a call that the shape rule then explains."""
+    if not condition:
+        raise ValueError("matrices of another shape")
+
+
+def is_square(A: Any) -> bool:
+    """Tell whether an array holds square matrices."""
+    return A.ndim >= 2 and A.shape[-1] == A.shape[-2]
+
+
+def places(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield the place of each matrix of a batch."""
+    return product(*(range(size) for size in shape))
+
+
+def add_kernels(kit: Kit) -> None:
+    """Add the kernels of this family."""
+    _decompositions(kit)
+    _equations(kit)
+    _determinants(kit)
+
+
+# --- decompositions --------------------------------------------------------------------------------------------
+
+
+def _decompositions(kit: Kit) -> None:
+    xp = kit.xp
+
+    @kit.kernel("linalg_svd", dtypes="linalg", needs="linalg.svd")
+    def svd(A: Any, full_matrices: bool, driver: str | None) -> tuple[Any, Any, Any]:
+        expect(A.ndim >= 2)
+        if driver is not None:
+            raise errors.ValueRangeError(
+                "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
+            )
+        return tuple(xp.linalg.svd(A, full_matrices=full_matrices))
+
+    @kit.kernel("linalg_eigh", dtypes="linalg", needs="linalg.eigh")
+    def eigh(A: Any, UPLO: str) -> tuple[Any, Any]:
+        expect(is_square(A) and UPLO.upper() in ("L", "U"))
+        # Libraries read one triangle or both: the other one is made from that which counts.
+        lower = xp.tril(A, k=-1) if UPLO.upper() == "L" else xp.matrix_transpose(xp.triu(A, k=1))
+        mirrored = xp.matrix_transpose(lower)
+        if kit.is_kind(A, "complex floating"):
+            lower, mirrored = (
+                (lower, xp.conj(mirrored)) if UPLO.upper() == "L" else (xp.conj(lower), mirrored)
+            )
+        middle = xp.triu(xp.tril(A))
+        if kit.is_kind(A, "complex floating"):
+            middle = xp.astype(xp.real(middle), A.dtype)
+        return tuple(xp.linalg.eigh(lower + mirrored + middle))
+
+    @kit.kernel("linalg_eig", dtypes="linalg", needs="linalg.eig")
+    def eig(A: Any) -> tuple[Any, Any]:
+        expect(is_square(A))
+        values, vectors = xp.linalg.eig(A)
+        wide = xp.result_type(A.dtype, xp.complex64)
+        return xp.astype(values, wide, copy=False), xp.astype(vectors, wide, copy=False)
+
+    @kit.kernel("linalg_qr", dtypes="linalg", needs="linalg.qr")
+    def qr(A: Any, mode: str) -> tuple[Any, Any]:
+        expect(A.ndim >= 2 and mode in ("reduced", "complete", "r"))
+        Q, R = xp.linalg.qr(A, mode="complete" if mode == "complete" else "reduced")
+        return (xp.zeros((0,), dtype=A.dtype) if mode == "r" else Q), R
+
+    @kit.kernel("linalg_cholesky_ex", dtypes="linalg", needs="linalg.cholesky")
+    def cholesky_ex(A: Any, upper: bool, check_errors: bool) -> tuple[Any, Any]:
+        expect(is_square(A))
+        batch = tuple(A.shape[:-2])
+        # Libraries read one triangle or check both: the other one is made from that which counts.
+        part = xp.matrix_transpose(xp.triu(A)) if upper else xp.tril(A)
+        part = xp.conj(part) if upper and kit.is_kind(A, "complex floating") else part
+        other = xp.matrix_transpose(xp.tril(part, k=-1))
+        full = part + (xp.conj(other) if kit.is_kind(A, "complex floating") else other)
+        try:
+            factors = xp.linalg.cholesky(full)
+            info = xp.zeros(batch, dtype=xp.int32)
+        except Exception as error:  # each library has its own class for this
+            factors, orders = _one_by_one(kit, full, batch)
+            info = xp.reshape(xp.asarray(orders, dtype=xp.int32), batch)
+            if check_errors:
+                place, order = next((i, order) for i, order in enumerate(orders) if order)
+                where = f"(Batch element {place}): " if batch else ""
+                raise errors.LinAlgError(
+                    f"linalg.cholesky_ex: {where}the input is not positive-definite (the leading minor of order "
+                    f"{order} is not positive-definite)"
+                ) from error
+        if upper:
+            factors = xp.matrix_transpose(factors)
+            factors = xp.conj(factors) if kit.is_kind(A, "complex floating") else factors
+        return factors, info
+
+
+def _one_by_one(kit: Kit, A: Any, batch: tuple[int, ...]) -> tuple[Any, list[int]]:
+    """Return the factors that exist, zeros for the others, and the first leading minor that has none."""
+    found, orders = [], []
+    for place in places(batch):
+        matrix = A[(*place, ...)]
+        try:
+            found.append(kit.xp.linalg.cholesky(matrix))
+            orders.append(0)
+        except Exception:  # each library has its own class for this
+            found.append(kit.xp.zeros_like(matrix))
+            orders.append(next(k for k in range(1, A.shape[-1] + 1) if not _positive(kit, matrix[:k, :k])))
+    return kit.xp.reshape(kit.xp.stack(found), A.shape), orders
+
+
+def _positive(kit: Kit, matrix: Any) -> bool:
+    try:
+        kit.xp.linalg.cholesky(matrix)
+    except Exception:  # each library has its own class for this
+        return False
+    return True
+
+
+# --- equations -------------------------------------------------------------------------------------------------
+
+
+def _equations(kit: Kit) -> None:
+    xp = kit.xp
+
+    @kit.kernel("linalg_inv", dtypes="linalg", needs="linalg.inv")
+    def inv(A: Any) -> Any:
+        expect(is_square(A))
+        try:
+            return xp.linalg.inv(A)
+        except Exception as error:  # each library has its own class for singular matrices
+            raise errors.LinAlgError(
+                f"linalg.inv: The inversion could not be completed because the input matrix is singular ({error})."
+            ) from error
+
+    @kit.kernel("linalg_solve", dtypes="linalg", needs="linalg.solve")
+    def solve(A: Any, B: Any, left: bool) -> Any:
+        expect(is_square(A) and B.ndim >= 1)
+        vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+        expect(left or not vector)
+        if vector:
+            return _solve(kit, A, xp.expand_dims(B, axis=-1))[..., 0]
+        if left:
+            return _solve(kit, A, B)
+        return xp.matrix_transpose(_solve(kit, xp.matrix_transpose(A), xp.matrix_transpose(B)))
+
+
+def _solve(kit: Kit, A: Any, B: Any) -> Any:
+    expect(A.shape[-1] == B.shape[-2])
+    try:
+        return kit.xp.linalg.solve(A, B)
+    except Exception as error:  # each library has its own class for singular matrices
+        raise errors.LinAlgError(
+            f"linalg.solve: The solver failed because the input matrix is singular ({error})."
+        ) from error
+
+
+# --- determinants ----------------------------------------------------------------------------------------------
+
+
+def _determinants(kit: Kit) -> None:
+    xp = kit.xp
+
+    @kit.kernel("linalg_det", dtypes="linalg", needs="linalg.det")
+    def det(A: Any) -> Any:
+        expect(is_square(A))
+        return xp.linalg.det(A)
+
+    @kit.kernel("linalg_slogdet", dtypes="linalg", needs="linalg.slogdet")
+    def slogdet(A: Any) -> tuple[Any, Any]:
+        expect(is_square(A))
+        return tuple(xp.linalg.slogdet(A))

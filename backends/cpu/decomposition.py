@@ -1,0 +1,325 @@
+"""Kernels of decompositions and of what solves equations: NumPy's for batches, SciPy's LAPACK where NumPy lacks it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.backend import Array
+from tt.core.library import KernelTable, errors
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+
+def expect(condition: bool, what: str) -> None:
+    """Raise for a call that the shape rule then explains."""
+    if not condition:
+        raise ValueError(what)
+
+
+def is_square(A: Array) -> bool:
+    """Tell whether an array holds square matrices."""
+    return A.ndim >= 2 and A.shape[-1] == A.shape[-2]
+
+
+def lapack(names: str, *arrays: Array) -> Any:
+    """Return LAPACK's functions for the dtype of arrays."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    return get_lapack_funcs(names.split(), arrays)
+
+
+def element(place: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """Return which matrix of a batch a message is about."""
+    return f"(Batch element {int(np.ravel_multi_index(place, shape))}): " if shape else ""
+
+
+def raise_singular(op: str, A: Array, error: Exception) -> None:
+    """Raise the error of a singular matrix, with its place in the batch and the column without a pivot."""
+    (getrf,) = lapack("getrf", A)
+    for place in np.ndindex(A.shape[:-2]):
+        info = getrf(A[place])[2]
+        if info > 0:
+            raise errors.LinAlgError(
+                f"{op}: {element(place, A.shape[:-2])}the input matrix is singular: no pivot is left in column {info}, "
+                f"so that diagonal element is zero"
+            ) from error
+    raise errors.LinAlgError(f"{op}: the input matrix is singular ({error})") from error
+
+
+def raise_unconverged(op: str, A: Array, error: Exception) -> None:
+    """Raise the error of an iteration that does not end."""
+    why = "" if np.isfinite(A).all() else ": the input has infinite elements or NaN"
+    raise errors.LinAlgError(f"{op}: The algorithm failed to converge{why} ({error})") from error
+
+
+# --- singular values, eigenvalues ------------------------------------------------------------------------------
+
+
+def expect_no_driver(driver: str | None) -> None:
+    """Raise for the choice of an algorithm, which only CUDA has."""
+    if driver is not None:
+        raise errors.ValueRangeError(
+            "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
+        )
+
+
+@cpu.kernel("linalg_svd", dtypes="linalg")
+def svd(A: Array, full_matrices: bool, driver: str | None) -> Any:
+    expect_no_driver(driver)
+    expect(A.ndim >= 2, "linalg.svd() takes matrices")
+    try:
+        return tuple(np.linalg.svd(A, full_matrices=full_matrices))
+    except np.linalg.LinAlgError as error:
+        return raise_unconverged("linalg.svd", A, error)
+
+
+@cpu.kernel("linalg_svdvals", dtypes="linalg")
+def svdvals(A: Array, driver: str | None) -> Any:
+    expect_no_driver(driver)
+    expect(A.ndim >= 2, "linalg.svdvals() takes matrices")
+    try:
+        return np.linalg.svd(A, compute_uv=False)
+    except np.linalg.LinAlgError as error:
+        return raise_unconverged("linalg.svdvals", A, error)
+
+
+@cpu.kernel("linalg_eigh", dtypes="linalg")
+def eigh(A: Array, UPLO: str) -> Any:
+    expect(is_square(A), "linalg.eigh() takes square matrices")
+    try:
+        return tuple(np.linalg.eigh(A, UPLO.upper()))  # type: ignore[arg-type]  # it raises for other words
+    except np.linalg.LinAlgError as error:
+        return raise_unconverged("linalg.eigh", A, error)
+
+
+@cpu.kernel("linalg_eigvalsh", dtypes="linalg")
+def eigvalsh(A: Array, UPLO: str) -> Any:
+    expect(is_square(A), "linalg.eigvalsh() takes square matrices")
+    try:
+        return np.linalg.eigvalsh(A, UPLO.upper())  # type: ignore[arg-type]  # it raises for other words
+    except np.linalg.LinAlgError as error:
+        return raise_unconverged("linalg.eigvalsh", A, error)
+
+
+def complex_dtype(A: Array) -> Any:
+    """Return the dtype of eigenvalues."""
+    return np.result_type(A.dtype, np.complex64)
+
+
+@cpu.kernel("linalg_eig", dtypes="linalg")
+def eig(A: Array) -> Any:
+    expect(is_square(A), "linalg.eig() takes square matrices")
+    try:
+        return tuple(part.astype(complex_dtype(A), copy=False) for part in np.linalg.eig(A))
+    except np.linalg.LinAlgError as error:
+        return raise_unconverged("linalg.eig", A, error)
+
+
+@cpu.kernel("linalg_eigvals", dtypes="linalg")
+def eigvals(A: Array) -> Any:
+    expect(is_square(A), "linalg.eigvals() takes square matrices")
+    try:
+        return np.linalg.eigvals(A).astype(complex_dtype(A), copy=False)
+    except np.linalg.LinAlgError as error:
+        return raise_unconverged("linalg.eigvals", A, error)
+
+
+# --- QR, Cholesky, LU ------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("linalg_qr", dtypes="linalg")
+def qr(A: Array, mode: str) -> Any:
+    expect(A.ndim >= 2 and mode in ("reduced", "complete", "r"), "linalg.qr() takes matrices")
+    if mode == "r":
+        return np.empty((0,), A.dtype), np.linalg.qr(A, "r")
+    Q, R = np.linalg.qr(A, mode)  # type: ignore[call-overload]  # the modes are checked above
+    return Q, R
+
+
+@cpu.kernel("linalg_cholesky_ex", dtypes="linalg")
+def cholesky_ex(A: Array, upper: bool, check_errors: bool) -> Any:
+    expect(is_square(A), "linalg.cholesky_ex() takes square matrices")
+    batch = A.shape[:-2]
+    try:
+        return np.linalg.cholesky(A, upper=upper), np.zeros(batch, np.int32)
+    except np.linalg.LinAlgError:
+        pass
+    # Some matrix of the batch is not positive-definite: LAPACK says which, and where.
+    (potrf,) = lapack("potrf", A)
+    factors, info = np.empty_like(A, order="C"), np.zeros(batch, np.int32)
+    for place in np.ndindex(batch):
+        factors[place], info[place] = potrf(A[place], lower=not upper, clean=True)
+    if check_errors:
+        place = next(place for place in np.ndindex(batch) if info[place])
+        raise not_positive("linalg.cholesky_ex", place, batch, int(info[place]))
+    return factors, info
+
+
+@cpu.kernel("linalg_cholesky", dtypes="linalg")
+def cholesky(A: Array, upper: bool) -> Any:
+    factors, info = cholesky_ex(A, upper, False)
+    for place in np.argwhere(info):
+        where = tuple(int(i) for i in place)
+        raise not_positive("linalg.cholesky", where, info.shape, int(info[where]))
+    return factors
+
+
+def not_positive(op: str, place: tuple[int, ...], batch: tuple[int, ...], order: int) -> Exception:
+    """Return the error of a matrix that has no Cholesky factor."""
+    return errors.LinAlgError(
+        f"{op}: {element(place, batch)}the input is not positive-definite (the leading minor of order {order} is not "
+        f"positive-definite)"
+    )
+
+
+@cpu.kernel("linalg_lu_factor_ex", dtypes="linalg")
+def lu_factor_ex(A: Array, pivot: bool, check_errors: bool) -> Any:
+    expect(A.ndim >= 2, "linalg.lu_factor_ex() takes matrices")
+    if not pivot:
+        raise errors.ValueRangeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    batch, size = A.shape[:-2], min(A.shape[-2:])
+    factors, pivots, info = (
+        np.empty_like(A, order="C"),
+        np.empty((*batch, size), np.int32),
+        np.zeros(batch, np.int32),
+    )
+    if A.size:
+        (getrf,) = lapack("getrf", A)
+        for place in np.ndindex(batch):
+            factors[place], pivots[place], info[place] = getrf(A[place])
+        pivots += 1
+    if check_errors and info.any():
+        raise_singular("linalg.lu_factor_ex", A, ValueError("no pivot"))
+    return factors, pivots, info
+
+
+# --- equations -------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("linalg_solve", dtypes="linalg")
+def solve(A: Array, B: Array, left: bool) -> Any:
+    expect(is_square(A) and B.ndim >= 1, "linalg.solve() takes square matrices")
+    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+    expect(left or not vector, "linalg.solve() takes matrices on the right")
+    try:
+        if vector:
+            return np.linalg.solve(A, B[..., np.newaxis])[..., 0]
+        if left:
+            return np.linalg.solve(A, B)
+        return np.ascontiguousarray(np.linalg.solve(A.mT, B.mT).mT)
+    except np.linalg.LinAlgError as error:
+        return raise_singular("linalg.solve", A, error)
+
+
+@cpu.kernel("linalg_inv", dtypes="linalg")
+def inv(A: Array) -> Any:
+    expect(is_square(A), "linalg.inv() takes square matrices")
+    try:
+        return np.linalg.inv(A)
+    except np.linalg.LinAlgError as error:
+        return raise_singular("linalg.inv", A, error)
+
+
+@cpu.kernel("linalg_solve_triangular", dtypes="linalg", check=True)
+def solve_triangular(A: Array, B: Array, upper: bool, left: bool, unitriangular: bool) -> Any:
+    from scipy.linalg.blas import get_blas_funcs
+
+    batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    result = np.array(np.broadcast_to(B, (*batch, *B.shape[-2:])), order="C")
+    if not result.size:
+        return result
+    (trsm,) = get_blas_funcs(("trsm",), (A, B))
+    matrices = np.broadcast_to(A, (*batch, *A.shape[-2:]))
+    for place in np.ndindex(batch):
+        # BLAS reads the memory of rows as columns, so that it solves the transposed equation in place.
+        target = result[place].T
+        solved = trsm(
+            1.0, matrices[place].T, target, side=left, lower=upper, diag=unitriangular, overwrite_b=True
+        )
+        if not np.may_share_memory(solved, target):
+            target[...] = solved
+    return result
+
+
+@cpu.kernel("linalg_lstsq", dtypes="linalg", check=True)
+def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
+    from scipy import linalg
+
+    vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
+    right = B[..., np.newaxis] if vector else B
+    batch = np.broadcast_shapes(A.shape[:-2], right.shape[:-2])
+    (m, n), columns = A.shape[-2:], right.shape[-1]
+    real = np.empty(0, A.dtype).real.dtype
+    solution = np.zeros((*batch, n, columns), A.dtype)
+    rank, values = np.zeros(batch, np.int64), np.zeros((*batch, min(m, n)), real)
+    if m and n:
+        cut = float(np.finfo(real).eps) * max(m, n) if rcond is None else rcond
+        lefts, rights = np.broadcast_to(A, (*batch, m, n)), np.broadcast_to(right, (*batch, m, columns))
+        for place in np.ndindex(batch):
+            if driver == "gels":
+                solution[place] = full_rank(lefts[place], rights[place])
+                continue
+            solution[place], _, rank[place], singular = linalg.lstsq(
+                lefts[place], rights[place], cut, check_finite=False, lapack_driver=driver or "gelsy"
+            )
+            if singular is not None:
+                values[place] = singular
+    # The rank of a matrix that several right-hand sides share is told once.
+    own = tuple(
+        slice(None) if size == wide else slice(size) for size, wide in zip(A.shape[:-2], batch, strict=True)
+    )
+    measured = driver in ("gelsd", "gelss")
+    residuals = np.empty((0,), real)
+    if m > n and (driver == "gels" or (measured and (rank == n).all())):
+        residuals = np.square(np.abs(np.matmul(A, solution) - right)).sum(-2, dtype=real)
+    return (
+        solution[..., 0] if vector else solution,
+        residuals,
+        rank[own] if driver != "gels" else np.empty((0,), np.int64),
+        values[own] if measured else np.empty((0,), real),
+    )
+
+
+def full_rank(A: Array, B: Array) -> Any:
+    """Return the least-squares solution for a matrix of full rank, by QR or LQ."""
+    gels, gels_lwork = lapack("gels gels_lwork", A, B)
+    m, n = A.shape
+    padded = np.zeros((max(m, n), B.shape[1]), A.dtype)
+    padded[:m] = B
+    work = int(gels_lwork(m, n, B.shape[1])[0].real)
+    _, found, info = gels(A, padded, lwork=work)
+    if info > 0:
+        raise errors.LinAlgError(
+            f"linalg.lstsq: the input matrix is not of full rank: element {info} of the diagonal of its triangular "
+            f"factor is zero; use driver='gelsd'"
+        )
+    return found[:n]
+
+
+# --- determinants ----------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("linalg_det", dtypes="linalg")
+def det(A: Array) -> Any:
+    expect(is_square(A), "linalg.det() takes square matrices")
+    return np.linalg.det(A)
+
+
+@cpu.kernel("linalg_slogdet", dtypes="linalg")
+def slogdet(A: Array) -> Any:
+    expect(is_square(A), "linalg.slogdet() takes square matrices")
+    return tuple(np.linalg.slogdet(A))
+
+
+@cpu.kernel("linalg_matrix_exp", dtypes="linalg")
+def matrix_exp(A: Array) -> Any:
+    expect(is_square(A), "linalg.matrix_exp() takes square matrices")
+    if not A.size:
+        return A.copy()
+    from scipy.linalg import expm
+
+    return expm(A).astype(A.dtype, copy=False)

@@ -1,0 +1,295 @@
+"""Einstein's notation: reading equations, and contracting tensors by transposing, reshaping and multiplying matrices.
+
+An index is an int: the place of its letter in `LETTERS`.  What an ellipsis stands for gets indices from `LETTERS` on,
+counted from the last dimension, so that ellipses of several operands broadcast against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any, Final
+
+from tt.core.dispatch.registry import ops
+from tt.core.errors import ArgumentError, ShapeError, ValueRangeError
+from tt.core.shapes.geometry import wrap_dim
+from tt.core.tensor_base import TensorBase
+
+__all__ = ["Equation", "contract", "contracted_dims", "parse", "parse_sublists"]
+
+LETTERS: Final = ascii_uppercase + ascii_lowercase
+ELLIPSIS: Final = -1
+"""Stands for the dimensions that a list of indices leaves open."""
+
+Indices = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """The indices of the dimensions of each operand and of the result, ellipses written out."""
+
+    operands: tuple[Indices, ...]
+    result: Indices
+
+
+# --- reading ---------------------------------------------------------------------------------------------------
+
+
+def parse(equation: str, operands: Sequence[Any]) -> Equation:
+    """Return what an equation such as "ij,jk->ik" means for operands.
+
+    Raises
+    ------
+    ValueRangeError, ShapeError
+        When it is no equation, or does not fit the operands.
+    """
+    left, arrow, right = equation.partition("->")
+    terms = [_term(text, equation) for text in left.split(",")]
+    return _complete(terms, _term(right, equation) if arrow else None, operands)
+
+
+def _term(text: str, equation: str) -> Indices:
+    found: list[int] = []
+    rest = text.replace(" ", "")
+    while rest:
+        if rest.startswith("..."):
+            if ELLIPSIS in found:
+                raise ValueRangeError(
+                    f"einsum(): {text.strip()!r} in {equation!r} has more than one ellipsis"
+                )
+            found.append(ELLIPSIS)
+            rest = rest[3:]
+        elif rest[0] in LETTERS:
+            found.append(LETTERS.index(rest[0]))
+            rest = rest[1:]
+        else:
+            raise ValueRangeError(
+                f"einsum(): invalid subscript {rest[0]!r} in the equation {equation!r}; subscripts are letters from a "
+                f"to z and A to Z, and '...'"
+            )
+    return tuple(found)
+
+
+def parse_sublists(arguments: Sequence[Any]) -> tuple[Equation, list[Any]]:
+    """Return the equation and the operands of a call with lists: tensor, indices, ..., and the result's indices."""
+    operands, lists = list(arguments[::2]), list(arguments[1::2])
+    result = None
+    if len(arguments) % 2:
+        result = operands.pop()
+    if not operands or not all(isinstance(t, TensorBase) for t in operands):
+        raise ArgumentError(
+            "einsum", "takes an equation and tensors, or tensors each followed by a list of indices"
+        )
+    terms = [_sublist(value) for value in lists]
+    return _complete(terms, None if result is None else _sublist(result), operands), operands
+
+
+def _sublist(value: Any) -> Indices:
+    if not isinstance(value, list | tuple):
+        raise ArgumentError(
+            "einsum", f"a list of indices must follow each tensor, not {type(value).__name__}"
+        )
+    found: list[int] = []
+    for item in value:
+        index = ELLIPSIS if item is Ellipsis else item
+        if not isinstance(index, int) or (item is not Ellipsis and not 0 <= index < len(LETTERS)):
+            raise ValueRangeError(
+                f"einsum(): subscripts in a list must be within [0, {len(LETTERS)}), got {item!r}"
+            )
+        found.append(index)
+    if found.count(ELLIPSIS) > 1:
+        raise ValueRangeError("einsum(): a list of subscripts has more than one ellipsis")
+    return tuple(found)
+
+
+def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequence[Any]) -> Equation:
+    """Check the terms against the operands and write out the ellipses."""
+    if not operands:
+        raise ValueRangeError("einsum(): must provide at least one operand")
+    if len(terms) != len(operands):
+        raise ValueRangeError(
+            f"einsum(): the equation has {len(terms)} operands, and {len(operands)} tensors were given"
+        )
+    open_ndims = []
+    for place, (term, operand) in enumerate(zip(terms, operands, strict=True)):
+        named = sum(index != ELLIPSIS for index in term)
+        if operand.ndim != named if ELLIPSIS not in term else operand.ndim < named:
+            raise ShapeError(
+                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
+                f"({operand.ndim}) for operand {place}"
+            )
+        open_ndims.append(operand.ndim - named if ELLIPSIS in term else 0)
+    widest = max(open_ndims)
+    written = tuple(_written(term, count) for term, count in zip(terms, open_ndims, strict=True))
+    if result is None:
+        named_once = sorted(
+            i for i in {*sum(terms, ())} if i != ELLIPSIS and sum(t.count(i) for t in terms) == 1
+        )
+        return Equation(written, (*_open(widest), *named_once))
+    known = {index for term in terms for index in term}
+    for index in result:
+        if index != ELLIPSIS and result.count(index) > 1:
+            raise ValueRangeError(
+                f"einsum(): output subscript {LETTERS[index]} appears more than once in the output"
+            )
+        if index != ELLIPSIS and index not in known:
+            raise ValueRangeError(
+                f"einsum(): output subscript {LETTERS[index]} does not appear in the equation for any input operand"
+            )
+    return Equation(written, _written(result, widest))
+
+
+def _open(count: int) -> Indices:
+    """Return the indices of so many dimensions under an ellipsis."""
+    return tuple(len(LETTERS) + place for place in range(count - 1, -1, -1))
+
+
+def _written(term: Indices, count: int) -> Indices:
+    if ELLIPSIS not in term:
+        return term
+    at = term.index(ELLIPSIS)
+    return (*term[:at], *_open(count), *term[at + 1 :])
+
+
+# --- contracting -----------------------------------------------------------------------------------------------
+
+
+def contract(equation: Equation, operands: Sequence[Any]) -> Any:
+    """Return the sums of products that an equation asks for."""
+    sizes = _sizes(equation, operands)
+    for operand in operands[1:]:
+        if operand.dtype is not operands[0].dtype:
+            raise ShapeError(
+                f"einsum(): all operands must have one dtype, found {operands[0].dtype.name} and {operand.dtype.name}"
+            )
+    terms = [_without_repeats(term, t) for term, t in zip(equation.operands, operands, strict=True)]
+    while len(terms) > 1:
+        one, other = _cheapest(terms, sizes) if len(terms) > 2 else (0, 1)
+        second, first = terms.pop(other), terms.pop(one)
+        kept = {*equation.result}.union(*(indices for indices, _ in terms))
+        terms.insert(one if not terms else len(terms), _pair(first, second, kept))
+    indices, tensor = _summed(*terms[0], {*equation.result})
+    tensor = ops.permute(tensor, tuple(indices.index(i) for i in equation.result if i in indices))
+    return tensor
+
+
+def _sizes(equation: Equation, operands: Sequence[Any]) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for place, (term, operand) in enumerate(zip(equation.operands, operands, strict=True)):
+        for dim, index in enumerate(term):
+            size = operand.shape[dim]
+            found = sizes.setdefault(index, size)
+            if found == 1:
+                sizes[index] = size
+            elif size not in (1, found):
+                name = LETTERS[index] if index < len(LETTERS) else "..."
+                raise ShapeError(
+                    f"einsum(): subscript {name} has size {size} for operand {place} which does not broadcast with "
+                    f"previously seen size {found}"
+                )
+    return sizes
+
+
+def _without_repeats(term: Indices, tensor: Any) -> tuple[Indices, Any]:
+    """Take the diagonal over dimensions with the same index."""
+    for index in dict.fromkeys(term):
+        while term.count(index) > 1:
+            one = term.index(index)
+            other = term.index(index, one + 1)
+            if tensor.shape[one] != tensor.shape[other]:
+                raise ShapeError(
+                    f"einsum(): subscript {LETTERS[index]} is repeated for an operand whose sizes differ: "
+                    f"{tensor.shape[one]} and {tensor.shape[other]}"
+                )
+            tensor = ops.movedim(ops.diagonal(tensor, 0, one, other), -1, one)
+            term = term[:other] + term[other + 1 :]
+    return term, tensor
+
+
+def _cheapest(terms: Sequence[tuple[Indices, Any]], sizes: dict[int, int]) -> tuple[int, int]:
+    """Return the pair whose product is smallest compared with what it replaces: the greedy order."""
+
+    def size(indices: Any) -> int:
+        return prod(sizes[i] for i in indices)
+
+    def gain(pair: tuple[int, int]) -> tuple[int, int]:
+        one, other = terms[pair[0]][0], terms[pair[1]][0]
+        rest = {i for place, (indices, _) in enumerate(terms) if place not in pair for i in indices}
+        shared = {*one} & {*other}
+        left = ({*one} | {*other}) - (shared - rest)
+        return size(left) - size(one) - size(other), size({*one, *other})
+
+    pairs = [(a, b) for b in range(len(terms)) for a in range(b)]
+    connected = [(a, b) for a, b in pairs if {*terms[a][0]} & {*terms[b][0]}]
+    return min(connected or pairs, key=gain)
+
+
+def _summed(indices: Indices, tensor: Any, kept: set[int]) -> tuple[Indices, Any]:
+    """Sum over the dimensions that nobody asks for any more."""
+    dims = tuple(dim for dim, index in enumerate(indices) if index not in kept)
+    if not dims:
+        return indices, tensor
+    return tuple(i for i in indices if i in kept), ops.sum.dim(tensor, dims, False, dtype=tensor.dtype)
+
+
+def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int]) -> tuple[Indices, Any]:
+    """Multiply two tensors and sum over the indices that are not kept: one product of batches of matrices."""
+    # A dimension of size 1 beside a larger one repeats its element: it needs no product.
+    (a, x), (b, y) = _narrowed(*first, *second), _narrowed(*second, *first)
+    # What only one of them has, and nobody keeps, is summed before the product.
+    (a, x), (b, y) = _summed(a, x, kept | {*b}), _summed(b, y, kept | {*a})
+    batch = tuple(i for i in a if i in b and i in kept)
+    inner = tuple(i for i in a if i in b and i not in kept)
+    rows = tuple(i for i in a if i not in b)
+    columns = tuple(i for i in b if i not in a)
+    sizes = {**dict(zip(a, x.shape, strict=True)), **dict(zip(b, y.shape, strict=True))}
+
+    def arranged(indices: Indices, tensor: Any, order: tuple[Indices, ...]) -> Any:
+        turned = ops.permute(tensor, tuple(indices.index(i) for part in order for i in part))
+        shape = [sizes[i] for i in order[0]] + [prod(sizes[i] for i in part) for part in order[1:]]
+        return ops.reshape(turned, tuple(shape))
+
+    result = (*batch, *rows, *columns)
+    if not inner and not rows and not columns:
+        return result, ops.mul(arranged(a, x, (batch,)), arranged(b, y, (batch,)))
+    product = ops.matmul(arranged(a, x, (batch, rows, inner)), arranged(b, y, (batch, inner, columns)))
+    return result, ops.reshape(product, tuple(sizes[i] for i in result))
+
+
+def _narrowed(a: Indices, x: Any, b: Indices, y: Any) -> tuple[Indices, Any]:
+    """Drop the dimensions of size 1 that are larger in the other tensor; the product has them from there."""
+    sizes = dict(zip(b, y.shape, strict=True))
+    dims = [dim for dim, i in enumerate(a) if x.shape[dim] == 1 and sizes.get(i, 1) != 1]
+    for dim in reversed(dims):
+        x = ops.squeeze.dim(x, dim)
+    return tuple(i for dim, i in enumerate(a) if dim not in dims), x
+
+
+# --- tensordot -------------------------------------------------------------------------------------------------
+
+
+def contracted_dims(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
+    """Return the dimensions of both tensors over which `tensordot` sums, counted from the front."""
+    if isinstance(dims, TensorBase):
+        value: Any = dims
+        dims = value.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise ValueRangeError(f"tensordot(): expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise ValueRangeError(
+                f"tensordot(): expects dims < ndim_a or ndim_b, but got dims={dims} for {a.ndim}D and {b.ndim}D tensors"
+            )
+        return list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    if not isinstance(dims, list | tuple) or len(dims) != 2:
+        raise ArgumentError("tensordot", f"dims must be an int or a pair of lists of ints, not {dims!r}")
+    left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    if len(left) != len(right):
+        raise ShapeError(f"tensordot(): both dimension lists should have same length, got {left} and {right}")
+    found = [[wrap_dim("tensordot", d, t.ndim) for d in part] for part, t in ((left, a), (right, b))]
+    for part in found:
+        if len({*part}) != len(part):
+            raise ShapeError(f"tensordot(): a dimension appears twice in {part}")
+    return found[0], found[1]

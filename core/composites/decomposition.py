@@ -1,0 +1,388 @@
+"""Composites of decompositions, and of what solves equations."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, python_value
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import float64, int32, int64
+from tt.core.errors import DtypeError, LinAlgError, ShapeError, ValueRangeError
+from tt.core.shapes.decomposition import expect_matrix, expect_square, is_vector
+from tt.core.shapes.geometry import broadcast
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+
+def adjoint(a: Any) -> Any:
+    """Return the conjugate transpose of the last two dimensions."""
+    turned = ops.transpose(a, -2, -1)
+    return ops.conj(turned) if a.dtype.is_complex else turned
+
+
+def diagonal(a: Any) -> Any:
+    """Return the diagonals of matrices."""
+    return ops.diagonal(a, 0, -2, -1)
+
+
+def eye_like(a: Any, rows: int, columns: int | None = None) -> Any:
+    """Return a unit matrix with dtype and device of another tensor."""
+    return ops.eye(rows, rows if columns is None else columns, dtype=a.dtype, device=a.device)
+
+
+def places(count: int, like: Any) -> Any:
+    """Return the integers before `count` on the device of another tensor."""
+    return ops.arange(count, dtype=int64, device=like.device)
+
+
+def raise_at(op: str, info: Any, problem: str) -> None:
+    """Raise if one of the numbers that a decomposition reported is not 0, with batch element and place."""
+    found = python_value(
+        ops.amax(ops.reshape(info, (-1,)), ()) if info.numel() else ops.zeros((), dtype=int32)
+    )
+    if not found:
+        return
+    numbers = ops.reshape(info, (-1,)).tolist()
+    element, place = next((i, number) for i, number in enumerate(numbers) if number)
+    raise LinAlgError(f"{op}: {f'(Batch element {element}): ' if info.ndim else ''}" + problem.format(place))
+
+
+SINGULAR: Final = (
+    "the input matrix is singular: no pivot is left in column {}, so that diagonal element is zero"
+)
+NOT_POSITIVE: Final = (
+    "the input is not positive-definite (the leading minor of order {} is not positive-definite)"
+)
+
+# --- Cholesky --------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_cholesky")
+def linalg_cholesky(A: Any, upper: bool) -> Any:
+    factor, info = ops.linalg_cholesky_ex(A, upper=upper)
+    raise_at("linalg.cholesky", info, NOT_POSITIVE)
+    return factor
+
+
+composite("cholesky", lambda self, upper: ops.linalg_cholesky(self, upper=upper))
+
+
+@composite("cholesky_solve")
+def cholesky_solve(self: Any, input2: Any, upper: bool) -> Any:
+    expect_matrix("cholesky_solve", self)
+    expect_square("cholesky_solve", input2)
+    check_shapes("linalg_solve_triangular", input2, self, upper)
+    half = ops.linalg_solve_triangular(adjoint(input2) if upper else input2, self, upper=False)
+    return ops.linalg_solve_triangular(input2 if upper else adjoint(input2), half, upper=True)
+
+
+@composite("cholesky_inverse")
+def cholesky_inverse(self: Any, upper: bool) -> Any:
+    _, order = expect_square("cholesky_inverse", self)
+    return ops.cholesky_solve(eye_like(self, order), self, upper)
+
+
+# --- QR, SVD, eigenvalues --------------------------------------------------------------------------------------
+
+composite("qr", lambda self, some: ops.linalg_qr(self, "reduced" if some else "complete"))
+composite("linalg_svdvals", lambda A, driver: ops.linalg_svd(A, False, driver=driver)[1])
+composite("linalg_eigvals", lambda A: ops.linalg_eig(A)[0])
+composite("linalg_eigvalsh", lambda A, UPLO: ops.linalg_eigh(A, UPLO)[0])
+
+
+@composite("svd")
+def svd(self: Any, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
+    u, s, vh = ops.linalg_svd(self, not some or not compute_uv)
+    if compute_uv:
+        return u, s, adjoint(vh)
+    # Without the vectors, PyTorch returns square matrices of zeros.
+    return ops.zeros_like(ops.detach(u)), s, ops.zeros_like(ops.detach(vh))
+
+
+@composite("linalg_householder_product")
+def householder_product(A: Any, tau: Any) -> Any:
+    batch, m, n = expect_matrix("linalg.householder_product", A)
+    if n > m:
+        raise ShapeError(
+            f"linalg.householder_product(): A must have at least as many rows as columns, not {m} by {n}"
+        )
+    k = tau.shape[-1] if tau.ndim else -1
+    if not 0 <= k <= n or tuple(tau.shape[:-1]) != batch:
+        raise ShapeError(
+            f"linalg.householder_product(): tau {list(tau.shape)} does not fit A {list(A.shape)}: it needs the same "
+            f"batch, and at most one number for each column"
+        )
+    if tau.dtype is not A.dtype:
+        raise DtypeError(
+            f"linalg.householder_product(): tau dtype {tau.dtype} does not match A dtype {A.dtype}"
+        )
+    vectors = ops.add(ops.tril(A, -1), eye_like(A, m, n))
+    result = ops.expand(eye_like(A, m, n), (*batch, m, n))
+    for i in reversed(range(k)):
+        v = ops.narrow(vectors, -1, i, 1)
+        step = ops.mul(ops.unsqueeze(ops.narrow(tau, -1, i, 1), -1), v)
+        result = ops.sub(result, ops.matmul(step, ops.matmul(adjoint(v), result)))
+    return result
+
+
+# --- LU --------------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_lu_factor_ex")
+def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any]:
+    """Gaussian elimination, column by column, of all matrices of the batch at once."""
+    batch, m, n = expect_matrix("linalg.lu_factor_ex", A)
+    rows, columns = ops.unsqueeze(places(m, A), -1), places(n, A)
+    pivots = []
+    info = ops.zeros(batch, dtype=int64, device=A.device)
+    matrix = A
+    for k in range(min(m, n)):
+        if pivot:
+            column = ops.select(ops.narrow(matrix, -2, k, m - k), -1, k)
+            at = ops.add(ops.argmax(magnitude(column), -1), k)
+            pivots.append(at)
+            matrix = exchanged(matrix, k, at, rows)
+        else:
+            pivots.append(ops.full(batch, k, dtype=int64, device=A.device))
+        head = ops.narrow(ops.narrow(matrix, -2, k, 1), -1, k, 1)
+        zero = ops.eq(head, 0)
+        found = ops.reshape(zero, batch)
+        info = ops.where.default(ops.logical_and(found, ops.eq(info, 0)), k + 1, info)
+        below, right = ops.gt(rows, k), ops.gt(columns, k)
+        quotient = ops.div.default(ops.narrow(matrix, -1, k, 1), ops.where.default(zero, 1.0, head))
+        factor = ops.where.default(below, quotient, 0.0)
+        row = ops.where.default(right, ops.narrow(matrix, -2, k, 1), 0.0)
+        reduced = ops.sub(matrix, ops.mul(factor, row))
+        stored = ops.logical_and(below, ops.eq(columns, k))
+        matrix = ops.where.default(stored, factor, reduced)
+    joined = ops.stack(pivots, -1) if pivots else ops.zeros((*batch, 0), dtype=int64, device=A.device)
+    if check_errors:
+        raise_at("linalg.lu_factor_ex", info, SINGULAR)
+    found = matrix if min(m, n) else ops.clone(A)
+    return found, as_type(ops.add(joined, 1), int32), as_type(info, int32)
+
+
+def magnitude(a: Any) -> Any:
+    """Return what pivots are chosen by: the absolute value, of complex numbers that of LAPACK."""
+    return ops.add(ops.abs(ops.real(a)), ops.abs(ops.imag(a))) if a.dtype.is_complex else ops.abs(a)
+
+
+def exchanged(matrix: Any, k: int, at: Any, rows: Any) -> Any:
+    """Return matrices with row k and the row `at` of each exchanged."""
+    place = ops.unsqueeze(ops.unsqueeze(at, -1), -1)
+    order = ops.where.default(ops.eq(rows, k), place, ops.where.default(ops.eq(rows, place), k, rows))
+    return ops.gather(matrix, -2, ops.expand(order, tuple(matrix.shape)))
+
+
+@composite("linalg_lu_factor")
+def lu_factor(A: Any, pivot: bool) -> tuple[Any, Any]:
+    factors, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot)
+    return factors, pivots
+
+
+@composite("linalg_lu")
+def lu(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
+    factors, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot)
+    P, L, U = ops.lu_unpack(factors, pivots)
+    return (P if pivot else ops.zeros((0,), dtype=A.dtype, device=A.device)), L, U
+
+
+@composite("lu_unpack")
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bool) -> tuple[Any, Any, Any]:
+    _, m, n = expect_matrix("lu_unpack", LU_data)
+    k = min(m, n)
+    nothing = ops.zeros((0,), dtype=LU_data.dtype, device=LU_data.device)
+    P = L = U = nothing
+    if unpack_pivots:
+        if LU_pivots.dtype is not int32:
+            raise DtypeError(
+                f"lu_unpack(): LU_pivots must be of int32, as linalg.lu_factor returns them, not {LU_pivots.dtype.name}"
+            )
+        P = permutation(LU_pivots, m, LU_data)
+    if unpack_data:
+        L = ops.add(ops.tril(ops.narrow(LU_data, -1, 0, k), -1), eye_like(LU_data, m, k))
+        U = ops.triu(ops.narrow(LU_data, -2, 0, k))
+    return P, L, U
+
+
+def permutation(pivots: Any, m: int, like: Any) -> Any:
+    """Return P of A = P L U from the exchanges of rows."""
+    order = ops.unsqueeze(ops.expand(places(m, like), (*pivots.shape[:-1], m)), -1)
+    rows = ops.unsqueeze(places(m, like), -1)
+    for k in range(pivots.shape[-1]):
+        order = exchanged(order, k, ops.sub(as_type(ops.select(pivots, -1, k), int64), 1), rows)
+    return as_type(ops.eq(rows, ops.transpose(order, -2, -1)), like.dtype)
+
+
+@composite("linalg_lu_solve")
+def lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Any:
+    batch, order = expect_square("linalg.lu_solve", LU)
+    check_shapes("linalg_solve_triangular", LU, B, True, left)
+    if tuple(pivots.shape) != (*batch, order):
+        raise ShapeError(
+            f"linalg.lu_solve(): the number of pivots per batch should be same as the dimension of the matrix: "
+            f"{list(pivots.shape)} and {list(LU.shape)}"
+        )
+    P, L, U = ops.lu_unpack(ops.tril(LU), pivots)[0], LU, LU
+
+    def solve(triangle: Any, right: Any, upper: bool, unit: bool) -> Any:
+        factor = adjoint(triangle) if adjoint_ else triangle
+        flipped = upper is not adjoint_
+        return ops.linalg_solve_triangular(factor, right, upper=flipped, left=left, unitriangular=unit)
+
+    permute = ops.matmul
+    if left and not adjoint_:
+        return solve(U, solve(L, permute(ops.transpose(P, -2, -1), B), False, True), True, False)
+    if left:
+        return permute(P, solve(L, solve(U, B, True, False), False, True))
+    if not adjoint_:
+        return permute(solve(L, solve(U, B, True, False), False, True), ops.transpose(P, -2, -1))
+    return solve(U, solve(L, permute(B, P), False, True), True, False)
+
+
+# --- equations -------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_solve_ex")
+def solve_ex(A: Any, B: Any, left: bool, check_errors: bool) -> tuple[Any, Any]:
+    check_shapes("linalg_solve", A, B, left)
+    factors, pivots, info = ops.linalg_lu_factor_ex(A)
+    if check_errors:
+        raise_at("linalg.solve_ex", info, SINGULAR)
+    vector = is_vector(A, B)
+    solution = ops.linalg_lu_solve(factors, pivots, ops.unsqueeze(B, -1) if vector else B, left=left)
+    return (ops.squeeze.dim(solution, -1) if vector else solution), info
+
+
+@composite("linalg_solve_triangular")
+def solve_triangular(A: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
+    """Substitution, row by row, of all matrices of the batch at once."""
+    check_shapes("linalg_solve_triangular", A, B, upper, left, unitriangular)
+    if not left:  # X A = B is A^T X^T = B^T
+        turned = ops.linalg_solve_triangular(
+            ops.transpose(A, -2, -1), ops.transpose(B, -2, -1), upper=not upper, unitriangular=unitriangular
+        )
+        return ops.transpose(turned, -2, -1)
+    order = A.shape[-1]
+    batch = broadcast("linalg.solve_triangular", A.shape[:-2], B.shape[:-2])
+    right = ops.expand(B, (*batch, *B.shape[-2:]))
+    solved: list[Any] = []
+    for i in reversed(range(order)) if upper else range(order):
+        row = ops.narrow(right, -2, i, 1)
+        if solved:
+            coefficients = ops.narrow(ops.narrow(A, -2, i, 1), -1, i + 1 if upper else 0, len(solved))
+            known = ops.cat(solved[::-1] if upper else solved, -2)
+            row = ops.sub(row, ops.matmul(coefficients, known))
+        if not unitriangular:
+            row = ops.div.default(row, ops.narrow(ops.narrow(A, -2, i, 1), -1, i, 1))
+        solved.append(row)
+    return ops.cat(solved[::-1] if upper else solved, -2) if solved else ops.clone(right)
+
+
+@composite("triangular_solve")
+def triangular_solve(self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> tuple[Any, Any]:
+    factor = ops.transpose(A, -2, -1) if transpose else A
+    solution = ops.linalg_solve_triangular(
+        factor, self, upper=upper is not transpose, unitriangular=unitriangular
+    )
+    batch = tuple(solution.shape[:-2])
+    return solution, ops.clone(ops.expand(A, (*batch, *A.shape[-2:])))
+
+
+@composite("linalg_inv_ex")
+def inv_ex(A: Any, check_errors: bool) -> tuple[Any, Any]:
+    _, order = expect_square("linalg.inv_ex", A)
+    inverse, info = ops.linalg_solve_ex(A, eye_like(A, order))
+    if check_errors:
+        raise_at("linalg.inv_ex", info, SINGULAR)
+    return inverse, info
+
+
+composite("inverse", lambda self: ops.linalg_inv(self))
+
+
+@composite("linalg_lstsq")
+def lstsq(A: Any, B: Any, rcond: float | None, driver: str | None) -> tuple[Any, Any, Any, Any]:
+    check_shapes("linalg_lstsq", A, B, rcond, driver)
+    m, n = A.shape[-2:]
+    vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
+    right = ops.unsqueeze(B, -1) if vector else B
+    U, S, Vh = ops.linalg_svd(A, False)
+    tolerance = (epsilon(A) * max(m, n) if rcond is None else rcond) if driver != "gels" else 0.0
+    kept = ops.gt(S, ops.mul(ops.narrow(S, -1, 0, 1), tolerance)) if min(m, n) else ops.gt(S, 0)
+    inverse = ops.where.default(kept, ops.reciprocal(S), 0.0)
+    solution = ops.matmul(adjoint(Vh), ops.mul(ops.unsqueeze(inverse, -1), ops.matmul(adjoint(U), right)))
+    rank = ops.sum.dim(kept, (-1,), False, dtype=int64)
+    measured = driver in ("gelsd", "gelss")
+    nothing = ops.zeros((0,), dtype=S.dtype, device=A.device)
+    residuals = nothing
+    full = driver == "gels" or (
+        measured and (not rank.numel() or python_value(ops.amin(rank, ())) in (n, None))
+    )
+    if m > n and full:
+        distance = ops.abs(ops.sub(ops.matmul(A, solution), right))
+        residuals = ops.sum.dim(ops.square(distance), (-2,))
+    return (
+        ops.squeeze.dim(solution, -1) if vector else solution,
+        residuals,
+        rank if driver != "gels" else ops.zeros((0,), dtype=int64, device=A.device),
+        S if measured else nothing,
+    )
+
+
+def epsilon(a: Any) -> float:
+    """Return the distance from 1 to the next number of a dtype, of complex dtypes that of their parts."""
+    return 2.0**-52 if a.dtype.to_real() is float64 else 2.0**-23
+
+
+# --- determinants ----------------------------------------------------------------------------------------------
+
+
+def determinant_parts(A: Any) -> tuple[Any, Any]:
+    """Return the diagonal of U, and 1 or -1 for an even or odd number of exchanged rows."""
+    factors, pivots, _ = ops.linalg_lu_factor_ex(A)
+    moved = ops.ne(as_type(pivots, int64), ops.add(places(A.shape[-1], A), 1))
+    odd = ops.remainder(ops.sum.dim(moved, (-1,), False, dtype=int64), 2)
+    return diagonal(factors), ops.add(ops.mul(odd, -2), 1)
+
+
+@composite("linalg_det")
+def linalg_det(A: Any) -> Any:
+    expect_square("linalg.det", A)
+    pivots, sign = determinant_parts(A)
+    return ops.mul(ops.prod.dim(pivots, -1), as_type(sign, A.dtype))
+
+
+@composite("linalg_slogdet")
+def linalg_slogdet(A: Any) -> tuple[Any, Any]:
+    expect_square("linalg.slogdet", A)
+    pivots, sign = determinant_parts(A)
+    size = ops.abs(pivots)
+    direction = ops.where.default(
+        ops.eq(size, 0), 0.0, ops.div.default(pivots, ops.where.default(ops.eq(size, 0), 1.0, size))
+    )
+    return (
+        ops.mul(ops.prod.dim(direction, -1), as_type(sign, A.dtype)),
+        ops.sum.dim(ops.log(size), (-1,)),
+    )
+
+
+composite("det", lambda self: ops.linalg_det(self))
+composite("slogdet", lambda self: ops.linalg_slogdet(self))
+
+
+@composite("logdet")
+def logdet(self: Any) -> Any:
+    expect_square("logdet", self)
+    sign, logabsdet = ops.linalg_slogdet(self)
+    if self.dtype.is_complex:
+        return ops.add(ops.log(sign), logabsdet)
+    return ops.where.default(ops.eq(sign, -1), float("nan"), logabsdet)
+
+
+def check_order(op: str, value: int) -> None:
+    """Raise unless a number of dimensions is positive."""
+    if value <= 0:
+        raise ValueRangeError(f"{op}(): expected a strictly positive integer for 'ind', got {value}")

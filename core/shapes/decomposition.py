@@ -1,0 +1,217 @@
+"""Shape rules of decompositions, and of what solves equations."""
+
+from __future__ import annotations
+
+from tt.core.dtype import int32
+from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.shapes.geometry import Described, broadcast
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+def expect_matrix(op: str, tensor: Described) -> tuple[Shape, int, int]:
+    """Return batch, rows and columns; raise for less than two dimensions."""
+    if tensor.ndim < 2:
+        raise ShapeError(
+            f"{op}(): The input tensor A must have at least 2 dimensions, but it has {tensor.ndim}: "
+            f"{list(tensor.shape)}"
+        )
+    return tuple(tensor.shape[:-2]), tensor.shape[-2], tensor.shape[-1]
+
+
+def expect_square(op: str, tensor: Described) -> tuple[Shape, int]:
+    """Return batch and order; raise unless the matrices are square."""
+    batch, rows, columns = expect_matrix(op, tensor)
+    if rows != columns:
+        raise ShapeError(
+            f"{op}(): A must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+    return batch, rows
+
+
+# --- decompositions --------------------------------------------------------------------------------------------
+
+
+@rule("svd")
+def svd(
+    self: Described, /, some: bool = True, full_matrices: bool | None = None, *, op: str
+) -> tuple[Shape, Shape, Shape]:
+    """U, S and V of `svd` (`some=`), or U, S and Vh of `linalg.svd` (`full_matrices=`)."""
+    batch, m, n = expect_matrix(op, self)
+    k = min(m, n)
+    full = full_matrices if full_matrices is not None else not some
+    u = (*batch, m, m if full else k)
+    if full_matrices is None:
+        return u, (*batch, k), (*batch, n, n if full else k)
+    return u, (*batch, k), (*batch, n if full else k, n)
+
+
+@rule("svdvals")
+def svdvals(self: Described, /, *, op: str) -> Shape:
+    """The singular values."""
+    batch, m, n = expect_matrix(op, self)
+    return (*batch, min(m, n))
+
+
+@rule("qr")
+def qr(self: Described, /, some: bool = True, mode: str | None = None, *, op: str) -> tuple[Shape, Shape]:
+    """Q and R of a matrix."""
+    batch, m, n = expect_matrix(op, self)
+    chosen = mode if mode is not None else ("reduced" if some else "complete")
+    if chosen not in ("reduced", "complete", "r"):
+        raise ValueRangeError(
+            f"{op}(): received unrecognized mode '{mode}' but expected one of 'reduced', 'r', or 'complete'"
+        )
+    k = m if chosen == "complete" else min(m, n)
+    return ((0,) if chosen == "r" else (*batch, m, k)), (*batch, k, n)
+
+
+@rule("factor_and_info")
+def factor_and_info(self: Described, /, *, op: str) -> tuple[Shape, Shape]:
+    """A square factor, and a number that says what is wrong."""
+    batch, order = expect_square(op, self)
+    return (*batch, order, order), batch
+
+
+@rule("eigvals")
+def eigvals(self: Described, /, *, op: str) -> Shape:
+    """Eigenvalues."""
+    batch, order = expect_square(op, self)
+    return (*batch, order)
+
+
+@rule("eig")
+def eig(self: Described, /, *, op: str) -> tuple[Shape, Shape]:
+    """Eigenvalues and eigenvectors."""
+    batch, order = expect_square(op, self)
+    return (*batch, order), (*batch, order, order)
+
+
+def expect_triangle(op: str, UPLO: str) -> None:
+    """Raise unless a word names one of the triangles."""
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueRangeError(f"{op}(): Expected UPLO argument to be 'L' or 'U', but got {UPLO!r}")
+
+
+@rule("eigvalsh")
+def eigvalsh(self: Described, /, UPLO: str, *, op: str) -> Shape:
+    """Eigenvalues of a Hermitian matrix."""
+    expect_triangle(op, UPLO)
+    return eigvals(self, op=op)
+
+
+@rule("eigh")
+def eigh(self: Described, /, UPLO: str, *, op: str) -> tuple[Shape, Shape]:
+    """Eigenvalues and eigenvectors of a Hermitian matrix."""
+    expect_triangle(op, UPLO)
+    return eig(self, op=op)
+
+
+@rule("lu_factor_ex")
+def lu_factor_ex(self: Described, /, *, op: str) -> tuple[Result, Result, Result]:
+    """L and U in one matrix, the pivots, and a number that says what is wrong."""
+    batch, m, n = expect_matrix(op, self)
+    return Result((*batch, m, n)), Result((*batch, min(m, n)), dtype=int32), Result(batch, dtype=int32)
+
+
+# --- numbers of matrices ---------------------------------------------------------------------------------------
+
+
+@rule("square_matrix")
+def square_matrix(self: Described, /, *, op: str) -> Shape:
+    """A matrix of the same order (inverse, Cholesky factor, exponential)."""
+    batch, order = expect_square(op, self)
+    return (*batch, order, order)
+
+
+@rule("det")
+def det(self: Described, /, *, op: str) -> Shape:
+    """One number for each square matrix."""
+    return expect_square(op, self)[0]
+
+
+@rule("slogdet")
+def slogdet(self: Described, /, *, op: str) -> tuple[Shape, Shape]:
+    """Sign and logarithm of the absolute value of the determinant."""
+    batch, _ = expect_square(op, self)
+    return batch, batch
+
+
+@rule("pinv")
+def pinv(self: Described, /, *, op: str) -> Shape:
+    """A matrix with rows and columns exchanged."""
+    batch, m, n = expect_matrix(op, self)
+    return (*batch, n, m)
+
+
+# --- equations -------------------------------------------------------------------------------------------------
+
+
+def is_vector(A: Described, B: Described) -> bool:
+    """Tell whether the right-hand sides of `linalg.solve` are vectors rather than matrices."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+
+
+@rule("solve")
+def solve(A: Described, B: Described, /, left: bool = True, *, op: str) -> Shape:
+    """The solution of linear equations; one right-hand side or several."""
+    batch, order = expect_square(op, A)
+    if not B.ndim:
+        raise ShapeError(f"{op}(): B must have at least 1 dimension, but it has none")
+    if is_vector(A, B):
+        if not left:
+            raise ShapeError(
+                f"{op}(): with left=False, B must be a matrix, not a vector {list(B.shape)}; write B.unsqueeze(-2) "
+                f"for a matrix of one row"
+            )
+        if B.shape[-1] != order:
+            raise ShapeError(f"{op}(): Incompatible shapes of A {list(A.shape)} and B {list(B.shape)}")
+        return (*broadcast(op, batch, B.shape[:-1]), order)
+    return solve_triangular(A, B, left, op=op)
+
+
+@rule("solve_triangular")
+def solve_triangular(A: Described, B: Described, /, left: bool = True, *, op: str) -> Shape:
+    """The solution of equations whose right-hand sides are a matrix always."""
+    batch, order = expect_square(op, A)
+    expect_matrix(op, B)
+    if (B.shape[-2] if left else B.shape[-1]) != order:
+        raise ShapeError(
+            f"{op}(): Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({order}x{order} and {B.shape[-2]}x{B.shape[-1]})"
+        )
+    return (*broadcast(op, batch, B.shape[:-2]), *B.shape[-2:])
+
+
+@rule("lstsq")
+def lstsq(
+    A: Described, B: Described, driver: str | None = None, *, op: str
+) -> tuple[Shape, Shape, Shape, Shape]:  # fmt: skip
+    """Solution, residuals, rank and singular values; the driver says which of them are not empty."""
+    batch, m, n = expect_matrix(op, A)
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ValueRangeError(
+            f"{op}(): parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}"
+        )
+    if not B.ndim or not 0 <= A.ndim - B.ndim <= 1:
+        raise ShapeError(
+            f"{op}(): A must have as many dimensions as B, or one more, but they have {A.ndim} and {B.ndim}"
+        )
+    vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
+    right = (*B.shape, 1) if vector else tuple(B.shape)
+    if len(right) < 2 or right[-2] != m:
+        raise ShapeError(
+            f"{op}(): A and B must have as many rows, but their shapes are {list(A.shape)} and {list(B.shape)}"
+        )
+    both = broadcast(op, batch, right[:-2])
+    columns = right[-1:]
+    measured = driver in ("gelsd", "gelss")
+    return (
+        (*both, n, *(() if vector else columns)),
+        (*both, *columns) if m > n and (measured or driver == "gels") else (0,),
+        batch if driver != "gels" else (0,),
+        (*batch, min(m, n)) if measured else (0,),
+    )
