@@ -17,7 +17,7 @@ _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgSvdResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt.core.device import device as device
 from tt.core.device import get_default_device as get_default_device
 from tt.core.device import set_default_device as set_default_device
@@ -3048,6 +3048,203 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
             [6, 8]])
     """
     ...
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """Returns beta * self + alpha * (mat @ vec).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.addmv(tt.tensor([1.0, 1.0]), tt.eye(2), tt.tensor([2.0, 3.0]))
+    tensor([3., 4.])
+    """
+    ...
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """Returns beta * self + alpha * outer(vec1, vec2).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.addr(tt.zeros(2, 2), tt.tensor([1.0, 2.0]), tt.tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    ...
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """Returns beta * self + alpha * (batch1 @ batch2) for batches of matrices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.baddbmm(tt.ones(1, 1, 1), tt.ones(1, 1, 3), tt.ones(1, 3, 1))
+    tensor([[[4.]]])
+    """
+    ...
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1, out: Tensor | None = None) -> Tensor:
+    """Returns beta * self + alpha times the sum of the products of two batches of matrices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.addbmm(tt.zeros(1, 1), tt.ones(2, 1, 3), tt.ones(2, 3, 1))
+    tensor([[6.]])
+    """
+    ...
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the sums of products along the last dimension of both tensors.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.inner(tt.tensor([1, 2, 3]), tt.tensor([0, 2, 1]))
+    tensor(7)
+    """
+    ...
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the sum of the products of two vectors, the first one conjugated.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.vdot(tt.tensor([1.0, 2.0]), tt.tensor([3.0, 4.0]))
+    tensor(11.)
+    """
+    ...
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the products of all pairs of elements of two vectors; another name of outer.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ger(tt.tensor([1, 2]), tt.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
+    ...
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the Kronecker product - every element of self times all of other.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.kron(tt.tensor([1, 2]), tt.tensor([1, 1]))
+    tensor([1, 1, 2, 2])
+    """
+    ...
+@overload
+def tensordot(a: Tensor, b: Tensor, dims: _int = 2, *, out: Tensor | None = None) -> Tensor:
+    """Sums products over the last dims dimensions of a and the first of b.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensordot(tt.ones(2, 3), tt.ones(3, 2), dims=1)
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    ...
+@overload
+def tensordot(a: Tensor, b: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
+    """Sums products over pairs of dimensions, given as a list for each tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensordot(tt.ones(2, 3), tt.ones(2, 3), dims=([0, 1], [0, 1]))
+    tensor(6.)
+    """
+    ...
+@overload
+def einsum(equation: str, operands: Sequence[Tensor]) -> Tensor:
+    """Sums products of elements as the equation says, in Einstein's notation with a letter for each dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.einsum("ij,jk->ik", tt.ones(2, 3), tt.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    ...
+@overload
+def einsum(equation: str, *operands: Tensor) -> Tensor:
+    """Sums products of elements as the equation says, in Einstein's notation with a letter for each dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.einsum("ij,jk->ik", tt.ones(2, 3), tt.ones(3, 2))
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    ...
+@overload
+def einsum(operands: Sequence[Any]) -> Tensor:
+    """As einsum, with a list of integers after each tensor in the place of letters, and one for the result at the end.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.einsum(tt.ones(2, 3), [0, 1], tt.ones(3, 2), [1, 2], [0, 2])
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    ...
+@overload
+def einsum(*operands: Any) -> Tensor:
+    """As einsum, with a list of integers after each tensor in the place of letters, and one for the result at the end.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.einsum(tt.ones(2, 3), [0, 1], tt.ones(3, 2), [1, 2], [0, 2])
+    tensor([[3., 3.],
+            [3., 3.]])
+    """
+    ...
+@overload
+def chain_matmul(matrices: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
+    """Multiplies matrices in the order that costs least.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.chain_matmul(tt.eye(2), tt.ones(2, 3))
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
+    ...
+@overload
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """Multiplies matrices in the order that costs least.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.chain_matmul(tt.eye(2), tt.ones(2, 3))
+    tensor([[1., 1., 1.],
+            [1., 1., 1.]])
+    """
+    ...
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str | None = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
+    """Returns the distance of each row of x1 from each row of x2 in the p-norm.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cdist(tt.tensor([[0.0, 0.0]]), tt.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    ...
+def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns the cross product of vectors along a dimension of size 3, by default the first one.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cross(tt.tensor([1, 0, 0]), tt.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    ...
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: tuple[Tensor, Tensor, Tensor] | None = None) -> _SvdResult:
     """Returns the singular value decomposition self = U @ diag(S) @ V.mH.
 
@@ -3058,15 +3255,156 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: tup
     tensor([2., 2.])
     """
     ...
-def inverse(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Returns the inverse of a square matrix, or of each of a batch.
+def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Returns the Cholesky factor of a positive-definite matrix.
 
     Examples
     --------
     >>> import tt
-    >>> tt.linalg.inv(tt.eye(2) * 2)
+    >>> tt.cholesky(tt.eye(2) * 4)
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    ...
+def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Solves A @ X = self, where input2 is the Cholesky factor of A.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cholesky_solve(tt.ones(2, 1), tt.eye(2) * 2)
+    tensor([[0.2500],
+            [0.2500]])
+    """
+    ...
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Returns the inverse of the matrix whose Cholesky factor is self.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cholesky_inverse(tt.eye(2) * 2)
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    ...
+def qr(input: Tensor, some: _bool = True, *, out: tuple[Tensor, Tensor] | None = None) -> _QrResult:
+    """Returns self = Q @ R, with a square Q unless some.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.qr(tt.eye(2) * -2).R.abs()
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    ...
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: tuple[Tensor, Tensor, Tensor] | None = None) -> _LuUnpackResult:
+    """Returns P, L and U from what linalg.lu_factor returned; what is not asked for is empty.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.lu_unpack(*tt.linalg.lu_factor(tt.eye(2))).U
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    ...
+def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> _TriangularSolveResult:
+    """Solves A @ X = self for a triangular A, and returns a copy of A, too; linalg.solve_triangular is its successor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.triangular_solve(tt.ones(2, 1), tt.eye(2) * 2).solution
+    tensor([[0.5000],
+            [0.5000]])
+    """
+    ...
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the inverse of a square matrix; another name of linalg.inv.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.inverse(tt.eye(2) * 2)
     tensor([[0.5000, 0.0000],
             [0.0000, 0.5000]])
+    """
+    ...
+def det(input: Tensor) -> Tensor:
+    """Returns the determinant of a square matrix; another name of linalg.det.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.det(tt.eye(2) * 2)
+    tensor(4.)
+    """
+    ...
+def logdet(input: Tensor) -> Tensor:
+    """Returns the logarithm of the determinant, NaN where the determinant is negative.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.logdet(tt.eye(2))
+    tensor(0.)
+    """
+    ...
+def slogdet(input: Tensor, *, out: tuple[Tensor, Tensor] | None = None) -> _SlogdetResult:
+    """Returns sign and logarithm of the determinant; another name of linalg.slogdet.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.slogdet(tt.eye(2)).sign
+    tensor(1.)
+    """
+    ...
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """Returns the pseudoinverse; another name of linalg.pinv.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.pinverse(tt.eye(2) * 2)
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    ...
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
+    """Multiplies a square matrix n times with itself; another name of linalg.matrix_power.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.matrix_power(tt.eye(2) * 2, 3)
+    tensor([[8., 0.],
+            [0., 8.]])
+    """
+    ...
+def matrix_exp(input: Tensor) -> Tensor:
+    """Returns the exponential of a square matrix; another name of linalg.matrix_exp.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.matrix_exp(tt.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    ...
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """Returns the powers of a vector as the columns of a matrix, the highest first unless increasing.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.vander(tt.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
     """
     ...
 def relu(input: Tensor) -> Tensor:

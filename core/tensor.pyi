@@ -61,6 +61,71 @@ class _SvdResult(NamedTuple):
     S: Tensor
     V: Tensor
 
+class _LinalgCholeskyExResult(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+class _LinalgQrResult(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class _QrResult(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+class _LinalgLuFactorExResult(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+class _LinalgLuFactorResult(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+
+class _LinalgLuResult(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+class _LuUnpackResult(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+class _LinalgEighResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class _LinalgEigResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+class _LinalgSolveExResult(NamedTuple):
+    result: Tensor
+    info: Tensor
+
+class _TriangularSolveResult(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+class _LinalgInvExResult(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+class _LinalgLstsqResult(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+class _LinalgSlogdetResult(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+class _SlogdetResult(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
 class _MaxPool1DWithIndicesResult(NamedTuple):
     output: Tensor
     indices: Tensor
@@ -3812,6 +3877,122 @@ class Tensor(TensorBase):
                 [6, 8]])
         """
         ...
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """Returns beta * self + alpha * (mat @ vec).
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.addmv(tt.tensor([1.0, 1.0]), tt.eye(2), tt.tensor([2.0, 3.0]))
+        tensor([3., 4.])
+        """
+        ...
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """In-place form of `addmv`.
+
+        Returns beta * self + alpha * (mat @ vec).
+        """
+        ...
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """Returns beta * self + alpha * outer(vec1, vec2).
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.addr(tt.zeros(2, 2), tt.tensor([1.0, 2.0]), tt.tensor([3.0, 4.0]))
+        tensor([[3., 4.],
+                [6., 8.]])
+        """
+        ...
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """In-place form of `addr`.
+
+        Returns beta * self + alpha * outer(vec1, vec2).
+        """
+        ...
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """Returns beta * self + alpha * (batch1 @ batch2) for batches of matrices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.baddbmm(tt.ones(1, 1, 1), tt.ones(1, 1, 3), tt.ones(1, 3, 1))
+        tensor([[[4.]]])
+        """
+        ...
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """In-place form of `baddbmm`.
+
+        Returns beta * self + alpha * (batch1 @ batch2) for batches of matrices.
+        """
+        ...
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """Returns beta * self + alpha times the sum of the products of two batches of matrices.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.addbmm(tt.zeros(1, 1), tt.ones(2, 1, 3), tt.ones(2, 3, 1))
+        tensor([[6.]])
+        """
+        ...
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1) -> Tensor:
+        """In-place form of `addbmm`.
+
+        Returns beta * self + alpha times the sum of the products of two batches of matrices.
+        """
+        ...
+    def inner(self, other: Tensor) -> Tensor:
+        """Returns the sums of products along the last dimension of both tensors.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.inner(tt.tensor([1, 2, 3]), tt.tensor([0, 2, 1]))
+        tensor(7)
+        """
+        ...
+    def vdot(self, other: Tensor) -> Tensor:
+        """Returns the sum of the products of two vectors, the first one conjugated.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.vdot(tt.tensor([1.0, 2.0]), tt.tensor([3.0, 4.0]))
+        tensor(11.)
+        """
+        ...
+    def ger(self, vec2: Tensor) -> Tensor:
+        """Returns the products of all pairs of elements of two vectors; another name of outer.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ger(tt.tensor([1, 2]), tt.tensor([3, 4]))
+        tensor([[3, 4],
+                [6, 8]])
+        """
+        ...
+    def kron(self, other: Tensor) -> Tensor:
+        """Returns the Kronecker product - every element of self times all of other.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.kron(tt.tensor([1, 2]), tt.tensor([1, 1]))
+        tensor([1, 1, 2, 2])
+        """
+        ...
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """Returns the cross product of vectors along a dimension of size 3, by default the first one.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cross(tt.tensor([1, 0, 0]), tt.tensor([0, 1, 0]))
+        tensor([0, 0, 1])
+        """
+        ...
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> _SvdResult:
         """Returns the singular value decomposition self = U @ diag(S) @ V.mH.
 
@@ -3820,6 +4001,135 @@ class Tensor(TensorBase):
         >>> import tt
         >>> tt.svd(tt.eye(2) * 2).S
         tensor([2., 2.])
+        """
+        ...
+    def cholesky(self, upper: _bool = False) -> Tensor:
+        """Returns the Cholesky factor of a positive-definite matrix.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cholesky(tt.eye(2) * 4)
+        tensor([[2., 0.],
+                [0., 2.]])
+        """
+        ...
+    def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
+        """Solves A @ X = self, where input2 is the Cholesky factor of A.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cholesky_solve(tt.ones(2, 1), tt.eye(2) * 2)
+        tensor([[0.2500],
+                [0.2500]])
+        """
+        ...
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+        """Returns the inverse of the matrix whose Cholesky factor is self.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cholesky_inverse(tt.eye(2) * 2)
+        tensor([[0.2500, 0.0000],
+                [0.0000, 0.2500]])
+        """
+        ...
+    def qr(self, some: _bool = True) -> _QrResult:
+        """Returns self = Q @ R, with a square Q unless some.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.qr(tt.eye(2) * -2).R.abs()
+        tensor([[2., 0.],
+                [0., 2.]])
+        """
+        ...
+    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> _TriangularSolveResult:
+        """Solves A @ X = self for a triangular A, and returns a copy of A, too; linalg.solve_triangular is its successor.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.triangular_solve(tt.ones(2, 1), tt.eye(2) * 2).solution
+        tensor([[0.5000],
+                [0.5000]])
+        """
+        ...
+    def inverse(self) -> Tensor:
+        """Returns the inverse of a square matrix; another name of linalg.inv.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.inverse(tt.eye(2) * 2)
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.5000]])
+        """
+        ...
+    def det(self) -> Tensor:
+        """Returns the determinant of a square matrix; another name of linalg.det.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.det(tt.eye(2) * 2)
+        tensor(4.)
+        """
+        ...
+    def logdet(self) -> Tensor:
+        """Returns the logarithm of the determinant, NaN where the determinant is negative.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.logdet(tt.eye(2))
+        tensor(0.)
+        """
+        ...
+    def slogdet(self) -> _SlogdetResult:
+        """Returns sign and logarithm of the determinant; another name of linalg.slogdet.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.slogdet(tt.eye(2)).sign
+        tensor(1.)
+        """
+        ...
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """Returns the pseudoinverse; another name of linalg.pinv.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.pinverse(tt.eye(2) * 2)
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.5000]])
+        """
+        ...
+    def matrix_power(self, n: _int) -> Tensor:
+        """Multiplies a square matrix n times with itself; another name of linalg.matrix_power.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.matrix_power(tt.eye(2) * 2, 3)
+        tensor([[8., 0.],
+                [0., 8.]])
+        """
+        ...
+    def matrix_exp(self) -> Tensor:
+        """Returns the exponential of a square matrix; another name of linalg.matrix_exp.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.matrix_exp(tt.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
         """
         ...
     def relu(self) -> Tensor:

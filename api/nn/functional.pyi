@@ -18,7 +18,7 @@ _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
 from tt.core.tensor import Tensor as Tensor
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgSvdResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _SortResult, _SvdResult, _TopkResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt import tanh as tanh
 from tt import sigmoid as sigmoid
 def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor:
@@ -94,6 +94,16 @@ def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     >>> import tt
     >>> tt.nn.functional.dropout(tt.ones(3), 0.5, training=False)
     tensor([1., 1., 1.])
+    """
+    ...
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Returns input1 @ weight[k] @ input2 for each k, and adds bias.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.bilinear(tt.ones(1, 2), tt.ones(1, 2), tt.ones(1, 2, 2))
+    tensor([[4.]])
     """
     ...
 from tt import relu as relu
