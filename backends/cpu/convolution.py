@@ -210,3 +210,30 @@ def conv_weight(
     if input.ndim < len(weight_size):
         input, grad = input[None], grad[None]
     return weights(input, grad, tuple(weight_size)[2:], stride, padding, dilation, groups)
+
+
+# --- windows as columns ----------------------------------------------------------------------------------------
+
+
+@cpu.kernel("functional_unfold", half="native", check=True)
+def unfold(input: Array, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+    kernel, gaps = each(kernel_size, 2), each(dilation, 2)
+    pads, hops = each(padding, 2), each(stride, 2)
+    x = input if input.ndim == 4 else input[None]
+    out = tuple(map(reach, x.shape[2:], pads, kernel, gaps, hops))
+    view = windows(padded(x, pads), kernel, hops, gaps, out)
+    return view.reshape(*input.shape[:-3], input.shape[-3] * prod(kernel), prod(out))
+
+
+@cpu.kernel("functional_fold", check=True)
+def fold(input: Array, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Array:
+    kernel, gaps, sizes = each(kernel_size, 2), each(dilation, 2), each(output_size, 2)
+    pads, hops = each(padding, 2), each(stride, 2)
+    out = tuple(map(reach, sizes, pads, kernel, gaps, hops))
+    channels = (*input.shape[:-2], input.shape[-2] // prod(kernel))
+    columns = input.reshape(*channels, *kernel, *out)
+    x = np.zeros((*channels, *sizes), input.dtype)
+    rows, lines = (overlaps(*one) for one in zip(sizes, out, kernel, hops, pads, gaps, strict=True))
+    for (i, into_row, row), (j, into_line, line) in product(rows, lines):
+        x[..., into_row, into_line] += columns[..., i, j, row, line]
+    return x

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import bool_, uint8
 from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.convolution import each
 
@@ -62,10 +63,7 @@ def columns(
 def correlate(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     """Return the filters times the windows of a batch."""
     kernel = tuple(w.shape[2:])
-    out = tuple(
-        (size + 2 * pad - gap * (width - 1) - 1) // hop + 1
-        for size, pad, gap, width, hop in zip(x.shape[2:], padding, dilation, kernel, stride, strict=True)
-    )
+    out = places_of(tuple(x.shape[2:]), kernel, stride, padding, dilation)
     found = columns(x, kernel, stride, padding, dilation, groups, out)
     filters = ops.reshape(w, (groups, w.shape[0] // groups, found.shape[2]))
     return ops.reshape(ops.matmul(filters, found), (x.shape[0], w.shape[0], *out))
@@ -193,3 +191,55 @@ def conv_weight(
     y = ops.reshape(y, (count, groups, outputs // groups, prod(out)))
     products = ops.matmul(y, ops.transpose(found, 2, 3))
     return as_type(ops.reshape(ops.sum.dim(products, 0), tuple(weight_size)), input.dtype)
+
+
+# --- windows as columns ----------------------------------------------------------------------------------------
+
+
+@composite("functional_unfold")
+def unfold(input: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    check_shapes("functional_unfold", input, kernel_size, dilation, padding, stride)
+    op = "unfold"
+    kernel, gaps = each(op, kernel_size, 2, ""), each(op, dilation, 2, "")
+    pads, hops = each(op, padding, 2, ""), each(op, stride, 2, "")
+    x = input if input.ndim == 4 else ops.unsqueeze(input, 0)
+    found = columns(x, kernel, hops, pads, gaps, 1, places_of(tuple(x.shape[2:]), kernel, hops, pads, gaps))
+    return ops.squeeze.dim(found, 1 if input.ndim == 4 else (0, 1))
+
+
+def places_of(sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> tuple[int, ...]:
+    """Return how many windows fit into each dimension."""
+    return tuple(
+        (size + 2 * pad - gap * (width - 1) - 1) // hop + 1
+        for size, pad, gap, width, hop in zip(sizes, padding, dilation, kernel, stride, strict=True)
+    )
+
+
+@composite("functional_fold")
+def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    check_shapes("functional_fold", input, output_size, kernel_size, dilation, padding, stride)
+    op = "fold"
+    sizes, kernel = each(op, output_size, 2, ""), each(op, kernel_size, 2, "")
+    gaps, pads, hops = each(op, dilation, 2, ""), each(op, padding, 2, ""), each(op, stride, 2, "")
+    channels = (*input.shape[:-2], input.shape[-2] // prod(kernel))
+    whole = [size + 2 * pad for size, pad in zip(sizes, pads, strict=True)]
+    # The place of every element of every column in the padded image.
+    places: Any = 0
+    for i, count in enumerate(places_of(sizes, kernel, hops, pads, gaps)):
+        first = ops.mul(ops.arange(kernel[i], device=input.device), gaps[i])
+        steps = ops.mul(ops.arange(count, device=input.device), hops[i])
+        along = ops.mul(ops.add(ops.unsqueeze(first, 1), ops.unsqueeze(steps, 0)), whole[1] if i == 0 else 1)
+        places = ops.add(
+            ops.reshape(along, (-1, 1, count, 1) if i == 0 else (1, kernel[1], 1, count)), places
+        )
+    x = as_type(input, uint8) if input.dtype is bool_ else widened(input)
+    image = ops.index_add(
+        ops.new_zeros(x, (*channels, prod(whole))),
+        len(channels),
+        ops.reshape(places, (-1,)),
+        ops.reshape(x, (*channels, -1)) if x.numel() else ops.new_zeros(x, (*channels, places.numel())),
+    )
+    image = ops.reshape(image, (*channels, *whole))
+    for dim, (size, pad) in enumerate(zip(sizes, pads, strict=True), len(channels)):
+        image = ops.narrow(image, dim, pad, size) if pad else image
+    return ops.contiguous(ops.ne(image, 0) if input.dtype is bool_ else as_type(image, input.dtype))

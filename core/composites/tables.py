@@ -30,6 +30,7 @@ FAMILIES: Final = (
     "nn",
     "convolution",
     "pooling",
+    "resampling",
     "fft",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tt.core.errors import ShapeError
@@ -179,15 +180,64 @@ def im2col(
     input: Described, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1, *, op: str
 ) -> Shape:
     """Every window of an image as a column."""
-    batch, channels, sizes = split_channels(op, input, 2)
-    widths, gaps = each(op, kernel_size, 2, "kernel_size"), each(op, dilation, 2, "dilation")
-    pads, steps = each(op, padding, 2, "padding"), each(op, stride, 2, "stride")
-    blocks = 1
-    for size, width, gap, pad, step in zip(sizes, widths, gaps, pads, steps, strict=True):
-        out = (size + 2 * pad - gap * (width - 1) - 1) // step + 1
-        if out < 1:
-            raise ShapeError(
-                f"{op}(): Given input with spatial size {list(sizes)}, the window {list(widths)} is too large"
-            )
-        blocks *= out
-    return (*batch, channels * widths[0] * widths[1], blocks)
+    op = op.removeprefix("functional_")
+    if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
+        raise ShapeError(
+            f"{op}(): Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions "
+            f"for input, but got: {list(input.shape)}"
+        )
+    sizes = tuple(input.shape[-2:])
+    widths, blocks = blocks_of(op, sizes, kernel_size, dilation, padding, stride)
+    if min(blocks) < 1:
+        raise ShapeError(
+            f"{op}(): Given input with spatial size {list(sizes)} and kernel_size={list(widths)}, the calculated shape "
+            f"of the array of sliding blocks is {list(blocks)}, which is too small (non-positive)"
+        )
+    return (*input.shape[:-3], input.shape[-3] * prod(widths), prod(blocks))
+
+
+@rule("col2im")
+def col2im(
+    input: Described,
+    output_size: Any,
+    kernel_size: Any,
+    dilation: Any = 1,
+    padding: Any = 0,
+    stride: Any = 1,
+    *,
+    op: str,
+) -> Shape:
+    """An image from columns."""
+    op = op.removeprefix("functional_")
+    if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
+        raise ShapeError(
+            f"{op}(): Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
+            f"dimensions for input, but got: {list(input.shape)}"
+        )
+    sizes = positive(op, output_size, 2, "output_size")
+    widths, blocks = blocks_of(op, sizes, kernel_size, dilation, padding, stride)
+    if input.shape[-2] % prod(widths):
+        raise ShapeError(
+            f"{op}(): Expected size of input's dimension {input.ndim - 2} to be divisible by the product of "
+            f"kernel_size, but got {input.shape[-2]} and kernel_size={list(widths)}"
+        )
+    if min(blocks) < 1 or prod(blocks) != input.shape[-1]:
+        raise ShapeError(
+            f"{op}(): Given output_size={list(sizes)} and kernel_size={list(widths)}, expected size of input's "
+            f"dimension {input.ndim - 1} to match the calculated number of sliding blocks {list(blocks)}, but got "
+            f"{input.shape[-1]}"
+        )
+    return (*input.shape[:-2], input.shape[-2] // prod(widths), *sizes)
+
+
+def blocks_of(
+    op: str, sizes: Shape, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> tuple[Shape, Shape]:
+    """Return the sizes of a window in an image, and how many there are of them along each dimension."""
+    widths, gaps = positive(op, kernel_size, 2, "kernel_size"), positive(op, dilation, 2, "dilation")
+    steps, pads = positive(op, stride, 2, "stride"), not_negative(op, padding, 2, "padding")
+    blocks = (
+        (size + 2 * pad - gap * (width - 1) - 1) // step + 1
+        for size, pad, gap, width, step in zip(sizes, pads, gaps, widths, steps, strict=True)
+    )
+    return widths, tuple(blocks)

@@ -103,3 +103,32 @@ def conv_weight(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, _number(make, 2, 4, 3, 4), (4, 2, 3, 1), (2, 1), (1, 0), (1, 2), 2), name="groups")
     line = (_number(make, 3, 2, 30), _number(make, 3, 1, 15), (1, 2, 2), (2,), (1,), (3,), 1)
     yield Sample(line, name="one dimension, long")
+
+
+@family("unfold_windows")
+def unfold_windows(make: Inputs) -> Iterator[Sample]:
+    x = make.tensor(2, 3, 5, 4)
+    for name, args in (
+        ("window", (2,)),
+        ("two sizes", ((3, 2),)),
+        ("dilation, padding, stride", ((2, 1), (2, 1), (1, 2), (1, 3))),
+    ):
+        yield Sample((x, *args), name=name)
+    yield Sample((x[0], 2), {"stride": 2}, "no batch")
+    yield Sample((x[:0], 2), name="empty batch")
+    yield Sample((x.transpose(1, 3), 2), name="transposed")
+    yield Sample((x, 9), name="error: window", error=RuntimeError)
+    yield Sample((x, 2, 0), name="error: dilation", error=RuntimeError)
+    yield Sample((x, 2, 1, -1), name="error: padding", error=RuntimeError)
+    yield Sample((x, 2, 1, 0, 0), name="error: stride", error=RuntimeError)
+
+
+@family("fold_windows")
+def fold_windows(make: Inputs) -> Iterator[Sample]:
+    yield Sample((make.tensor(2, 8, 9), 4, 2), name="window")
+    yield Sample((make.tensor(2, 12, 10), (5, 4), (3, 2), 1, (0, 1), (2, 1)), name="padding and stride")
+    yield Sample((make.tensor(2, 4, 9), (5, 4), (2, 1), (2, 1), (1, 2), (2, 3)), name="dilation")
+    yield Sample((make.tensor(8, 9), 4, 2), name="no batch")
+    yield Sample((make.tensor(0, 8, 9), 4, 2), name="empty batch")
+    yield Sample((make.tensor(2, 8, 8), 4, 2), name="error: number of columns", error=RuntimeError)
+    yield Sample((make.tensor(2, 7, 9), 4, 2), name="error: length of columns", error=RuntimeError)

@@ -37,6 +37,7 @@ MODULES: Final = (
     "nn",
     "convolution",
     "pooling",
+    "resampling",
     "fft",
 )
 

@@ -96,3 +96,18 @@ d.of(
         conj(input), g, stride, padding, dilation, groups, grad_shape
     ),
 )
+
+# --- windows as columns ----------------------------------------------------------------------------------------
+
+d.of(
+    "functional_unfold",
+    input=lambda g, input_shape, kernel_size, dilation, padding, stride: ops.functional_fold(
+        g, tuple(input_shape)[-2:], kernel_size, dilation, padding, stride
+    ),
+)
+d.of(
+    "functional_fold",
+    input=lambda g, kernel_size, dilation, padding, stride: ops.functional_unfold(
+        g, kernel_size, dilation, padding, stride
+    ),
+)

@@ -29,6 +29,8 @@ FUNCTIONS: dict[str, Any] = {
     "unique_consecutive": lambda self, inverse=False, counts=False, dim=None: torch.unique_consecutive(
         self, return_inverse=inverse, return_counts=counts, dim=dim
     ),
+    "functional_unfold": F.unfold,
+    "functional_fold": F.fold,
     "copy": torch.Tensor.copy_,
     "zero": torch.Tensor.zero_,
     "fill": torch.fill,

@@ -229,7 +229,7 @@ def call_torch(call: Call, tensors: list[Any]) -> Any:
         named = {a.name: v for a, v in zip(arguments, args, strict=True)}
         if "self" in named:
             named["input"] = named.pop("self")
-        return getattr(torch.nn.functional, base)(**named)
+        return getattr(torch.nn.functional, definition.python_name)(**named)
     positional = [v for a, v in zip(arguments, args, strict=True) if not a.keyword_only]
     keywords = {a.name: v for a, v in zip(arguments, args, strict=True) if a.keyword_only}
     keywords = {

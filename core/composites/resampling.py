@@ -1,0 +1,268 @@
+"""Composites of resampling: along one dimension after the other, each new element is a sum of weighted old ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, widened
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import float32, float64, int64, uint8
+from tt.core.errors import ArgumentError, DtypeError, ShapeError, UnsupportedError, ValueRangeError
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+DIMS: Final = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+MODES: Final = ("nearest", "nearest-exact", "area", *DIMS)
+
+# --- sizes -----------------------------------------------------------------------------------------------------
+
+
+def _listed(value: Any, count: int) -> list[Any] | None:
+    """Return what is given for every dimension, or None."""
+    if value is None:
+        return None
+    return list(value) if isinstance(value, (list, tuple)) else [value] * count
+
+
+def _sizes(
+    input: Any, size: Any, scale_factor: Any, recompute: bool | None
+) -> tuple[list[int], list[float | None]]:
+    """Return the sizes of the result, and the factors by which the places are scaled (None: by the sizes)."""
+    count, old = input.ndim - 2, list(input.shape[2:])
+    sizes, factors = _listed(size, count), _listed(scale_factor, count)
+    if (sizes is None) == (factors is None):
+        which = "either" if sizes is None else "only one of"
+        raise ValueRangeError(f"interpolate(): {which} size or scale_factor should be defined")
+    if sizes is not None:
+        if len(sizes) != count:
+            raise ValueRangeError(
+                f"interpolate(): Input and output must have the same number of spatial dimensions, but got input with "
+                f"spatial dimensions of {old} and output size of {size}"
+            )
+        if recompute:
+            raise ValueRangeError(
+                "interpolate(): recompute_scale_factor is not meaningful with an explicit size."
+            )
+        if not all(isinstance(new, int) for new in sizes):
+            raise ArgumentError("interpolate", f"size must be one int or several, got {size}")
+        return sizes, [None] * count
+    if factors is None or len(factors) != count:
+        raise ValueRangeError(
+            f"interpolate(): Input and scale_factor must have the same number of spatial dimensions, but got input "
+            f"with spatial dimensions of {old} and scale_factor of {scale_factor}"
+        )
+    new = [math.floor(float(n) * float(factor)) for n, factor in zip(old, factors, strict=True)]
+    return new, [None] * count if recompute else [float(factor) for factor in factors]
+
+
+# --- along one dimension ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Taps:
+    """Where the new elements of a dimension come from.
+
+    Attributes
+    ----------
+    places : list of Tensor
+        Int64; element i of the result has a share of element places[k][i] for each k.
+    weights : list of Tensor
+        Float64; these shares.
+    """
+
+    places: list[Any]
+    weights: list[Any]
+
+
+def _scale(size: int, new: int, factor: float | None, align_corners: bool) -> float:
+    """Return how far apart the new elements lie in the old ones."""
+    if align_corners:
+        return (size - 1) / (new - 1) if new > 1 else 0.0
+    return 1 / factor if factor is not None and factor > 0 else size / new
+
+
+def _centers(like: Any, new: int, scale: float, align_corners: bool) -> Any:
+    """Return where the new elements lie: their centers, or the first and last ones in the corners."""
+    number = ops.arange(new, dtype=float64, device=like.device)
+    return ops.mul(number, scale) if align_corners else ops.sub(ops.mul(ops.add(number, 0.5), scale), 0.5)
+
+
+def nearest(like: Any, size: int, new: int, factor: float | None, exact: bool) -> Any:
+    """Return the places of the nearest elements, rounded in single precision as everywhere."""
+    number = ops.arange(new, dtype=float32, device=like.device)
+    scale = ops.full((), _scale(size, new, factor, False), dtype=float32, device=like.device)
+    at = ops.mul(ops.add(number, 0.5) if exact else number, scale)
+    return ops.clamp(as_type(ops.floor(at), int64), max=size - 1)
+
+
+def linear(like: Any, size: int, new: int, factor: float | None, align_corners: bool) -> Taps:
+    """Return the two neighbours of every new element."""
+    at = ops.clamp(_centers(like, new, _scale(size, new, factor, align_corners), align_corners), min=0)
+    left = ops.clamp(as_type(ops.floor(at), int64), max=size - 1)
+    right = ops.clamp(ops.add(left, 1), max=size - 1)
+    share = ops.clamp(ops.sub(at, as_type(left, float64)), 0, 1)
+    return Taps([left, right], [ops.rsub(share, 1), share])
+
+
+def cubic(like: Any, size: int, new: int, factor: float | None, align_corners: bool) -> Taps:
+    """Return the four neighbours of every new element (Keys 1981, with a = -0.75)."""
+    at = _centers(like, new, _scale(size, new, factor, align_corners), align_corners)
+    floor = ops.floor(at)
+    share, first = ops.sub(at, floor), as_type(floor, int64)
+    places = [ops.clamp(ops.add(first, k), 0, size - 1) for k in (-1, 0, 1, 2)]
+    return Taps(places, [keys(ops.sub(share, k), -0.75) for k in (-1, 0, 1, 2)])
+
+
+def keys(distance: Any, a: float) -> Any:
+    """Return the cubic convolution kernel at some distances."""
+    x = ops.abs(distance)
+    near = ops.add(ops.mul(ops.mul(ops.sub(ops.mul(x, a + 2), a + 3), x), x), 1)
+    far = ops.mul(ops.sub(ops.mul(ops.add(ops.mul(ops.sub(x, 5), x), 8), x), 4), a)
+    return ops.where(ops.le(x, 1), near, ops.where(ops.lt(x, 2), far, ops.zeros_like(x)))
+
+
+def triangle(distance: Any) -> Any:
+    """Return the kernel of linear interpolation at some distances."""
+    return ops.clamp(ops.rsub(ops.abs(distance), 1), min=0)
+
+
+def filtered(like: Any, size: int, new: int, factor: float | None, align_corners: bool, mode: str) -> Taps:
+    """Return all old elements under a kernel that is as wide as the new elements are apart."""
+    scale = _scale(size, new, factor, align_corners)
+    radius = (2.0 if mode == "bicubic" else 1.0) * max(scale, 1.0)
+    center = ops.mul(ops.add(ops.arange(new, dtype=float64, device=like.device), 0.5), scale)
+    first = ops.clamp(as_type(ops.add(center, 0.5 - radius), int64), min=0)
+    stop = ops.clamp(as_type(ops.add(center, 0.5 + radius), int64), max=size)
+    places, weights = [], []
+    for k in range(min(size, math.ceil(radius) * 2 + 1)):
+        place = ops.add(first, k)
+        distance = ops.div(ops.add(ops.sub(as_type(place, float64), center), 0.5), max(scale, 1.0))
+        weight = keys(distance, -0.5) if mode == "bicubic" else triangle(distance)
+        weights.append(ops.where(ops.lt(place, stop), weight, ops.zeros_like(weight)))
+        places.append(ops.clamp(place, max=size - 1))
+    total = weights[0]
+    for weight in weights[1:]:
+        total = ops.add(total, weight)
+    return Taps(
+        places, [ops.div.default(weight, ops.where(ops.eq(total, 0), 1.0, total)) for weight in weights]
+    )
+
+
+def combined(x: Any, dim: int, taps: Taps) -> Any:
+    """Return the sums of the weighted elements along a dimension."""
+    shape = (-1, *(1,) * (x.ndim - dim - 1))
+    total = None
+    for place, weight in zip(taps.places, taps.weights, strict=True):
+        part = ops.mul(ops.index_select(x, dim, place), ops.reshape(as_type(weight, x.dtype), shape))
+        total = part if total is None else ops.add(total, part)
+    return total
+
+
+def combined_bytes(x: Any, dim: int, taps: Taps) -> Any:
+    """Return the sums of weighted bytes, with weights of 16 bits and rounded to bytes, as image libraries do."""
+    largest = max(ops.amax(weight, ()).item() for weight in taps.weights)
+    bits = 0
+    while bits < 22 and 0.5 + largest * (1 << (bits + 1)) < 1 << 15:
+        bits += 1
+    shape = (-1, *(1,) * (x.ndim - dim - 1))
+    total: Any = 1 << (bits - 1)
+    for place, weight in zip(taps.places, taps.weights, strict=True):
+        scaled = ops.mul(weight, 1 << bits)
+        half = ops.where(ops.lt(scaled, 0), -0.5, 0.5)
+        whole = ops.reshape(as_type(ops.trunc(ops.add(scaled, half)), int64), shape)
+        total = ops.add(ops.mul(as_type(ops.index_select(x, dim, place), int64), whole), total)
+    return as_type(ops.clamp(ops.floor_divide(total, 1 << bits), 0, 255), uint8)
+
+
+# --- along all of them -----------------------------------------------------------------------------------------
+
+
+def _check(input: Any, mode: str, align_corners: bool | None, antialias: bool) -> None:
+    """Raise for a mode or an option that does not fit."""
+    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
+        raise ValueRangeError(
+            "interpolate(): align_corners option can only be set with the interpolating modes: linear | bilinear | "
+            "bicubic | trilinear"
+        )
+    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+        raise ValueRangeError(
+            "interpolate(): Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as "
+            "input"
+        )
+    if mode not in MODES or not 3 <= input.ndim <= 5:
+        raise UnsupportedError(
+            f"interpolate(): only 3D, 4D and 5D input tensors are supported (got {input.ndim}D) for the modes "
+            f"{' | '.join(MODES)} (got {mode})"
+        )
+    if mode in DIMS and input.ndim != DIMS[mode] + 2:
+        raise UnsupportedError(
+            f"interpolate(): Got {input.ndim}D input, but {mode} mode needs {DIMS[mode] + 2}D input"
+        )
+    if not (
+        input.dtype.is_floating_point
+        or (input.dtype is uint8 and mode not in ("area", "linear", "trilinear"))
+    ):
+        raise DtypeError(f"interpolate(): mode {mode!r} is not implemented for {input.dtype}")
+
+
+@composite("interpolate")
+def interpolate(
+    input: Any,
+    size: Any,
+    scale_factor: Any,
+    mode: str,
+    align_corners: bool | None,
+    recompute_scale_factor: bool | None,
+    antialias: bool,
+) -> Any:
+    _check(input, mode, align_corners, antialias)
+    sizes, factors = _sizes(input, size, scale_factor, recompute_scale_factor)
+    old = list(input.shape[2:])
+    if mode == "area":
+        return getattr(ops, f"adaptive_avg_pool{len(sizes)}d")(input, sizes)
+    if min(*sizes, *old) < 1:
+        raise ShapeError(
+            f"interpolate(): Input and output sizes should be greater than 0, but got input {old} output {sizes}"
+        )
+    if not input.shape[1]:
+        raise ShapeError(
+            f"interpolate(): Non-empty {input.ndim}D data tensor expected but got a tensor with sizes "
+            f"{list(input.shape)}"
+        )
+    x = input
+    if mode.startswith("nearest"):
+        for dim, (n, new, factor) in enumerate(zip(old, sizes, factors, strict=True), 2):
+            x = _nearest_along(x, dim, n, new, factor, mode == "nearest-exact")
+        return ops.clone(x) if x is input else x
+    x = widened(input)
+    combine = combined_bytes if input.dtype is uint8 else combined
+    # The last dimension first: its elements lie side by side.
+    for dim in reversed(range(2, input.ndim)):
+        n, new, factor = old[dim - 2], sizes[dim - 2], factors[dim - 2]
+        x = combine(x, dim, _taps(x, n, new, factor, bool(align_corners), mode, antialias))
+    return as_type(x, input.dtype)
+
+
+def _taps(
+    x: Any, size: int, new: int, factor: float | None, align_corners: bool, mode: str, antialias: bool
+) -> Taps:
+    if antialias:
+        return filtered(x, size, new, factor, align_corners, mode)
+    return (cubic if mode == "bicubic" else linear)(x, size, new, factor, align_corners)
+
+
+def _nearest_along(x: Any, dim: int, size: int, new: int, factor: float | None, exact: bool) -> Any:
+    """Return x with the nearest elements along a dimension."""
+    if new == size and not exact:
+        return x
+    times = new // size
+    if new == size * times and factor in (None, times) and (times & (times - 1) == 0):
+        # Each element is repeated: no index, and a sum for a gradient.
+        shape = tuple(x.shape)
+        wide = ops.expand(ops.unsqueeze(x, dim + 1), (*shape[: dim + 1], times, *shape[dim + 1 :]))
+        return ops.reshape(wide, (*shape[:dim], new, *shape[dim + 1 :]))
+    return ops.index_select(x, dim, nearest(x, size, new, factor, exact))

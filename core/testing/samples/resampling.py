@@ -1,0 +1,51 @@
+"""Samples of resampling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tt.core.testing.samples.base import FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+MODES = {
+    1: ("nearest", "nearest-exact", "linear", "area"),
+    2: ("nearest", "nearest-exact", "bilinear", "bicubic", "area"),
+    3: ("nearest", "nearest-exact", "trilinear", "area"),
+}
+
+
+@family("interpolate")
+def interpolate(make: Inputs) -> Iterator[Sample]:
+    for n, modes in MODES.items():
+        x = make.tensor(2, 2, *(3, 4, 2)[:n])
+        for mode in modes:
+            how: dict[str, Any] = {"mode": mode}
+            if make.dtype.kind == "unsigned" and mode in ("area", "linear", "trilinear"):
+                continue
+            for size in (2, 5):
+                yield Sample((x, size), how, f"{n}d {mode}, size {size}")
+            yield Sample((x, (5, 1, 4)[:n]), how, f"{n}d {mode}, one size for a dimension")
+            yield Sample((x,), {"scale_factor": 1.7, **how}, f"{n}d {mode}, scale")
+            yield Sample((x,), {"scale_factor": 2, **how}, f"{n}d {mode}, doubled")
+            recomputed = {"scale_factor": 1.7, "recompute_scale_factor": True, **how}
+            yield Sample((x,), recomputed, f"{n}d {mode}, scale recomputed")
+            yield Sample((x[:0], 2), how, f"{n}d {mode}, empty batch")
+            if mode.endswith(("linear", "cubic")):
+                yield Sample((x, 5), {"align_corners": True, **how}, f"{n}d {mode}, corners aligned")
+                yield Sample((x, 1), {"align_corners": True, **how}, f"{n}d {mode}, one corner")
+            if mode in ("bilinear", "bicubic"):
+                wide = make.tensor(1, 2, 9, 7)
+                for both in ((3, 4), (12, 3)):
+                    yield Sample((wide, both), {"antialias": True, **how}, f"{mode}, antialias to {both}")
+    x = make.tensor(1, 2, 3, 4)
+    yield Sample((x.transpose(2, 3), 5), name="transposed")
+    yield Sample((x,), name="error: no size", error=ValueError)
+    yield Sample((x, 2, 2.0), name="error: two sizes", error=ValueError)
+    yield Sample((x, (2,)), name="error: number of sizes", error=ValueError)
+    yield Sample((x, 0), name="error: size", error=RuntimeError)
+    yield Sample((x, 2), {"mode": "linear"}, "error: dimensions", NotImplementedError)
+    yield Sample((x, 2), {"mode": "cubic"}, "error: mode", NotImplementedError)
+    yield Sample((x, 2), {"align_corners": True}, "error: align_corners", ValueError)
+    yield Sample((x, 2), {"antialias": True}, "error: antialias", ValueError)
