@@ -337,3 +337,35 @@ def adaptive_max_pool3d_with_indices(input: Tensor, output_size: _int | Sequence
     tensor([[[[3]]]])
     """
     ...
+def unfold(input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = (1, 1), padding: _int | Sequence[_int] = (0, 0), stride: _int | Sequence[_int] = (1, 1)) -> Tensor:
+    """Copies every window of an image of channels, or of a batch of them, into a column.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.unfold(tt.tensor([[[1.0, 2.0], [3.0, 4.0]]]), (1, 2))
+    tensor([[1., 3.],
+            [2., 4.]])
+    """
+    ...
+def fold(input: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = (1, 1), padding: _int | Sequence[_int] = (0, 0), stride: _int | Sequence[_int] = (1, 1)) -> Tensor:
+    """Adds up columns at the places of an image from which unfold would have copied them.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.fold(tt.ones(2, 4), (2, 3), (1, 2))
+    tensor([[[1., 2., 1.],
+             [1., 2., 1.]]])
+    """
+    ...
+def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False) -> Tensor:
+    """Resamples signals, images or volumes to other sizes, given (size) or relative (scale_factor): by the nearest element, linear or cubic interpolation, or the mean of an area; antialias widens the filter where the size shrinks.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.interpolate(tt.tensor([[[1.0, 3.0]]]), scale_factor=2, mode='linear')
+    tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    """
+    ...

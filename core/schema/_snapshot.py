@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-SIZE = 189943
-SHA256 = "d2b5f3a11ddf90a29e768587c38ceba5b227523151ecb2489f52104e6a13b7f8"
+SIZE = 191687
+SHA256 = "1386cc380536f1cfe35567ebb4ac06fca3a7fbb763a5efb2fd36733283d3bf59"
 TYPES: tuple[tuple[Any, ...], ...] = (
     ('Tensor', False, False, None, False, False),
     ('Tensor', False, False, None, False, True),
@@ -44,6 +44,7 @@ TYPES: tuple[tuple[Any, ...], ...] = (
     ('int', True, True, 3, False, False),
     ('int', False, True, 2, True, False),
     ('int', False, True, 3, True, False),
+    ('any', True, False, None, False, False),
 )
 ALIASES: tuple[tuple[Any, ...], ...] = (
     (('a',), False, False),
@@ -481,6 +482,9 @@ OPS: dict[str, tuple[Any, ...]] = {
     'adaptive_max_pool3d': (('tt', 'adaptive_max_pool3d', '', (('input', 0, False, 0), ('output_size', 34, False, 0), ('return_indices', 8, False, 0, False)), ((None, 23, 0),)), 5973, 'composite', None, (), 'default', 'floating', ('function',), (), False, None, 'adaptive_max_pool', (), 'Returns the largest elements of windows of a volume of channels that are chosen so that output_size of them cover it, and as asked where they were found.', '>>> tt.nn.functional.adaptive_max_pool3d(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), 1)\ntensor([[[[5.]]]])', 'nn.functional', ()),
     'adaptive_max_pool3d_with_indices': (('tt', 'adaptive_max_pool3d_with_indices', '', (('input', 0, False, 0), ('output_size', 34, False, 0), ('return_indices', 8, False, 0, False)), (('output', 0, 0), ('indices', 0, 0))), 5986, 'other', 'adaptive_pool_with_indices', ('input',), ('default', 'int64'), 'floating', ('function',), ('input',), False, None, 'adaptive_pool', (), 'Returns the largest elements of windows that are chosen so that output_size of them cover a volume of channels, and their places among the elements of their channel.  It does the same for any return_indices.', '>>> tt.nn.functional.adaptive_max_pool3d_with_indices(tt.tensor([[[[1.0, 3.0], [2.0, 5.0]]]]), 1)[1]\ntensor([[[[3]]]])', 'nn.functional', ()),
     '_unpool': (('tt', '_unpool', '', (('values', 0, False, 0), ('indices', 0, False, 0), ('size', 15, False, 0), ('dims', 6, False, 0)), ((None, 0, 0),)), 6003, 'other', 'unpool', ('values',), 'default', 'number', ('function',), ('values',), False, None, 'unpool', ('internal',), 'Adds values to zeros, at the places among the last dims dimensions that indices tells: the gradient of the input of pooling by the largest element.', '>>> tt.ops._unpool(tt.tensor([[3.0, 5.0]]), tt.tensor([[1, 3]]), (1, 4), 1)\ntensor([[0., 3., 0., 5.]])', '', ()),
+    'functional_unfold': (('tt', 'functional_unfold', '', (('input', 0, False, 0), ('kernel_size', 29, False, 0), ('dilation', 29, False, 0, (1, 1)), ('padding', 29, False, 0, (0, 0)), ('stride', 29, False, 0, (1, 1))), ((None, 0, 0),)), 6019, 'other', 'im2col', ('input',), 'default', 'all', ('function',), ('input',), False, None, 'unfold_windows', (), 'Copies every window of an image of channels, or of a batch of them, into a column.', '>>> tt.nn.functional.unfold(tt.tensor([[[1.0, 2.0], [3.0, 4.0]]]), (1, 2))\ntensor([[1., 3.],\n        [2., 4.]])', 'nn.functional', ()),
+    'functional_fold': (('tt', 'functional_fold', '', (('input', 0, False, 0), ('output_size', 29, False, 0), ('kernel_size', 29, False, 0), ('dilation', 29, False, 0, (1, 1)), ('padding', 29, False, 0, (0, 0)), ('stride', 29, False, 0, (1, 1))), ((None, 0, 0),)), 6034, 'other', 'col2im', ('input',), 'default', 'all', ('function',), ('input',), False, None, 'fold_windows', (), 'Adds up columns at the places of an image from which unfold would have copied them.', '>>> tt.nn.functional.fold(tt.ones(2, 4), (2, 3), (1, 2))\ntensor([[[1., 2., 1.],\n         [1., 2., 1.]]])', 'nn.functional', ()),
+    'interpolate': (('tt', 'interpolate', '', (('input', 0, False, 0), ('size', 35, False, 0, None), ('scale_factor', 35, False, 0, None), ('mode', 3, False, 0, 'nearest'), ('align_corners', 24, False, 0, None), ('recompute_scale_factor', 24, False, 0, None), ('antialias', 8, False, 0, False)), ((None, 0, 0),)), 6049, 'composite', None, (), 'default', ('uint8', 'floating'), ('function',), (), False, None, 'interpolate', (), 'Resamples signals, images or volumes to other sizes, given (size) or relative (scale_factor): by the nearest element, linear or cubic interpolation, or the mean of an area; antialias widens the filter where the size shrinks.', ">>> tt.nn.functional.interpolate(tt.tensor([[[1.0, 3.0]]]), scale_factor=2, mode='linear')\ntensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])", 'nn.functional', ()),
 }
 OVERLOADS: dict[str, tuple[str, ...]] = {
     'add': ('add',),
@@ -851,6 +855,9 @@ OVERLOADS: dict[str, tuple[str, ...]] = {
     'adaptive_max_pool3d': ('adaptive_max_pool3d',),
     'adaptive_max_pool3d_with_indices': ('adaptive_max_pool3d_with_indices',),
     '_unpool': ('_unpool',),
+    'functional_unfold': ('functional_unfold',),
+    'functional_fold': ('functional_fold',),
+    'interpolate': ('interpolate',),
 }
 METHODS: tuple[str, ...] = ('add', 'add_', 'sub', 'sub_', 'subtract', 'subtract_', 'mul', 'mul_', 'multiply', 'multiply_', 'div', 'div_', 'divide', 'divide_', 'true_divide', 'true_divide_', 'floor_divide', 'floor_divide_', 'remainder', 'remainder_', 'pow', 'pow_', 'neg', 'neg_', 'negative', 'negative_', 'abs', 'abs_', 'absolute', 'absolute_', 'sign', 'sign_', 'square', 'square_', 'reciprocal', 'reciprocal_', 'maximum', 'minimum', 'clamp', 'clamp_', 'clip', 'clip_', 'clamp_min', 'clamp_min_', 'clamp_max', 'clamp_max_', 'fmax', 'fmin', 'fmod', 'fmod_', 'gcd', 'gcd_', 'lcm', 'lcm_', 'copysign', 'copysign_', 'nextafter', 'nextafter_', 'heaviside', 'heaviside_', 'lerp', 'lerp_', 'addcmul', 'addcmul_', 'addcdiv', 'addcdiv_', 'exp', 'exp_', 'expm1', 'expm1_', 'log', 'log_', 'log1p', 'log1p_', 'sqrt', 'sqrt_', 'rsqrt', 'rsqrt_', 'float_power', 'float_power_', 'ldexp', 'ldexp_', 'frexp', 'logaddexp', 'logaddexp2', 'xlogy', 'xlogy_', 'sin', 'sin_', 'cos', 'cos_', 'tanh', 'tanh_', 'sigmoid', 'sigmoid_', 'erf', 'erf_', 'atan2', 'atan2_', 'arctan2', 'arctan2_', 'hypot', 'hypot_', 'floor', 'floor_', 'ceil', 'ceil_', 'trunc', 'trunc_', 'fix', 'fix_', 'round', 'round_', 'eq', 'eq_', 'ne', 'ne_', 'not_equal', 'not_equal_', 'lt', 'lt_', 'less', 'less_', 'le', 'le_', 'less_equal', 'less_equal_', 'gt', 'gt_', 'greater', 'greater_', 'ge', 'ge_', 'greater_equal', 'greater_equal_', 'logical_and', 'logical_and_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logical_not', 'logical_not_', 'bitwise_and', 'bitwise_and_', 'bitwise_or', 'bitwise_or_', 'bitwise_xor', 'bitwise_xor_', 'bitwise_not', 'bitwise_not_', 'isnan', 'isinf', 'isfinite', 'equal', 'isclose', 'allclose', 'bitwise_left_shift', 'bitwise_left_shift_', 'bitwise_right_shift', 'bitwise_right_shift_', 'conj', 'conj_physical', 'conj_physical_', 'resolve_conj', 'resolve_neg', 'clone', 'copy_', 'contiguous', 'fill_', 'zero_', 'item', 'resize_', 'sum', 'mean', 'prod', 'amax', 'amin', 'argmax', 'argmin', 'all', 'any', 'max', 'min', 'var', 'std', 'logsumexp', 'cumsum', 'cumsum_', 'detach', 'detach_', 'view', 'reshape', 'flatten', 't', 't_', 'transpose', 'transpose_', 'permute', 'expand', 'broadcast_to', 'squeeze', 'squeeze_', 'unsqueeze', 'unsqueeze_', 'select', 'narrow', 'split', 'unbind', 'as_strided', 'as_strided_', 'adjoint', 'movedim', 'moveaxis', 'view_as', 'reshape_as', 'ravel', 'unflatten', 'expand_as', 'diagonal', 'unfold', 'split_with_sizes', 'chunk', 'tensor_split', 'hsplit', 'vsplit', 'dsplit', 'flip', 'tril', 'tril_', 'triu', 'triu_', 'repeat', 'tile', 'fliplr', 'flipud', 'roll', 'rot90', 'diag', 'diagflat', 'diag_embed', 'diagonal_scatter', 'select_scatter', 'slice_scatter', 'as_strided_scatter', 'gather', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'index_put', 'index_put_', 'index_select', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_reduce', 'index_reduce_', 'take', 'take_along_dim', 'put', 'put_', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'nonzero', 'argwhere', 'repeat_interleave', 'sort', 'argsort', 'msort', 'topk', 'unique', 'unique_consecutive', 'new_empty', 'new_zeros', 'new_ones', 'new_full', 'bernoulli', 'bernoulli_', 'normal_', 'uniform_', 'dropout_', 'mm', 'bmm', 'mv', 'dot', 'matmul', 'addmm', 'addmm_', 'outer', 'addmv', 'addmv_', 'addr', 'addr_', 'baddbmm', 'baddbmm_', 'addbmm', 'addbmm_', 'inner', 'vdot', 'ger', 'kron', 'cross', 'svd', 'cholesky', 'cholesky_solve', 'cholesky_inverse', 'qr', 'triangular_solve', 'inverse', 'det', 'logdet', 'slogdet', 'pinverse', 'matrix_power', 'matrix_exp', 'relu', 'relu_', 'softmax', 'log_softmax')
 PUBLIC_NAMES: dict[str, str] = {
@@ -1233,6 +1240,9 @@ PUBLIC_NAMES: dict[str, str] = {
     'nn.functional.adaptive_avg_pool3d': 'adaptive_avg_pool3d',
     'nn.functional.adaptive_max_pool3d': 'adaptive_max_pool3d',
     'nn.functional.adaptive_max_pool3d_with_indices': 'adaptive_max_pool3d_with_indices',
+    'nn.functional.unfold': 'functional_unfold',
+    'nn.functional.fold': 'functional_fold',
+    'nn.functional.interpolate': 'interpolate',
 }
 PROPERTIES: dict[str, str] = {
     'real': 'Returns the real parts as a view; a real tensor itself.',
