@@ -26,6 +26,9 @@ def names_of(module: str) -> dict[str, str]:
             parent, _, name = public.rpartition(".")
             if parent == module:
                 found.setdefault(name, definition.signature.name)
+                # The functions of networks have in-place forms as functions: `F.elu_`.
+                if definition.has_inplace and module == "nn.functional":
+                    found.setdefault(f"{name}_", f"{definition.signature.name}_")
     return found
 
 

@@ -26,8 +26,9 @@ FAMILIES: Final = (
     "creation",
     "random",
     "fft",
-    "nn",
     "copies",
+    "unary",
+    "activation",
 )
 
 

@@ -2,73 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.nn import check_approximate
 from tt.backends.cpu.backend import Array
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
-
-# --- activations -----------------------------------------------------------------------------------------------
-
-
-@cpu.kernel("relu", dtypes="real_number")
-def relu(self: Array) -> Any:
-    return np.maximum(self, 0)
-
-
-@cpu.kernel("gelu", dtypes="floating")
-def gelu(self: Array, approximate: str) -> Any:
-    if approximate == "none":
-        from scipy.special import erf  # SciPy takes as long to import as NumPy, and few programs need it
-
-        return 0.5 * self * (1 + erf(self * math.sqrt(0.5)))
-    check_approximate(approximate)
-    return 0.5 * self * (1 + np.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
-
-
-# --- softmax ---------------------------------------------------------------------------------------------------
-
-
-def _shifted(self: Array, dim: int) -> Array:
-    """Return the differences from the largest element along a dimension, in new memory."""
-    if not self.size:
-        return np.exp(self)
-    return (
-        np.subtract(self, np.maximum.reduce(self, axis=dim, keepdims=True))
-        if self.ndim
-        else np.atleast_1d(self - self)
-    )
-
-
-@cpu.kernel("softmax", dtypes="floating")
-def softmax(self: Array, dim: int) -> Any:
-    _expect_dim(self, dim)
-    result = _shifted(self, dim)
-    np.exp(result, result)
-    result /= np.add.reduce(result, axis=dim, keepdims=True)
-    return result.reshape(self.shape)
-
-
-@cpu.kernel("log_softmax", dtypes="floating")
-def log_softmax(self: Array, dim: int) -> Any:
-    _expect_dim(self, dim)
-    result = _shifted(self, dim)
-    result -= np.log(np.add.reduce(np.exp(result), axis=dim, keepdims=True))
-    return result.reshape(self.shape)
-
-
-def _expect_dim(self: Array, dim: int) -> None:
-    limit = self.ndim or 1
-    if not -limit <= dim < limit:
-        raise IndexError("softmax along a dimension that is not there")
-
 
 # --- losses ----------------------------------------------------------------------------------------------------
 

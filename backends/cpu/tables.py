@@ -27,6 +27,9 @@ FAMILIES: Final = (
     "pooling",
     "copies",
     "creation",
+    "unary",
+    "special",
+    "activation",
 )
 
 

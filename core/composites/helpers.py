@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from tt.core.dispatch.registry import REGISTRY, ops
@@ -15,7 +17,9 @@ from tt.core.tensor_base import TensorBase
 __all__ = [
     "as_type",
     "check_shapes",
+    "computed",
     "expect_reduction",
+    "floating",
     "is_integral",
     "number",
     "operand",
@@ -56,6 +60,22 @@ def is_integral(dtype: Dtype) -> bool:
 def widened(self: Any) -> Any:
     """Return float16 and bfloat16 in float32, in which composites of many steps compute them."""
     return as_type(self, float32) if self.dtype.name in ("float16", "bfloat16") else self
+
+
+def floating(self: Any) -> Any:
+    """Return integers and bools in the default dtype."""
+    return as_type(self, result_type(self, 1.0)) if is_integral(self.dtype) else self
+
+
+def computed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a composite of many steps: it takes integers in the default dtype and half precision in float32."""
+
+    @wraps(function)
+    def composite(self: Any, *rest: Any) -> Any:
+        self = floating(self)
+        return as_type(function(widened(self), *rest), self.dtype)
+
+    return composite
 
 
 def check_shapes(op: str, *args: Any) -> None:

@@ -2,49 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, expect_reduction, reduced, widened
-from tt.core.composites.reduction import softmax_parts
+from tt.core.composites.helpers import as_type, check_shapes, expect_reduction, reduced
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 
 composites: Final = CompositeTable()
 composite = composites.composite
-
-# --- activations -----------------------------------------------------------------------------------------------
-
-
-@composite("gelu")
-def gelu(self: Any, approximate: str) -> Any:
-    x = widened(self)
-    if approximate == "none":
-        factor = ops.add(ops.erf(ops.mul(x, 1 / math.sqrt(2))), 1)
-    elif approximate == "tanh":
-        inner = ops.mul(ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
-        factor = ops.add(ops.tanh(inner), 1)
-    else:
-        raise ValueRangeError("approximate argument must be either none or tanh.")
-    return as_type(ops.mul(ops.mul(x, 0.5), factor), self.dtype)
-
-
-@composite("softmax")
-def softmax(self: Any, dim: int, dtype: Any) -> Any:
-    x = self if dtype is None else as_type(self, dtype)
-    _, exponential = softmax_parts("softmax", widened(x), dim)
-    return as_type(ops.div.default(exponential, ops.sum.dim(exponential, dim, True)), x.dtype)
-
-
-@composite("log_softmax")
-def log_softmax(self: Any, dim: int, dtype: Any) -> Any:
-    x = self if dtype is None else as_type(self, dtype)
-    shifted, exponential = softmax_parts("log_softmax", widened(x), dim)
-    return as_type(ops.sub(shifted, ops.log(ops.sum.dim(exponential, dim, True))), x.dtype)
-
 
 # --- layers ----------------------------------------------------------------------------------------------------
 
@@ -59,26 +26,6 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
     return product if bias is None else ops.add(product, bias)
 
 
-@composite("layer_norm")
-def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
-    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-    if not shape or list(input.shape)[-len(shape) :] != shape:
-        raise ShapeError(
-            f"Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
-            f"input of size {list(input.shape)}"
-        )
-    for name, value in (("weight", weight), ("bias", bias)):
-        if value is not None and list(value.shape) != shape:
-            raise ShapeError(
-                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(value.shape)} and normalized_shape = {shape}"
-            )
-    x = widened(input)
-    var, mean = ops.var_mean(x, tuple(range(-len(shape), 0)), correction=0, keepdim=True)
-    result = ops.mul(ops.sub(x, mean), ops.rsqrt(ops.add(var, eps)))
-    result = result if weight is None else ops.mul(result, widened(weight))
-    result = result if bias is None else ops.add(result, widened(bias))
-    return as_type(result, input.dtype)
 
 
 # --- losses ----------------------------------------------------------------------------------------------------

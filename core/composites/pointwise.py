@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, is_integral, number, operand, widened
+from tt.core.composites.helpers import as_type, floating, is_integral, operand, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import bool_
@@ -18,15 +18,11 @@ composite = composites.composite
 
 # --- arithmetic ------------------------------------------------------------------------------------------------
 
-composite("square", lambda self: ops.mul(self, self))
-composite("reciprocal", lambda self: ops.pow.default(_floating(self), -1))
+composite("square", lambda self: ops.pow.default(self, 2))
+composite("reciprocal", lambda self: ops.pow.default(floating(self), -1))
 composite("rsqrt", lambda self: ops.pow.default(ops.sqrt(self), -1))
 composite("remainder.Scalar", lambda self, other: ops.remainder.default(operand(self, other), other))
 composite("pow.Scalar", lambda self, exponent: ops.pow.default(operand(self, exponent), exponent))
-
-
-def _floating(self: Any) -> Any:
-    return as_type(self, result_type(self, 1.0)) if is_integral(self.dtype) else self
 
 
 @composite("rsub")
@@ -75,7 +71,7 @@ def clamp(self: Any, min: Any, max: Any) -> Any:
 
 @composite("sigmoid")
 def sigmoid(self: Any) -> Any:
-    return ops.reciprocal(ops.add(ops.exp(ops.neg(_floating(self))), 1))
+    return ops.reciprocal(ops.add(ops.exp(ops.neg(floating(self))), 1))
 
 
 @composite("conj")
@@ -149,4 +145,3 @@ def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -
 composite("where.condition", lambda condition: list(ops.nonzero.as_tuple(condition, as_tuple=True)))
 composite("max.other", lambda self, other: ops.maximum(self, other))
 composite("min.other", lambda self, other: ops.minimum(self, other))
-composite("relu", lambda self: ops.maximum(self, number(0, self)))

@@ -32,6 +32,10 @@ FAMILIES: Final = (
     "pooling",
     "resampling",
     "fft",
+    "unary",
+    "special",
+    "activation",
+    "normalization",
 )
 
 

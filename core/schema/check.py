@@ -123,7 +123,7 @@ def results_follow(d: OpDefinition) -> Found:
                 f"result: {rule} is for what is {'no' if result.type.is_tensor else 'a'} tensor",
                 str(d.signature),
             )
-        if rule in ("default", "int_to_float", "int_to_int64") and not d.promote:
+        if rule in ("default", "int_to_float", "int_to_int64", "bool_to_int64") and not d.promote:
             yield f"result: {rule} needs arguments that promote", "write promote:, or result: same"
         if rule == "same" and not d.signature.tensor_arguments:
             yield "result: same needs a tensor argument", ""

@@ -64,6 +64,7 @@ RESULTS: Final[dict[str, str]] = {
     "default": "the promoted dtype",
     "int_to_float": "the promoted dtype; bools and integers become the default dtype",
     "int_to_int64": "the promoted dtype; bools and integers become int64",
+    "bool_to_int64": "the promoted dtype; bools become int64",
     "bool": "bool",
     "int64": "int64",
     "same": "the dtype of the first tensor argument",

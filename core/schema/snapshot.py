@@ -200,7 +200,12 @@ def _methods(found: Mapping[str, OpDefinition]) -> tuple[str, ...]:
         for name in (definition.signature.name, *definition.aliases):
             if definition.has_method and "." not in name:
                 names[name] = None
-            if definition.has_inplace and "." not in name:
+            # As in PyTorch, what is only a function of a namespace has its in-place form there, too.
+            if (
+                definition.has_inplace
+                and "." not in name
+                and (definition.has_method or not definition.module)
+            ):
                 names[f"{name}_"] = None
     return tuple(names)
 

@@ -107,7 +107,7 @@ def tensor_stub() -> str:
         attributes = [d for d in overloads if d.has_property]
         for definition in attributes:
             lines += render_property(definition, "    ")
-        inplace = [d for d in overloads if d.has_inplace]
+        inplace = [d for d in overloads if d.has_inplace and (d.has_method or not d.module)]
         if inplace and f"{name}_" not in known:
             lines += render_operator(f"{name}_", inplace, "inplace", "    ")
     lines += ["", "def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = ...) -> Tensor: ..."]

@@ -5,29 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import float64
-from tt.core.testing.samples.base import LAYOUTS, OUT_OF_RANGE, FamilyTable, Inputs, Sample
+from tt.core.testing.samples.base import OUT_OF_RANGE, FamilyTable, Inputs, Sample
 
 family = FamilyTable()
-
-
-@family("softmax")
-def softmax(make: Inputs) -> Iterator[Sample]:
-    for shape, dim in (
-        ((3,), 0),
-        ((2, 3), 1),
-        ((2, 3), 0),
-        ((2, 3, 4), -2),
-        ((), 0),
-        ((0, 3), 1),
-        ((2, 0), 0),
-    ):
-        yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
-    for layout in LAYOUTS:
-        yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
-    yield Sample((make.of([[100.0, -100.0, 0.0], [300.0, 300.0, 299.0]]), 1), name="large values")
-    yield Sample((make.tensor(2, 3), 1, float64), name="dtype=float64")
-    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
 
 
 @family("linear")
@@ -40,19 +20,6 @@ def linear(make: Inputs) -> Iterator[Sample]:
     yield Sample(
         (make.tensor(2, 3), make.tensor(5, 3), make.tensor(4)), name="error: bias", error=RuntimeError
     )
-
-
-@family("layer_norm")
-def layer_norm(make: Inputs) -> Iterator[Sample]:
-    for shape, normalized in (((2, 3), (3,)), ((2, 3, 4), (3, 4)), ((2, 3, 4), (4,)), ((3,), (3,))):
-        x = make.tensor(*shape)
-        yield Sample((x, normalized), name=f"shape {shape}, over {normalized}")
-        yield Sample(
-            (x, normalized, make.tensor(*normalized), make.tensor(*normalized)),
-            name=f"shape {shape}, over {normalized}, weight and bias",
-        )
-    yield Sample((make.tensor(2, 3), (3,), None, None, 0.1), name="eps")
-    yield Sample((make.tensor(2, 3), (2,)), name="error: shape", error=RuntimeError)
 
 
 # --- losses ----------------------------------------------------------------------------------------------------

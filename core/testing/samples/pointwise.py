@@ -77,13 +77,6 @@ def rounding(make: Inputs) -> Iterator[Sample]:
         yield Sample((make.tensor(5, low=-500, high=500),), {"decimals": -1}, "negative decimals")
 
 
-@family("gelu")
-def gelu(make: Inputs) -> Iterator[Sample]:
-    yield from unary(make)
-    yield Sample((make.tensor(2, 3),), {"approximate": "tanh"}, "tanh")
-    yield Sample((make.tensor(2, 3),), {"approximate": "cubic"}, "error: unknown approximation", OPTION)
-
-
 # --- two arguments ---------------------------------------------------------------------------------------------
 
 

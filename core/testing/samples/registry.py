@@ -39,6 +39,9 @@ MODULES: Final = (
     "pooling",
     "resampling",
     "fft",
+    "unary",
+    "activation",
+    "normalization",
 )
 
 

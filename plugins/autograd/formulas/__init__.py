@@ -1,6 +1,7 @@
 """The formulas of tt's operators: one table for each family."""
 
 from tt.plugins.autograd.formulas import (
+    activation,
     binary,
     convolution,
     decomposition,
@@ -15,6 +16,8 @@ from tt.plugins.autograd.formulas import (
     scattering,
     shaping,
     sorting,
+    special,
+    unary,
 )
 
 __all__ = ["TABLES"]
@@ -36,5 +39,8 @@ TABLES = [
         convolution,
         pooling,
         fft,
+        unary,
+        special,
+        activation,
     )
 ]

@@ -1,0 +1,49 @@
+"""Special functions: SciPy's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+
+def scipy_function(name: str) -> Callable[[Any], Any]:
+    """Return a kernel that calls a function of scipy.special, which is imported only when it is needed."""
+
+    def kernel(self: Any) -> Any:
+        from scipy import special
+
+        return getattr(special, name)(self)
+
+    return kernel
+
+
+for _op, _name in {
+    "erfc": "erfc", "erfinv": "erfinv", "lgamma": "gammaln", "digamma": "psi", "i0": "i0",
+    "special_entr": "entr", "special_i0e": "i0e", "special_i1": "i1", "special_i1e": "i1e",
+    "special_ndtr": "ndtr", "special_ndtri": "ndtri", "special_log_ndtr": "log_ndtr", "special_erfcx": "erfcx",
+}.items():  # fmt: skip
+    cpu.kernel(_op, scipy_function(_name), dtypes="floating")
+
+
+@cpu.kernel("polygamma", dtypes="floating")
+def polygamma(n: int, self: Any) -> Any:
+    from scipy import special
+
+    if n < 0:
+        raise ValueError("an order that the composite refuses")
+    return special.polygamma(n, self).astype(self.dtype, copy=False)
+
+
+@cpu.kernel("logit", dtypes="floating")
+def logit(self: Any, eps: float | None) -> Any:
+    from scipy import special
+
+    return special.logit(self if eps is None or eps < 0 else np.clip(self, eps, 1 - eps))

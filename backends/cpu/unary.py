@@ -1,0 +1,76 @@
+"""Elementary functions of one argument: NumPy's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+# --- exponentials and logarithms, trigonometric and hyperbolic functions -----------------------------------------
+
+for _op, _function in {
+    "log2": np.log2, "log10": np.log10, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+}.items():  # fmt: skip
+    cpu.kernel(_op, _function, dtypes="floating_complex")
+for _op, _function in {"exp2": np.exp2, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg}.items():
+    cpu.kernel(_op, _function, dtypes="floating")
+cpu.kernel("exp2", lambda self: np.power(2, self), dtypes="complex")
+
+
+@cpu.kernel("sinc", dtypes="floating_complex")
+def sinc(self: Any) -> Any:
+    turns = self * np.pi
+    result = np.sin(turns)
+    return np.divide(result, turns, out=np.ones_like(result), where=self != 0)
+
+
+# --- signs and parts -------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("frac", dtypes="floating")
+def frac(self: Any) -> Any:
+    return self - np.trunc(self)
+
+
+@cpu.kernel("sgn", dtypes="complex")
+def sgn(self: Any) -> Any:
+    size = np.abs(self)
+    return np.divide(self, size, out=np.zeros_like(self), where=size != 0)
+
+
+cpu.kernel("signbit", np.signbit, dtypes="floating", half="native")
+
+
+@cpu.kernel("signbit", dtypes="integral_bool")
+def signbit(self: Any) -> Any:
+    return np.less(self, 0)
+
+
+# --- tests -----------------------------------------------------------------------------------------------------
+
+
+def _test(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a test of floating point numbers, which integers and bools fail."""
+
+    def test(self: Any) -> Any:
+        return function(self) if self.dtype.kind == "f" else np.zeros(self.shape, np.bool_)
+
+    return test
+
+
+cpu.kernel("isposinf", _test(np.isposinf), dtypes="real")
+cpu.kernel("isneginf", _test(np.isneginf), dtypes="real")
+
+
+@cpu.kernel("nan_to_num", dtypes=("float32", "float64"))
+def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+    return np.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)

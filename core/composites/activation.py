@@ -1,0 +1,222 @@
+"""Composites of activation functions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, computed, floating, number, widened
+from tt.core.composites.reduction import softmax_parts
+from tt.core.dispatch.registry import REGISTRY, ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.shapes.nn import glu as check_glu
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+SELU_ALPHA: Final = 1.6732632423543772848170429916717
+SELU_SCALE: Final = 1.0507009873554804934193349852946
+
+# --- limits ----------------------------------------------------------------------------------------------------
+
+composite("relu", lambda self: ops.maximum(self, number(0, self)))
+composite("threshold", lambda self, threshold, value:
+          ops.where(ops.le(self, threshold), number(value, self), self))  # fmt: skip
+composite("hardshrink", lambda self, lambd: ops.where(ops.le(ops.abs(self), lambd), number(0, self), self))
+composite(
+    "leaky_relu", lambda self, negative_slope: ops.where(ops.gt(self, 0), self, ops.mul(self, negative_slope))
+)
+
+
+def check_limits(min_val: float, max_val: float) -> None:
+    """Raise unless the limits of hardtanh are in order."""
+    if min_val > max_val:
+        raise ValueRangeError("hardtanh(): min_val cannot be greater than max_val")
+
+
+def check_lambd(lambd: float) -> None:
+    """Raise unless the width of softshrink makes sense."""
+    if not lambd >= 0:
+        raise ValueRangeError(f"softshrink(): lambda must be greater or equal to 0, but found to be {lambd}")
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise unless celu can divide by alpha."""
+    if alpha == 0:
+        raise ValueRangeError("celu(): ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
+@composite("hardtanh")
+def hardtanh(self: Any, min_val: Any, max_val: Any) -> Any:
+    check_limits(min_val, max_val)
+    return ops.minimum(ops.maximum(self, number(min_val, self)), number(max_val, self))
+
+
+@composite("softshrink")
+def softshrink(self: Any, lambd: Any) -> Any:
+    check_lambd(lambd)
+    moved = ops.where(ops.gt(self, 0), ops.sub(self, lambd), ops.add(self, lambd))
+    return ops.where(ops.le(ops.abs(self), lambd), number(0, self), moved)
+
+
+# --- exponential -----------------------------------------------------------------------------------------------
+
+
+def _elu(x: Any, alpha: float, scale: float = 1.0, stretch: float = 1.0) -> Any:
+    bent = ops.mul(ops.expm1(ops.mul(ops.minimum(x, number(0, x)), stretch)), alpha * scale)
+    return ops.where(ops.gt(x, 0), x if scale == 1 else ops.mul(x, scale), bent)
+
+
+composite("elu", lambda self, alpha: computed(_elu)(self, alpha))
+composite("selu", computed(lambda self: _elu(self, SELU_ALPHA, SELU_SCALE)))
+
+
+@composite("celu")
+def celu(self: Any, alpha: Any) -> Any:
+    check_alpha(alpha)
+    return computed(_elu)(self, alpha, 1.0, 1 / alpha)
+
+
+# --- sigmoids --------------------------------------------------------------------------------------------------
+
+composite("silu", computed(lambda self: ops.mul(self, ops.sigmoid(self))))
+composite("mish", computed(lambda self: ops.mul(self, ops.tanh(_softplus(self)))))
+composite("hardsigmoid", computed(lambda self: ops.div.default(ops.clamp(ops.add(self, 3), 0, 6), 6)))
+composite(
+    "hardswish", computed(lambda self: ops.mul(self, ops.div.default(ops.clamp(ops.add(self, 3), 0, 6), 6)))
+)
+
+
+def _softplus(x: Any) -> Any:
+    """Return log(1 + exp(x)) without overflow."""
+    return ops.add(ops.maximum(x, number(0, x)), ops.log1p(ops.exp(ops.neg(ops.abs(x)))))
+
+
+@composite("logsigmoid")
+@computed
+def logsigmoid(self: Any) -> Any:
+    return ops.neg(_softplus(ops.neg(self)))
+
+
+@composite("softplus")
+@computed
+def softplus(self: Any, beta: Any, threshold: Any) -> Any:
+    steep = ops.mul(self, beta)
+    return ops.where(ops.gt(steep, threshold), self, ops.div.default(_softplus(steep), beta))
+
+
+# --- without kernels -------------------------------------------------------------------------------------------
+
+composite("softsign", lambda self: ops.div.default(self, ops.add(ops.abs(self), 1)))
+composite("tanhshrink", lambda self: ops.sub(floating(self), ops.tanh(self)))
+
+
+@composite("relu6")
+def relu6(self: Any, inplace: bool) -> Any:
+    return ops.hardtanh_(self, 0, 6) if inplace else ops.hardtanh.default(self, 0, 6)
+
+
+@composite("glu")
+def glu(self: Any, dim: int) -> Any:
+    check_glu(self, dim, op="glu")
+    half = self.shape[dim] // 2
+    return ops.mul(ops.narrow(self, dim, 0, half), ops.sigmoid(ops.narrow(self, dim, half, half)))
+
+
+@composite("prelu")
+def prelu(self: Any, weight: Any) -> Any:
+    if weight.dtype is not self.dtype:
+        raise DtypeError(
+            f"prelu(): Type promoting not supported. Got {self.dtype} for the input and {weight.dtype} for weight"
+        )
+    if weight.numel() != 1:
+        if self.ndim == 0:
+            raise ShapeError("prelu(): Not allow zero-dim input tensor when weight has several elements")
+        channels = self.shape[1] if self.ndim > 1 else 1
+        if channels != weight.numel():
+            raise ShapeError(
+                f"prelu(): Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+    if weight.ndim > 1:
+        raise ShapeError(
+            f"prelu(): Expected weight to be a scalar or 1D tensor, but got ndim = {weight.ndim}"
+        )
+    shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
+    return ops.where(ops.gt(self, 0), self, ops.mul(self, ops.reshape(weight, shape)))
+
+
+@composite("gelu")
+def gelu(self: Any, approximate: str) -> Any:
+    x = widened(self)
+    if approximate == "none":
+        factor = ops.erfc(ops.mul(x, -1 / math.sqrt(2)))
+    elif approximate == "tanh":
+        inner = ops.mul(ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
+        factor = ops.add(ops.tanh(inner), 1)
+    else:
+        raise ValueRangeError("approximate argument must be either none or tanh.")
+    return as_type(ops.mul(ops.mul(x, 0.5), factor), self.dtype)
+
+
+# --- in place on demand ----------------------------------------------------------------------------------------
+
+
+def _switched(name: str) -> Any:
+    """Return a composite that calls the in-place form if its last argument is true."""
+
+    def switched(*args: Any) -> Any:
+        *given, inplace = args
+        return getattr(ops, f"{name}_")(*given) if inplace else REGISTRY.operator(name).caller()(*given)
+
+    return switched
+
+
+for _name in ("relu", "hardtanh", "elu", "celu", "selu", "leaky_relu", "threshold", "silu", "mish", "hardsigmoid",
+              "hardswish"):  # fmt: skip
+    composite(f"{_name}.inplace", _switched(_name))
+
+# --- softmax ---------------------------------------------------------------------------------------------------
+
+
+@composite("softmax")
+def softmax(self: Any, dim: int, dtype: Any) -> Any:
+    x = self if dtype is None else as_type(self, dtype)
+    _, exponential = softmax_parts("softmax", widened(x), dim)
+    return as_type(ops.div.default(exponential, ops.sum.dim(exponential, dim, True)), x.dtype)
+
+
+@composite("log_softmax")
+def log_softmax(self: Any, dim: int, dtype: Any) -> Any:
+    x = self if dtype is None else as_type(self, dtype)
+    shifted, exponential = softmax_parts("log_softmax", widened(x), dim)
+    return as_type(ops.sub(shifted, ops.log(ops.sum.dim(exponential, dim, True))), x.dtype)
+
+
+def _implicit(name: str, self: Any, dim: int | None) -> int:
+    """Return the dimension that is meant where none is given."""
+    if dim is not None:
+        return dim
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return 0 if self.ndim in (0, 1, 3) else 1
+
+
+@composite("softmax.implicit")
+def softmax_implicit(self: Any, dim: int | None, _stacklevel: int, dtype: Any) -> Any:
+    return ops.softmax.default(self, _implicit("softmax", self, dim), dtype)
+
+
+@composite("log_softmax.implicit")
+def log_softmax_implicit(self: Any, dim: int | None, _stacklevel: int, dtype: Any) -> Any:
+    return ops.log_softmax.default(self, _implicit("log_softmax", self, dim), dtype)
+
+
+@composite("softmin")
+def softmin(self: Any, dim: int | None, _stacklevel: int, dtype: Any) -> Any:
+    return ops.softmax.default(ops.neg(self), _implicit("softmin", self, dim), dtype)

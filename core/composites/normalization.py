@@ -1,0 +1,288 @@
+"""Composites that scale tensors to a common mean, variance or length, and attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, number, widened
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import bool_, finfo
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.promotion import result_type
+from tt.core.shapes.nn import attention as check_attention
+from tt.core.shapes.nn import group_norm as check_groups
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- over the last dimensions ----------------------------------------------------------------------------------
+
+
+def _normalized(op: str, input: Any, normalized_shape: Sequence[int], **parameters: Any) -> tuple[int, ...]:
+    """Return the dimensions to normalise, after a look at the shapes."""
+    shape = list(normalized_shape)
+    if not shape:
+        raise ShapeError(f"{op}(): Expected normalized_shape to be at least 1-dimensional")
+    if list(input.shape)[-len(shape) :] != shape:
+        raise ShapeError(
+            f"{op}(): Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))}], "
+            f"but got input of size {list(input.shape)}"
+        )
+    for name, value in parameters.items():
+        if value is not None and list(value.shape) != shape:
+            raise ShapeError(
+                f"{op}(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(value.shape)} and normalized_shape = {shape}"
+            )
+    return tuple(range(-len(shape), 0))
+
+
+def _affine(x: Any, weight: Any, bias: Any) -> Any:
+    """Return x * weight + bias, less what is None."""
+    x = x if weight is None else ops.mul(x, widened(weight))
+    return x if bias is None else ops.add(x, widened(bias))
+
+
+@composite("layer_norm")
+def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+    dims = _normalized("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    x = widened(input)
+    var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
+    result = ops.mul(ops.sub(x, mean), ops.rsqrt(ops.add(var, eps)))
+    return as_type(_affine(result, weight, bias), input.dtype)
+
+
+@composite("rms_norm")
+def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
+    dims = _normalized("rms_norm", input, normalized_shape, weight=weight)
+    x = widened(input)
+    eps = finfo(x.dtype.to_real()).eps if eps is None else eps
+    result = ops.mul(x, ops.rsqrt(ops.add(ops.mean.dim(ops.square(x), dims, True), eps)))
+    return as_type(
+        _affine(result, weight, None), input.dtype if weight is None else result_type(input, weight)
+    )
+
+
+# --- by channel ------------------------------------------------------------------------------------------------
+
+
+def _by_channel(parameter: Any, ndim: int) -> Any:
+    """Return one number a channel in a shape that broadcasts along dimension 1, in float32 at least."""
+    return None if parameter is None else ops.reshape(widened(parameter), (1, -1, *(1,) * (ndim - 2)))
+
+
+def _check_channels(op: str, input: Any, **parameters: Any) -> None:
+    for name, value in parameters.items():
+        if value is not None and (value.ndim != 1 or value.shape[0] != input.shape[1]):
+            raise ShapeError(
+                f"{op}(): {name} should contain {input.shape[1]} elements not {value.numel()} (shape "
+                f"{list(value.shape)})"
+            )
+
+
+def _move(running: Any, towards: Any, momentum: float) -> None:
+    """Move a running statistic towards that of the batch, in place."""
+    if running is not None:
+        moved = ops.add(ops.mul(running, 1 - momentum), ops.mul(ops.detach(towards), momentum))
+        ops.copy_(running, moved)
+
+
+@composite("batch_norm")
+def batch_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    if input.ndim < 2:
+        raise ShapeError(f"batch_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
+    count = input.shape.numel() // max(input.shape[1], 1)
+    if training and count == 1:
+        raise ValueRangeError(
+            f"batch_norm(): Expected more than 1 value per channel when training, got input size {list(input.shape)}"
+        )
+    _check_channels(
+        "batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var
+    )
+    x = widened(input)
+    if training:
+        dims = (0, *range(2, input.ndim))
+        var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
+        _move(running_mean, ops.reshape(mean, (-1,)), momentum)
+        # The variance of all numbers, of which the batch is a sample.
+        _move(running_var, ops.mul(ops.reshape(var, (-1,)), count / max(count - 1, 1)), momentum)
+    elif running_mean is None or running_var is None:
+        raise ValueRangeError(
+            "batch_norm(): Expected running_mean and running_var to be defined when training=False"
+        )
+    else:
+        mean, var = _by_channel(running_mean, input.ndim), _by_channel(running_var, input.ndim)
+    scale = ops.rsqrt(ops.add(var, eps))
+    scale = scale if weight is None else ops.mul(scale, _by_channel(weight, input.ndim))
+    return as_type(
+        _affine(ops.mul(ops.sub(x, mean), scale), None, _by_channel(bias, input.ndim)), input.dtype
+    )
+
+
+@composite("instance_norm")
+def instance_norm(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise ValueRangeError(
+            "instance_norm(): Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
+    if input.ndim < 2:
+        raise ShapeError(f"instance_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
+    if use_input_stats and prod(input.shape[2:]) == 1:
+        raise ValueRangeError(
+            f"instance_norm(): Expected more than 1 spatial element when training, got input size {list(input.shape)}"
+        )
+    _check_channels(
+        "instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var
+    )
+    if not use_input_stats:
+        return ops.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    x, dims = widened(input), tuple(range(2, input.ndim))
+    count = prod(input.shape[2:])
+    var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
+    if running_mean is not None or running_var is not None:
+        batch = tuple(d for d in range(input.ndim) if d != 1)
+        _move(running_mean, ops.mean.dim(mean, batch), momentum)
+        _move(running_var, ops.mul(ops.mean.dim(var, batch), count / max(count - 1, 1)), momentum)
+    result = ops.mul(ops.sub(x, mean), ops.rsqrt(ops.add(var, eps)))
+    return as_type(
+        _affine(result, _by_channel(weight, input.ndim), _by_channel(bias, input.ndim)), input.dtype
+    )
+
+
+@composite("group_norm")
+def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    check_groups(input, num_groups, weight, bias, op="group_norm")
+    x = widened(input)
+    batch, channels = input.shape[0], input.shape[1]
+    size = prod(input.shape[2:]) * (channels // num_groups)
+    if batch * size == 0:
+        return ops.clone(input)
+    groups = ops.reshape(x, (batch, num_groups, size))
+    var, mean = ops.var_mean(groups, (2,), correction=0, keepdim=True)
+    result = ops.reshape(ops.mul(ops.sub(groups, mean), ops.rsqrt(ops.add(var, eps))), tuple(input.shape))
+    return as_type(
+        _affine(result, _by_channel(weight, input.ndim), _by_channel(bias, input.ndim)), input.dtype
+    )
+
+
+# --- vectors ---------------------------------------------------------------------------------------------------
+
+
+@composite("normalize")
+def normalize(input: Any, p: float, dim: int, eps: float) -> Any:
+    x = widened(input)
+    length = ops.linalg_vector_norm(x, p, dim, True)
+    return as_type(ops.div.default(x, ops.clamp(length, eps)), input.dtype)
+
+
+@composite("cosine_similarity")
+def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
+    dtype = result_type(x1, x2)
+    if not dtype.is_floating_point:
+        raise DtypeError(
+            f"cosine_similarity(): expected common dtype to be floating point, yet common dtype is {dtype}"
+        )
+    first, second = widened(as_type(x1, dtype)), widened(as_type(x2, dtype))
+    first, second = (
+        ops.div.default(x, ops.clamp(ops.linalg_vector_norm(x, 2, dim, True), eps)) for x in (first, second)
+    )
+    return as_type(ops.sum.dim(ops.mul(first, second), dim), dtype)
+
+
+# --- attention -------------------------------------------------------------------------------------------------
+
+
+def _shared_heads(tensor: Any, heads: int) -> Any:
+    """Return the heads of keys or values, each repeated for the queries that share it."""
+    *batch, own, length, width = tensor.shape
+    times = heads // own
+    wide = ops.expand(ops.unsqueeze(tensor, -3), (*batch, own, times, length, width))
+    return ops.reshape(wide, (*batch, heads, length, width))
+
+
+def _check_group(query: Any, key: Any, value: Any) -> None:
+    if min(query.ndim, key.ndim, value.ndim) < 3:
+        raise ShapeError("scaled_dot_product_attention(): enable_gqa expects a dimension of heads")
+    for name, tensor in (("key", key), ("value", value)):
+        if not tensor.shape[-3] or query.shape[-3] % tensor.shape[-3]:
+            raise ShapeError(
+                f"scaled_dot_product_attention(): the number of heads in {name} ({tensor.shape[-3]}) does not divide "
+                f"that in query ({query.shape[-3]})"
+            )
+
+
+@composite("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Any:
+    if not query.dtype is key.dtype is value.dtype:
+        raise DtypeError(
+            f"scaled_dot_product_attention(): Expected query, key, and value to have the same dtype, but got "
+            f"{query.dtype}, {key.dtype} and {value.dtype}"
+        )
+    if is_causal and attn_mask is not None:
+        raise ValueRangeError(
+            "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"
+        )
+    if attn_mask is not None and attn_mask.dtype.name != "bool" and attn_mask.dtype is not query.dtype:
+        raise DtypeError(
+            f"scaled_dot_product_attention(): Expected attn_mask dtype to be bool or to match query dtype, but got "
+            f"{attn_mask.dtype} and {query.dtype}"
+        )
+    if enable_gqa:
+        _check_group(query, key, value)
+        key, value = _shared_heads(key, query.shape[-3]), _shared_heads(value, query.shape[-3])
+    check_attention(query, key, value, attn_mask, op="scaled_dot_product_attention")
+    q, k, v = widened(query), widened(key), widened(value)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale
+    scores = ops.matmul(ops.mul(q, 1.0 if scale is None else scale), ops.transpose(k, -2, -1))
+    if is_causal:
+        rows, columns = scores.shape[-2:]
+        attn_mask = ops.tril(ops.ones((rows, columns), dtype=bool_, device=query.device))
+    weights = ops.softmax.default(scores, -1) if attn_mask is None else _masked_softmax(scores, attn_mask)
+    if dropout_p:
+        weights = ops.dropout(weights, dropout_p, True)
+    return as_type(ops.matmul(weights, v), query.dtype)
+
+
+def _masked_softmax(scores: Any, mask: Any) -> Any:
+    """Return the softmax of scores where a mask is true, or to which it is added; rows without any score get zeros."""
+    if mask.dtype.name == "bool":
+        scores = ops.where(mask, scores, number(-math.inf, scores))
+    else:
+        scores = ops.add(scores, widened(mask))
+    if not scores.shape.numel():
+        return ops.softmax.default(scores, -1)
+    empty = ops.eq(ops.amax(ops.detach(scores), -1, True), -math.inf)
+    zero = number(0, scores)
+    # Zeros take part instead of infinities, so that gradients stay finite.
+    return ops.where(empty, zero, ops.softmax.default(ops.where(empty, zero, scores), -1))

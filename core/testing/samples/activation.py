@@ -1,0 +1,107 @@
+"""Samples of activation functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tt.core.dtype import float64
+from tt.core.testing.samples.base import LAYOUTS, OPTION, FamilyTable, Inputs, Sample
+from tt.core.testing.samples.pointwise import unary
+
+family = FamilyTable()
+
+# Values of the further arguments, by operator.
+ARGUMENTS: Final[dict[str, tuple[tuple[Any, ...], ...]]] = {
+    "elu": ((0.5,), (2.0,)),
+    "celu": ((0.5,), (2.0,)),
+    "leaky_relu": ((0.25,),),
+    "hardtanh": ((-2, 3),),
+    "hardshrink": ((2.5,),),
+    "softshrink": ((2.5,),),
+    "softplus": ((2.0,), (0.5, 1.0)),
+}
+ERRORS: Final[dict[str, tuple[Any, ...]]] = {"celu": (0.0,), "hardtanh": (2.0, 1.0), "softshrink": (-1.0,)}
+
+
+@family("activation")
+def activation(make: Inputs) -> Iterator[Sample]:
+    name, overload = make.definition.signature.name, make.definition.signature.overload
+    # The argument alone chooses the overload; with true it would change the sample.
+    kwargs = {"inplace": False} if overload == "inplace" else {}
+    if name == "hardtanh" and make.dtype.kind == "unsigned":
+        for sample in unary(make):
+            yield Sample((*sample.args, 1, 3), kwargs, sample.name)
+        return
+    for sample in unary(make):
+        yield Sample(sample.args, kwargs, sample.name)
+    for arguments in ARGUMENTS.get(name, ()):
+        yield Sample((make.tensor(2, 5), *arguments), kwargs, f"with {arguments}")
+    if make.dtype.is_floating_point:
+        far = [-100.0, -30.0, 30.0, 100.0, 0.0]
+        yield Sample((make.of(far),), kwargs, "far from 0")
+        if name in ERRORS:
+            yield Sample((make.tensor(2), *ERRORS[name]), kwargs, "error: argument", OPTION)
+
+
+@family("threshold")
+def threshold(make: Inputs) -> Iterator[Sample]:
+    kwargs = {"inplace": False} if make.definition.signature.overload == "inplace" else {}
+    for sample in unary(make):
+        yield Sample((*sample.args, 1, 7), kwargs, sample.name)
+    if make.dtype.is_floating_point:
+        yield Sample((make.tensor(2, 3), 0.5, -1.5), kwargs, "fractions")
+
+
+@family("prelu")
+def prelu(make: Inputs) -> Iterator[Sample]:
+    for sample in unary(make):
+        yield Sample((*sample.args, make.tensor(1, low=0.1)), name=sample.name)
+    for shape in ((2, 3), (2, 3, 2), (2, 3, 0)):
+        yield Sample((make.tensor(*shape), make.tensor(3, low=0.1)), name=f"shape {shape}, by channel")
+    yield Sample((make.tensor(2, 3), make.tensor(low=0.1)), name="zero-dimensional weight")
+    yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: channels", error=RuntimeError)
+
+
+@family("glu")
+def glu(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (((4,), 0), ((2, 6), 1), ((4, 3), 0), ((2, 3, 4), -1), ((0, 4), 1)):
+        yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 4, layout=layout),), name=layout)
+    yield Sample((make.tensor(2, 3),), name="error: odd size", error=RuntimeError)
+    yield Sample((make.tensor(2, 4), 2), name="error: dim", error=IndexError)
+
+
+@family("gelu")
+def gelu(make: Inputs) -> Iterator[Sample]:
+    yield from unary(make)
+    yield Sample((make.tensor(2, 3),), {"approximate": "tanh"}, "tanh")
+    yield Sample((make.tensor(2, 3),), {"approximate": "cubic"}, "error: unknown approximation", OPTION)
+
+
+@family("softmax")
+def softmax(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (
+        ((3,), 0),
+        ((2, 3), 1),
+        ((2, 3), 0),
+        ((2, 3, 4), -2),
+        ((), 0),
+        ((0, 3), 1),
+        ((2, 0), 0),
+    ):
+        yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    yield Sample((make.of([[100.0, -100.0, 0.0], [300.0, 300.0, 299.0]]), 1), name="large values")
+    yield Sample((make.tensor(2, 3), 1, float64), name="dtype=float64")
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+@family("softmax_implicit")
+def softmax_implicit(make: Inputs) -> Iterator[Sample]:
+    for shape in ((), (3,), (2, 3), (2, 3, 2), (2, 1, 3, 2)):
+        yield Sample((make.tensor(*shape),), {"_stacklevel": 3}, f"shape {shape}")
+    yield Sample((make.tensor(2, 3), 0, 3, float64), name="dim and dtype")
+    yield Sample((make.tensor(2, 3), 2, 3), name="error: dim", error=IndexError)

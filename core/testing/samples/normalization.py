@@ -1,0 +1,141 @@
+"""Samples of normalization and attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+IMAGES: tuple[tuple[int, ...], ...] = ((3, 4), (2, 4, 3), (2, 4, 3, 2), (2, 4, 2, 1, 2))
+
+
+def parameters(make: Inputs, channels: int) -> tuple[object, object]:
+    """Return a weight and a bias."""
+    return make.tensor(channels), make.tensor(channels)
+
+
+# --- over the last dimensions ----------------------------------------------------------------------------------
+
+
+@family("layer_norm")
+def layer_norm(make: Inputs) -> Iterator[Sample]:
+    for shape, normalized in (((2, 3), (3,)), ((2, 3, 4), (3, 4)), ((2, 3, 4), (4,)), ((3,), (3,))):
+        x = make.tensor(*shape)
+        yield Sample((x, normalized), name=f"shape {shape}, over {normalized}")
+        yield Sample(
+            (x, normalized, make.tensor(*normalized), make.tensor(*normalized)),
+            name=f"shape {shape}, over {normalized}, weight and bias",
+        )
+    yield Sample((make.tensor(2, 3), (3,), None, None, 0.1), name="eps")
+    yield Sample((make.tensor(2, 3), (2,)), name="error: shape", error=RuntimeError)
+
+
+@family("rms_norm")
+def rms_norm(make: Inputs) -> Iterator[Sample]:
+    for shape, normalized in (
+        ((2, 3), (3,)),
+        ((2, 3, 4), (3, 4)),
+        ((2, 3, 4), (4,)),
+        ((3,), (3,)),
+        ((0, 3), (3,)),
+    ):
+        x = make.tensor(*shape)
+        yield Sample((x, normalized), name=f"shape {shape}, over {normalized}")
+        yield Sample(
+            (x, normalized, make.tensor(*normalized)), name=f"shape {shape}, over {normalized}, weight"
+        )
+    yield Sample((make.tensor(2, 3), (3,), None, 0.1), name="eps")
+    yield Sample((make.tensor(2, 3), (2,)), name="error: shape", error=RuntimeError)
+
+
+# --- by channel ------------------------------------------------------------------------------------------------
+
+
+@family("batch_norm")
+def batch_norm(make: Inputs) -> Iterator[Sample]:
+    for shape in IMAGES:
+        x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
+        mean, var = make.tensor(4), make.tensor(4, low=0.5)
+        yield Sample((x, mean, var), name=f"shape {shape}")
+        yield Sample((x, mean, var, weight, bias), name=f"shape {shape}, weight and bias")
+        yield Sample((x, None, None), {"training": True}, f"shape {shape}, training")
+        yield Sample(
+            (x, None, None, weight, bias, True, 0.1, 0.1), name=f"shape {shape}, training, weight and bias"
+        )
+    yield Sample((make.tensor(2, 4), None, None), name="error: no statistics", error=OPTION)
+    yield Sample((make.tensor(1, 4), None, None), {"training": True}, "error: one value", OPTION)
+    yield Sample(
+        (make.tensor(2, 4), make.tensor(3), make.tensor(3)), name="error: channels", error=RuntimeError
+    )
+
+
+@family("instance_norm")
+def instance_norm(make: Inputs) -> Iterator[Sample]:
+    for shape in IMAGES[1:]:
+        x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
+        yield Sample((x,), name=f"shape {shape}")
+        yield Sample((x, None, None, weight, bias), name=f"shape {shape}, weight and bias")
+        statistics = (make.tensor(4), make.tensor(4, low=0.5))
+        yield Sample((x, *statistics, weight, bias, False), name=f"shape {shape}, running statistics")
+    yield Sample((make.tensor(2, 4, 1),), name="error: one value", error=OPTION)
+
+
+@family("group_norm")
+def group_norm(make: Inputs) -> Iterator[Sample]:
+    for shape in IMAGES:
+        for groups in (1, 2, 4):
+            if groups == 4 and len(shape) == 2:
+                continue  # one number a group
+            x, (weight, bias) = make.tensor(*shape), parameters(make, 4)
+            yield Sample((x, groups), name=f"shape {shape}, {groups} groups")
+            yield Sample((x, groups, weight, bias), name=f"shape {shape}, {groups} groups, weight and bias")
+    yield Sample((make.tensor(2, 4, 3), 2, None, None, 0.1), name="eps")
+    yield Sample((make.tensor(2, 4, 3), 3), name="error: groups", error=RuntimeError)
+
+
+# --- vectors ---------------------------------------------------------------------------------------------------
+
+
+@family("normalize")
+def normalize(make: Inputs) -> Iterator[Sample]:
+    for p in (2.0, 1.0, 4.0, float("inf")):
+        yield Sample((make.tensor(2, 3), p), name=f"p={p}")
+    for shape, dim in (((3,), 0), ((2, 3, 4), -1), ((2, 3, 4), 0)):
+        yield Sample((make.tensor(*shape), 2.0, dim), name=f"shape {shape}, dim {dim}")
+    yield Sample((make.tensor(2, 3, low=0, high=0.1),), {"eps": 1.0}, "eps")
+
+
+@family("cosine_similarity")
+def cosine_similarity(make: Inputs) -> Iterator[Sample]:
+    for shape, other, dim in (
+        ((2, 3), (2, 3), 1),
+        ((2, 3), (2, 3), 0),
+        ((3,), (3,), 0),
+        ((2, 3, 4), (1, 3, 4), -1),
+    ):
+        yield Sample((make.tensor(*shape), make.tensor(*other), dim), name=f"{shape}, {other}, dim {dim}")
+    yield Sample((make.tensor(2, 3), make.tensor(2, 3), 1, 100.0), name="eps")
+    yield Sample((make.tensor(2, 3), make.tensor(2, 2)), name="error: shapes", error=RuntimeError)
+
+
+# --- attention -------------------------------------------------------------------------------------------------
+
+
+@family("attention")
+def attention(make: Inputs) -> Iterator[Sample]:
+    for batch in ((), (2,), (2, 3)):
+        inputs = (make.tensor(*batch, 3, 4), make.tensor(*batch, 5, 4), make.tensor(*batch, 5, 2))
+        yield Sample(inputs, name=f"batch {batch}")
+        yield Sample(inputs, {"is_causal": True}, f"batch {batch}, causal")
+        yield Sample((*inputs, make.mask(3, 5)), name=f"batch {batch}, mask of bools")
+        yield Sample((*inputs, make.tensor(3, 5)), name=f"batch {batch}, mask of numbers")
+        yield Sample(inputs, {"scale": 0.3}, f"batch {batch}, scale")
+    grouped = (make.tensor(2, 4, 3, 2), make.tensor(2, 2, 5, 2), make.tensor(2, 2, 5, 2))
+    yield Sample(grouped, {"enable_gqa": True}, "grouped heads")
+    yield Sample(
+        (make.tensor(3, 4), make.tensor(5, 3), make.tensor(5, 2)), name="error: widths", error=RuntimeError
+    )
+    causal = (make.tensor(3, 4), make.tensor(3, 4), make.tensor(3, 4), make.mask(3, 3))
+    yield Sample(causal, {"is_causal": True}, "error: two masks", OPTION)

@@ -1,0 +1,59 @@
+"""Formulas of special functions.  g is the gradient of the result."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tt.core.library import ops
+from tt.plugins.autograd.formulas.table import Formulas
+
+d = Formulas()
+
+ROOT_PI = math.sqrt(math.pi)
+ROOT_TWO_PI = math.sqrt(2 * math.pi)
+
+# --- error functions -------------------------------------------------------------------------------------------
+
+d.of("erfc", self=lambda g, self: g * (-2 / ROOT_PI) * ops.exp(-(self * self)))
+d.of("erfinv", self=lambda g, result: g * (ROOT_PI / 2) * ops.exp(result * result))
+d.of("special_erfcx", self=lambda g, self, result: g * (2 * self * result - 2 / ROOT_PI))
+d.of("special_ndtr", self=lambda g, self: g * ops.exp(-0.5 * self * self) / ROOT_TWO_PI)
+d.of("special_ndtri", self=lambda g, result: g * ops.exp(0.5 * result * result) * ROOT_TWO_PI)
+d.of("special_log_ndtr", self=lambda g, self:
+     g * (2 / ROOT_TWO_PI) / ops.special_erfcx(-math.sqrt(0.5) * self))  # fmt: skip
+
+# --- the gamma function ----------------------------------------------------------------------------------------
+
+d.of("lgamma", self=lambda g, self: g * ops.digamma(self))
+d.of("digamma", self=lambda g, self: g * ops.polygamma(1, self))
+d.of("polygamma", self=lambda g, n, self: g * ops.polygamma(n + 1, self))
+
+# --- Bessel functions ------------------------------------------------------------------------------------------
+
+
+def over(numerator: Any, x: Any) -> Any:
+    """I1(x) / x, which is 1/2 at 0, where I1(x) is given."""
+    origin = x == 0
+    return ops.where(origin, 0.5, numerator / ops.where(origin, 1, x))
+
+
+d.of("i0", self=lambda g, self: g * ops.special_i1(self))
+d.of("special_i0e", self=lambda g, self, result: g * (ops.special_i1e(self) - ops.sign(self) * result))
+d.of("special_i1", self=lambda g, self, result: g * (ops.i0(self) - over(result, self)))
+d.of("special_i1e", self=lambda g, self, result:
+     g * (ops.special_i0e(self) - over(result, self) - ops.sign(self) * result))  # fmt: skip
+
+# --- entropy and log-odds --------------------------------------------------------------------------------------
+
+
+def logit_self(g: Any, self: Any, eps: float | None) -> Any:
+    """1 / (x (1 - x)); outside of the limits 0, or NaN where there are none."""
+    slope = g / (self * (1 - self))
+    if eps is None or eps < 0:
+        return ops.where((self >= 0) & (self <= 1), slope, math.nan)
+    return ops.where((self >= eps) & (self <= 1 - eps), slope, 0)
+
+
+d.of("special_entr", self=lambda g, self: g * (-1 - ops.log(self)))
+d.of("logit", self=logit_self)
