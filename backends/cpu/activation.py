@@ -9,7 +9,7 @@ import numpy as np
 
 from tt.backends.array_api.activation import check_approximate
 from tt.backends.cpu.backend import Array
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
@@ -26,7 +26,7 @@ def relu(self: Array) -> Any:
 @cpu.kernel("hardtanh", dtypes="floating")
 def hardtanh(self: Array, min_val: float, max_val: float) -> Any:
     if min_val > max_val:
-        raise ValueError("limits that the composite refuses")
+        raise errors.ValueRangeError("hardtanh(): min_val cannot be greater than max_val")
     return np.minimum(np.maximum(self, min_val), max_val)
 
 

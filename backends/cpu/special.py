@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
@@ -38,7 +38,7 @@ def polygamma(n: int, self: Any) -> Any:
     from scipy import special
 
     if n < 0:
-        raise ValueError("an order that the composite refuses")
+        raise errors.ValueRangeError(f"polygamma(): polygamma(n, x) does not support negative n, got {n}")
     return special.polygamma(n, self).astype(self.dtype, copy=False)
 
 

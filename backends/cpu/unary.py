@@ -71,6 +71,6 @@ cpu.kernel("isposinf", _test(np.isposinf), dtypes="real")
 cpu.kernel("isneginf", _test(np.isneginf), dtypes="real")
 
 
-@cpu.kernel("nan_to_num", dtypes=("float32", "float64"))
+@cpu.kernel("nan_to_num", dtypes=("float32", "float64", "float16"), half="native")
 def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     return np.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)

@@ -26,8 +26,6 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
     return product if bias is None else ops.add(product, bias)
 
 
-
-
 # --- losses ----------------------------------------------------------------------------------------------------
 
 

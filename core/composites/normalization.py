@@ -13,8 +13,8 @@ from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import bool_, finfo
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.promotion import result_type
+from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.nn import attention as check_attention
-from tt.core.shapes.nn import group_norm as check_groups
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -102,8 +102,10 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
-    if input.ndim < 2:
+    if input.ndim < 2 and (not input.ndim or input.numel()):
         raise ShapeError(f"batch_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
+    if input.ndim == 1:
+        return ops.clone(input)
     count = input.shape.numel() // max(input.shape[1], 1)
     if training and count == 1:
         raise ValueRangeError(
@@ -173,7 +175,14 @@ def instance_norm(
 
 @composite("group_norm")
 def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
-    check_groups(input, num_groups, weight, bias, op="group_norm")
+    if input.ndim < 2:
+        raise ShapeError(f"group_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
+    if num_groups <= 0 or input.shape[1] % num_groups:
+        raise ShapeError(
+            f"group_norm(): Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(input.shape)} and num_groups={num_groups}"
+        )
+    _check_channels("group_norm", input, weight=weight, bias=bias)
     x = widened(input)
     batch, channels = input.shape[0], input.shape[1]
     size = prod(input.shape[2:]) * (channels // num_groups)
@@ -190,11 +199,28 @@ def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) 
 # --- vectors ---------------------------------------------------------------------------------------------------
 
 
+def _length(x: Any, p: float, dim: int) -> Any:
+    """Return the p-norm of vectors along a dimension, which stays; its gradient at 0 is 0."""
+    size = ops.abs(x)
+    if p in (math.inf, -math.inf):
+        return (ops.amax if p > 0 else ops.amin)(size, dim, True)
+    if p == 0:
+        return as_type(ops.sum.dim(ops.ne(x, 0), dim, True), size.dtype)
+    total = ops.sum.dim(ops.square(size) if p == 2 else ops.pow.default(size, p), dim, True)
+    zero = ops.eq(total, 0)
+    safe = ops.where(zero, number(1, total), total)
+    root = ops.sqrt(safe) if p == 2 else ops.pow.default(safe, 1 / p)
+    return ops.where(zero, number(0 if p > 0 else math.inf, total), root)
+
+
+def _unit(x: Any, dim: int, eps: float, p: float = 2) -> Any:
+    """Return vectors divided by their norm, or by eps where that is smaller."""
+    return ops.div.default(x, ops.clamp(_length(x, p, dim), eps))
+
+
 @composite("normalize")
 def normalize(input: Any, p: float, dim: int, eps: float) -> Any:
-    x = widened(input)
-    length = ops.linalg_vector_norm(x, p, dim, True)
-    return as_type(ops.div.default(x, ops.clamp(length, eps)), input.dtype)
+    return as_type(_unit(widened(input), dim, eps, p), input.dtype)
 
 
 @composite("cosine_similarity")
@@ -204,10 +230,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
         raise DtypeError(
             f"cosine_similarity(): expected common dtype to be floating point, yet common dtype is {dtype}"
         )
-    first, second = widened(as_type(x1, dtype)), widened(as_type(x2, dtype))
-    first, second = (
-        ops.div.default(x, ops.clamp(ops.linalg_vector_norm(x, 2, dim, True), eps)) for x in (first, second)
-    )
+    shape = broadcast("cosine_similarity", x1.shape, x2.shape)
+    first, second = (_unit(widened(ops.expand(as_type(x, dtype), shape)), dim, eps) for x in (x1, x2))
     return as_type(ops.sum.dim(ops.mul(first, second), dim), dtype)
 
 

@@ -26,7 +26,7 @@ def odd(x: Any, magnitude: Any) -> Any:
 
 def complex_of(real: Any, imag: Any) -> Any:
     """Return complex numbers of given parts."""
-    return ops.add(real, ops.mul(imag, 1j))
+    return ops.view_as_complex(ops.stack([real, imag], -1))
 
 
 def times_i(z: Any) -> Any:
@@ -52,8 +52,21 @@ def by_kind(real: Callable[[Any], Any], of_complex: Callable[[Any], Any]) -> Cal
 # --- exponentials and logarithms -------------------------------------------------------------------------------
 
 composite("exp2", lambda self: ops.pow.Scalar(2.0, floating(self)))
-composite("log2", computed(lambda self: ops.div.default(ops.log(self), math.log(2))))
-composite("log10", computed(lambda self: ops.div.default(ops.log(self), math.log(10))))
+
+
+def _logarithm(base: float) -> Callable[[Any], Any]:
+    """Return the logarithm to a base; parts of complex numbers are divided each, as one of them may be infinite."""
+    scale = math.log(base)
+
+    def of_complex(z: Any) -> Any:
+        found = ops.log(z)
+        return complex_of(ops.div.default(ops.real(found), scale), ops.div.default(ops.imag(found), scale))
+
+    return by_kind(lambda x: ops.div.default(ops.log(x), scale), of_complex)
+
+
+composite("log2", _logarithm(2))
+composite("log10", _logarithm(10))
 
 # --- trigonometric functions -----------------------------------------------------------------------------------
 # The complex ones by W. Kahan, "Branch cuts for complex elementary functions" (1987).

@@ -51,7 +51,7 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     for out, result in zip(outs, results if several else (results,), strict=True):
         if exact:
             _expect_exact(operator.definition, inputs, out, result)
-        _write(operator.definition.signature.name, out, result)
+        _write(operator, out, result)
     return operator.return_type(outs) if several else outs[0]
 
 
@@ -93,10 +93,12 @@ def _span(tensor: Any) -> tuple[int, int]:
     return start * tensor.dtype.itemsize, (last + 1) * tensor.dtype.itemsize
 
 
-def _write(name: str, out: TensorBase, result: TensorBase) -> None:
+def _write(operator: Operator, out: TensorBase, result: TensorBase) -> None:
+    name = operator.definition.signature.name
     if out.device != result.device:
         raise DeviceMismatchError(name, [("self", str(result.device)), ("out", str(out.device))])
-    if not can_cast(result.dtype, out.dtype):
+    exact = "exact_target" in operator.definition.tags
+    if (exact and result.dtype is not out.dtype) or not can_cast(result.dtype, out.dtype):
         raise CastError(name, result.dtype.name, out.dtype.name)
     if out.shape != result.shape:
         if out.shape.numel():

@@ -204,7 +204,9 @@ def _main_layout(layouts: tuple[str, ...]) -> str:
 
 def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
     result = dtypes.results[0] if dtypes.results else None
-    if dtypes.target is not None and result is not None and not can_cast(result, dtypes.target):
+    if dtypes.target is None or result is None or result is dtypes.target:
+        return
+    if "exact_target" in operator.definition.tags or not can_cast(result, dtypes.target):
         raise CastError(operator.definition.inplace_name, result.name, dtypes.target.name)
 
 
@@ -237,7 +239,8 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tupl
 
         target, result = args[0], function(*args)
         name = entry.operator.definition.inplace_name
-        if not can_cast(result.dtype, target.dtype):
+        exact = "exact_target" in entry.operator.definition.tags
+        if (exact and result.dtype is not target.dtype) or not can_cast(result.dtype, target.dtype):
             raise CastError(name, result.dtype.name, target.dtype.name)
         if result.shape != target.shape:
             raise InplaceError(

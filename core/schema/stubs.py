@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import os
 import re
 import sys
@@ -176,8 +177,8 @@ def namespace_stub(module: str) -> str:
     taken: set[str] = set()
     for name, value in vars(found).items():
         if (
-            callable(value)
-            and getattr(value, "__module__", "") == found.__name__
+            inspect.isfunction(value)  # no operator that somebody used before
+            and value.__module__ == found.__name__
             and not name.startswith("_")
         ):
             lines += render_callable(name, value)
@@ -202,6 +203,9 @@ def _functions(module: str, taken: set[str]) -> list[str]:
             else:
                 lines += render_operator(name, overloads, "function")
             declared = declared or name
+            inplace = [d for d in overloads if d.has_inplace]
+            if inplace and module == "nn.functional":
+                lines += render_operator(f"{name}_", inplace, "inplace")
     return lines
 
 

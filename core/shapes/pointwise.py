@@ -78,6 +78,12 @@ def broadcast_tensors(*tensors: Described, op: str) -> list[Result]:
     return [Result(shape, broadcast_strides(t, shape), t.offset) for t in tensors]
 
 
+@rule("polygamma")
+def second(n: int, self: Described, /) -> Result:
+    """The result has the shape of the second argument."""
+    return Result(self.shape, like_strides(self))
+
+
 @rule("frexp")
 def two_same(self: Described, /) -> tuple[Result, Result]:
     """Two results like the first argument."""

@@ -147,6 +147,6 @@ def test_names_of_plugins_and_backends_are_completed() -> None:
 
 def test_the_shell_asks_for_the_completion_of_an_operator(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_TT_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "tt ops show softm")
+    monkeypatch.setenv("COMP_WORDS", "tt ops show softsi")
     monkeypatch.setenv("COMP_CWORD", "3")
-    assert run().out.split() == ["softmax"]
+    assert run().out.split() == ["softsign"]

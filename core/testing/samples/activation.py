@@ -101,7 +101,9 @@ def softmax(make: Inputs) -> Iterator[Sample]:
 
 @family("softmax_implicit")
 def softmax_implicit(make: Inputs) -> Iterator[Sample]:
-    for shape in ((), (3,), (2, 3), (2, 3, 2), (2, 1, 3, 2)):
-        yield Sample((make.tensor(*shape),), {"_stacklevel": 3}, f"shape {shape}")
-    yield Sample((make.tensor(2, 3), 0, 3, float64), name="dim and dtype")
+    # Without dim these warn.
+    for shape, dim in (((), 0), ((3,), -1), ((2, 3), 1), ((2, 3, 2), 0)):
+        yield Sample((make.tensor(*shape),), {"dim": dim, "_stacklevel": 3}, f"shape {shape}, dim {dim}")
+    if make.dtype.is_floating_point:
+        yield Sample((make.tensor(2, 3), 0, 3, float64), name="dim and dtype")
     yield Sample((make.tensor(2, 3), 2, 3), name="error: dim", error=IndexError)

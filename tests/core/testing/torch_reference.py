@@ -52,6 +52,8 @@ def find(definition: Any) -> Any:
         return FUNCTIONS[definition.name]
     if name.startswith("linalg_"):
         return getattr(torch.linalg, name.removeprefix("linalg_"))
+    if definition.module == "special":
+        return getattr(torch.special, name.removeprefix("special_"))
     for place in (
         F if definition.module == "nn.functional" else torch,
         torch,
@@ -112,7 +114,11 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
     tensors = [value for value in arguments.values() if isinstance(value, TensorBase)]
     half = {dtypes.float16, dtypes.bfloat16} & {t.dtype for t in tensors}
     # tt computes half precision in float32 throughout; PyTorch's CPU rounds some intermediate results and scalars.
-    widen = bool(half) and definition.name not in ("view.dtype", "nextafter")
+    widen = (
+        bool(half)
+        and definition.name not in ("view.dtype", "nextafter", "nan_to_num")
+        and definition.name != "nan_to_num"
+    )
     positional, named = [], {}
     for argument in definition.signature.arguments:
         value = arguments[argument.name]

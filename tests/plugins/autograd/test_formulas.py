@@ -188,10 +188,17 @@ def outputs_at(call: Call, arrays: list[Any]) -> list[Any]:
     return [np.array(t.numpy()) for t in _tensors(call(*[tt.tensor(a) for a in arrays]))]
 
 
+# Their kinks and branch points are at integers.
+WITH_KINKS = {
+    "abs", "relu", "sign", "pow", "sqrt", "clamp", "remainder", "xlogy", "asin", "acos", "acosh", "relu6", "hardtanh",
+    "selu", "leaky_relu", "celu", "hardsigmoid", "hardswish", "threshold",
+}  # fmt: skip
+
+
 def has_kink(call: Call, array: Any) -> bool:
     """Zeros are where abs, relu, pow and sign have their kinks, and equal numbers where an extreme is shared."""
     name = call.definition.name.split(".")[0]
-    if name in ("abs", "relu", "sign", "pow", "sqrt", "clamp", "remainder", "xlogy"):
+    if name in WITH_KINKS:
         return bool((array == np.round(array.real)).any())
     if name in ("max", "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "std"):
         return len(np.unique(array)) < array.size or (name == "std" and array.size < 2)
@@ -268,6 +275,8 @@ def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) 
     for name, call in calls(definition, dtype):
         if definition.name in ("var", "std", "var_mean") and "dim []" in name:
             continue  # torch forgets the number of elements there; the finite differences above do not
+        if definition.name == "cosine_similarity" and name == "eps":
+            continue  # torch differentiates a norm that eps replaces; the finite differences above do not
         theirs = [to_torch(t).requires_grad_() for t in call.inputs]
         try:
             expected = loss(torch, call_torch(call, theirs))
@@ -282,7 +291,7 @@ def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) 
         mine = leaves(call)
         found = tt.autograd.grad(loss(tt, call(*mine)), mine, allow_unused=True)
         for e, f in zip(expected_gradients, found, strict=True):
-            e_array = np.zeros(()) if e is None else e.resolve_conj().numpy()
+            e_array = np.zeros(()) if e is None else e.numpy(force=True)
             f_array = np.zeros(()) if f is None else f.numpy()
             np.testing.assert_allclose(
                 *np.broadcast_arrays(f_array, e_array), rtol=1e-6, atol=1e-9, err_msg=name
