@@ -466,6 +466,26 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar =
     tensor([2.5000])
     """
     ...
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the sign of every element; of a complex number the number of magnitude 1 in its direction, and 0 of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sgn(tt.tensor([-2.0, 3.0]))
+    tensor([-1.,  1.])
+    """
+    ...
+def positive(input: Tensor) -> Tensor:
+    """Returns self; refuses bools.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.positive(tt.tensor([1, -2]))
+    tensor([ 1, -2])
+    """
+    ...
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns e to the power of every element.
 
@@ -610,6 +630,36 @@ def xlogy(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tensor
     tensor([0., 0.])
     """
     ...
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns 2 to the power of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.exp2(tt.tensor([0.0, 3.0]))
+    tensor([1., 8.])
+    """
+    ...
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the logarithm to base 2 of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.log2(tt.tensor([1.0, 8.0]))
+    tensor([0., 3.])
+    """
+    ...
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the logarithm to base 10 of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.log10(tt.tensor([1.0, 50.0]))
+    tensor([0.0000, 1.6990])
+    """
+    ...
 def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns the sine of every element.
 
@@ -681,6 +731,202 @@ def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([5.])
     """
     ...
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the tangent of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tan(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.5574])
+    """
+    ...
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the angle between -pi/2 and pi/2 whose sine each element is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.asin(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.5708])
+    """
+    ...
+arcsin = asin
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the angle between 0 and pi whose cosine each element is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.acos(tt.tensor([0.0, 1.0]))
+    tensor([1.5708, 0.0000])
+    """
+    ...
+arccos = acos
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the angle between -pi/2 and pi/2 whose tangent each element is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atan(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7854])
+    """
+    ...
+arctan = atan
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the hyperbolic sine of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sinh(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.1752])
+    """
+    ...
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the hyperbolic cosine of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cosh(tt.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.5431])
+    """
+    ...
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the number whose hyperbolic sine each element is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.asinh(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    """
+    ...
+arcsinh = asinh
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the number, not negative, whose hyperbolic cosine each element is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.acosh(tt.tensor([1.0, 2.0]))
+    tensor([0.0000, 1.3170])
+    """
+    ...
+arccosh = acosh
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the number whose hyperbolic tangent each element is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.atanh(tt.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.5493])
+    """
+    ...
+arctanh = atanh
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns sin(pi x) / (pi x) of every element, and 1 for 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sinc(tt.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
+    ...
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Turns degrees into radians.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.deg2rad(tt.tensor([0.0, 180.0]))
+    tensor([0.0000, 3.1416])
+    """
+    ...
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Turns radians into degrees.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.rad2deg(tt.tensor([0.0, 1.0]))
+    tensor([ 0.0000, 57.2958])
+    """
+    ...
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns 1 minus the error function of every element, exactly even where that is small.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.erfc(tt.tensor([0.0, 5.0]))
+    tensor([1.0000e+00, 1.5375e-12])
+    """
+    ...
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the number whose error function each element is.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.erfinv(tt.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.4769])
+    """
+    ...
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the natural logarithm of the absolute value of the gamma function of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.lgamma(tt.tensor([1.0, 4.0]))
+    tensor([0.0000, 1.7918])
+    """
+    ...
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the logarithmic derivative of the gamma function of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.digamma(tt.tensor([1.0, 2.0]))
+    tensor([-0.5772,  0.4228])
+    """
+    ...
+def polygamma(n: _int, self: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the n-th derivative of the digamma function of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.polygamma(1, tt.tensor([1.0, 2.0]))
+    tensor([1.6449, 0.6449])
+    """
+    ...
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the modified Bessel function of the first kind and order 0 of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.i0(tt.tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """
+    ...
+def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns log(x / (1 - x)) of every element, which is limited to eps and 1 - eps first if eps is given.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.logit(tt.tensor([0.5, 0.75]))
+    tensor([0.0000, 1.0986])
+    """
+    ...
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Rounds every element down.
 
@@ -720,6 +966,16 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
     >>> import tt
     >>> tt.round(tt.tensor([0.5, 1.5, 2.5]))
     tensor([0., 2., 2.])
+    """
+    ...
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the part of every element behind the point, with the sign of the element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.frac(tt.tensor([1.5, -1.25]))
+    tensor([ 0.5000, -0.2500])
     """
     ...
 def eq(input: Tensor, other: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
@@ -1029,6 +1285,56 @@ def bitwise_right_shift(input: _Scalar, other: Tensor, *, out: Tensor | None = N
     tensor([4, 2])
     """
     ...
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Tells which elements are infinite and positive.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.isposinf(tt.tensor([-float('inf'), float('inf'), 1.0]))
+    tensor([False,  True, False])
+    """
+    ...
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Tells which elements are infinite and negative.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.isneginf(tt.tensor([-float('inf'), float('inf'), 1.0]))
+    tensor([ True, False, False])
+    """
+    ...
+def isreal(input: Tensor) -> Tensor:
+    """Tells which elements have the imaginary part 0; real numbers all.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.isreal(tt.tensor([1 + 0j, 1j]))
+    tensor([ True, False])
+    """
+    ...
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Tells which elements have a minus sign, zeros and NaN among them.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.signbit(tt.tensor([-0.0, 1.0]))
+    tensor([ True, False])
+    """
+    ...
+def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Replaces NaN by nan (0 if not given) and infinite elements by posinf and neginf (the largest and smallest number of the dtype if not given).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nan_to_num(tt.tensor([float('nan'), 2.0]))
+    tensor([0., 2.])
+    """
+    ...
 def conj(input: Tensor) -> Tensor:
     """Returns the complex conjugate of every element, as a copy; of real numbers themselves.
 
@@ -1110,6 +1416,16 @@ def view_as_complex(input: Tensor) -> Tensor:
     >>> import tt
     >>> tt.view_as_complex(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([1.+2.j, 3.+4.j])
+    """
+    ...
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the angle of every element in the complex plane; of a real number 0, or pi if it is negative.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.angle(tt.tensor([1.0, -1.0]))
+    tensor([0.0000, 3.1416])
     """
     ...
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -3407,6 +3723,7 @@ def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tenso
             [9, 3, 1]])
     """
     ...
+@overload
 def relu(input: Tensor) -> Tensor:
     """Replaces negative elements by zero.
 
@@ -3417,7 +3734,105 @@ def relu(input: Tensor) -> Tensor:
     tensor([0., 2.])
     """
     ...
-def softmax(input: Tensor, dim: _int, dtype: _DtypeLike | None = None) -> Tensor:
+@overload
+def relu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.relu(tt.tensor([-1.0, 2.0]), inplace=False)
+    tensor([0., 2.])
+    """
+    ...
+@overload
+def celu(input: Tensor, alpha: _Scalar = 1.0) -> Tensor:
+    """Replaces negative elements x by alpha * (exp(x / alpha) - 1).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.celu(tt.tensor([-1.0, 2.0]), 2.0)
+    tensor([-0.7869,  2.0000])
+    """
+    ...
+@overload
+def celu(input: Tensor, alpha: _Scalar = 1.0, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.celu(tt.tensor([-1.0, 2.0]), 2.0, inplace=False)
+    tensor([-0.7869,  2.0000])
+    """
+    ...
+@overload
+def selu(input: Tensor) -> Tensor:
+    """Applies elu and scales the result, with constants that keep mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.selu(tt.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    ...
+@overload
+def selu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.selu(tt.tensor([-1.0, 2.0]), inplace=False)
+    tensor([-1.1113,  2.1014])
+    """
+    ...
+@overload
+def threshold(input: Tensor, threshold: _Scalar, value: _Scalar) -> Tensor:
+    """Replaces the elements that are not above threshold by value.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.threshold(tt.tensor([-1.0, 2.0]), 0.0, 5.0)
+    tensor([5., 2.])
+    """
+    ...
+@overload
+def threshold(input: Tensor, threshold: _Scalar, value: _Scalar, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.threshold(tt.tensor([-1.0, 2.0]), 0.0, 5.0, inplace=False)
+    tensor([5., 2.])
+    """
+    ...
+def hardshrink(input: Tensor, lambd: _Scalar = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """Replaces the elements between -lambd and lambd by 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardshrink(tt.tensor([0.25, 2.0]))
+    tensor([0., 2.])
+    """
+    ...
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Multiplies negative elements by weight, which has one number, or one for each channel (dimension 1).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.prelu(tt.tensor([-1.0, 2.0]), tt.tensor([0.25]))
+    tensor([-0.2500,  2.0000])
+    """
+    ...
+@overload
+def softmax(input: Tensor, dim: _int, dtype: _DtypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """Returns exponentials that add to 1 along a dimension.
 
     Examples
@@ -3427,13 +3842,36 @@ def softmax(input: Tensor, dim: _int, dtype: _DtypeLike | None = None) -> Tensor
     tensor([0.2689, 0.7311])
     """
     ...
-def log_softmax(input: Tensor, dim: _int, dtype: _DtypeLike | None = None) -> Tensor:
+@overload
+def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _DtypeLike | None = None) -> Tensor:
+    """Does the same; without dim warns and takes dimension 0 of tensors with 0, 1 or 3 dimensions, dimension 1 of others.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.softmax(tt.tensor([1.0, 2.0]), dim=0, _stacklevel=3)
+    tensor([0.2689, 0.7311])
+    """
+    ...
+@overload
+def log_softmax(input: Tensor, dim: _int, dtype: _DtypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
     """Returns the logarithm of softmax, without overflow.
 
     Examples
     --------
     >>> import tt
     >>> tt.log_softmax(tt.tensor([1.0, 2.0]), dim=0)
+    tensor([-1.3133, -0.3133])
+    """
+    ...
+@overload
+def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _DtypeLike | None = None) -> Tensor:
+    """Does the same; without dim chooses it as softmax does.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.log_softmax(tt.tensor([1.0, 2.0]), dim=0, _stacklevel=3)
     tensor([-1.3133, -0.3133])
     """
     ...
@@ -3584,5 +4022,25 @@ def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Te
     >>> import tt
     >>> tt.adaptive_avg_pool1d(tt.tensor([[1.0, 3.0, 2.0, 5.0]]), 2)
     tensor([[2.0000, 3.5000]])
+    """
+    ...
+def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
+    """Divides the last dimensions by the root of the mean of their squares, then multiplies by weight; eps is the resolution of the dtype if not given.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.rms_norm(tt.tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
+    """
+    ...
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """Returns the cosine of the angle between vectors along a dimension, whose norms are taken as eps at least.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.cosine_similarity(tt.tensor([1.0, 0.0]), tt.tensor([1.0, 1.0]), dim=0)
+    tensor(0.7071)
     """
     ...

@@ -1286,6 +1286,32 @@ class Tensor(TensorBase):
         Adds the quotient of tensor1 and tensor2, scaled by value, to self.
         """
         ...
+    def sgn(self) -> Tensor:
+        """Returns the sign of every element; of a complex number the number of magnitude 1 in its direction, and 0 of 0.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.sgn(tt.tensor([-2.0, 3.0]))
+        tensor([-1.,  1.])
+        """
+        ...
+    def sgn_(self) -> Tensor:
+        """In-place form of `sgn`.
+
+        Returns the sign of every element; of a complex number the number of magnitude 1 in its direction, and 0 of 0.
+        """
+        ...
+    def positive(self) -> Tensor:
+        """Returns self; refuses bools.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.positive(tt.tensor([1, -2]))
+        tensor([ 1, -2])
+        """
+        ...
     def exp(self) -> Tensor:
         """Returns e to the power of every element.
 
@@ -1460,6 +1486,54 @@ class Tensor(TensorBase):
         Returns self * log(other), which is 0 where self is 0, unless other is NaN.
         """
         ...
+    def exp2(self) -> Tensor:
+        """Returns 2 to the power of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.exp2(tt.tensor([0.0, 3.0]))
+        tensor([1., 8.])
+        """
+        ...
+    def exp2_(self) -> Tensor:
+        """In-place form of `exp2`.
+
+        Returns 2 to the power of every element.
+        """
+        ...
+    def log2(self) -> Tensor:
+        """Returns the logarithm to base 2 of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.log2(tt.tensor([1.0, 8.0]))
+        tensor([0., 3.])
+        """
+        ...
+    def log2_(self) -> Tensor:
+        """In-place form of `log2`.
+
+        Returns the logarithm to base 2 of every element.
+        """
+        ...
+    def log10(self) -> Tensor:
+        """Returns the logarithm to base 10 of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.log10(tt.tensor([1.0, 50.0]))
+        tensor([0.0000, 1.6990])
+        """
+        ...
+    def log10_(self) -> Tensor:
+        """In-place form of `log10`.
+
+        Returns the logarithm to base 10 of every element.
+        """
+        ...
     def sin(self) -> Tensor:
         """Returns the sine of every element.
 
@@ -1572,6 +1646,294 @@ class Tensor(TensorBase):
         Returns the length of the hypotenuse over two legs, without overflow in between.
         """
         ...
+    def tan(self) -> Tensor:
+        """Returns the tangent of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tan(tt.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5574])
+        """
+        ...
+    def tan_(self) -> Tensor:
+        """In-place form of `tan`.
+
+        Returns the tangent of every element.
+        """
+        ...
+    def asin(self) -> Tensor:
+        """Returns the angle between -pi/2 and pi/2 whose sine each element is.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.asin(tt.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.5708])
+        """
+        ...
+    def asin_(self) -> Tensor:
+        """In-place form of `asin`.
+
+        Returns the angle between -pi/2 and pi/2 whose sine each element is.
+        """
+        ...
+    def acos(self) -> Tensor:
+        """Returns the angle between 0 and pi whose cosine each element is.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.acos(tt.tensor([0.0, 1.0]))
+        tensor([1.5708, 0.0000])
+        """
+        ...
+    def acos_(self) -> Tensor:
+        """In-place form of `acos`.
+
+        Returns the angle between 0 and pi whose cosine each element is.
+        """
+        ...
+    def atan(self) -> Tensor:
+        """Returns the angle between -pi/2 and pi/2 whose tangent each element is.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.atan(tt.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7854])
+        """
+        ...
+    def atan_(self) -> Tensor:
+        """In-place form of `atan`.
+
+        Returns the angle between -pi/2 and pi/2 whose tangent each element is.
+        """
+        ...
+    def sinh(self) -> Tensor:
+        """Returns the hyperbolic sine of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.sinh(tt.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.1752])
+        """
+        ...
+    def sinh_(self) -> Tensor:
+        """In-place form of `sinh`.
+
+        Returns the hyperbolic sine of every element.
+        """
+        ...
+    def cosh(self) -> Tensor:
+        """Returns the hyperbolic cosine of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cosh(tt.tensor([0.0, 1.0]))
+        tensor([1.0000, 1.5431])
+        """
+        ...
+    def cosh_(self) -> Tensor:
+        """In-place form of `cosh`.
+
+        Returns the hyperbolic cosine of every element.
+        """
+        ...
+    def asinh(self) -> Tensor:
+        """Returns the number whose hyperbolic sine each element is.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.asinh(tt.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8814])
+        """
+        ...
+    def asinh_(self) -> Tensor:
+        """In-place form of `asinh`.
+
+        Returns the number whose hyperbolic sine each element is.
+        """
+        ...
+    def acosh(self) -> Tensor:
+        """Returns the number, not negative, whose hyperbolic cosine each element is.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.acosh(tt.tensor([1.0, 2.0]))
+        tensor([0.0000, 1.3170])
+        """
+        ...
+    def acosh_(self) -> Tensor:
+        """In-place form of `acosh`.
+
+        Returns the number, not negative, whose hyperbolic cosine each element is.
+        """
+        ...
+    def atanh(self) -> Tensor:
+        """Returns the number whose hyperbolic tangent each element is.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.atanh(tt.tensor([0.0, 0.5]))
+        tensor([0.0000, 0.5493])
+        """
+        ...
+    def atanh_(self) -> Tensor:
+        """In-place form of `atanh`.
+
+        Returns the number whose hyperbolic tangent each element is.
+        """
+        ...
+    def sinc(self) -> Tensor:
+        """Returns sin(pi x) / (pi x) of every element, and 1 for 0.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.sinc(tt.tensor([0.0, 0.5]))
+        tensor([1.0000, 0.6366])
+        """
+        ...
+    def sinc_(self) -> Tensor:
+        """In-place form of `sinc`.
+
+        Returns sin(pi x) / (pi x) of every element, and 1 for 0.
+        """
+        ...
+    def deg2rad(self) -> Tensor:
+        """Turns degrees into radians.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.deg2rad(tt.tensor([0.0, 180.0]))
+        tensor([0.0000, 3.1416])
+        """
+        ...
+    def deg2rad_(self) -> Tensor:
+        """In-place form of `deg2rad`.
+
+        Turns degrees into radians.
+        """
+        ...
+    def rad2deg(self) -> Tensor:
+        """Turns radians into degrees.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.rad2deg(tt.tensor([0.0, 1.0]))
+        tensor([ 0.0000, 57.2958])
+        """
+        ...
+    def rad2deg_(self) -> Tensor:
+        """In-place form of `rad2deg`.
+
+        Turns radians into degrees.
+        """
+        ...
+    def erfc(self) -> Tensor:
+        """Returns 1 minus the error function of every element, exactly even where that is small.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.erfc(tt.tensor([0.0, 5.0]))
+        tensor([1.0000e+00, 1.5375e-12])
+        """
+        ...
+    def erfc_(self) -> Tensor:
+        """In-place form of `erfc`.
+
+        Returns 1 minus the error function of every element, exactly even where that is small.
+        """
+        ...
+    def erfinv(self) -> Tensor:
+        """Returns the number whose error function each element is.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.erfinv(tt.tensor([0.0, 0.5]))
+        tensor([0.0000, 0.4769])
+        """
+        ...
+    def erfinv_(self) -> Tensor:
+        """In-place form of `erfinv`.
+
+        Returns the number whose error function each element is.
+        """
+        ...
+    def lgamma(self) -> Tensor:
+        """Returns the natural logarithm of the absolute value of the gamma function of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.lgamma(tt.tensor([1.0, 4.0]))
+        tensor([0.0000, 1.7918])
+        """
+        ...
+    def lgamma_(self) -> Tensor:
+        """In-place form of `lgamma`.
+
+        Returns the natural logarithm of the absolute value of the gamma function of every element.
+        """
+        ...
+    def digamma(self) -> Tensor:
+        """Returns the logarithmic derivative of the gamma function of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.digamma(tt.tensor([1.0, 2.0]))
+        tensor([-0.5772,  0.4228])
+        """
+        ...
+    def digamma_(self) -> Tensor:
+        """In-place form of `digamma`.
+
+        Returns the logarithmic derivative of the gamma function of every element.
+        """
+        ...
+    def i0(self) -> Tensor:
+        """Returns the modified Bessel function of the first kind and order 0 of every element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.i0(tt.tensor([0.0, 1.0]))
+        tensor([1.0000, 1.2661])
+        """
+        ...
+    def i0_(self) -> Tensor:
+        """In-place form of `i0`.
+
+        Returns the modified Bessel function of the first kind and order 0 of every element.
+        """
+        ...
+    def logit(self, eps: _float | None = None) -> Tensor:
+        """Returns log(x / (1 - x)) of every element, which is limited to eps and 1 - eps first if eps is given.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.logit(tt.tensor([0.5, 0.75]))
+        tensor([0.0000, 1.0986])
+        """
+        ...
+    def logit_(self, eps: _float | None = None) -> Tensor:
+        """In-place form of `logit`.
+
+        Returns log(x / (1 - x)) of every element, which is limited to eps and 1 - eps first if eps is given.
+        """
+        ...
     def floor(self) -> Tensor:
         """Rounds every element down.
 
@@ -1634,6 +1996,22 @@ class Tensor(TensorBase):
         """In-place form of `round`.
 
         Rounds every element to a number of decimals, halves to the even neighbour.
+        """
+        ...
+    def frac(self) -> Tensor:
+        """Returns the part of every element behind the point, with the sign of the element.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.frac(tt.tensor([1.5, -1.25]))
+        tensor([ 0.5000, -0.2500])
+        """
+        ...
+    def frac_(self) -> Tensor:
+        """In-place form of `frac`.
+
+        Returns the part of every element behind the point, with the sign of the element.
         """
         ...
     def eq(self, other: Tensor | _Scalar) -> Tensor:
@@ -1952,6 +2330,62 @@ class Tensor(TensorBase):
         Shifts the bits of every integer to the right by other places; the sign is kept.
         """
         ...
+    def isposinf(self) -> Tensor:
+        """Tells which elements are infinite and positive.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.isposinf(tt.tensor([-float('inf'), float('inf'), 1.0]))
+        tensor([False,  True, False])
+        """
+        ...
+    def isneginf(self) -> Tensor:
+        """Tells which elements are infinite and negative.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.isneginf(tt.tensor([-float('inf'), float('inf'), 1.0]))
+        tensor([ True, False, False])
+        """
+        ...
+    def isreal(self) -> Tensor:
+        """Tells which elements have the imaginary part 0; real numbers all.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.isreal(tt.tensor([1 + 0j, 1j]))
+        tensor([ True, False])
+        """
+        ...
+    def signbit(self) -> Tensor:
+        """Tells which elements have a minus sign, zeros and NaN among them.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.signbit(tt.tensor([-0.0, 1.0]))
+        tensor([ True, False])
+        """
+        ...
+    def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
+        """Replaces NaN by nan (0 if not given) and infinite elements by posinf and neginf (the largest and smallest number of the dtype if not given).
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nan_to_num(tt.tensor([float('nan'), 2.0]))
+        tensor([0., 2.])
+        """
+        ...
+    def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
+        """In-place form of `nan_to_num`.
+
+        Replaces NaN by nan (0 if not given) and infinite elements by posinf and neginf (the largest and smallest number of the dtype if not given).
+        """
+        ...
     def conj(self) -> Tensor:
         """Returns the complex conjugate of every element, as a copy; of real numbers themselves.
 
@@ -2020,6 +2454,16 @@ class Tensor(TensorBase):
         >>> x = tt.tensor([1.0])
         >>> tt.resolve_neg(x) is x
         True
+        """
+        ...
+    def angle(self) -> Tensor:
+        """Returns the angle of every element in the complex plane; of a real number 0, or pi if it is negative.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.angle(tt.tensor([1.0, -1.0]))
+        tensor([0.0000, 3.1416])
         """
         ...
     def clone(self, *, memory_format: Any = None) -> Tensor:
@@ -3791,12 +4235,6 @@ class Tensor(TensorBase):
         Fills a tensor with random numbers, uniform between from_ and to.
         """
         ...
-    def dropout_(self, p: _float = 0.5, training: _bool = True) -> Tensor:
-        """In-place form of `dropout`.
-
-        Sets elements to zero with probability p and scales the others by 1 / (1 - p); does nothing unless training.
-        """
-        ...
     def mm(self, mat2: Tensor) -> Tensor:
         """Multiplies two matrices.
 
@@ -4146,6 +4584,26 @@ class Tensor(TensorBase):
         """In-place form of `relu`.
 
         Replaces negative elements by zero.
+        """
+        ...
+    def hardshrink(self, lambd: _Scalar = 0.5) -> Tensor:
+        """Replaces the elements between -lambd and lambd by 0.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nn.functional.hardshrink(tt.tensor([0.25, 2.0]))
+        tensor([0., 2.])
+        """
+        ...
+    def prelu(self, weight: Tensor) -> Tensor:
+        """Multiplies negative elements by weight, which has one number, or one for each channel (dimension 1).
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nn.functional.prelu(tt.tensor([-1.0, 2.0]), tt.tensor([0.25]))
+        tensor([-0.2500,  2.0000])
         """
         ...
     def softmax(self, dim: _int, dtype: _DtypeLike | None = None) -> Tensor:

@@ -44,8 +44,99 @@ def xlog1py(input: _Scalar, other: Tensor, *, out: Tensor | None = None) -> Tens
     tensor([0., 0.])
     """
     ...
+from tt import exp2 as exp2
 from tt import sigmoid as expit
 from tt import erf as erf
+from tt import sinc as sinc
+from tt import erfc as erfc
+from tt import erfinv as erfinv
+from tt import lgamma as gammaln
+from tt import digamma as digamma
+psi = digamma
+from tt import polygamma as polygamma
+from tt import i0 as i0
+from tt import logit as logit
+def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the entropy -x log(x) of every element; 0 of 0 and -inf of negative numbers.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.entr(tt.tensor([0.0, 0.5]))
+    tensor([0.0000, 0.3466])
+    """
+    ...
+def i0e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 0, scaled by exp(-|x|), of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.i0e(tt.tensor([0.0, 1.0]))
+    tensor([1.0000, 0.4658])
+    """
+    ...
+def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the modified Bessel function of the first kind and order 1 of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.i1(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """
+    ...
+def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 1, scaled by exp(-|x|), of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.i1e(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2079])
+    """
+    ...
+def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the area under the standard normal density up to each element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.ndtr(tt.tensor([0.0, 1.0]))
+    tensor([0.5000, 0.8413])
+    """
+    ...
+def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the number up to which the area under the standard normal density is each element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.ndtri(tt.tensor([0.5, 0.75]))
+    tensor([0.0000, 0.6745])
+    """
+    ...
+def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the natural logarithm of the area under the standard normal density up to each element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.log_ndtr(tt.tensor([0.0, -20.0]))
+    tensor([  -0.6931, -203.9172])
+    """
+    ...
+def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns erfc(x), scaled by exp(x squared), of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.special.erfcx(tt.tensor([0.0, 10.0]))
+    tensor([1.0000, 0.0561])
+    """
+    ...
+from tt import round as round
 from tt import logsumexp as logsumexp
 from tt import softmax as softmax
 from tt import log_softmax as log_softmax
