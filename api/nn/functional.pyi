@@ -20,7 +20,19 @@ _DeviceLike: TypeAlias = _device | str | _int
 from tt.core.tensor import Tensor as Tensor
 from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt import tanh as tanh
+def tanh_(self) -> Tensor:
+    """In-place form of `tanh`.
+
+    Returns the hyperbolic tangent of every element.
+    """
+    ...
 from tt import sigmoid as sigmoid
+def sigmoid_(self) -> Tensor:
+    """In-place form of `sigmoid`.
+
+    Returns 1 / (1 + exp(-x)) of every element.
+    """
+    ...
 def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor:
     """Adds elements before and after the last dimensions: of a value (mode='constant'), or mirrored ('reflect'), equal to the outermost ones ('replicate') or from the other end ('circular').
 
@@ -96,6 +108,12 @@ def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     tensor([1., 1., 1.])
     """
     ...
+def dropout_(self, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """In-place form of `dropout`.
+
+    Sets elements to zero with probability p and scales the others by 1 / (1 - p); does nothing unless training.
+    """
+    ...
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Returns input1 @ weight[k] @ input2 for each k, and adds bias.
 
@@ -106,19 +124,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     tensor([[4.]])
     """
     ...
-from tt import relu as relu
-def gelu(input: Tensor, *, approximate: str = 'none') -> Tensor:
-    """Multiplies every element by the normal distribution function of it, or by its approximation with tanh (approximate='tanh').
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.nn.functional.gelu(tt.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.8413])
-    """
-    ...
-from tt import softmax as softmax
-from tt import log_softmax as log_softmax
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Multiplies input by the transposed weight and adds bias.
 
@@ -127,16 +132,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> import tt
     >>> tt.nn.functional.linear(tt.tensor([1.0, 1.0]), tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([3., 7.])
-    """
-    ...
-def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
-    """Scales the last dimensions to mean 0 and variance 1, then by weight and bias.
-
-    Examples
-    --------
-    >>> import tt
-    >>> tt.nn.functional.layer_norm(tt.tensor([1.0, 3.0]), (2,))
-    tensor([-1.0000,  1.0000])
     """
     ...
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: _int = -100, reduction: str = 'mean') -> Tensor:
@@ -167,6 +162,405 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tenso
     >>> import tt
     >>> tt.nn.functional.mse_loss(tt.tensor([1.0, 2.0]), tt.tensor([1.0, 4.0]))
     tensor(2.)
+    """
+    ...
+from tt import relu as relu
+def relu_(self) -> Tensor:
+    """In-place form of `relu`.
+
+    Replaces negative elements by zero.
+    """
+    ...
+def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Limits every element to the range from 0 to 6.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.relu6(tt.tensor([-1.0, 2.0, 8.0]))
+    tensor([0., 2., 6.])
+    """
+    ...
+@overload
+def hardtanh(input: Tensor, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0) -> Tensor:
+    """Limits every element to the range from min_val to max_val.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardtanh(tt.tensor([-2.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    ...
+@overload
+def hardtanh(input: Tensor, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardtanh(tt.tensor([-2.0, 0.5]), inplace=False)
+    tensor([-1.0000,  0.5000])
+    """
+    ...
+def hardtanh_(self, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0) -> Tensor:
+    """In-place form of `hardtanh`.
+
+    Limits every element to the range from min_val to max_val.
+    """
+    ...
+@overload
+def elu(input: Tensor, alpha: _Scalar = 1.0) -> Tensor:
+    """Replaces negative elements x by alpha * (exp(x) - 1).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.elu(tt.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    ...
+@overload
+def elu(input: Tensor, alpha: _Scalar = 1.0, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.elu(tt.tensor([-1.0, 2.0]), inplace=False)
+    tensor([-0.6321,  2.0000])
+    """
+    ...
+def elu_(self, alpha: _Scalar = 1.0) -> Tensor:
+    """In-place form of `elu`.
+
+    Replaces negative elements x by alpha * (exp(x) - 1).
+    """
+    ...
+@overload
+def celu(input: Tensor, alpha: _Scalar = 1.0) -> Tensor:
+    """Replaces negative elements x by alpha * (exp(x / alpha) - 1).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.celu(tt.tensor([-1.0, 2.0]), 2.0)
+    tensor([-0.7869,  2.0000])
+    """
+    ...
+@overload
+def celu(input: Tensor, alpha: _Scalar = 1.0, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.celu(tt.tensor([-1.0, 2.0]), 2.0, inplace=False)
+    tensor([-0.7869,  2.0000])
+    """
+    ...
+def celu_(self, alpha: _Scalar = 1.0) -> Tensor:
+    """In-place form of `celu`.
+
+    Replaces negative elements x by alpha * (exp(x / alpha) - 1).
+    """
+    ...
+@overload
+def selu(input: Tensor) -> Tensor:
+    """Applies elu and scales the result, with constants that keep mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.selu(tt.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    ...
+@overload
+def selu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.selu(tt.tensor([-1.0, 2.0]), inplace=False)
+    tensor([-1.1113,  2.1014])
+    """
+    ...
+def selu_(self) -> Tensor:
+    """In-place form of `selu`.
+
+    Applies elu and scales the result, with constants that keep mean 0 and variance 1.
+    """
+    ...
+@overload
+def leaky_relu(input: Tensor, negative_slope: _Scalar = 0.01) -> Tensor:
+    """Multiplies negative elements by negative_slope.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.leaky_relu(tt.tensor([-1.0, 2.0]))
+    tensor([-0.0100,  2.0000])
+    """
+    ...
+@overload
+def leaky_relu(input: Tensor, negative_slope: _Scalar = 0.01, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.leaky_relu(tt.tensor([-1.0, 2.0]), inplace=False)
+    tensor([-0.0100,  2.0000])
+    """
+    ...
+def leaky_relu_(self, negative_slope: _Scalar = 0.01) -> Tensor:
+    """In-place form of `leaky_relu`.
+
+    Multiplies negative elements by negative_slope.
+    """
+    ...
+@overload
+def threshold(input: Tensor, threshold: _Scalar, value: _Scalar) -> Tensor:
+    """Replaces the elements that are not above threshold by value.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.threshold(tt.tensor([-1.0, 2.0]), 0.0, 5.0)
+    tensor([5., 2.])
+    """
+    ...
+@overload
+def threshold(input: Tensor, threshold: _Scalar, value: _Scalar, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.threshold(tt.tensor([-1.0, 2.0]), 0.0, 5.0, inplace=False)
+    tensor([5., 2.])
+    """
+    ...
+def threshold_(self, threshold: _Scalar, value: _Scalar) -> Tensor:
+    """In-place form of `threshold`.
+
+    Replaces the elements that are not above threshold by value.
+    """
+    ...
+@overload
+def silu(input: Tensor) -> Tensor:
+    """Multiplies every element by its sigmoid.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.silu(tt.tensor([-1.0, 2.0]))
+    tensor([-0.2689,  1.7616])
+    """
+    ...
+@overload
+def silu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.silu(tt.tensor([-1.0, 2.0]), inplace=False)
+    tensor([-0.2689,  1.7616])
+    """
+    ...
+def silu_(self) -> Tensor:
+    """In-place form of `silu`.
+
+    Multiplies every element by its sigmoid.
+    """
+    ...
+@overload
+def mish(input: Tensor) -> Tensor:
+    """Multiplies every element by the hyperbolic tangent of its softplus.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.mish(tt.tensor([-1.0, 2.0]))
+    tensor([-0.3034,  1.9440])
+    """
+    ...
+@overload
+def mish(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.mish(tt.tensor([-1.0, 2.0]), inplace=False)
+    tensor([-0.3034,  1.9440])
+    """
+    ...
+def mish_(self) -> Tensor:
+    """In-place form of `mish`.
+
+    Multiplies every element by the hyperbolic tangent of its softplus.
+    """
+    ...
+@overload
+def hardsigmoid(input: Tensor) -> Tensor:
+    """Approximates the sigmoid by straight lines, limit(x + 3, 0, 6) / 6.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardsigmoid(tt.tensor([-1.0, 4.0]))
+    tensor([0.3333, 1.0000])
+    """
+    ...
+@overload
+def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardsigmoid(tt.tensor([-1.0, 4.0]), inplace=False)
+    tensor([0.3333, 1.0000])
+    """
+    ...
+def hardsigmoid_(self) -> Tensor:
+    """In-place form of `hardsigmoid`.
+
+    Approximates the sigmoid by straight lines, limit(x + 3, 0, 6) / 6.
+    """
+    ...
+@overload
+def hardswish(input: Tensor) -> Tensor:
+    """Multiplies every element by its hardsigmoid.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardswish(tt.tensor([-1.0, 4.0]))
+    tensor([-0.3333,  4.0000])
+    """
+    ...
+@overload
+def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
+    """Does the same, in self itself if inplace is true.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardswish(tt.tensor([-1.0, 4.0]), inplace=False)
+    tensor([-0.3333,  4.0000])
+    """
+    ...
+def hardswish_(self) -> Tensor:
+    """In-place form of `hardswish`.
+
+    Multiplies every element by its hardsigmoid.
+    """
+    ...
+def hardshrink(input: Tensor, lambd: _Scalar = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """Replaces the elements between -lambd and lambd by 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hardshrink(tt.tensor([0.25, 2.0]))
+    tensor([0., 2.])
+    """
+    ...
+def softshrink(input: Tensor, lambd: _Scalar = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """Moves every element by lambd towards 0, and stops there.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.softshrink(tt.tensor([0.25, 2.0]))
+    tensor([0.0000, 1.5000])
+    """
+    ...
+def softplus(input: Tensor, beta: _Scalar = 1.0, threshold: _Scalar = 20.0, *, out: Tensor | None = None) -> Tensor:
+    """Returns log(1 + exp(beta x)) / beta of every element x, and x itself where beta x is above threshold.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.softplus(tt.tensor([0.0, 1.0]))
+    tensor([0.6931, 1.3133])
+    """
+    ...
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Returns the logarithm of the sigmoid of every element, without overflow.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.logsigmoid(tt.tensor([0.0, -100.0]))
+    tensor([  -0.6931, -100.0000])
+    """
+    ...
+def softsign(input: Tensor) -> Tensor:
+    """Returns x / (1 + |x|) of every element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.softsign(tt.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
+    ...
+def tanhshrink(input: Tensor) -> Tensor:
+    """Subtracts from every element its hyperbolic tangent.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.tanhshrink(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
+    ...
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """Multiplies negative elements by weight, which has one number, or one for each channel (dimension 1).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.prelu(tt.tensor([-1.0, 2.0]), tt.tensor([0.25]))
+    tensor([-0.2500,  2.0000])
+    """
+    ...
+def glu(input: Tensor, dim: _int = -1) -> Tensor:
+    """Multiplies the first half of self along a dimension by the sigmoid of the second half.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.glu(tt.tensor([2.0, 0.0]))
+    tensor([1.])
+    """
+    ...
+def gelu(input: Tensor, *, approximate: str = 'none', out: Tensor | None = None) -> Tensor:
+    """Multiplies every element by the normal distribution function of it, or by its approximation with tanh (approximate='tanh').
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.gelu(tt.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8413])
+    """
+    ...
+from tt import softmax as softmax
+from tt import log_softmax as log_softmax
+def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _DtypeLike | None = None) -> Tensor:
+    """Returns the softmax of the negated elements along a dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.softmin(tt.tensor([1.0, 2.0]), dim=0)
+    tensor([0.7311, 0.2689])
     """
     ...
 from tt import conv1d as conv1d
@@ -367,5 +761,86 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     >>> import tt
     >>> tt.nn.functional.interpolate(tt.tensor([[[1.0, 3.0]]]), scale_factor=2, mode='linear')
     tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
+    """
+    ...
+def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
+    """Scales the last dimensions to mean 0 and variance 1, then by weight and bias.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.layer_norm(tt.tensor([1.0, 3.0]), (2,))
+    tensor([-1.0000,  1.0000])
+    """
+    ...
+def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
+    """Divides the last dimensions by the root of the mean of their squares, then multiplies by weight; eps is the resolution of the dtype if not given.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.rms_norm(tt.tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
+    """
+    ...
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+    """Scales every channel (dimension 1) to mean 0 and variance 1, then by weight and bias.  In training the statistics are those of the batch, and the running ones move towards them in place.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.batch_norm(tt.tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+    ...
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05) -> Tensor:
+    """Scales every channel of every element of the batch to mean 0 and variance 1, then by weight and bias.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.instance_norm(tt.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+    ...
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05) -> Tensor:
+    """Scales groups of channels of every element of the batch to mean 0 and variance 1, then the channels by weight and bias.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.group_norm(tt.tensor([[1.0, 3.0]]), 1)
+    tensor([[-1.0000,  1.0000]])
+    """
+    ...
+def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, *, out: Tensor | None = None) -> Tensor:
+    """Divides vectors along a dimension by their p-norm, or by eps where that is smaller.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.normalize(tt.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    ...
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """Returns the cosine of the angle between vectors along a dimension, whose norms are taken as eps at least.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.cosine_similarity(tt.tensor([1.0, 0.0]), tt.tensor([1.0, 1.0]), dim=0)
+    tensor(0.7071)
+    """
+    ...
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
+    """Returns the values weighted by the softmax of the products of queries and keys, which are scaled by scale (1 / sqrt(E) if not given); a mask of bools says which pairs take part, one of numbers is added.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.scaled_dot_product_attention(tt.tensor([[[1.0]]]), tt.tensor([[[0.0]]]), tt.tensor([[[2.0]]]))
+    tensor([[[2.]]])
     """
     ...
