@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-SIZE = 224511
-SHA256 = "63c5c12b94e8f9ef9f33c9ff6f0632ce4e3e39c5642f02c67d1d84d20bfc2f4b"
+SIZE = 224508
+SHA256 = "73641afe5ec9048fa59b673270fc7c2c8c61b97a86567229110b665d16867f58"
 TYPES: tuple[tuple[Any, ...], ...] = (
     ('Tensor', False, False, None, False, False),
     ('Tensor', False, False, None, False, True),
@@ -66,7 +66,7 @@ OPS: dict[str, tuple[Any, ...]] = {
     'neg': (('tt', 'neg', '', (('self', 0, False, 0),), ((None, 0, 0),)), 228, 'pointwise', 'same', ('self',), 'default', 'number', ('function', 'method', 'inplace', 'out'), ('self',), True, 'numpy:negative', 'unary_pointwise', ('exact_target',), 'Changes the sign of every element.', '>>> tt.neg(tt.tensor([1, -2]))\ntensor([-1,  2])', '', ('negative',)),
     'abs': (('tt', 'abs', '', (('self', 0, False, 0),), ((None, 0, 0),)), 246, 'pointwise', 'same', ('self',), 'real', 'number', ('function', 'method', 'inplace', 'out'), ('self',), True, 'numpy:abs', 'unary_pointwise', (), 'Returns the absolute value of every element; of a complex number its magnitude.', '>>> tt.abs(tt.tensor([-1, 2]))\ntensor([1, 2])', '', ('absolute',)),
     'sign': (('tt', 'sign', '', (('self', 0, False, 0),), ((None, 0, 0),)), 263, 'pointwise', 'same', ('self',), 'default', 'real', ('function', 'method', 'inplace', 'out'), ('self',), True, 'numpy:sign', 'unary_pointwise', ('exact_target',), 'Returns -1, 0 or 1 as each element is negative, zero or positive.', '>>> tt.sign(tt.tensor([-2.0, 0.0, 3.0]))\ntensor([-1.,  0.,  1.])', '', ()),
-    'square': (('tt', 'square', '', (('self', 0, False, 0),), ((None, 0, 0),)), 280, 'pointwise', 'same', ('self',), 'bool_to_int64', 'all', ('function', 'method', 'inplace', 'out'), ('self',), False, 'numpy:square', 'unary_pointwise', (), 'Multiplies every element by itself.', '>>> tt.square(tt.tensor([1, -2, 3]))\ntensor([1, 4, 9])', '', ()),
+    'square': (('tt', 'square', '', (('self', 0, False, 0),), ((None, 0, 0),)), 280, 'pointwise', 'same', ('self',), 'default', 'number', ('function', 'method', 'inplace', 'out'), ('self',), False, 'numpy:square', 'unary_pointwise', (), 'Multiplies every element by itself.', '>>> tt.square(tt.tensor([1, -2, 3]))\ntensor([1, 4, 9])', '', ()),
     'reciprocal': (('tt', 'reciprocal', '', (('self', 0, False, 0),), ((None, 0, 0),)), 295, 'pointwise', 'same', ('self',), 'int_to_float', 'all', ('function', 'method', 'inplace', 'out'), ('self',), False, None, 'unary_nonzero', (), 'Divides 1 by every element.', '>>> tt.reciprocal(tt.tensor([1.0, 2.0, 4.0]))\ntensor([1.0000, 0.5000, 0.2500])', '', ()),
     'maximum': (('tt', 'maximum', '', (('self', 0, False, 0), ('other', 0, False, 0)), ((None, 0, 0),)), 309, 'pointwise', 'broadcast', ('self', 'other'), 'default', 'real', ('function', 'method', 'out'), ('self', 'other'), True, 'numpy:maximum', 'binary_pointwise', (), 'Returns the larger of two elements; NaN where either is NaN.', '>>> tt.maximum(tt.tensor([1, 5]), tt.tensor([3, 2]))\ntensor([3, 5])', '', ()),
     'minimum': (('tt', 'minimum', '', (('self', 0, False, 0), ('other', 0, False, 0)), ((None, 0, 0),)), 325, 'pointwise', 'broadcast', ('self', 'other'), 'default', 'real', ('function', 'method', 'out'), ('self', 'other'), True, 'numpy:minimum', 'binary_pointwise', (), 'Returns the smaller of two elements; NaN where either is NaN.', '>>> tt.minimum(tt.tensor([1, 5]), tt.tensor([3, 2]))\ntensor([1, 2])', '', ()),
