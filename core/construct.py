@@ -232,26 +232,26 @@ def frombuffer(
         view = memoryview(buffer)
     except TypeError:
         raise ValueRangeError(
-            f"{type(buffer).__name__} object does not implement Python buffer protocol."
+            f"frombuffer() reads objects with a buffer, such as bytes, and {type(buffer).__name__} has none"
         ) from None
     length, size = view.nbytes, wanted.itemsize
     if length == 0 or count == 0:
-        raise ValueRangeError(f"both buffer length ({length}) and count ({count}) must not be 0")
+        raise ValueRangeError(
+            f"frombuffer(): nothing to read: the buffer has {length} bytes, and count={count}"
+        )
     if not 0 <= offset < length:
         raise ValueRangeError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1"
+            f"frombuffer(): offset={offset} lies outside of the {length} bytes of the buffer"
         )
     if count < 0:
         if (length - offset) % size:
             raise ValueRangeError(
-                f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element "
-                f"size ({size})"
+                f"frombuffer(): {length - offset} bytes after the offset are no whole number of {size}-byte elements"
             )
         count = (length - offset) // size
     elif offset + count * size > length:
         raise ValueRangeError(
-            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than "
-            f"actual buffer length ({length} bytes)"
+            f"frombuffer(): count={count} asks for {count * size} bytes from offset {offset} in a buffer of {length}"
         )
     if view.readonly:
         warnings.warn(
@@ -361,7 +361,9 @@ def asarray(
         device = get_default_device() if device is None else device
     else:
         if copy is False:
-            raise ValueRangeError("can't alias arbitrary sequence into a tensor.")
+            raise ValueRangeError(
+                "asarray(copy=False): a sequence of numbers has no memory to share; leave copy out"
+            )
         array = array_from_nested(obj, wanted)
         return from_array(array, _device_or_default(device), requires_grad=bool(requires_grad))
     return _adopt(
@@ -377,9 +379,9 @@ def _adopt(
     found: Tensor, dtype: Dtype, device: Device, copy: bool | None, requires_grad: bool | None
 ) -> Tensor:
     if copy is False and device != found.device:
-        raise ValueRangeError(f"can't alias tensor from device '{found.device}' to '{device}'.")
+        raise ValueRangeError(f"asarray(copy=False): memory on {found.device} cannot be shared with {device}")
     if copy is False and dtype != found.dtype:
-        raise ValueRangeError(f"can't alias tensor with dtype {found.dtype} into dtype {dtype}.")
+        raise ValueRangeError(f"asarray(copy=False): memory of {found.dtype} cannot be shared as {dtype}")
     had = requires_gradient(found)
     new = found.to(device, dtype, copy=bool(copy))
     if requires_grad is False and had:

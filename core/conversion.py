@@ -159,7 +159,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     """
     place = Device("cuda") if device is None else to_device(device)
     if place.type != "cuda":
-        raise DeviceError(f"Invalid device, must be cuda device, not {place}")
+        raise DeviceError(f"cuda() takes a device of cuda, not {place}")
     return _convert(self, self.dtype, place, memory_format=memory_format)
 
 

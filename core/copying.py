@@ -55,9 +55,7 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
     """
     kind: Any = cls
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise TypeError(
-            f"Creating a Tensor subclass from a class that does not inherit from Tensor is not possible: {cls!r}"
-        )
+        raise TypeError(f"as_subclass() takes a subclass of Tensor, and {cls!r} is none")
     from tt.core.dispatch.registry import ops
 
     view = ops.alias(self)

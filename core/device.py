@@ -132,9 +132,7 @@ def _parse(value: Any, index: Any) -> tuple[str, int | None]:
         raise DeviceError(f"Invalid device string: {value!r}\n  try: 'cpu', 'cuda' or 'cuda:0'")
     name, number = match.groups()
     if number is not None and index is not None:
-        raise DeviceError(
-            f"type (string) must not include an index because index was passed explicitly: {value}"
-        )
+        raise DeviceError(f"the index of a device is given once: {value!r} has one, and index= another")
     return name, index if number is None else int(number)
 
 

@@ -130,7 +130,7 @@ def export_array(
 ) -> Any:
     """Return a DLPack capsule over the memory of a tensor; the parameters are those of `__dlpack__`."""
     if requires_gradient(tensor):
-        raise ExportError("Can't export tensors that require gradient, use tensor.detach()")
+        raise ExportError("a tensor that requires a gradient is not exported; export tensor.detach()")
     if tensor.layout.name != "strided":
         raise ExportError(f"a tensor of layout {tensor.layout} cannot be exported with DLPack")
     own = dlpack_device(tensor.device)

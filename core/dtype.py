@@ -128,7 +128,7 @@ def from_numpy_dtype(numpy: Any) -> dtype:
     if found is None:
         names = ", ".join(d.name for d in DTYPES)
         raise TypeError(
-            f"can't convert a NumPy array of type {np.dtype(numpy)}; the supported types are: {names}"
+            f"there is no dtype for a NumPy array of {np.dtype(numpy)}; there are dtypes for: {names}"
         )
     return found
 

@@ -144,8 +144,8 @@ class BroadcastError(ShapeError):
         from_end = dim - max(len(left), len(right))
         size_left, size_right = left[from_end], right[from_end]
         super().__init__(
-            f"{op}(): the shapes {list(left)} and {list(right)} do not broadcast: the size of tensor a ({size_left}) "
-            f"must match the size of tensor b ({size_right}) at non-singleton dimension {dim}"
+            f"{op}(): the shapes {list(left)} and {list(right)} do not broadcast: in dimension {dim} the sizes are "
+            f"{size_left} and {size_right}, and neither is 1"
         )
 
 
@@ -156,7 +156,7 @@ class DimensionError(TTError, IndexError):
         self.op, self.dim, self.ndim = op, dim, ndim
         low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
         super().__init__(
-            f"{op}(): Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+            f"{op}(): there is no dimension {dim}: a tensor with {ndim} dimensions has those from {low} to {high}"
         )
 
 
@@ -181,7 +181,7 @@ class PromotionError(DtypeError):
     def __init__(self, left: str, right: str) -> None:
         self.left, self.right = left, right
         super().__init__(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {left} and {right}\n"
+            f"{left} and {right} have no common dtype: uint16, uint32 and uint64 do not promote with other dtypes\n"
             f"  try: convert one of them first, for instance x.to(tt.{right})"
         )
 
@@ -191,7 +191,7 @@ class CastError(DtypeError):
 
     def __init__(self, op: str, found: str, target: str) -> None:
         self.op, self.found, self.target = op, found, target
-        super().__init__(f"{op}(): result type {found} can't be cast to the desired output type {target}")
+        super().__init__(f"{op}(): the result has dtype {found}, which the target's {target} cannot hold")
 
 
 # --- devices ---------------------------------------------------------------------------------------------------
@@ -380,8 +380,8 @@ class SavedTensorError(GradientError):
     def __init__(self, node: str, shape: Sequence[int], dtype: str, saved: int, found: int) -> None:
         self.node, self.shape, self.dtype, self.saved, self.found = node, tuple(shape), dtype, saved, found
         super().__init__(
-            f"one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{dtype} {list(shape)}], saved by {node}, is at version {found}; expected version {saved} instead\n"
+            f"a tensor that backward needs was changed in place: {dtype} {list(shape)}, saved by {node} at version "
+            f"{saved}, is now at version {found}\n"
             f"  try: clone the tensor before changing it in place"
         )
 

@@ -98,10 +98,8 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
         raise IndexValueError("an index can only have a single ellipsis ('...')")
     if dims > self.ndim:
         if self.ndim == 0 and len(items) == 1 and _is_integer(items[0]):
-            raise IndexValueError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number"
-            )
-        raise IndexValueError(f"too many indices for tensor of dimension {self.ndim}: {dims} were given")
+            raise IndexValueError("a tensor without dimensions has nothing to index; item() gives its number")
+        raise IndexValueError(f"too many indices: {dims} for a tensor of {self.ndim} dimensions")
     if not ellipses:
         # What is not indexed at the end stays as it is.
         return items
@@ -121,7 +119,7 @@ def _bound(value: Any) -> int | None:
 def _step(value: Any) -> int:
     step = 1 if value is None else _bound(value)
     if step is None or step <= 0:
-        reason = "slice step cannot be zero" if step == 0 else "step must be greater than zero"
+        reason = "slice step cannot be zero" if step == 0 else "a slice of a tensor has a positive step"
         raise ValueRangeError(f"{reason}; to reverse a tensor, use flip")
     return step
 
@@ -216,8 +214,8 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
     for position, size in enumerate(array.shape):
         if shape[dim + position] != size:
             raise IndexValueError(
-                f"The shape of the mask {list(array.shape)} at index {position} does not match the shape of the "
-                f"indexed tensor {list(shape)} at index {dim + position}"
+                f"a mask of shape {list(array.shape)} does not fit a tensor of shape {list(shape)}: the sizes of its "
+                f"dimension {position} and of dimension {dim + position} differ"
             )
     return list(np.nonzero(array))
 
@@ -277,9 +275,7 @@ def _value(target: Tensor, value: Any) -> Any:
         )
     number = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, complex) and not target.dtype.is_complex:
-        raise NumberRangeError(
-            f"value cannot be converted to type {target.dtype.name} without overflow: {number}"
-        )
+        raise NumberRangeError(f"{number} is beyond the range of {target.dtype.name}")
     if target.dtype.kind in ("signed", "unsigned"):
         number = number_array([number], target.dtype).item()
     return number

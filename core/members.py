@@ -147,7 +147,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     shape = self.handle.shape
     name = "contiguous_format" if memory_format is None else format_name(memory_format)
     if name == "preserve_format":
-        raise DtypeError("preserve memory format is unsupported by the contiguous operator")
+        raise DtypeError("contiguous() asks for a certain order, and preserve_format is none")
     order = ORDERS.get(name, tuple(range(len(shape))))
     if len(order) != len(shape):
         return False
@@ -262,7 +262,7 @@ def length(self: Tensor) -> int:
 def iterate(self: Tensor) -> Iterator[Tensor]:
     """Return an iterator over the views along the first dimension."""
     if self.ndim == 0:
-        raise TypeError("iteration over a 0-d tensor")
+        raise TypeError("a tensor without dimensions has nothing to iterate over; item() gives its number")
     from tt.core.dispatch.registry import ops
 
     return iter(ops.unbind(self, 0))
@@ -279,7 +279,7 @@ def contains(self: Tensor, element: Any) -> bool:
     """Tell whether any element equals a number or a (broadcast) tensor."""
     if not isinstance(element, TensorBase | numbers.Number):
         raise DataTypeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            f"`in` looks for a number or a tensor among the elements, not for {type(element).__name__}"
         )
     return bool((self == element).any())  # type: ignore[attr-defined]
 

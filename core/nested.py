@@ -101,7 +101,7 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
                 )
             if len(item) != length:
                 raise ValueRangeError(
-                    f"expected sequence of length {length} at dim {len(shape)} (got {len(item)})"
+                    f"the sequences of dimension {len(shape)} differ in length: {length} and {len(item)}"
                 )
         shape.append(length)
         level = list(chain.from_iterable(level))
@@ -136,7 +136,7 @@ def _check_leaf(leaf: Any, dim: int) -> None:
         from_numpy_dtype(leaf.dtype)
     if hasattr(leaf, "__index__") or hasattr(leaf, "__float__") or hasattr(leaf, "__complex__"):
         return
-    raise DataTypeError(f"Could not infer dtype of {type(leaf).__name__}")
+    raise DataTypeError(f"no dtype follows from an object of type {type(leaf).__name__}")
 
 
 # --- leaves that are no Python numbers ---------------------------------------------------------------------------

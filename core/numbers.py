@@ -67,7 +67,7 @@ def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) 
         longs = np.array(numbers, dtype=np.int64)
     except OverflowError:
         raise NumberRangeError(
-            f"Overflow when unpacking long long: {_first_outside(numbers)} does not fit into int64\n"
+            f"{_first_outside(numbers)} does not fit into int64\n"
             f"  try: dtype=tt.uint64 or a floating point dtype"
         ) from None
     return _from_longs(longs, dtype)
@@ -85,7 +85,7 @@ def _first_outside(numbers: Sequence[Any]) -> Any:
 
 
 def _refuse(value: Any, dtype: Dtype) -> NumberRangeError:
-    return NumberRangeError(f"value cannot be converted to type {dtype.name} without overflow: {value}")
+    return NumberRangeError(f"{value} is beyond the range of {dtype.name}")
 
 
 def _unsigned_long(numbers: Sequence[Any]) -> np.ndarray[Any, Any]:

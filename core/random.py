@@ -175,7 +175,7 @@ def _what(value: Any) -> str:
 def _checked_seed(seed: int) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         if not hasattr(seed, "__int__"):
-            raise TypeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+            raise TypeError(f"a seed is an integer, not {type(seed).__name__}")
         seed = int(seed)
     seed = seed.__index__()
     if not -(2**63) <= seed < 2**64:
@@ -247,7 +247,7 @@ def reserve(generator: Generator | None, count: int, device_type: str = "cpu") -
         return _DEFAULTS.of(device_type).reserve(count)
     if generator._type != device_type:
         raise DeviceError(
-            f"Expected a {device_type!r} device type for generator but found {generator._type!r}\n"
+            f"numbers for {device_type} come from a generator of {device_type}, not of {generator._type}\n"
             f"  try: tt.Generator({device_type!r})"
         )
     return generator.reserve(count)

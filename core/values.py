@@ -44,7 +44,7 @@ def item(self: Tensor) -> bool | int | float | complex:
     """
     count = self.numel()
     if count != 1:
-        raise ElementCountError(f"a Tensor with {count} elements cannot be converted to Scalar")
+        raise ElementCountError(f"only a tensor of one element is a number; this one has {count}")
     from tt.core.dispatch.registry import ops
 
     return ops.item(self)  # type: ignore[no-any-return]
@@ -67,14 +67,16 @@ def to_bool(self: Tensor) -> bool:
     count = self.numel()
     if count != 1:
         what = "more than one value" if count else "no values"
-        raise ElementCountError(f"Boolean value of Tensor with {what} is ambiguous")
+        raise ElementCountError(
+            f"a tensor with {what} is neither true nor false; use any(), all() or numel()"
+        )
     return bool(item(self))
 
 
 def to_index(self: Tensor) -> int:
     """Return the only element of an integer tensor as an index."""
     if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
-        raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise TypeError("only a tensor of one integer is an index")
     return int(item(self))  # type: ignore[arg-type]
 
 
@@ -82,7 +84,7 @@ def _real_item(self: Tensor) -> bool | int | float:
     value = item(self)
     if isinstance(value, complex):
         if value.imag:
-            raise NumberRangeError(f"value cannot be converted to type double without overflow: {value}")
+            raise NumberRangeError(f"{value} is beyond the range of float64")
         return value.real
     return value
 
@@ -118,19 +120,14 @@ def _exportable(self: Tensor) -> None:
     """Raise unless the tensor's values are plain memory of the host."""
     if requires_gradient(self):
         raise GradientError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            "numpy() of a tensor that requires a gradient would lose it; call tensor.detach().numpy()"
         )
     if self.layout.name != "strided":
-        raise NumpyError(
-            f"can't convert {self.layout} layout tensor to numpy. Use Tensor.to_dense() to make it strided first."
-        )
+        raise NumpyError(f"NumPy has no arrays of layout {self.layout}; call tensor.to_dense() first")
     if values_are_hidden(self):
         raise DataDependentError("numpy", "meta" if self.device.type == "meta" else "fake")
     if self.device.type != "cpu":
-        raise NumpyError(
-            f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
-            f"memory first."
-        )
+        raise NumpyError(f"NumPy cannot reach the memory of {self.device}; call tensor.cpu() first")
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
@@ -196,7 +193,7 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
         )
     if requires_gradient(self):
         raise GradientError(
-            "Can't get __cuda_array_interface__ on Variable that requires grad. Use tensor.detach() first."
+            "__cuda_array_interface__ of a tensor that requires a gradient would lose it; use tensor.detach()"
         )
     size, backend = self.dtype.itemsize, self.spec.backend
     plain = self.is_contiguous()

@@ -93,7 +93,7 @@ def _require_one_dtype(operator: Operator, group: int) -> None:
     if len(found) > 1:
         names = ", ".join(operator.definition.promote)
         raise DtypeError(
-            f"{operator.definition.signature.name}(): expected {names} to have the same dtype, but got: "
+            f"{operator.definition.signature.name}(): {names} must share one dtype, and they are "
             + " and ".join(d.name for d in found)
         )
 

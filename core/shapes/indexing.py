@@ -187,12 +187,12 @@ def expect_indices(op: str, self: Described, indices: Sequence[Any]) -> None:
             for own in range(i.ndim):
                 if dim + own >= self.ndim or i.shape[own] != self.shape[dim + own]:
                     raise IndexValueError(
-                        f"{op}(): The shape of the mask {list(i.shape)} at index {own} does not match the shape of "
-                        f"the indexed tensor {list(self.shape)} at index {dim + own}"
+                        f"{op}(): a mask of shape {list(i.shape)} does not fit a tensor of shape {list(self.shape)}: its "
+                        f"dimension {own} and dimension {dim + own} differ"
                     )
         dim += i.ndim if i.dtype in (bool_, uint8) else 1
     if dim > self.ndim:
-        raise IndexValueError(f"{op}(): too many indices for tensor of dimension {self.ndim} (got {dim})")
+        raise IndexValueError(f"{op}(): too many indices: {dim} for a tensor of {self.ndim} dimensions")
 
 
 @rule("index_put")

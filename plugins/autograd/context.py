@@ -88,7 +88,7 @@ class ContextNode(Node):
             found = [by_position.get(i) for i in range(count)]
         if len(found) != count:
             raise errors.GradientError(
-                f"function {self.label} returned an incorrect number of gradients (expected {count}, got {len(found)})"
+                f"the backward of {self.label} must return {count} gradients, and it returned {len(found)}"
             )
         edges: list[Any] = []
         for position, length in zip(self.positions, self.lengths, strict=True):

@@ -41,15 +41,14 @@ def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, pla
     """
     if not isinstance(gradient, TensorBase):
         raise errors.GradientError(
-            f"Function {node.name()} returned an invalid gradient at index {place} - expected a Tensor or None, got "
-            f"{type(gradient).__name__}"
+            f"gradient {place} of {node.name()} is a tensor or None, not {type(gradient).__name__}"
         )
     found = tuple(gradient.shape)
     if found != tuple(shape):
         if not _fits(found, shape):
             raise errors.GradientError(
-                f"Function {node.name()} returned an invalid gradient at index {place} - got {list(found)} but "
-                f"expected shape compatible with {list(shape)}"
+                f"gradient {place} of {node.name()} has shape {list(found)}, which does not fit its input of shape "
+                f"{list(shape)}"
             )
         gradient = sum_to_size(gradient, shape)
     if gradient.dtype is not spec.dtype:
@@ -60,7 +59,7 @@ def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, pla
     if gradient.device != spec.device:
         if gradient.ndim:
             raise errors.GradientError(
-                f"Function {node.name()} returned an invalid gradient at index {place} - expected device "
+                f"gradient {place} of {node.name()} lies on the wrong device: expected "
                 f"{spec.device} but got {gradient.device}"
             )
         gradient = gradient.to(spec.device)
@@ -159,9 +158,7 @@ def call_accumulated_hooks(node: AccumulateGrad) -> None:
 
 def raise_count(node: Node, found: int, expected: int) -> NoReturn:
     """Refuse a node that returned too few or too many gradients."""
-    raise errors.GradientError(
-        f"Function {node.name()} returned an incorrect number of gradients (expected {expected}, got {found})"
-    )
+    raise errors.GradientError(f"{node.name()} must return {expected} gradients, and it returned {found}")
 
 
 def ones_like(tensor: Any) -> Tensor:

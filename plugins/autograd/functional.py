@@ -39,14 +39,17 @@ def _initial(
             )
         if not _requires_grad(output):
             raise errors.GradientError(
-                f"element {place} of tensors does not require grad and does not have a grad_fn"
+                f"tensor {place} has no history to differentiate: nothing that it came from requires a gradient"
             )
         if gradient is None:
             if output.shape.numel() != 1:
-                raise errors.GradientError("grad can be implicitly created only for scalar outputs")
+                raise errors.GradientError(
+                    f"an output of shape {list(output.shape)} needs a gradient to start from; only one of one element "
+                    "starts with 1"
+                )
             if output.dtype.is_complex:
                 raise errors.GradientError(
-                    f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
+                    f"an output of {output.dtype} needs a gradient to start from; only a real one starts with 1"
                 )
             gradient = ops.ones_like(output)
         else:
@@ -59,17 +62,15 @@ def _initial(
 def _check_gradient(output: Any, gradient: Any, place: int) -> None:
     if not isinstance(gradient, TensorBase):
         raise errors.ArgumentError(
-            "backward", f"gradients can be either Tensors or None, but got {errors.describe(gradient)}"
+            "backward", f"a gradient is a tensor or None, not {errors.describe(gradient)}"
         )
     if tuple(gradient.shape) != tuple(output.shape):
         raise errors.GradientError(
-            f"Mismatch in shape: grad_output[{place}] has a shape of {gradient.shape} and output[{place}] has a shape "
-            f"of {output.shape}."
+            f"gradient {place} has shape {list(gradient.shape)}, and its output {list(output.shape)}"
         )
     if gradient.dtype.is_complex != output.dtype.is_complex:
         raise errors.GradientError(
-            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-            f"grad_output[{place}] has a dtype of {gradient.dtype} and output[{place}] has a dtype of {output.dtype}."
+            f"gradient {place} has dtype {gradient.dtype}, and its output {output.dtype}: both are complex, or neither"
         )
 
 
@@ -113,13 +114,13 @@ def backward(
         raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
     outputs = _as_tuple(tensors)
     if not outputs:
-        raise errors.GradientError("`tensors` argument to `backward()` cannot be empty.")
+        raise errors.GradientError("backward(): there are no tensors to start from")
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     captures = None
     if inputs is not None:
         listed = _as_tuple(inputs)
         if not listed:
-            raise errors.GradientError("`inputs` argument to `backward()` cannot be empty.")
+            raise errors.GradientError("backward(): inputs is empty; leave it out to reach all leaves")
         captures = _places(listed, "backward")
     roots, initial = _initial(outputs, gradients)
     del gradients, grad_tensors, outputs, tensors
@@ -134,7 +135,9 @@ def _places(inputs: Sequence[Any], function: str) -> list[Any]:
                 function, f"element {place} of inputs must be a Tensor, not {errors.describe(tensor)}"
             )
         if not _requires_grad(tensor):
-            raise errors.GradientError("One of the differentiated Tensors does not require grad")
+            raise errors.GradientError(
+                "one of the inputs does not require a gradient; call its requires_grad_() before it is used"
+            )
     return [edge(tensor) for tensor in inputs]
 
 
@@ -193,7 +196,7 @@ def grad(
         raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
     results, listed = _as_tuple(outputs), _as_tuple(inputs)
     if not listed:
-        raise errors.GradientError("`inputs` argument to `grad()` cannot be empty.")
+        raise errors.GradientError("grad(): inputs is empty: there is nothing to differentiate by")
     if allow_unused is None:
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:
@@ -237,8 +240,7 @@ def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materi
         if gradient is None:
             if not allow_unused:
                 raise errors.GradientError(
-                    f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set "
-                    "allow_unused=True if this is the desired behavior."
+                    f"the outputs do not depend on input {place}; with allow_unused=True its gradient is None"
                 )
             if materialize:
                 found[place] = ops.zeros_like(inputs[place].detach())

@@ -60,17 +60,16 @@ def check_inplace(target: Any, root: Any) -> None:
     record = target.record
     if record is not None and record.view is not None and record.view.index >= 0:
         raise errors.InplaceError(
-            f"Output {record.view.index} of {record.node.name()} is a view and is being modified inplace. This view is "
-            "the output of a function that returns multiple views. Such functions do not allow the output views to be "
-            "modified inplace. You should replace the inplace operation by an out-of-place one."
+            f"output {record.view.index} of {record.node.name()} is one of several views that came from one call, and "
+            "such a view is not changed in place: use the operation that returns a new tensor"
         )
     if root is not target and root.keys & STATE.bit and root.record.leaf:
         raise errors.InplaceError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            "a view of a leaf that requires a gradient is changed in place; do so under no_grad()"
         )
     if target.keys & STATE.bit and record.leaf:
         raise errors.InplaceError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
+            "a leaf that requires a gradient is changed in place; do so under no_grad()"
         )
 
 

@@ -166,8 +166,8 @@ def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Run the out= form, unless that would have to be recorded."""
     if STATE.enabled() and any(isinstance(a, TensorBase) and a.keys & STATE.bit for a in _flat(args)):
         raise errors.GradientError(
-            f"{entry.operator.definition.signature.name}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
+            f"{entry.operator.definition.signature.name}(): out= is not differentiated, and an argument requires a "
+            "gradient; call it without out=, or under no_grad()"
         )
     return entry.call_below(args)
 
@@ -184,7 +184,7 @@ def detach_inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
     (tensor,) = args
     if tensor.record.view is not None:
         raise errors.GradientError(
-            "Can't detach views in-place. Use detach() instead. A view of a tensor with a history always has one."
+            "a view of a tensor with a history always has one: use detach() in place of detach_()"
         )
     tensor.keys &= ~STATE.bit
     if not tensor.record.leaf:
@@ -195,7 +195,7 @@ def detach_inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
 def refuse_resize(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Refuse to resize what a gradient may need."""
     if STATE.enabled():
-        raise errors.InplaceError("cannot resize variables that require grad")
+        raise errors.InplaceError("a tensor that requires a gradient is not resized")
     return entry.call_below(args)
 
 

@@ -44,14 +44,13 @@ def _set_requires_grad(self: Any, value: bool) -> None:
     if not _is_leaf(self):
         if not value:
             raise errors.GradientError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
-                "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                "requires_grad is changed on leaves only; of a computed tensor, detach() gives one without history"
             )
         return
     if value:
         if not STATE.floating >> self.spec.code & 1:
             raise errors.GradientError(
-                "only Tensors of floating point and complex dtype can require gradients"
+                f"floating point and complex tensors can require gradients, {self.dtype.name} cannot"
             )
         leaf_record(self)
         self.keys |= STATE.bit
@@ -97,25 +96,20 @@ def _get_grad(self: Any) -> Tensor | None:
 def _set_grad(self: Any, value: Any) -> None:
     if value is not None:
         if not isinstance(value, TensorBase):
-            raise TypeError(
-                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
-            )
+            raise TypeError(f".grad is a tensor or None, not {type(value).__name__}")
         if value is self:
-            raise errors.GradientError("can't assign Variable as its own grad")
+            raise errors.GradientError("a tensor is not its own .grad")
         if value.dtype is not self.dtype:
             raise errors.GradientError(
-                f"attempting to assign a gradient with dtype {value.dtype.name!r} to a tensor with dtype "
-                f"{self.dtype.name!r}. The gradient must match the tensor's dtype"
+                f".grad of a tensor of {self.dtype.name} has the same dtype, not {value.dtype.name}"
             )
         if value.device != self.device:
             raise errors.GradientError(
-                f"attempting to assign a gradient located on device {str(value.device)!r} to a tensor located on "
-                f"device {str(self.device)!r}"
+                f".grad of a tensor on {self.device} lies on the same device, not on {value.device}"
             )
         if tuple(value.shape) != tuple(self.shape):
             raise errors.GradientError(
-                f"attempting to assign a gradient of size {str(list(value.shape))!r} to a tensor of size "
-                f"{str(list(self.shape))!r}. Please ensure that the gradient and the tensor are the same size"
+                f".grad of a tensor of shape {list(self.shape)} has the same shape, not {list(value.shape)}"
             )
     if _is_leaf(self):
         leaf_record(self).node.gradient = value
@@ -146,7 +140,7 @@ def retain_grad(self: Any) -> None:
     tensor([3., 3.])
     """
     if not self.keys & STATE.bit:
-        raise errors.GradientError("can't retain_grad on Tensor that has requires_grad=False")
+        raise errors.GradientError("retain_grad(): the tensor does not require a gradient")
     record = _fresh_record(self)
     if record.leaf:
         return
@@ -234,7 +228,7 @@ def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Removab
         Its `remove()` takes the hook out.
     """
     if not self.keys & STATE.bit:
-        raise errors.GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        raise errors.GradientError("a hook is for a tensor that requires a gradient, and this one does not")
     record = _fresh_record(self)
     hooks = record.node.ensure_extras().tensor_hooks.setdefault(record.number, {})
     handle: RemovableHandle = add_hook(hooks, hook)
@@ -244,8 +238,10 @@ def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Removab
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(tensor)` whenever a backward pass has added to the `.grad` of a leaf."""
     if not self.keys & STATE.bit:
-        raise errors.GradientError("cannot register a hook on a tensor that doesn't require gradient")
+        raise errors.GradientError("a hook is for a tensor that requires a gradient, and this one does not")
     if not self.record.leaf:
-        raise errors.GradientError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        raise errors.GradientError(
+            "only leaves accumulate a .grad; for other tensors there is register_hook()"
+        )
     handle: RemovableHandle = add_hook(self.record.node.ensure_extras().after, hook)
     return handle

@@ -17,10 +17,8 @@ __all__ = ["linked", "linked_list", "raise_changed", "raise_released", "version_
 def raise_released() -> NoReturn:
     """Refuse to use what a backward pass has freed."""
     raise errors.GradientError(
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-        "saved tensors after calling backward."
+        "the tensors that this graph had saved are gone: a backward frees them; give the first one retain_graph=True "
+        "to run a second, or to read them afterwards"
     )
 
 

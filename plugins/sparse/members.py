@@ -35,7 +35,7 @@ def _coalesced(self: Tensor, member: str) -> Any:
     handle = _handle(self, member)
     if not handle.coalesced:
         raise errors.LayoutError(
-            f"Cannot get {member} on an uncoalesced tensor, please call .coalesce() first"
+            f"{member} of a sparse tensor is defined once it is coalesced; call coalesce() first"
         )
     return handle
 

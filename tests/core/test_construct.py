@@ -79,22 +79,22 @@ def test_nested_data_of_a_million_numbers_keeps_its_order():
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        ([[1, 2], [3]], ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
-        ([[[1, 2]], [[3]]], ValueError, r"expected sequence of length 2 at dim 2 \(got 1\)"),
+        ([[1, 2], [3]], ValueError, r"the sequences of dimension 1 differ in length: 2 and 1"),
+        ([[[1, 2]], [[3]]], ValueError, r"the sequences of dimension 2 differ in length: 2 and 1"),
         ([[1], 2], TypeError, "not a sequence"),
         ([1, [2]], TypeError, "'list' object cannot be interpreted"),
         ("abc", TypeError, "invalid data type 'str'"),
         (["abc"], TypeError, "invalid data type 'str'"),
         (b"abc", TypeError, "invalid data type 'bytes'"),
-        (None, RuntimeError, "Could not infer dtype of NoneType"),
-        ([None], RuntimeError, "Could not infer dtype of NoneType"),
-        ({1: 2}, RuntimeError, "Could not infer dtype of dict"),
-        ({1}, RuntimeError, "Could not infer dtype of set"),
-        (object(), RuntimeError, "Could not infer dtype of object"),
-        (2**63, ValueError, "Overflow when unpacking long long"),
-        ([1, 2**63], ValueError, "Overflow when unpacking long long"),
-        (np.longdouble(1), TypeError, "can't convert a NumPy array"),
-        (np.array(["a"]), TypeError, "can't convert a NumPy array"),
+        (None, RuntimeError, "no dtype follows from an object of type NoneType"),
+        ([None], RuntimeError, "no dtype follows from an object of type NoneType"),
+        ({1: 2}, RuntimeError, "no dtype follows from an object of type dict"),
+        ({1}, RuntimeError, "no dtype follows from an object of type set"),
+        (object(), RuntimeError, "no dtype follows from an object of type object"),
+        (2**63, ValueError, "9223372036854775808 does not fit into int64"),
+        ([1, 2**63], ValueError, "9223372036854775808 does not fit into int64"),
+        (np.longdouble(1), TypeError, "there is no dtype for a NumPy array"),
+        (np.array(["a"]), TypeError, "there is no dtype for a NumPy array"),
     ],
 )
 def test_data_that_is_no_tensor_is_refused(data, error, message):
@@ -214,11 +214,11 @@ def test_asarray_copies_when_told_and_never_when_forbidden():
     assert tt.asarray(source).data_ptr() == source.ctypes.data
     assert tt.asarray(source, copy=True).data_ptr() != source.ctypes.data
     assert tt.asarray(source, copy=False).data_ptr() == source.ctypes.data
-    with pytest.raises(ValueError, match="can't alias tensor with dtype"):
+    with pytest.raises(ValueError, match="cannot be shared as"):
         tt.asarray(source, copy=False, dtype=tt.float32)
-    with pytest.raises(ValueError, match="can't alias arbitrary sequence"):
+    with pytest.raises(ValueError, match="a sequence of numbers has no memory to share"):
         tt.asarray([1, 2], copy=False)
-    with pytest.raises(ValueError, match="can't alias tensor from device"):
+    with pytest.raises(ValueError, match="cannot be shared with"):
         tt.asarray(source, copy=False, device="meta")
 
 
@@ -260,17 +260,16 @@ def test_frombuffer_shares_the_memory():
         (8, {"count": 3}),
     ],
 )  # fmt: skip
-def test_buffers_that_do_not_fit_are_refused_with_torchs_words(length, options):
+def test_buffers_that_do_not_fit_are_refused_as_by_torch(length, options):
     torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError) as expected:
+    with pytest.raises(ValueError):
         torch.frombuffer(bytearray(length), dtype=torch.int32, **options)
-    with pytest.raises(ValueError) as found:
+    with pytest.raises(ValueError, match=r"^frombuffer\(\): "):
         tt.frombuffer(bytearray(length), dtype=tt.int32, **options)
-    assert str(found.value) == str(expected.value)
 
 
 def test_frombuffer_refuses_what_is_no_buffer_and_warns_when_it_is_read_only():
-    with pytest.raises(ValueError, match="does not implement Python buffer protocol"):
+    with pytest.raises(ValueError, match="reads objects with a buffer"):
         tt.frombuffer([1], dtype=tt.int32)
     with pytest.warns(UserWarning, match="not writable"):
         tt.frombuffer(b"1234", dtype=tt.int32)
@@ -320,7 +319,7 @@ def test_dlpack_options_of_the_standard():
 def test_what_dlpack_cannot_share_is_refused():
     with pytest.raises(TypeError, match="__dlpack__"):
         tt.from_dlpack([1])
-    with pytest.raises(BufferError, match="require gradient"):
+    with pytest.raises(BufferError, match="requires a gradient is not exported"):
         tt.ones(2, requires_grad=True).__dlpack__()
     with pytest.raises(BufferError, match="meta"):
         tt.ones(2, device="meta").__dlpack_device__()

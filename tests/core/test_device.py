@@ -49,7 +49,7 @@ def test_a_malformed_string_is_refused(text):
 
 
 def test_an_index_given_twice_a_negative_one_and_other_types_are_refused():
-    with pytest.raises(DeviceError, match="must not include an index"):
+    with pytest.raises(DeviceError, match="the index of a device is given once"):
         device("cuda:0", 1)
     with pytest.raises(DeviceError, match="cannot be negative"):
         device("cuda", -1)

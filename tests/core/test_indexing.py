@@ -251,10 +251,10 @@ def test_a_zero_dimensional_tensor_takes_no_dimension():
         ("2**70", IndexError, "is out of bounds for dimension 0"),
         ("[0, 5]", IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
         ("[0, -4]", IndexError, "index -4 is out of bounds for dimension 0 with size 3"),
-        ("0, 0, 0", IndexError, "too many indices for tensor of dimension 2"),
+        ("0, 0, 0", IndexError, "too many indices: 3 for a tensor of 2 dimensions"),
         ("(slice(None),) * 3", IndexError, "too many indices"),
         ("tt.zeros(2, 2, 2, dtype=tt.bool)", IndexError, "too many indices"),
-        ("::-1", ValueError, "step must be greater than zero"),
+        ("::-1", ValueError, "a slice of a tensor has a positive step"),
         ("::0", ValueError, "slice step cannot be zero"),
         (":1.5", TypeError, "slice indices must be integers or None or have an __index__ method"),
         ("'a'", IndexError, r"only integers, slices .* are valid indices \(got str\)"),
@@ -270,8 +270,8 @@ def test_a_zero_dimensional_tensor_takes_no_dimension():
             IndexError,
             "tensors used as indices must be long, int, byte or bool",
         ),
-        ("tt.tensor([True, False])", IndexError, r"The shape of the mask \[2\] at index 0 does not match"),
-        ("[True, False]", IndexError, r"The shape of the mask \[2\] at index 0 does not match"),
+        ("tt.tensor([True, False])", IndexError, r"a mask of shape \[2\] does not fit"),
+        ("[True, False]", IndexError, r"a mask of shape \[2\] does not fit"),
         ("[0, 1], [0, 1, 2]", IndexError, "could not be broadcast together"),
     ],
 )
@@ -285,7 +285,9 @@ def test_wrong_indices_are_refused_for_reading_and_writing(index, error, message
 
 
 def test_a_number_has_no_elements():
-    with pytest.raises(IndexError, match=r"invalid index of a 0-dim tensor. Use `tensor.item\(\)`"):
+    with pytest.raises(
+        IndexError, match=r"a tensor without dimensions has nothing to index; item\(\) gives its number"
+    ):
         tt.tensor(3)[0]
     with pytest.raises(IndexError, match="too many indices"):
         tt.tensor(3)[:]
@@ -328,9 +330,9 @@ def test_numbers_that_the_dtype_cannot_hold_are_refused():
     x[0] = 2.7
     assert x[0].item() == 2
     for value in (float("nan"), 1j, 1e30):
-        with pytest.raises(RuntimeError, match="cannot be converted to type int64 without overflow"):
+        with pytest.raises(RuntimeError, match="is beyond the range of int64"):
             x[0] = value
-    with pytest.raises(ValueError, match="Overflow"):
+    with pytest.raises(ValueError, match="does not fit into int64"):
         x[0] = 2**70
     y = tt.zeros(2, dtype=tt.complex64)
     y[0], y[[1]] = 1j, 2

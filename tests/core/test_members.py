@@ -36,7 +36,7 @@ def test_members_are_those_of_torch(expression):
 @pytest.mark.parametrize("name", ["size", "stride"])
 def test_a_dimension_that_is_not_there_is_refused(name):
     with pytest.raises(
-        IndexError, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)"
+        IndexError, match=r"there is no dimension 2: a tensor with 2 dimensions has those from -2 to 1"
     ):
         getattr(tt.ones(2, 3), name)(2)
     with pytest.raises(TypeError, match="argument 'dim' must be int, not str"):
@@ -99,7 +99,7 @@ def test_a_cuda_tensor_needs_cuda():
         pytest.skip("this machine has a CUDA device")
     with pytest.raises(RuntimeError, match="cuda"):
         tt.ones(2).cuda()
-    with pytest.raises(RuntimeError, match="must be cuda device"):
+    with pytest.raises(RuntimeError, match="takes a device of cuda"):
         tt.ones(2).cuda("cpu")
 
 
@@ -131,9 +131,9 @@ def test_item_returns_the_python_number(value):
 
 
 def test_item_needs_exactly_one_element():
-    with pytest.raises(RuntimeError, match="a Tensor with 2 elements cannot be converted to Scalar"):
+    with pytest.raises(RuntimeError, match="only a tensor of one element is a number; this one has 2"):
         tt.ones(2).item()
-    with pytest.raises(RuntimeError, match="a Tensor with 0 elements cannot be converted to Scalar"):
+    with pytest.raises(RuntimeError, match="only a tensor of one element is a number; this one has 0"):
         tt.ones(0).item()
 
 
@@ -147,9 +147,9 @@ def test_tolist_gives_nested_python_numbers(dtype):
 
 def test_truth_needs_exactly_one_element():
     assert tt.tensor([[2.0]]) and not tt.tensor(0)
-    with pytest.raises(RuntimeError, match="Boolean value of Tensor with more than one value is ambiguous"):
+    with pytest.raises(RuntimeError, match="a tensor with more than one value is neither true nor false"):
         bool(tt.ones(2))
-    with pytest.raises(RuntimeError, match="Boolean value of Tensor with no values is ambiguous"):
+    with pytest.raises(RuntimeError, match="a tensor with no values is neither true nor false"):
         bool(tt.ones(0))
     assert tt.tensor(1).is_nonzero()
 
@@ -157,11 +157,9 @@ def test_truth_needs_exactly_one_element():
 def test_numbers_from_tensors():
     assert int(tt.tensor([1.7])) == 1 and float(tt.tensor(3)) == 3.0 and complex(tt.tensor(1.5)) == 1.5
     assert [10, 20, 30][tt.tensor(1)] == 20 and range(5)[tt.tensor([2])] == 2
-    with pytest.raises(
-        TypeError, match="only integer tensors of a single element can be converted to an index"
-    ):
+    with pytest.raises(TypeError, match="only a tensor of one integer is an index"):
         [1, 2][tt.tensor(1.0)]
-    with pytest.raises(RuntimeError, match="cannot be converted to type double without overflow"):
+    with pytest.raises(RuntimeError, match="is beyond the range of float64"):
         float(tt.tensor(1j))
     with pytest.raises(ValueError):
         int(tt.ones(2))
@@ -196,7 +194,7 @@ def test_numpy_shares_the_memory():
 def test_numpy_refuses_what_is_not_plain_memory_of_the_host():
     leaf = tt.ones(2, requires_grad=True)
     for convert in (lambda: leaf.numpy(), lambda: np.asarray(leaf), lambda: np.array(leaf)):
-        with pytest.raises(RuntimeError, match=r"Can't call numpy\(\) on Tensor that requires grad"):
+        with pytest.raises(RuntimeError, match=r"numpy\(\) of a tensor that requires a gradient"):
             convert()
     assert leaf.numpy(force=True).tolist() == [1.0, 1.0]
 
@@ -238,7 +236,7 @@ def test_iteration_yields_views():
 
 
 def test_a_number_is_no_container():
-    with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
+    with pytest.raises(TypeError, match="a tensor without dimensions has nothing to iterate over"):
         iter(tt.tensor(1))
     with pytest.raises(TypeError, match=r"len\(\) of a 0-d tensor"):
         len(tt.tensor(1))
@@ -247,7 +245,7 @@ def test_a_number_is_no_container():
 def test_membership_compares_elements():
     x = tt.tensor([1, 3])
     assert 3 in x and 2 not in x and tt.tensor(1) in x
-    with pytest.raises(RuntimeError, match=r"Tensor.__contains__ only supports Tensor or scalar"):
+    with pytest.raises(RuntimeError, match=r"looks for a number or a tensor among the elements"):
         _ = "a" in x
 
 
@@ -377,7 +375,7 @@ def test_as_subclass_shares_memory_and_history():
     assert isinstance(y, Image) and y.requires_grad
     y.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
-    with pytest.raises(TypeError, match="does not inherit from Tensor"):
+    with pytest.raises(TypeError, match="takes a subclass of Tensor"):
         x.as_subclass(int)
 
 
@@ -436,9 +434,7 @@ def test_conversions_on_an_immutable_backend(immutable):
     assert view.stride() == (1, 2) and view[1:].storage_offset() == 1 and x.data_ptr() == 0
     assert view.cpu().tolist() == view.numpy(force=True).tolist() == [[0.0, 2.0], [8.0, 3.0]]
     assert view[1, 0].item() == 8.0 and repr(view[1]) == "tensor([8., 3.], device='immutable')"
-    with pytest.raises(
-        TypeError, match=r"can't convert immutable device type tensor to numpy. Use Tensor.cpu\(\)"
-    ):
+    with pytest.raises(TypeError, match=r"NumPy cannot reach the memory of immutable; call tensor.cpu\(\)"):
         x.numpy()
     assert not hasattr(x, "__array_interface__")
 

@@ -127,40 +127,40 @@ def x() -> tt.Tensor:
     [
         (
             lambda: tt.ones(2).backward(),
-            "element 0 of tensors does not require grad and does not have a grad_fn",
+            "tensor 0 has no history to differentiate",
         ),
-        (lambda: (x() * 1).backward(), "grad can be implicitly created only for scalar outputs"),
+        (lambda: (x() * 1).backward(), "needs a gradient to start from; only one of one element"),
         (
             lambda: (x() * 1j).sum().backward(),
-            "grad can be implicitly created only for real scalar outputs but got",
+            "needs a gradient to start from; only a real one",
         ),
-        (lambda: x().sum().backward(tt.ones(2)), r"Mismatch in shape: grad_output\[0\] has a shape of"),
+        (lambda: x().sum().backward(tt.ones(2)), r"gradient 0 has shape \[2\], and its output \[\]"),
         (
             lambda: tt.autograd.grad(x().sum(), x()),
-            "appears to not have been used in the graph. Set allow_unused=True",
+            "do not depend on input",
         ),
-        (lambda: tt.autograd.grad(x().sum(), []), r"`inputs` argument to `grad\(\)` cannot be empty"),
+        (lambda: tt.autograd.grad(x().sum(), []), r"grad\(\): inputs is empty"),
         (
             lambda: tt.autograd.backward(x().sum(), inputs=[]),
-            r"`inputs` argument to `backward\(\)` cannot be empty",
+            r"backward\(\): inputs is empty",
         ),
         (
             lambda: tt.autograd.grad(x().sum(), tt.ones(3)),
-            "One of the differentiated Tensors does not require grad",
+            "one of the inputs does not require a gradient",
         ),
         (
             lambda: (x() * 1).requires_grad_(False),
-            "you can only change requires_grad flags of leaf variables",
+            "requires_grad is changed on leaves only",
         ),
-        (lambda: tt.zeros(1).retain_grad(), "can't retain_grad on Tensor that has requires_grad=False"),
+        (lambda: tt.zeros(1).retain_grad(), "retain_grad\\(\\): the tensor does not require a gradient"),
         (
             lambda: tt.zeros(1).register_hook(print),
-            "cannot register a hook on a tensor that doesn't require gradient",
+            "a hook is for a tensor that requires a gradient",
         ),
-        (lambda: setattr(x(), "grad", tt.zeros(2)), "attempting to assign a gradient of size"),
+        (lambda: setattr(x(), "grad", tt.zeros(2)), "has the same shape, not \\[2\\]"),
         (
             lambda: setattr(x(), "grad", tt.zeros(3, dtype=tt.float64)),
-            "attempting to assign a gradient with dtype",
+            "has the same dtype, not",
         ),
     ],
 )
@@ -170,9 +170,7 @@ def test_wrong_calls_get_the_errors_of_torch(call: Any, message: str) -> None:
 
 
 def test_a_gradient_must_be_a_tensor() -> None:
-    with pytest.raises(
-        TypeError, match="assigned grad expected to be a Tensor or None but got grad of type int"
-    ):
+    with pytest.raises(TypeError, match=r"\.grad is a tensor or None, not int"):
         x().grad = 3
 
 

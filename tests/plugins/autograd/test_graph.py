@@ -56,7 +56,7 @@ def test_a_saved_tensor_that_was_changed_is_noticed() -> None:
     x = tt.ones(3, requires_grad=True)
     y = x.exp()
     y.add_(1)
-    with pytest.raises(tt.core.errors.SavedTensorError, match="modified by an inplace operation") as raised:
+    with pytest.raises(tt.core.errors.SavedTensorError, match="needs was changed in place") as raised:
         y.sum().backward()
     assert (raised.value.node, raised.value.saved, raised.value.found) == ("ExpBackward0", 0, 1)
     w = tt.ones(3)
@@ -73,7 +73,7 @@ def test_a_saved_tensor_that_was_changed_is_noticed() -> None:
 def test_a_freed_graph_says_how_to_keep_it() -> None:
     y = tt.ones(3, requires_grad=True).exp().sum()
     y.backward()
-    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+    with pytest.raises(RuntimeError, match="the tensors that this graph had saved are gone"):
         y.backward()
 
 

@@ -85,7 +85,7 @@ def test_random_programs_of_views_and_changes_agree_with_torch(
     except RuntimeError as error:
         with pytest.raises(RuntimeError) as raised:
             run_steps(tt, steps, from_leaf)
-        assert ("modified by an inplace" in str(error)) == ("modified by an inplace" in str(raised.value))
+        assert ("needs was changed in place" in str(error)) == ("modified by an inplace" in str(raised.value))
         return
     found = run_steps(tt, steps, from_leaf)
     if expected is None or found is None:
@@ -96,7 +96,7 @@ def test_random_programs_of_views_and_changes_agree_with_torch(
 
 # --- what is refused -------------------------------------------------------------------------------------------
 
-LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+LEAF = "a leaf that requires a gradient is changed in place"
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ LEAF = "a leaf Variable that requires grad is being used in an in-place operatio
         (lambda x: x.normal_(), LEAF),
         (
             lambda x: x[0].mul_(2),
-            "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+            "a view of a leaf that requires a gradient is changed in place",
         ),
-        (lambda x: x.__setitem__(0, 1.0), "a view of a leaf Variable"),
-        (lambda x: (x * 1).unbind()[0].mul_(2), "is the output of a function that returns multiple views"),
-        (lambda x: x.resize_(1), "cannot resize variables that require grad"),
+        (lambda x: x.__setitem__(0, 1.0), "a view of a leaf"),
+        (lambda x: (x * 1).unbind()[0].mul_(2), "is one of several views that came from one call"),
+        (lambda x: x.resize_(1), "a tensor that requires a gradient is not resized"),
     ],
 )
 def test_changes_that_would_lose_a_history_are_refused(change: Callable[[Any], Any], message: str) -> None:
@@ -129,9 +129,7 @@ def test_a_view_made_without_recording_is_not_changed_with_it() -> None:
 
 def test_out_is_refused_where_a_gradient_would_be_lost() -> None:
     x = tt.ones(3, requires_grad=True)
-    with pytest.raises(
-        RuntimeError, match=r"add\(\): functions with out=\.\.\. arguments don't support automatic"
-    ):
+    with pytest.raises(RuntimeError, match=r"add\(\): out= is not differentiated"):
         tt.add(x, 1, out=tt.zeros(3))
     with pytest.raises(RuntimeError, match="out="):
         tt.add(tt.zeros(3), 1, out=x)
@@ -162,7 +160,7 @@ def test_detach_gives_a_history_of_its_own() -> None:
 
 def test_views_of_a_tensor_with_history_cannot_be_detached_in_place() -> None:
     x = tt.ones(3, requires_grad=True) * 2
-    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+    with pytest.raises(RuntimeError, match="a view of a tensor with a history always has one"):
         x[0].detach_()
     x.detach_()
     assert not x.requires_grad and x.is_leaf and x.grad_fn is None

@@ -114,9 +114,9 @@ def test_coalescing_sums_the_values_of_equal_coordinates_and_sorts(sparse):
 
 
 def test_indices_and_values_of_an_uncoalesced_tensor_are_refused(sparse):
-    with pytest.raises(LayoutError, match="Cannot get indices on an uncoalesced tensor"):
+    with pytest.raises(LayoutError, match="indices of a sparse tensor is defined once it is coalesced"):
         sparse.indices()
-    with pytest.raises(LayoutError, match="Cannot get values"):
+    with pytest.raises(LayoutError, match="values of a sparse tensor is defined once"):
         sparse.values()
 
 
