@@ -187,8 +187,8 @@ def expect_indices(op: str, self: Described, indices: Sequence[Any]) -> None:
             for own in range(i.ndim):
                 if dim + own >= self.ndim or i.shape[own] != self.shape[dim + own]:
                     raise IndexValueError(
-                        f"{op}(): a mask of shape {list(i.shape)} does not fit a tensor of shape {list(self.shape)}: its "
-                        f"dimension {own} and dimension {dim + own} differ"
+                        f"{op}(): a mask of shape {list(i.shape)} does not fit a tensor of shape {list(self.shape)}: "
+                        f"its dimension {own} and dimension {dim + own} differ"
                     )
         dim += i.ndim if i.dtype in (bool_, uint8) else 1
     if dim > self.ndim:
