@@ -83,7 +83,7 @@ _LAZY = {
     "set_rng_state": "tt.core.random",
     "FakeMode": "tt.core.fake",
     "fake_mode": "tt.core.fake",
-    "trace": "tt.core.dispatch.trace",
+    "trace_calls": "tt.core.dispatch.trace",
     "count": "tt.core.dispatch.trace",
     "explain": "tt.core.dispatch.explain",
     "mask_kernels": "tt.core.dispatch.masking",

@@ -17,7 +17,7 @@ _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt.core.device import device as device
 from tt.core.device import get_default_device as get_default_device
 from tt.core.device import set_default_device as set_default_device
@@ -97,7 +97,7 @@ from tt.core.random import get_rng_state as get_rng_state
 from tt.core.random import set_rng_state as set_rng_state
 from tt.core.fake import FakeMode as FakeMode
 from tt.core.fake import fake_mode as fake_mode
-from tt.core.dispatch.trace import trace as trace
+from tt.core.dispatch.trace import trace_calls as trace_calls
 from tt.core.dispatch.trace import count as count
 from tt.core.dispatch.explain import explain as explain
 from tt.core.dispatch.masking import mask_kernels as mask_kernels
@@ -1471,7 +1471,7 @@ def sum(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False
     """
     ...
 @overload
-def mean(input: Tensor, *, dtype: _DtypeLike | None = None) -> Tensor:
+def mean(input: Tensor, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """Returns the mean of all elements.
 
     Examples
@@ -1555,7 +1555,7 @@ def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
     """
     ...
 @overload
-def all(input: Tensor) -> Tensor:
+def all(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Tells whether all elements are not zero.
 
     Examples
@@ -1577,7 +1577,7 @@ def all(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False
     """
     ...
 @overload
-def any(input: Tensor) -> Tensor:
+def any(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Tells whether any element is not zero.
 
     Examples
@@ -1599,7 +1599,7 @@ def any(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False
     """
     ...
 @overload
-def max(input: Tensor) -> Tensor:
+def max(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns the largest element; equal ones share the gradient.
 
     Examples
@@ -1632,7 +1632,7 @@ def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     ...
 @overload
-def min(input: Tensor) -> Tensor:
+def min(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Returns the smallest element; equal ones share the gradient.
 
     Examples
@@ -1687,7 +1687,7 @@ def var(input: Tensor, unbiased: _bool) -> Tensor:
     """
     ...
 @overload
-def var(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:
+def var(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Returns the variance along some dimensions, with a correction of 1 if unbiased, else of 0.
 
     Examples
@@ -1720,7 +1720,7 @@ def std(input: Tensor, unbiased: _bool) -> Tensor:
     """
     ...
 @overload
-def std(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> Tensor:
+def std(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Returns the standard deviation along some dimensions, with a correction of 1 if unbiased, else of 0.
 
     Examples
@@ -1763,6 +1763,229 @@ def var_mean(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, 
     (tensor([7.]), tensor([3.]))
     """
     ...
+def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: tuple[Tensor, Tensor] | None = None) -> _AminmaxResult:
+    """Returns the smallest and the largest elements along a dimension, or of the whole tensor; equal ones share the gradient.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.aminmax(tt.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0).max
+    tensor([3., 4.])
+    """
+    ...
+def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """Counts the elements that are not zero along some dimensions, or in the whole tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.count_nonzero(tt.tensor([[0, 1], [2, 3]]), dim=1)
+    tensor([1, 2])
+    """
+    ...
+def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Adds the elements along some dimensions, or all; NaN counts as zero.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nansum(tt.tensor([1.0, float('nan'), 3.0]))
+    tensor(4.)
+    """
+    ...
+def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns the mean of the elements that are not NaN along some dimensions, or of all.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nanmean(tt.tensor([1.0, float('nan'), 3.0]))
+    tensor(2.)
+    """
+    ...
+@overload
+def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correction: _Scalar | None = 1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """Returns the standard deviation and the mean along some dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.std_mean(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    (tensor(1.2910), tensor(2.5000))
+    """
+    ...
+@overload
+def std_mean(input: Tensor, unbiased: _bool) -> tuple[Tensor, Tensor]:
+    """Returns the standard deviation and the mean of all elements, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.std_mean(tt.tensor([1.0, 2.0, 6.0]), False)
+    (tensor(2.1602), tensor(3.))
+    """
+    ...
+@overload
+def std_mean(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """Returns the standard deviation and the mean along some dimensions, with a correction of 1 if unbiased, else of 0.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.std_mean(tt.tensor([[1.0, 2.0, 6.0]]), 1, unbiased=True)
+    (tensor([2.6458]), tensor([3.]))
+    """
+    ...
+def trace(input: Tensor) -> Tensor:
+    """Adds the diagonal of a matrix; integers add as int64.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.trace(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(5.)
+    """
+    ...
+@overload
+def norm(input: Tensor, p: str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _DtypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns the Frobenius norm (p='fro') of all elements or along some dimensions, or the nuclear norm (p='nuc') of matrices, the sum of their singular values.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]), 'nuc')
+    tensor(7.)
+    """
+    ...
+@overload
+def norm(input: Tensor, p: _Scalar | None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _DtypeLike | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns the norm of order p, 2 if it is None, of all elements or along some dimensions, as linalg.vector_norm does.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.norm(tt.tensor([[3.0, 4.0], [6.0, 8.0]]), 2, dim=1)
+    tensor([ 5., 10.])
+    """
+    ...
+def dist(input: Tensor, other: Tensor, p: _Scalar = 2) -> Tensor:
+    """Returns the norm of order p of the difference of two tensors.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.dist(tt.tensor([1.0, 2.0]), tt.tensor([4.0, 6.0]))
+    tensor(5.)
+    """
+    ...
+@overload
+def median(input: Tensor) -> Tensor:
+    """Returns the median of all elements, the lower one of two. Where there is NaN, it is the result.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.median(tt.tensor([4.0, 1.0, 3.0, 2.0]))
+    tensor(2.)
+    """
+    ...
+@overload
+def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> _MedianResult:
+    """Returns the medians along a dimension, the lower one of two, and their indices, the first of equal elements. Where there is NaN, it is the result.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.median(tt.tensor([[4.0, 1.0, 3.0], [2.0, 6.0, 5.0]]), dim=1).values
+    tensor([3., 5.])
+    """
+    ...
+@overload
+def nanmedian(input: Tensor) -> Tensor:
+    """Returns the median of all elements, the lower one of two. NaN does not count.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nanmedian(tt.tensor([4.0, 1.0, 3.0, 2.0]))
+    tensor(2.)
+    """
+    ...
+@overload
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> _NanmedianResult:
+    """Returns the medians along a dimension, the lower one of two, and their indices, the first of equal elements. NaN does not count.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nanmedian(tt.tensor([[4.0, 1.0, 3.0], [2.0, 6.0, 5.0]]), dim=1).values
+    tensor([3., 5.])
+    """
+    ...
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None) -> _KthvalueResult:
+    """Returns the k-th smallest elements along a dimension, counted from 1, and their indices, the first of equal elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.kthvalue(tt.tensor([4.0, 1.0, 3.0]), 2).values
+    tensor(3.)
+    """
+    ...
+@overload
+def quantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). Where there is NaN, it is the result.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.quantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), tt.tensor([0.25, 0.5]))
+    tensor([1.7500, 2.5000])
+    """
+    ...
+@overload
+def quantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). Where there is NaN, it is the result.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.quantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), 0.5)
+    tensor(2.5000)
+    """
+    ...
+@overload
+def nanquantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). NaN does not count.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nanquantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), tt.tensor([0.25, 0.5]))
+    tensor([1.7500, 2.5000])
+    """
+    ...
+@overload
+def nanquantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear', out: Tensor | None = None) -> Tensor:
+    """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). NaN does not count.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nanquantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), 0.5)
+    tensor(2.5000)
+    """
+    ...
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+    """Counts how often each of the numbers 0, 1, 2, ... occurs, or adds the weights of its occurrences; the result has at least minlength elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.bincount(tt.tensor([1, 3, 1]))
+    tensor([0, 2, 0, 1])
+    """
+    ...
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Returns the logarithm of the sum of exponentials along some dimensions, without overflow.
 
@@ -1781,6 +2004,134 @@ def cumsum(input: Tensor, dim: _int, *, dtype: _DtypeLike | None = None, out: Te
     >>> import tt
     >>> tt.cumsum(tt.tensor([1, 2, 3]), dim=0)
     tensor([1, 3, 6])
+    """
+    ...
+def cumprod(input: Tensor, dim: _int, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns the running products along a dimension; bools and integers multiply as int64.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cumprod(tt.tensor([1, 2, 3]), dim=0)
+    tensor([1, 2, 6])
+    """
+    ...
+def cummax(input: Tensor, dim: _int, *, out: tuple[Tensor, Tensor] | None = None) -> _CummaxResult:
+    """Returns the largest elements so far along a dimension and their indices, the last of equal elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cummax(tt.tensor([1, 3, 2]), dim=0).values
+    tensor([1, 3, 3])
+    """
+    ...
+def cummin(input: Tensor, dim: _int, *, out: tuple[Tensor, Tensor] | None = None) -> _CumminResult:
+    """Returns the smallest elements so far along a dimension and their indices, the last of equal elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cummin(tt.tensor([1, 3, 2]), dim=0).values
+    tensor([1, 1, 1])
+    """
+    ...
+def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """Returns the logarithms of the running sums of exponentials along a dimension, without overflow.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.logcumsumexp(tt.tensor([0.0, 0.0, 0.0]), dim=0)
+    tensor([0.0000, 0.6931, 1.0986])
+    """
+    ...
+def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns the differences of neighbours along a dimension, taken n times, after prepend and append are joined to self.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.diff(tt.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    ...
+@overload
+def trapezoid(y: Tensor, *, dx: _Scalar = 1, dim: _int = -1) -> Tensor:
+    """Returns the integral along a dimension by the trapezoidal rule, for samples at a distance of dx.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.trapezoid(tt.tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
+    ...
+@overload
+def trapezoid(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor:
+    """Returns the integral along a dimension by the trapezoidal rule, for samples at the places x.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.trapezoid(tt.tensor([1.0, 2.0, 3.0]), tt.tensor([0.0, 1.0, 2.0]))
+    tensor(4.)
+    """
+    ...
+trapz = trapezoid
+@overload
+def cumulative_trapezoid(y: Tensor, *, dx: _Scalar = 1, dim: _int = -1) -> Tensor:
+    """Returns the running integral along a dimension by the trapezoidal rule, for samples at a distance of dx.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cumulative_trapezoid(tt.tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
+    ...
+@overload
+def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor:
+    """Returns the running integral along a dimension by the trapezoidal rule, for samples at the places x.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.cumulative_trapezoid(tt.tensor([1.0, 2.0, 3.0]), tt.tensor([0.0, 1.0, 2.0]))
+    tensor([1.5000, 4.0000])
+    """
+    ...
+@overload
+def gradient(input: Tensor, *, spacing: _Scalar | None = None, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Estimates the derivatives along some dimensions, or all, from samples at a distance of spacing, 1 by default: by central differences inside and one-sided ones of edge_order at the ends.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.gradient(tt.tensor([1.0, 4.0, 9.0]))
+    (tensor([3., 4., 5.]),)
+    """
+    ...
+@overload
+def gradient(input: Tensor, *, spacing: Sequence[_Scalar], dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Estimates the derivatives along some dimensions, or all, from samples at a distance of spacing, a number for each dimension: by central differences inside and one-sided ones of edge_order at the ends.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.gradient(tt.tensor([1.0, 4.0, 9.0]), spacing=[1.0])
+    (tensor([3., 4., 5.]),)
+    """
+    ...
+@overload
+def gradient(input: Tensor, *, spacing: Sequence[Tensor], dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Estimates the derivatives along some dimensions, or all, from samples at the places that spacing holds, a vector for each dimension: by central differences inside and one-sided ones of edge_order at the ends.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.gradient(tt.tensor([1.0, 4.0, 9.0]), spacing=[tt.tensor([0.0, 1.0, 2.0])])
+    (tensor([3., 4., 5.]),)
     """
     ...
 def detach(input: Tensor) -> Tensor:

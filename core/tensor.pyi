@@ -33,6 +33,30 @@ class _MinResult(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _AminmaxResult(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+class _MedianResult(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _NanmedianResult(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _KthvalueResult(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _CummaxResult(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+class _CumminResult(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
 class _SortResult(NamedTuple):
     values: Tensor
     indices: Tensor
@@ -2822,6 +2846,208 @@ class Tensor(TensorBase):
         tensor([2.6458])
         """
         ...
+    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> _AminmaxResult:
+        """Returns the smallest and the largest elements along a dimension, or of the whole tensor; equal ones share the gradient.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.aminmax(tt.tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0).max
+        tensor([3., 4.])
+        """
+        ...
+    @overload
+    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """Counts the elements that are not zero along some dimensions, or in the whole tensor.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.count_nonzero(tt.tensor([[0, 1], [2, 3]]), dim=1)
+        tensor([1, 2])
+        """
+        ...
+    @overload
+    def count_nonzero(self, *dim: _int) -> Tensor:
+        """Counts the elements that are not zero along some dimensions, or in the whole tensor.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.count_nonzero(tt.tensor([[0, 1], [2, 3]]), dim=1)
+        tensor([1, 2])
+        """
+        ...
+    def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _DtypeLike | None = None) -> Tensor:
+        """Adds the elements along some dimensions, or all; NaN counts as zero.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nansum(tt.tensor([1.0, float('nan'), 3.0]))
+        tensor(4.)
+        """
+        ...
+    def nanmean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _DtypeLike | None = None) -> Tensor:
+        """Returns the mean of the elements that are not NaN along some dimensions, or of all.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nanmean(tt.tensor([1.0, float('nan'), 3.0]))
+        tensor(2.)
+        """
+        ...
+    def trace(self) -> Tensor:
+        """Adds the diagonal of a matrix; integers add as int64.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.trace(tt.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor(5.)
+        """
+        ...
+    @overload
+    def norm(self, p: str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _DtypeLike | None = None) -> Tensor:
+        """Returns the Frobenius norm (p='fro') of all elements or along some dimensions, or the nuclear norm (p='nuc') of matrices, the sum of their singular values.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.norm(tt.tensor([[3.0, 0.0], [0.0, 4.0]]), 'nuc')
+        tensor(7.)
+        """
+        ...
+    @overload
+    def norm(self, p: _Scalar | None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _DtypeLike | None = None) -> Tensor:
+        """Returns the norm of order p, 2 if it is None, of all elements or along some dimensions, as linalg.vector_norm does.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.norm(tt.tensor([[3.0, 4.0], [6.0, 8.0]]), 2, dim=1)
+        tensor([ 5., 10.])
+        """
+        ...
+    def dist(self, other: Tensor, p: _Scalar = 2) -> Tensor:
+        """Returns the norm of order p of the difference of two tensors.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.dist(tt.tensor([1.0, 2.0]), tt.tensor([4.0, 6.0]))
+        tensor(5.)
+        """
+        ...
+    @overload
+    def median(self) -> Tensor:
+        """Returns the median of all elements, the lower one of two. Where there is NaN, it is the result.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.median(tt.tensor([4.0, 1.0, 3.0, 2.0]))
+        tensor(2.)
+        """
+        ...
+    @overload
+    def median(self, dim: _int, keepdim: _bool = False) -> _MedianResult:
+        """Returns the medians along a dimension, the lower one of two, and their indices, the first of equal elements. Where there is NaN, it is the result.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.median(tt.tensor([[4.0, 1.0, 3.0], [2.0, 6.0, 5.0]]), dim=1).values
+        tensor([3., 5.])
+        """
+        ...
+    @overload
+    def nanmedian(self) -> Tensor:
+        """Returns the median of all elements, the lower one of two. NaN does not count.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nanmedian(tt.tensor([4.0, 1.0, 3.0, 2.0]))
+        tensor(2.)
+        """
+        ...
+    @overload
+    def nanmedian(self, dim: _int, keepdim: _bool = False) -> _NanmedianResult:
+        """Returns the medians along a dimension, the lower one of two, and their indices, the first of equal elements. NaN does not count.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nanmedian(tt.tensor([[4.0, 1.0, 3.0], [2.0, 6.0, 5.0]]), dim=1).values
+        tensor([3., 5.])
+        """
+        ...
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> _KthvalueResult:
+        """Returns the k-th smallest elements along a dimension, counted from 1, and their indices, the first of equal elements.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.kthvalue(tt.tensor([4.0, 1.0, 3.0]), 2).values
+        tensor(3.)
+        """
+        ...
+    @overload
+    def quantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). Where there is NaN, it is the result.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.quantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), tt.tensor([0.25, 0.5]))
+        tensor([1.7500, 2.5000])
+        """
+        ...
+    @overload
+    def quantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). Where there is NaN, it is the result.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.quantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), 0.5)
+        tensor(2.5000)
+        """
+        ...
+    @overload
+    def nanquantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). NaN does not count.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nanquantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), tt.tensor([0.25, 0.5]))
+        tensor([1.7500, 2.5000])
+        """
+        ...
+    @overload
+    def nanquantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """Returns the q-th quantiles of all elements or along a dimension, interpolated between neighbours (linear, lower, higher, midpoint or nearest). NaN does not count.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.nanquantile(tt.tensor([1.0, 2.0, 3.0, 5.0]), 0.5)
+        tensor(2.5000)
+        """
+        ...
+    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+        """Counts how often each of the numbers 0, 1, 2, ... occurs, or adds the weights of its occurrences; the result has at least minlength elements.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.bincount(tt.tensor([1, 3, 1]))
+        tensor([0, 2, 0, 1])
+        """
+        ...
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
         """Returns the logarithm of the sum of exponentials along some dimensions, without overflow.
 
@@ -2846,6 +3072,62 @@ class Tensor(TensorBase):
         """In-place form of `cumsum`.
 
         Returns the running sums along a dimension.
+        """
+        ...
+    def cumprod(self, dim: _int, *, dtype: _DtypeLike | None = None) -> Tensor:
+        """Returns the running products along a dimension; bools and integers multiply as int64.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cumprod(tt.tensor([1, 2, 3]), dim=0)
+        tensor([1, 2, 6])
+        """
+        ...
+    def cumprod_(self, dim: _int, *, dtype: _DtypeLike | None = None) -> Tensor:
+        """In-place form of `cumprod`.
+
+        Returns the running products along a dimension; bools and integers multiply as int64.
+        """
+        ...
+    def cummax(self, dim: _int) -> _CummaxResult:
+        """Returns the largest elements so far along a dimension and their indices, the last of equal elements.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cummax(tt.tensor([1, 3, 2]), dim=0).values
+        tensor([1, 3, 3])
+        """
+        ...
+    def cummin(self, dim: _int) -> _CumminResult:
+        """Returns the smallest elements so far along a dimension and their indices, the last of equal elements.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.cummin(tt.tensor([1, 3, 2]), dim=0).values
+        tensor([1, 1, 1])
+        """
+        ...
+    def logcumsumexp(self, dim: _int) -> Tensor:
+        """Returns the logarithms of the running sums of exponentials along a dimension, without overflow.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.logcumsumexp(tt.tensor([0.0, 0.0, 0.0]), dim=0)
+        tensor([0.0000, 0.6931, 1.0986])
+        """
+        ...
+    def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+        """Returns the differences of neighbours along a dimension, taken n times, after prepend and append are joined to self.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.diff(tt.tensor([1, 4, 9]))
+        tensor([3, 5])
         """
         ...
     def detach(self) -> Tensor:

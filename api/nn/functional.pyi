@@ -18,7 +18,7 @@ _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
 from tt.core.tensor import Tensor as Tensor
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _FrexpResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MinResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt import tanh as tanh
 def tanh_(self) -> Tensor:
     """In-place form of `tanh`.
@@ -134,7 +134,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([3., 7.])
     """
     ...
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: _int = -100, reduction: str = 'mean') -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
     """Returns the negative log-likelihood of the target classes, given log-probabilities, weighted by class.
 
     Examples
@@ -144,7 +144,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ign
     tensor(0.5000)
     """
     ...
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: _int = -100, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """Returns the cross entropy between scores and target classes or class probabilities.
 
     Examples
@@ -154,13 +154,143 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, *
     tensor(0.6931)
     """
     ...
-def mse_loss(input: Tensor, target: Tensor, *, reduction: str = 'mean') -> Tensor:
-    """Returns the mean squared difference of self and target.
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """Returns the mean squared difference of input and target, weighted by element.
 
     Examples
     --------
     >>> import tt
     >>> tt.nn.functional.mse_loss(tt.tensor([1.0, 2.0]), tt.tensor([1.0, 4.0]))
+    tensor(2.)
+    """
+    ...
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """Returns the mean absolute difference of input and target, weighted by element.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.l1_loss(tt.tensor([1.0, 2.0]), tt.tensor([1.0, 4.0]))
+    tensor(1.)
+    """
+    ...
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', beta: _float = 1.0) -> Tensor:
+    """Returns the mean of differences of input and target that are squared, halved and divided by beta where they are less than beta, absolute less beta / 2 elsewhere.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.smooth_l1_loss(tt.tensor([1.0, 2.0]), tt.tensor([1.0, 4.0]))
+    tensor(0.7500)
+    """
+    ...
+def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
+    """Returns the mean of differences of input and target that are squared and halved up to delta, linear beyond.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.huber_loss(tt.tensor([1.0, 2.0]), tt.tensor([1.0, 4.0]))
+    tensor(0.7500)
+    """
+    ...
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Returns the cross entropy between probabilities and targets from 0 to 1; logarithms are at least -100.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.binary_cross_entropy(tt.tensor([0.5]), tt.tensor([1.0]))
+    tensor(0.6931)
+    """
+    ...
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
+    """Returns the cross entropy between the probabilities that sigmoid makes of input and targets from 0 to 1, without overflow; pos_weight weighs the positive targets.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.binary_cross_entropy_with_logits(tt.tensor([0.0]), tt.tensor([1.0]))
+    tensor(0.6931)
+    """
+    ...
+def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean', log_target: _bool = False) -> Tensor:
+    """Returns the Kullback-Leibler divergence of log-probabilities from target probabilities (or their logarithms if log_target); reduction='batchmean' divides the sum by the batch size.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.kl_div(tt.tensor([[0.0, 0.0]]), tt.tensor([[1.0, 1.0]]), reduction='batchmean')
+    tensor(0.)
+    """
+    ...
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Returns the mean of log(1 + exp(-target input)), for targets 1 and -1, without overflow.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.soft_margin_loss(tt.tensor([0.0]), tt.tensor([1.0]))
+    tensor(0.6931)
+    """
+    ...
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Returns the mean of the distances whose target is 1, and of what the others lack to margin (target -1).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.hinge_embedding_loss(tt.tensor([0.5, 0.5]), tt.tensor([1.0, -1.0]))
+    tensor(0.5000)
+    """
+    ...
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Returns the mean of what input1 lacks to be larger (target 1) or smaller (target -1) than input2 by margin.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.margin_ranking_loss(tt.tensor([1.0]), tt.tensor([3.0]), tt.tensor([1.0]))
+    tensor(2.)
+    """
+    ...
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Returns the mean of what the distance of anchor and negative lacks to be larger by margin than that of anchor and positive; with swap, the distance of positive and negative counts if it is smaller.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.triplet_margin_loss(tt.zeros(1, 2), tt.zeros(1, 2), tt.ones(1, 2), margin=2.0)
+    tensor(0.5858)
+    """
+    ...
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Returns the mean of what the cosine of two vectors lacks to 1 (target 1), or exceeds margin (target -1).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.cosine_embedding_loss(tt.tensor([[1.0, 0.0]]), tt.tensor([[0.0, 1.0]]), tt.tensor([1]))
+    tensor(1.)
+    """
+    ...
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor:
+    """Returns the negative log-likelihood of counts with a Poisson distribution, whose rate is input or exp(input); full adds Stirling's approximation of log(target!).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.poisson_nll_loss(tt.tensor([0.0]), tt.tensor([1.0]))
+    tensor(1.)
+    """
+    ...
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | _Scalar, full: _bool = False, eps: _float = 1e-06, reduction: str = 'mean') -> Tensor:
+    """Returns the negative log-likelihood of normally distributed targets with mean input and variance var, which is at least eps; full adds the constant term.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.gaussian_nll_loss(tt.tensor([0.0]), tt.tensor([2.0]), tt.tensor([1.0]))
     tensor(2.)
     """
     ...

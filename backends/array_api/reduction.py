@@ -41,8 +41,21 @@ def _sums(kit: Kit) -> None:
     kit.kernel("prod", lambda self: xp.prod(self, dtype=self.dtype), dtypes="number")
     kit.kernel("prod.dim", lambda self, dim, keepdim: xp.prod(
         self, axis=kit.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype), dtypes="number")  # fmt: skip
+    kit.kernel("prod", lambda self: xp.all(self), dtypes="bool")
+    kit.kernel("prod.dim", lambda self, dim, keepdim: xp.all(
+        self, axis=kit.axes(dim, self.ndim), keepdims=keepdim), dtypes="bool")  # fmt: skip
+
+    def truth(function: Any) -> Any:
+        """Return all or any so that it stays in uint8, as PyTorch's do."""
+
+        def kernel(self: Any, **how: Any) -> Any:
+            result = function(self, **how)
+            return xp.astype(result, xp.uint8) if self.dtype == xp.uint8 else result
+
+        return kernel
+
     for op in ("all", "any"):
-        function = getattr(xp, op)
+        function = truth(getattr(xp, op))
         kit.kernel(op, lambda self, f=function: f(self), half="native", takes=("self",))
         kit.kernel(
             op + ".dim",
@@ -133,6 +146,12 @@ def _moments(kit: Kit) -> None:
     kit.kernel(
         "var", lambda self, dim, correction, keepdim: moments(self, dim, correction, keepdim)[0], **options
     )
+
+    @kit.kernel("std_mean", **options)
+    def std_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+        variance, mean = moments(self, dim, correction, keepdim)
+        return xp.sqrt(variance), mean
+
     kit.kernel("std", lambda self, dim, correction, keepdim: xp.sqrt(moments(self, dim, correction, keepdim)[0]),
                **options)  # fmt: skip
 

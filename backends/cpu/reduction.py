@@ -127,11 +127,16 @@ for _name, _reduce, _position in (
     cpu.kernel("arg" + _name, _place, dtypes="real_number")
     cpu.kernel(_name + ".dim", _both, dtypes="real")
 
-# --- scans -----------------------------------------------------------------------------------------------------
+# --- counts ----------------------------------------------------------------------------------------------------
 
 
-@cpu.kernel("cumsum")
-def cumsum(self: Array, dim: int) -> Any:
-    if not self.ndim and dim in (0, -1):
-        return self.copy()
-    return np.add.accumulate(self, axis=dim, dtype=self.dtype)
+@cpu.kernel("count_nonzero", half="native")
+def count_nonzero(self: Array, dim: Any) -> Any:
+    return np.count_nonzero(self, axis=axes(dim, self.ndim))
+
+
+@cpu.kernel("trace", dtypes="number")
+def trace(self: Array) -> Any:
+    if self.ndim != 2:
+        raise ValueError("a trace of what is no matrix")
+    return np.add.reduce(np.diagonal(self), dtype=self.dtype)

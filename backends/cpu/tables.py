@@ -22,7 +22,6 @@ FAMILIES: Final = (
     "decomposition",
     "random",
     "fft",
-    "nn",
     "convolution",
     "pooling",
     "copies",
@@ -30,6 +29,10 @@ FAMILIES: Final = (
     "unary",
     "special",
     "activation",
+    "norm",
+    "statistics",
+    "scan",
+    "loss",
 )
 
 

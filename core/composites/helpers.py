@@ -9,7 +9,7 @@ from typing import Any
 from tt.core.dispatch.registry import REGISTRY, ops
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import float32, iinfo, int64
-from tt.core.errors import DataDependentError, ValueRangeError
+from tt.core.errors import DataDependentError
 from tt.core.promotion import result_type
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor_base import TensorBase
@@ -18,13 +18,11 @@ __all__ = [
     "as_type",
     "check_shapes",
     "computed",
-    "expect_reduction",
     "floating",
     "is_integral",
     "number",
     "operand",
     "python_value",
-    "reduced",
     "widened",
     "wrap",
 ]
@@ -97,20 +95,3 @@ def python_value(self: Any) -> Any:
 def wrap(op: str, dim: int, self: Any) -> int:
     """Return a dimension counted from the front."""
     return wrap_dim(op, dim, self.ndim)
-
-
-# --- losses ----------------------------------------------------------------------------------------------------
-
-
-def expect_reduction(reduction: str) -> None:
-    """Raise unless a reduction has a known name."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueRangeError(f"{reduction} is not a valid value for reduction")
-
-
-def reduced(loss: Any, reduction: str) -> Any:
-    """Return a loss reduced as its caller asks."""
-    expect_reduction(reduction)
-    if reduction == "none":
-        return loss
-    return ops.mean(loss) if reduction == "mean" else ops.sum(loss)

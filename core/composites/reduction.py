@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, widened, wrap
+from tt.core.composites.helpers import as_type, check_shapes, number, widened, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import bool_, uint8
-from tt.core.errors import DtypeError
+from tt.core.errors import DtypeError, DtypeNotServedError
 from tt.core.promotion import get_default_dtype
 from tt.core.shapes.geometry import dims_to_reduce
 
@@ -25,6 +25,7 @@ composite("all", lambda self: ops.all.dim(self, None, False))
 composite("any", lambda self: ops.any.dim(self, None, False))
 composite("max", lambda self: ops.amax(self, ()))
 composite("min", lambda self: ops.amin(self, ()))
+composite("count_nonzero", lambda self, dim: ops.sum.dim(ops.ne(self, 0), dim))
 
 
 # --- along dimensions ------------------------------------------------------------------------------------------
@@ -61,6 +62,56 @@ def min_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     return ops.amin(self, dim, keepdim), ops.argmin(_orderable(self), dim, keepdim)
 
 
+@composite("aminmax")
+def aminmax(self: Any, dim: int | None, keepdim: bool) -> tuple[Any, Any]:
+    check_shapes("aminmax", self, dim, keepdim)
+    dims = () if dim is None else dim
+    return ops.amin(self, dims, keepdim), ops.amax(self, dims, keepdim)
+
+
+@composite("trace")
+def trace(self: Any) -> Any:
+    check_shapes("trace", self)
+    rows, columns = self.shape
+    # In a row, the elements of the diagonal are one column and one place apart.
+    end = min(rows, columns) * (columns + 1)
+    return ops.sum(ops.slice(ops.reshape(self, (-1,)), 0, 0, end, columns + 1))
+
+
+@composite("nansum")
+def nansum(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if self.dtype.is_complex:
+        raise DtypeError("nansum(): complex numbers are not supported")
+    _expect_nan("nansum", self, dtype)
+    return ops.sum.dim(_without_nan(self), dim, keepdim, dtype=dtype)
+
+
+@composite("nanmean")
+def nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if not self.dtype.is_floating_point:
+        raise DtypeError(f"nanmean(): expected input to have a floating point dtype, but got {self.dtype}")
+    _expect_nan("nanmean", self, dtype)
+    x = widened(self if dtype is None else as_type(self, dtype))
+    count = ops.sum.dim(ops.eq(x, x), dim, keepdim)
+    return as_type(ops.div.default(ops.sum.dim(_without_nan(x), dim, keepdim), count), dtype or self.dtype)
+
+
+def _expect_nan(op: str, self: Any, dtype: Any) -> None:
+    """Raise for a dtype that would lose the NaN before they are left out."""
+    if dtype is not None and self.dtype.is_floating_point and not dtype.is_floating_point:
+        raise DtypeNotServedError(op, f"{op}(): {self.dtype} has NaN, which {dtype} has not")
+
+
+def _without_nan(self: Any) -> Any:
+    """Return the elements with zeros in the place of NaN."""
+    return (
+        ops.where.default(ops.ne(self, self), number(0, self), self) if self.dtype.is_floating_point else self
+    )
+
+
+# --- moments ---------------------------------------------------------------------------------------------------
+
+
 @composite("var_mean")
 def var_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     # Two passes: the squares of the deviations lose no digits where the mean is large.
@@ -86,6 +137,12 @@ def var(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 @composite("std")
 def std(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     return ops.sqrt(ops.var(self, dim, correction=correction, keepdim=keepdim))
+
+
+@composite("std_mean")
+def std_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    var, mean = ops.var_mean(widened(self), dim, correction=correction, keepdim=keepdim)
+    return as_type(ops.sqrt(var), self.dtype.to_real()), as_type(mean, self.dtype)
 
 
 @composite("logsumexp")
@@ -114,6 +171,7 @@ def softmax_parts(op: str, self: Any, dim: int) -> tuple[Any, Any]:
 composite("var.unbiased", lambda self, unbiased: ops.var.default(self, correction=int(unbiased)))
 composite("std.unbiased", lambda self, unbiased: ops.std.default(self, correction=int(unbiased)))
 composite("var_mean.unbiased", lambda self, unbiased: ops.var_mean.default(self, correction=int(unbiased)))
+composite("std_mean.unbiased", lambda self, unbiased: ops.std_mean.default(self, correction=int(unbiased)))
 
 
 @composite("var.unbiased_dim")
@@ -129,3 +187,8 @@ def std_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
 @composite("var_mean.unbiased_dim")
 def var_mean_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
     return ops.var_mean.default(self, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+@composite("std_mean.unbiased_dim")
+def std_mean_unbiased(self: Any, dim: Any, unbiased: bool, keepdim: bool) -> Any:
+    return ops.std_mean.default(self, dim, correction=int(unbiased), keepdim=keepdim)

@@ -36,6 +36,10 @@ FAMILIES: Final = (
     "special",
     "activation",
     "normalization",
+    "norm",
+    "statistics",
+    "scan",
+    "loss",
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tt.core.dispatch.state import STATE
-from tt.core.dtype import DTYPES, bool_, float32, int64, to_dtype
+from tt.core.dtype import DTYPES, bool_, float32, int64, to_dtype, uint8
 from tt.core.dtype import dtype as Dtype
 from tt.core.errors import DtypeError
 from tt.core.promotion import DIM_BITS, GROUP_BITS, SCALAR_MASK, ZERO_DIM_BITS, describe_bits, promote_bits
@@ -109,6 +109,8 @@ def _result(
         return asked or compute or default
     if rule == "bool":
         return bool_
+    if rule == "truth":
+        return compute if compute is uint8 else bool_
     if rule == "int64":
         return asked or int64
     if rule == "real":

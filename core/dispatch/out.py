@@ -45,6 +45,8 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     operator = entry.operator
     count = operator.out_count
     inputs, outs = args[:-count], args[-count:]
+    if "out_decides" in operator.definition.tags:
+        inputs = _in_dtype_of_out(operator, inputs, outs[0])
     results = operator.caller().execute(inputs)
     several = count > 1
     exact = "exact_out" in operator.definition.tags
@@ -53,6 +55,16 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
             _expect_exact(operator.definition, inputs, out, result)
         _write(operator, out, result)
     return operator.return_type(outs) if several else outs[0]
+
+
+def _in_dtype_of_out(operator: Operator, inputs: tuple[Any, ...], out: TensorBase) -> tuple[Any, ...]:
+    """Return the arguments with `dtype=` set to that of `out=`; another one is refused."""
+    at = operator.dtype_at
+    if inputs[at] is None:
+        return (*inputs[:at], out.dtype, *inputs[at + 1 :])
+    if inputs[at] is not out.dtype:
+        raise CastError(operator.definition.signature.name, inputs[at].name, out.dtype.name)
+    return inputs
 
 
 def _expect_exact(definition: OpDefinition, inputs: tuple[Any, ...], out: Any, result: TensorBase) -> None:

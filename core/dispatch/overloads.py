@@ -74,8 +74,15 @@ class OverloadedOp:
         out = kwargs.pop("out")
         if out is None:
             return self(*args, **kwargs)
-        # Those without an out= form last: they say so.
-        for caller in sorted(self.callers.values(), key=lambda c: not c.operator.definition.has_out):
+        # Those that fill as many tensors first, since `max(x, y, out=z)` is no reduction, which would fill two; those
+        # without an out= form last: they say so.
+        count = len(out) if isinstance(out, list | tuple) else 1
+
+        def fit(caller: Caller) -> int:
+            operator = caller.operator
+            return 2 if not operator.definition.has_out else int(operator.out_count != count)
+
+        for caller in sorted(self.callers.values(), key=fit):
             try:
                 bound = self._bind(caller, args, kwargs)
             except ArgumentError:

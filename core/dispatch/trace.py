@@ -12,7 +12,7 @@ from tt.core.dispatch.modes import Mode
 from tt.core.dispatch.resolution import Resolution
 from tt.core.tensor_base import TensorBase
 
-__all__ = ["Call", "count", "trace"]
+__all__ = ["Call", "count", "trace_calls"]
 
 
 @dataclass(slots=True)
@@ -61,13 +61,13 @@ def _describe(value: Any) -> str:
     return repr(value)
 
 
-class trace(Mode):  # noqa: N801 - used as a function: `with tt.trace() as calls`
+class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_calls() as calls`
     """Record every call made inside a `with` block, with the calls inside composites and layers.
 
     Examples
     --------
     >>> import tt
-    >>> with tt.trace() as t:
+    >>> with tt.trace_calls() as t:
     ...     _ = tt.ones(2) + 1
     >>> [call.operator for call in t.calls if call.depth == 0]
     ['ones', 'add']

@@ -66,6 +66,7 @@ RESULTS: Final[dict[str, str]] = {
     "int_to_int64": "the promoted dtype; bools and integers become int64",
     "bool_to_int64": "the promoted dtype; bools become int64",
     "bool": "bool",
+    "truth": "bool; uint8 for uint8",
     "int64": "int64",
     "same": "the dtype of the first tensor argument",
     "dtype": "the argument dtype, else the default dtype",
@@ -92,6 +93,7 @@ TAGS: Final[dict[str, str]] = {
     "internal": "called by other operators, no public name of PyTorch's",
     "exact_target": "what out= and the in-place form write to must have the dtype of the result; nothing is cast",
     "pass_through": "layers let it pass",
+    "out_decides": "computes in the dtype of out= where no dtype= is given",
     "variadic": "the tensors of its last positional argument, a list, may also be given one by one",
 }
 Kind = Literal["pointwise", "reduction", "view", "factory", "composite", "other"]

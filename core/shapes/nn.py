@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.errors import DataDependentError, ShapeError, ValueRangeError
+from tt.core.errors import DataDependentError, ShapeError
 from tt.core.shapes.geometry import Described, broadcast, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype
 from tt.core.shapes.pointwise import like_strides
@@ -198,73 +198,7 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
     return (*batch, query.shape[-2], value.shape[-1])
 
 
-# --- losses ----------------------------------------------------------------------------------------------------
-
-
-@rule("pointwise_loss")
-def pointwise_loss(
-    self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
-) -> Shape:
-    """A number for each element, their mean or their sum."""
-    shape = broadcast(op, self.shape, target.shape, *(() if weight is None else (weight.shape,)))
-    return reduced(op, shape, reduction)
-
-
-@rule("same_shape_loss")
-def same_shape_loss(
-    self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
-) -> Shape:
-    """As `pointwise_loss`, for losses that do not broadcast the target."""
-    if tuple(self.shape) != tuple(target.shape):
-        raise ShapeError(
-            f"{op}(): target size ({list(target.shape)}) must be the same as input size ({list(self.shape)})"
-        )
-    return pointwise_loss(self, target, weight, reduction, op=op)
-
-
-def reduced(op: str, shape: Shape, reduction: str) -> Shape:
-    """Return the shape of a loss."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueRangeError(f"{op}(): {reduction} is not a valid value for reduction (none, mean, sum)")
-    return tuple(shape) if reduction == "none" else ()
-
-
-@rule("nll_loss")
-def nll_loss(
-    self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
-) -> Shape:
-    """The negative log likelihood of a class index: (C), (N, C) or (N, C, ...) against (), (N) or (N, ...)."""
-    reduced(op, (), reduction)
-    if not self.ndim:
-        raise ValueRangeError(f"{op}(): Expected 1 or more dimensions (got 0)")
-    if self.ndim > 1 and target.ndim and self.shape[0] != target.shape[0]:
-        raise ValueRangeError(
-            f"{op}(): Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]})."
-        )
-    classes = self.shape[0] if self.ndim == 1 else self.shape[1]
-    expected = () if self.ndim == 1 else (self.shape[0], *self.shape[2:])
-    if tuple(target.shape) != expected:
-        raise ShapeError(
-            f"{op}(): size mismatch (got input: {list(self.shape)}, target: {list(target.shape)}, expected target: "
-            f"{list(expected)})"
-        )
-    if weight is not None and tuple(weight.shape) != (classes,):
-        raise ShapeError(
-            f"{op}(): weight tensor should be defined either for all {classes} classes or no classes but got weight "
-            f"tensor of shape: {list(weight.shape)}"
-        )
-    return reduced(op, expected, reduction)
-
-
-@rule("cross_entropy")
-def cross_entropy(
-    self: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
-) -> Shape:
-    """As `nll_loss`, for class indices or for probabilities in the shape of the input."""
-    if tuple(self.shape) == tuple(target.shape) and self.ndim and target.dtype.is_floating_point:
-        places = () if self.ndim == 1 else (self.shape[0], *self.shape[2:])
-        return reduced(op, places, reduction)
-    return nll_loss(self, target, weight, reduction, op=op)
+# --- similarity -----------------------------------------------------------------------------------------------
 
 
 @rule("cosine_similarity")

@@ -1,4 +1,4 @@
-"""Shape rules of reductions, scans, sorts, and what depends on the values."""
+"""Shape rules of reductions, sorts, and what depends on the values."""
 
 from __future__ import annotations
 
@@ -80,53 +80,6 @@ def reduce_with_indices(
     """Values and their places along one dimension (max.dim, median.dim, mode, ...)."""
     shape = reduce_nonempty(self, dim, keepdim, op=op)
     return Result(shape), Result(shape, dtype=int64)
-
-
-@rule("kthvalue")
-def kthvalue(
-    self: Described, k: int, dim: int = -1, keepdim: bool = False, *, op: str
-) -> tuple[Result, Result]:
-    """The k-th smallest value along a dimension and its place."""
-    results = reduce_with_indices(self, dim, keepdim, op=op)
-    size = self.shape[wrap_dim(op, dim, self.ndim)] if self.ndim else 1
-    if not 1 <= k <= size:
-        raise ShapeError(
-            f"{op}(): selected number k out of range for dimension {dim}: k is {k}, the size {size}"
-        )
-    return results
-
-
-# --- scans -----------------------------------------------------------------------------------------------------
-
-
-@rule("scan")
-def scan(self: Described, /, dim: int, *, op: str) -> Shape:
-    """Accumulate along a dimension; the result has the same shape."""
-    wrap_dim(op, dim, self.ndim)
-    return self.shape
-
-
-@rule("scan_with_indices")
-def scan_with_indices(self: Described, /, dim: int, *, op: str) -> tuple[Result, Result]:
-    """Accumulate along a dimension and tell where the values were found (cummax, cummin)."""
-    wrap_dim(op, dim, self.ndim)
-    return Result(self.shape), Result(self.shape, dtype=int64)
-
-
-@rule("diff")
-def diff(
-    self: Described, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, op: str
-) -> Shape:
-    """Differences of neighbours, n times."""
-    if not self.ndim:
-        raise ShapeError(f"{op}(): expects input to be at least one-dimensional")
-    if n < 0:
-        raise ShapeError(f"{op}(): order must be non-negative but got {n}")
-    index = wrap_dim(op, dim, self.ndim)
-    size = self.shape[index] + sum(t.shape[index] for t in (prepend, append) if t is not None)
-    shape = list(self.shape)
-    shape[index] = max(size - n, 0)
-    return tuple(shape)
 
 
 # --- sorting ---------------------------------------------------------------------------------------------------

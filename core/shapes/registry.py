@@ -201,7 +201,8 @@ class RuleTable:
 
 FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
-    "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft",
+    "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft", "scan", "norm",
+    "statistics", "loss",
 )  # fmt: skip
 
 

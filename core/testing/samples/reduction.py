@@ -1,4 +1,4 @@
-"""Samples of reductions, scans and sorts."""
+"""Samples of reductions."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def reduction(make: Inputs) -> Iterator[Sample]:
         yield Sample((values(make, *shape),), name=name, error=RuntimeError if fails else None)
     for layout in LAYOUTS:
         yield Sample((values(make, 2, 3, layout=layout),), name=layout)
-    yield from _with_dtype(make, ())
+    yield from with_dtype(make, ())
     if make.dtype.is_floating_point:
         yield Sample((make.of([1.0, float("nan"), 2.0]),), name="nan")
         yield Sample((make.of([1.0, float("inf"), 2.0]),), name="infinity")
 
 
-def _with_dtype(make: Inputs, args: tuple[Any, ...]) -> Iterator[Sample]:
+def with_dtype(make: Inputs, args: tuple[Any, ...]) -> Iterator[Sample]:
     if argument_type(make, "dtype") is not None and not make.dtype.is_complex:
         yield Sample((values(make, 2, 3), *args), {"dtype": float64}, "dtype=float64")
 
@@ -68,7 +68,7 @@ def reduction_dim(make: Inputs) -> Iterator[Sample]:
     empty = IndexError if empty_fails else None
     name = "error: empty dimension" if empty_fails else "empty dimension"
     yield Sample((make.tensor(2, 0, 3), 1), name=name, error=empty)
-    yield from _with_dtype(make, (1,))
+    yield from with_dtype(make, (1,))
     if make.dtype.is_floating_point:
         yield Sample((make.of([[1.0, float("nan")], [float("-inf"), 2.0]]), 1), name="nan and infinity")
     yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
@@ -159,11 +159,63 @@ def _enough(shape: tuple[int, ...], dim: Any, correction: int) -> bool:
     return count > correction
 
 
-@family("scan")
-def scan(make: Inputs) -> Iterator[Sample]:
+@family("aminmax")
+def aminmax(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        fails = 0 in shape
+        name = f"error: shape {shape}" if fails else f"shape {shape}"
+        yield Sample((make.tensor(*shape),), name=name, error=RuntimeError if fails else None)
     for shape, dim in DIMS:
-        yield Sample((make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
+        for keepdim in (False, True):
+            how = {"dim": dim, "keepdim": keepdim}
+            yield Sample((make.tensor(*shape),), how, f"shape {shape}, {how}")
     for layout in LAYOUTS:
-        yield Sample((make.tensor(2, 3, layout=layout), 1), name=f"{layout}, dim 1")
-    yield from _with_dtype(make, (0,))
+        yield Sample((make.tensor(2, 3, layout=layout),), {"dim": 1}, layout)
+    yield Sample((make.of([1, 1, 0, 0]),), name="ties")
+    if make.dtype.is_floating_point:
+        yield Sample((make.of([1.0, float("nan"), 2.0]),), name="nan")
+    yield Sample((make.tensor(2, 3),), {"dim": 2}, "error: dim", IndexError)
+    yield Sample((make.tensor(2, 0, 3),), {"dim": 1}, "error: empty dimension", IndexError)
+
+
+@family("count_nonzero")
+def count_nonzero(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape, low=-1, high=1),), name=f"shape {shape}")
+    for shape, dim in (*DIMS, *LISTS):
+        yield Sample((make.tensor(*shape, low=-1, high=1), dim), name=f"shape {shape}, dim {dim}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, low=-1, high=1, layout=layout), 1), name=layout)
+    if make.dtype.is_floating_point:
+        yield Sample((make.of([0.0, -0.0, float("nan")]),), name="nan counts")
     yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+    yield Sample((make.tensor(2, 3), [0, 0]), name="error: dim twice", error=RuntimeError)
+
+
+@family("reduction_nan")
+def reduction_nan(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    for shape, dim in (*DIMS, *LISTS):
+        for keepdim in (False, True):
+            yield Sample(
+                (make.tensor(*shape), dim, keepdim), name=f"shape {shape}, dim {dim}, keepdim {keepdim}"
+            )
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    yield from with_dtype(make, (1,))
+    if make.dtype.is_floating_point:
+        nan = float("nan")
+        yield Sample((make.of([[1.0, nan, 2.0], [nan, nan, 4.0]]), 1), name="nan")
+        yield Sample((make.of([nan, nan]),), name="nan only")
+        yield Sample((make.of([nan, float("inf")]),), name="nan and infinity")
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+@family("trace")
+def trace(make: Inputs) -> Iterator[Sample]:
+    for shape in ((3, 3), (2, 4), (4, 2), (1, 3), (0, 3), (3, 0)):
+        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(3, 3, layout=layout),), name=layout)
+    yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)

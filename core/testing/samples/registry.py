@@ -42,6 +42,10 @@ MODULES: Final = (
     "unary",
     "activation",
     "normalization",
+    "norm",
+    "statistics",
+    "scan",
+    "loss",
 )
 
 

@@ -36,18 +36,25 @@ d.of("mean.dim", self=lambda g, self_shape, dim, keepdim:
      spread(g / size_of(self_shape, dim), self_shape, dim, keepdim))  # fmt: skip
 d.of("logsumexp", self=logsumexp_self)
 
+
+def trace_self(g: Any, self_shape: Sequence[int]) -> Any:
+    """g on the diagonal."""
+    rows, columns = self_shape
+    return g * ops.eye(rows, columns, dtype=g.dtype, device=g.device)
+
+
+d.of("trace", self=trace_self)
+
 # --- products --------------------------------------------------------------------------------------------------
 
 
 def product_of_others(self: Any, dim: int) -> Any:
-    """Return for each element the product of the others along a dim; right also where some are zero.
-
-    Row i of `without` holds self with a 1 at place i.
-    """
-    moved = ops.transpose(self, dim, -1)
-    eye = ops.eye(self.shape[dim], dtype=self.dtype, device=self.device)
-    without = ops.unsqueeze(moved, -2) * (1 - eye) + eye
-    return ops.transpose(ops.prod.dim(without, -1), dim, -1)
+    """Return for each element the product of the others along a dim; right also where some are zero."""
+    size = self.shape[dim]
+    one = ops.ones_like(ops.slice(self, dim, 0, min(size, 1), 1))
+    before = ops.cumprod(ops.cat([one, ops.slice(self, dim, 0, size - 1, 1)], dim), dim) if size else self
+    behind = ops.cat([one, ops.flip(ops.slice(self, dim, 1, size, 1), (dim,))], dim) if size else self
+    return before * ops.flip(ops.cumprod(behind, dim), (dim,))
 
 
 def prod_self(g: Any, self: Any, result: Any) -> Any:
@@ -106,9 +113,19 @@ def std_self(g: Any, self: Any, result: Any, dim: Dims, correction: Any, keepdim
     return var_self(slope, self, dim, correction, keepdim)
 
 
+def std_mean_self(gs: Any, self: Any, result: Any, dim: Dims, correction: Any, keepdim: bool) -> Any:
+    """The sum of the gradients through the deviation and through the mean."""
+    deviation = None if gs[0] is None else std_self(gs[0], self, result, dim, correction, keepdim)
+    if gs[1] is None:
+        return deviation
+    mean = spread(gs[1] / size_of(self.shape, dim), self.shape, dim, keepdim)
+    return mean if deviation is None else deviation + mean
+
+
 d.of("var", self=var_self)
 d.of("std", self=std_self)
 d.of("var_mean", self=var_mean_self)
+d.of("std_mean", self=std_mean_self)
 
 # --- extremes --------------------------------------------------------------------------------------------------
 
@@ -133,17 +150,17 @@ def at_index(g: Any, indices: Any, self_shape: Sequence[int], dim: int, keepdim:
     return ops.scatter_add(ops.new_zeros(g, self_shape), dim, indices, g)
 
 
+def aminmax_self(gs: Any, self: Any, min: Any, max: Any, dim: int | None, keepdim: bool) -> Any:
+    """The sum of the gradients through the smallest and the largest."""
+    dims = () if dim is None else dim
+    parts = [
+        share_evenly(g, self, r, dims, keepdim) for g, r in zip(gs, (min, max), strict=True) if g is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+d.of("aminmax", self=aminmax_self)
 for _op in ("max", "min"):
     d.of(_op, self=share_among_all)
     d.of(f"a{_op}", self=share_evenly)
     d.of(f"{_op}.dim", self=at_index)
-
-# --- scans -----------------------------------------------------------------------------------------------------
-
-
-def sum_from_here(g: Any, dim: int) -> Any:
-    """Return the sums of g from each position to the end."""
-    return ops.flip(ops.cumsum(ops.flip(g, (dim,)), dim), (dim,)) if g.ndim else g
-
-
-d.of("cumsum", self=sum_from_here)

@@ -172,7 +172,7 @@ def test_a_trace_shows_calls_and_the_calls_inside_them(probe: Any) -> None:
     table.composite("exp", lambda self: ops.mul(self, self))
     probe.add(table)
     probe.kernel("mul", np.multiply)
-    with tt.trace() as trace:
+    with tt.trace_calls() as trace:
         tt.exp(probe.tensor([1.0], tt.float32))
     assert [(c.operator, c.depth) for c in trace.calls] == [("exp", 0), ("mul", 1)]
     assert str(trace.calls[1]).startswith(

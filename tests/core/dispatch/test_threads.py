@@ -89,7 +89,7 @@ def test_a_mode_of_one_thread_changes_nothing_in_another(eager_switching: None) 
     def traced() -> None:
         x = tt.ones(2)
         for _ in range(100):
-            with tt.trace() as trace:
+            with tt.trace_calls() as trace:
                 x + 1
             seen.extend(call.operator for call in trace.calls)
         done.set()

@@ -62,31 +62,3 @@ def test_attention(agree):
     ):
         agree("attention", F.scaled_dot_product_attention, strides=False,
               query=torch.zeros(q), key=torch.zeros(k), value=torch.zeros(v))  # fmt: skip
-
-
-@pytest.mark.parametrize("reduction", ["none", "mean", "sum", "max"])
-def test_losses(agree, reduction):
-    for shape, target in (
-        ((3,), ()),
-        ((2, 3), (2,)),
-        ((2, 3, 4), (2, 4)),
-        ((2, 3), (3,)),
-        ((), ()),
-        ((2, 3, 4), (2, 3)),
-    ):
-        x, y = torch.zeros(shape), torch.zeros(target, dtype=torch.int64)
-        for weight in (None, torch.ones(3), torch.ones(2)):
-            how = {"self": x, "target": y, "weight": weight, "reduction": reduction}
-            agree("nll_loss", lambda x, y, w, r: F.nll_loss(x, y, w, reduction=r), strides=False, **how)
-            if shape:
-                agree(
-                    "cross_entropy",
-                    lambda x, y, w, r: F.cross_entropy(x, y, w, reduction=r),
-                    strides=False,
-                    **how,
-                )
-    x, y = torch.zeros(2, 3), torch.zeros(2, 3)
-    how = {"self": x, "target": y, "reduction": reduction}
-    agree("cross_entropy", lambda x, y, r: F.cross_entropy(x, y, reduction=r), strides=False, **how)
-    agree("pointwise_loss", lambda x, y, r: F.mse_loss(x, y, reduction=r), strides=False, **how)
-    agree("same_shape_loss", lambda x, y, r: F.binary_cross_entropy(x, y, reduction=r), strides=False, **how)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,10 +115,20 @@ NOT_IN_TORCH = {
     "_conv_weight",
     "_unpool",
 }
+NOT_IN_TORCH |= {"_vector_norm"}  # compared as linalg_vector_norm
 # torch gives self the gradient of what src replaced; the finite differences above say otherwise.
 NOT_IN_TORCH |= {"as_strided_scatter"}
 # torch computes these gradients in the dtype of an integer argument, or by powers of two that overflow.
 ROUGH_IN_TORCH = {"atan2", "frexp", "ldexp"}
+
+
+# torch divides by the nan or by the number of none, or takes the logarithm of 0, and so loses what is known.
+NAN_IN_TORCH = {
+    ("prod.dim", "nan and infinity"),
+    ("nanmean", "nan only"),
+    ("nanquantile", "nan"),
+    ("kl_div", "target 0"),
+}
 
 
 def cases(without: set[str]) -> list[Any]:
@@ -172,7 +183,10 @@ def differentiable_here(call: Call) -> bool:
     for step in (1e-5, -1e-5):
         if any((a + step == a).any() for a in arrays):
             return False  # the step is lost beside large numbers
-        moved = outputs_at(call, [a + step for a in arrays])
+        try:
+            moved = outputs_at(call, [a + step for a in arrays])
+        except tt.core.errors.ValueRangeError:
+            return False  # at the edge of what the operator takes, as probabilities of 0 and 1
         for a, b in zip(middle, moved, strict=True):
             # Differences need results in double precision.
             if a.shape != b.shape or a.dtype.name not in ("float64", "complex128"):
@@ -193,6 +207,7 @@ WITH_KINKS = {
     "abs", "relu", "sign", "pow", "sqrt", "clamp", "remainder", "xlogy", "asin", "acos", "acosh", "relu6", "hardtanh",
     "selu", "leaky_relu", "celu", "hardsigmoid", "hardswish", "threshold",
 }  # fmt: skip
+RANKED = {"aminmax", "cummax", "cummin", "kthvalue", "median", "nanmedian", "quantile", "nanquantile"}
 
 
 def has_kink(call: Call, array: Any) -> bool:
@@ -200,7 +215,7 @@ def has_kink(call: Call, array: Any) -> bool:
     name = call.definition.name.split(".")[0]
     if name in WITH_KINKS:
         return bool((array == np.round(array.real)).any())
-    if name in ("max", "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "std"):
+    if name in ("max", "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "std") or name in RANKED:
         return len(np.unique(array)) < array.size or (name == "std" and array.size < 2)
     return False
 
@@ -236,7 +251,9 @@ def call_torch(call: Call, tensors: list[Any]) -> Any:
         named = {a.name: v for a, v in zip(arguments, args, strict=True)}
         if "self" in named:
             named["input"] = named.pop("self")
-        return getattr(torch.nn.functional, definition.python_name)(**named)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's about what the mean of kl_div will be one day
+            return getattr(torch.nn.functional, definition.python_name)(**named)
     positional = [v for a, v in zip(arguments, args, strict=True) if not a.keyword_only]
     keywords = {a.name: v for a, v in zip(arguments, args, strict=True) if a.keyword_only}
     keywords = {
@@ -273,10 +290,12 @@ def loss(lib: Any, outputs: Any) -> Any:
 def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) -> None:
     torch = pytest.importorskip("torch")
     for name, call in calls(definition, dtype):
-        if definition.name in ("var", "std", "var_mean") and "dim []" in name:
+        if definition.name in ("var", "std", "var_mean", "std_mean") and "dim []" in name:
             continue  # torch forgets the number of elements there; the finite differences above do not
         if definition.name == "cosine_similarity" and name == "eps":
             continue  # torch differentiates a norm that eps replaces; the finite differences above do not
+        if (definition.name, name) in NAN_IN_TORCH:
+            continue
         theirs = [to_torch(t).requires_grad_() for t in call.inputs]
         try:
             expected = loss(torch, call_torch(call, theirs))

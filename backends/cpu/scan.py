@@ -1,0 +1,62 @@
+"""Kernels of what accumulates along a dimension."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.backend import Array
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+# --- sums and products -----------------------------------------------------------------------------------------
+
+
+@cpu.kernel("cumsum", dtypes="number")
+def cumsum(self: Array, dim: int) -> Any:
+    return along(np.add, self, dim)
+
+
+@cpu.kernel("cumprod", dtypes="number")
+def cumprod(self: Array, dim: int) -> Any:
+    return along(np.multiply, self, dim)
+
+
+@cpu.kernel("logcumsumexp", dtypes=("float32", "float64"))
+def logcumsumexp(self: Array, dim: int) -> Any:
+    return along(np.logaddexp, self, dim)
+
+
+def along(function: np.ufunc, self: Array, dim: int) -> Any:
+    """Accumulate along a dimension, in the dtype of self."""
+    if not self.ndim and dim in (0, -1):
+        return self.copy()
+    return function.accumulate(self, axis=dim, dtype=self.dtype)
+
+
+# --- extremes --------------------------------------------------------------------------------------------------
+
+
+def _extreme(function: np.ufunc, at_least: np.ufunc) -> Any:
+    def kernel(self: Array, dim: int) -> tuple[Any, Any]:
+        if not self.ndim and dim in (0, -1):
+            return self.copy(), np.zeros((), np.int64)
+        values = function.accumulate(self, axis=dim)
+        # An element is a new extreme if it is (as large as) the extreme so far; of NaN, each is.
+        found = at_least(self, values)
+        if self.dtype.kind == "f":
+            found |= np.isnan(self)
+        shape = [1] * self.ndim
+        shape[dim] = self.shape[dim]
+        places = np.arange(self.shape[dim]).reshape(shape)
+        return values, np.maximum.accumulate(np.where(found, places, 0), axis=dim)
+
+    return kernel
+
+
+cpu.kernel("cummax", _extreme(np.maximum, np.greater_equal), dtypes="real", takes=("self", "dim"))
+cpu.kernel("cummin", _extreme(np.minimum, np.less_equal), dtypes="real", takes=("self", "dim"))

@@ -1,0 +1,78 @@
+"""Kernels of order statistics: NumPy selects without sorting."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cpu.backend import Array
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+
+def _kth(self: Array, k: int, axis: int) -> tuple[Array, Array]:
+    """Return the element of rank k along an axis, which stays, and the first place where it is; NaN are the largest."""
+    value = np.take(np.partition(self, k, axis), [k], axis)
+    same = self == value
+    if self.dtype.kind == "f":
+        same |= np.isnan(self) & np.isnan(value)
+    return value, np.argmax(same, axis=axis, keepdims=True)
+
+
+def _result(value: Array, place: Array, axis: int, keepdim: bool) -> tuple[Array, Array]:
+    return (value, place) if keepdim else (value.squeeze(axis), place.squeeze(axis))
+
+
+def _axis(self: Array, dim: int) -> int:
+    """Return a dimension counted from the front; the shape rule says what is wrong with others, and with empty ones."""
+    if not -self.ndim <= dim < self.ndim or not self.shape[dim]:
+        raise IndexError("an order statistic along a dimension that is empty or not there")
+    return dim % self.ndim
+
+
+@cpu.kernel("kthvalue", dtypes="real_number")
+def kthvalue(self: Array, k: int, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    if not self.ndim and k == 1 and dim in (0, -1):
+        return self.copy(), np.zeros((), np.int64)
+    axis = _axis(self, dim)
+    if not 1 <= k <= self.shape[axis]:
+        raise IndexError("kthvalue() of more than there are")
+    return _result(*_kth(self, k - 1, axis), axis, keepdim)
+
+
+@cpu.kernel("median.dim", dtypes="real_number")
+def median_dim(self: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    if not self.ndim and dim in (0, -1):
+        return self.copy(), np.zeros((), np.int64)
+    axis = _axis(self, dim)
+    value, place = _kth(self, (self.shape[axis] - 1) // 2, axis)
+    if self.dtype.kind == "f":
+        nan = np.isnan(self)
+        some = nan.any(axis=axis, keepdims=True)
+        if some.any():
+            value = np.where(some, self.dtype.type(np.nan), value)
+            place = np.where(some, np.argmax(nan, axis=axis, keepdims=True), place)
+    return _result(value, place, axis, keepdim)
+
+
+@cpu.kernel("median", dtypes="real_number")
+def median(self: Array) -> Any:
+    if not self.size:
+        return np.asarray(np.nan if self.dtype.kind == "f" else np.iinfo(self.dtype).min, self.dtype)
+    flat = self.reshape(-1)
+    if self.dtype.kind == "f" and np.isnan(flat).any():
+        return self.dtype.type(np.nan)
+    middle = (flat.size - 1) // 2
+    return np.partition(flat, middle)[middle]
+
+
+@cpu.kernel("nanmedian", dtypes="real_number")
+def nanmedian(self: Array) -> Any:
+    if self.dtype.kind != "f":
+        return median(self)
+    flat = self.reshape(-1)
+    return median(flat[~np.isnan(flat)])

@@ -1,0 +1,432 @@
+"""Composites of loss functions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value, widened
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import int64
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.promotion import result_type
+from tt.core.shapes.loss import chosen_reduction
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- reductions ------------------------------------------------------------------------------------------------
+
+
+def chosen(op: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """Return which reduction a loss is asked for, with a warning if by the two old bools."""
+    found = chosen_reduction(op, reduction, size_average, reduce)
+    if size_average is not None or reduce is not None:
+        warnings.warn(
+            f"{op}(): size_average and reduce are deprecated; use reduction={found!r}",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def reduced(loss: Any, reduction: str, dtype: Any = None) -> Any:
+    """Return a loss reduced by a known name, in a dtype unless it is one of integers."""
+    if reduction != "none":
+        loss = ops.mean(loss) if reduction == "mean" else ops.sum(loss)
+    return loss if dtype is None or is_integral(dtype) else as_type(loss, dtype)
+
+
+def warn_of_sizes(op: str, input: Any, target: Any) -> None:
+    """Warn of a target that broadcasts, which is seldom meant."""
+    if tuple(input.shape) != tuple(target.shape):
+        warnings.warn(
+            f"{op}(): the target size {list(target.shape)} is not the input size {list(input.shape)}; they broadcast, "
+            f"which is seldom meant",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def expect_floating(op: str, *tensors: Any) -> Any:
+    """Return the dtype to which tensors promote, which must be a real floating point one."""
+    dtype = result_type(*tensors)
+    if not dtype.is_floating_point:
+        raise DtypeError(
+            f"{op}(): expected floating point tensors, got {' and '.join(str(t.dtype) for t in tensors)}"
+        )
+    return dtype
+
+
+def at_least_zero(value: Any) -> Any:
+    return ops.clamp(value, 0)
+
+
+def softplus(x: Any) -> Any:
+    """Return log(1 + exp(x)), without overflow."""
+    return ops.add(ops.log1p(ops.exp(ops.neg(ops.abs(x)))), ops.maximum(x, number(0, x)))
+
+
+# --- differences -----------------------------------------------------------------------------------------------
+
+
+def _regression(
+    op: str,
+    input: Any,
+    target: Any,
+    weight: Any,
+    reduction: str,
+    measure: Any,
+    *,
+    mean_by_weight: bool = True,
+) -> Any:
+    """Return a loss that measures the differences of input and target."""
+    warn_of_sizes(op, input, target)
+    dtype = result_type(input, target)
+    loss = measure(ops.sub(widened(input), widened(target)))
+    if weight is None:
+        return reduced(loss, reduction, dtype.to_real())
+    if tuple(weight.shape) != tuple(input.shape):
+        raise ValueRangeError(
+            f"{op}(): weight must have the shape of the input, {list(input.shape)}, got {list(weight.shape)}"
+        )
+    loss, dtype = ops.mul(loss, widened(weight)), result_type(dtype.to_real(), weight.dtype)
+    if reduction == "mean" and mean_by_weight:
+        return as_type(ops.div.default(ops.sum(loss), ops.sum(widened(weight))), dtype)
+    return reduced(loss, reduction, dtype)
+
+
+@composite("mse_loss")
+def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
+    expect_floating("mse_loss", input, target)
+    found = chosen("mse_loss", reduction, size_average, reduce)
+    return _regression("mse_loss", input, target, weight, found, ops.square)
+
+
+@composite("l1_loss")
+def l1_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
+    found = chosen("l1_loss", reduction, size_average, reduce)
+    return _regression("l1_loss", input, target, weight, found, ops.abs)
+
+
+@composite("smooth_l1_loss")
+def smooth_l1_loss(
+    input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, beta: float
+) -> Any:
+    if beta < 0:
+        raise ValueRangeError(f"smooth_l1_loss(): beta must not be negative, got {beta}")
+    expect_floating("smooth_l1_loss", input, target)
+    found = chosen("smooth_l1_loss", reduction, size_average, reduce)
+
+    def measure(difference: Any) -> Any:
+        size = ops.abs(difference)
+        square = ops.mul(ops.square(size), 0.5 / beta)
+        return ops.where.default(ops.lt(size, beta), square, ops.sub(size, beta / 2))
+
+    return _regression("smooth_l1_loss", input, target, None, found, measure if beta else ops.abs)
+
+
+@composite("huber_loss")
+def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: Any) -> Any:
+    if delta <= 0:
+        raise ValueRangeError(f"huber_loss(): delta must be positive, got {delta}")
+    expect_floating("huber_loss", input, target)
+    found = chosen("huber_loss", reduction)
+
+    def measure(difference: Any) -> Any:
+        size = ops.abs(difference)
+        linear = ops.mul(ops.sub(size, delta / 2), delta)
+        return ops.where.default(ops.le(size, delta), ops.mul(ops.square(size), 0.5), linear)
+
+    return _regression("huber_loss", input, target, weight, found, measure, mean_by_weight=False)
+
+
+# --- probabilities ---------------------------------------------------------------------------------------------
+
+
+@composite("binary_cross_entropy")
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    check_shapes("binary_cross_entropy", input, target, weight, size_average, reduce, reduction)
+    found = chosen("binary_cross_entropy", reduction, size_average, reduce)
+    inside = ops.logical_and(ops.ge(input, 0), ops.le(input, 1))
+    if python_value(ops.all(inside)) is False:
+        raise ValueRangeError("binary_cross_entropy(): all elements of input should be between 0 and 1")
+    x, t = widened(input), widened(target)
+    lowest = number(-100, x)
+    yes, no = ops.maximum(ops.log(x), lowest), ops.maximum(ops.log1p(ops.neg(x)), lowest)
+    loss = ops.sub(ops.mul(ops.sub(t, 1), no), ops.mul(t, yes))
+    return reduced(loss if weight is None else ops.mul(loss, widened(weight)), found, input.dtype)
+
+
+@composite("binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str, pos_weight: Any
+) -> Any:
+    op = "binary_cross_entropy_with_logits"
+    check_shapes(op, input, target, weight, size_average, reduce, reduction, pos_weight)
+    found = chosen(op, reduction, size_average, reduce)
+    dtype = expect_floating(op, *(v for v in (input, target, weight, pos_weight) if v is not None))
+    x, t = widened(as_type(input, dtype)), widened(as_type(target, dtype))
+    no = softplus(ops.neg(x))
+    if pos_weight is not None:
+        no = ops.mul(no, ops.add(ops.mul(ops.sub(widened(pos_weight), 1), t), 1))
+    loss = ops.add(ops.mul(ops.rsub(t, 1), x), no)
+    return reduced(loss if weight is None else ops.mul(loss, widened(weight)), found, dtype)
+
+
+@composite("kl_div")
+def kl_div(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, log_target: bool) -> Any:
+    dtype = expect_floating("kl_div", input, target)
+    by_batch = reduction == "batchmean" and size_average is None and reduce is None
+    found = chosen("kl_div", "sum" if by_batch else reduction, size_average, reduce)
+    x, t = widened(input), widened(target)
+    loss = ops.mul(ops.exp(t), ops.sub(t, x)) if log_target else ops.sub(_x_log_x(t), ops.mul(t, x))
+    if by_batch and input.ndim:
+        return as_type(ops.div.default(ops.sum(loss), input.shape[0]), dtype)
+    return reduced(loss, found, dtype)
+
+
+def _x_log_x(x: Any) -> Any:
+    """Return x log(x), 0 for 0."""
+    zero = ops.eq(x, 0)
+    return ops.mul(x, ops.log(ops.where.default(zero, number(1, x), x)))
+
+
+@composite("poisson_nll_loss")
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool,
+    full: bool,
+    size_average: Any,
+    eps: float,
+    reduce: Any,
+    reduction: str,
+) -> Any:
+    found = chosen("poisson_nll_loss", reduction, size_average, reduce)
+    dtype = result_type(input, target)
+    x, t = widened(input), widened(target)
+    loss = (
+        ops.sub(ops.exp(x), ops.mul(t, x)) if log_input else ops.sub(x, ops.mul(t, ops.log(ops.add(x, eps))))
+    )
+    if full:
+        # Stirling's approximation of log(target!), for targets above 1 only.
+        many = ops.gt(t, 1)
+        n = ops.where.default(many, t, ops.ones_like(t))
+        log_n = ops.log(n)
+        term = ops.add(ops.sub(ops.mul(n, log_n), n), ops.mul(ops.add(log_n, math.log(2 * math.pi)), 0.5))
+        loss = ops.add(loss, ops.where.default(many, term, ops.zeros_like(term)))
+    return reduced(loss, found, dtype)
+
+
+@composite("gaussian_nll_loss")
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float, reduction: str) -> Any:
+    found = chosen("gaussian_nll_loss", reduction)
+    if not hasattr(var, "shape"):
+        var = ops.full(tuple(input.shape), var, dtype=input.dtype, device=input.device)
+    if python_value(ops.any(ops.lt(var, 0))):
+        raise ValueRangeError("gaussian_nll_loss(): var has negative entries")
+    shape, size = tuple(var.shape), tuple(input.shape)
+    if shape != size:
+        if size[:-1] == shape:
+            var = ops.unsqueeze(var, -1)
+        elif len(shape) != len(size) or sum(v for n, v in zip(size, shape, strict=True) if n != v) != 1:
+            raise ValueRangeError(
+                f"gaussian_nll_loss(): var must have the shape of the input, {list(size)}, or one number a row; got "
+                f"{list(shape)}"
+            )
+    dtype = result_type(input, target, var)
+    # The bound is no part of the derivative: below it, var goes on having its slope.
+    lift = ops.detach(ops.sub(ops.maximum(var, number(eps, var)), var))
+    v = widened(ops.add(var, lift))
+    loss = ops.add(ops.log(v), ops.div.default(ops.square(ops.sub(widened(input), widened(target))), v))
+    loss = ops.mul(loss, 0.5)
+    return reduced(ops.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, found, dtype)
+
+
+# --- margins ---------------------------------------------------------------------------------------------------
+
+
+@composite("soft_margin_loss")
+def soft_margin_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+    found = chosen("soft_margin_loss", reduction, size_average, reduce)
+    dtype = result_type(input, target)
+    return reduced(softplus(ops.neg(ops.mul(widened(target), widened(input)))), found, dtype)
+
+
+@composite("hinge_embedding_loss")
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    found = chosen("hinge_embedding_loss", reduction, size_average, reduce)
+    x = widened(input)
+    zero = number(0, x)
+    lacking = ops.where.default(ops.ne(target, 1), at_least_zero(ops.rsub(x, margin)), zero)
+    loss = ops.add(lacking, ops.where.default(ops.ne(target, -1), x, zero))
+    return reduced(loss, found, input.dtype)
+
+
+@composite("margin_ranking_loss")
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    found = chosen("margin_ranking_loss", reduction, size_average, reduce)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            f"margin_ranking_loss(): the tensors must have the same number of dimensions, got {list(input1.shape)}, "
+            f"{list(input2.shape)} and {list(target.shape)}"
+        )
+    dtype = result_type(input1, input2, target)
+    difference = ops.sub(widened(input1), widened(input2))
+    loss = at_least_zero(ops.add(ops.neg(ops.mul(widened(target), difference)), margin))
+    return reduced(loss, found, dtype)
+
+
+@composite("triplet_margin_loss")
+def triplet_margin_loss(
+    anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool,
+    size_average: Any, reduce: Any, reduction: str,
+) -> Any:  # fmt: skip
+    found = chosen("triplet_margin_loss", reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueRangeError(f"triplet_margin_loss(): margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(
+            f"triplet_margin_loss(): the tensors must have the same number of dimensions, got {list(anchor.shape)}, "
+            f"{list(positive.shape)} and {list(negative.shape)}"
+        )
+    dtype = result_type(anchor, positive, negative)
+    a, b, c = widened(anchor), widened(positive), widened(negative)
+
+    def distance(one: Any, other: Any) -> Any:
+        return ops.linalg_vector_norm(ops.add(ops.sub(one, other), eps), p, -1)
+
+    far = distance(a, c)
+    if swap:
+        far = ops.minimum(far, distance(b, c))
+    return reduced(at_least_zero(ops.add(ops.sub(distance(a, b), far), margin)), found, dtype)
+
+
+@composite("cosine_embedding_loss")
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    found = chosen("cosine_embedding_loss", reduction, size_average, reduce)
+    if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
+        raise ShapeError(
+            f"cosine_embedding_loss(): expected inputs (D) with a target () or (N, D) with (N), got "
+            f"{list(input1.shape)}, {list(input2.shape)} and {list(target.shape)}"
+        )
+    dtype = result_type(input1, input2, 1.0)
+    x, y = widened(as_type(input1, dtype)), widened(as_type(input2, dtype))
+    tiny = 1e-12  # of PyTorch: a vector of zeros has the cosine 0 with every other
+    lengths = ops.mul(
+        ops.add(ops.sum.dim(ops.square(x), -1), tiny), ops.add(ops.sum.dim(ops.square(y), -1), tiny)
+    )
+    cosine = ops.div.default(ops.sum.dim(ops.mul(x, y), -1), ops.sqrt(lengths))
+    zero = number(0, cosine)
+    alike = ops.where.default(ops.eq(target, 1), ops.rsub(cosine, 1), zero)
+    apart = ops.where.default(ops.eq(target, -1), at_least_zero(ops.sub(cosine, margin)), zero)
+    return reduced(ops.add(alike, apart), found, dtype)
+
+
+# --- classes ---------------------------------------------------------------------------------------------------
+
+
+@composite("nll_loss")
+def nll_loss(
+    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str
+) -> Any:
+    reduction = chosen("nll_loss", reduction, size_average, reduce)
+    check_shapes("nll_loss", input, target, weight)
+    if target.dtype.name not in ("int64", "uint8"):
+        raise DtypeError(f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}")
+    dim = 1 if input.ndim > 1 else 0
+    ignored = ops.eq(target, ignore_index)
+    place = as_type(ops.where.default(ignored, 0, target), int64)
+    picked = widened(ops.squeeze.dim(ops.gather(input, dim, ops.unsqueeze(place, dim)), dim))
+    weights = _target_weights(picked, place, ignored, weight)
+    # Multiplied by 0, an infinite log-probability of an ignored target would be NaN.
+    loss = ops.where.default(ignored, number(0, picked), ops.mul(ops.neg(picked), weights))
+    if reduction != "mean":
+        return reduced(loss, reduction, input.dtype)
+    return as_type(ops.div.default(ops.sum(loss), ops.sum(weights)), input.dtype)
+
+
+def _target_weights(like: Any, place: Any, ignored: Any, weight: Any) -> Any:
+    """Return the weight of each target, 0 for ignored ones."""
+    kept = as_type(ops.logical_not(ignored), like.dtype)
+    if weight is None:
+        return kept
+    chosen = ops.reshape(ops.index_select(weight, 0, ops.reshape(place, (-1,))), tuple(place.shape))
+    return ops.mul(kept, chosen)
+
+
+@composite("cross_entropy")
+def cross_entropy(
+    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str,
+    label_smoothing: float,
+) -> Any:  # fmt: skip
+    reduction = chosen("cross_entropy", reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueRangeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if not input.ndim:
+        raise ShapeError("cross_entropy(): expected an input of at least 1 dimension, got 0")
+    dim = 0 if input.ndim == 1 else 1
+    log_probability = ops.log_softmax(input, dim)
+    if tuple(input.shape) == tuple(target.shape):
+        if not target.dtype.is_floating_point:
+            raise DtypeError(
+                f"cross_entropy(): a target in the shape of the input holds class probabilities, which are floating "
+                f"point numbers, but got {target.dtype}"
+            )
+        if ignore_index >= 0:
+            raise ValueRangeError("cross_entropy(): ignore_index has no meaning for class probabilities")
+        return _probability_loss(log_probability, target, weight, reduction, label_smoothing, dim)
+    loss = ops.nll_loss(log_probability, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if label_smoothing == 0:
+        return loss
+    smooth = _smooth_loss(log_probability, target, weight, ignore_index, reduction, dim)
+    classes = input.shape[dim]
+    return ops.add(ops.mul(loss, 1 - label_smoothing), ops.mul(smooth, label_smoothing / classes))
+
+
+def _class_weights(self: Any, weight: Any, dim: int) -> Any:
+    """Return the class weights in a shape that broadcasts along the dimension of the classes."""
+    shape = [1] * self.ndim
+    shape[dim] = -1
+    return ops.reshape(weight, tuple(shape))
+
+
+def _probability_loss(
+    log_probability: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int
+) -> Any:
+    classes = log_probability.shape[dim]
+    if label_smoothing > 0:
+        target = ops.add(ops.mul(target, 1 - label_smoothing), label_smoothing / classes)
+    product = ops.mul(log_probability, target)
+    if weight is not None:
+        product = ops.mul(product, _class_weights(log_probability, weight, dim))
+    loss = ops.neg(ops.sum.dim(product, dim))
+    if reduction == "mean":
+        return ops.div.default(ops.sum(loss), max(log_probability.numel() // max(classes, 1), 0))
+    return reduced(loss, reduction)
+
+
+def _smooth_loss(
+    log_probability: Any, target: Any, weight: Any, ignore_index: int, reduction: str, dim: int
+) -> Any:
+    """Return the loss against all classes alike, which label smoothing mixes in."""
+    weighted = log_probability
+    if weight is not None:
+        weighted = ops.mul(weighted, _class_weights(log_probability, weight, dim))
+    ignored = ops.eq(target, ignore_index)
+    loss = ops.masked_fill(ops.neg(ops.sum.dim(weighted, dim)), ignored, 0.0)
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    place = ops.where.default(ignored, 0, target)
+    return ops.div.default(ops.sum(loss), ops.sum(_target_weights(log_probability, place, ignored, weight)))

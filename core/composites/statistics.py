@@ -1,0 +1,202 @@
+"""Composites of order statistics and counts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, number, python_value, wrap
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import float32, float64, iinfo, int64, uint8
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+# --- medians ---------------------------------------------------------------------------------------------------
+
+
+@composite("median")
+def median(self: Any) -> Any:
+    return _median_of_all("median.dim", self)
+
+
+@composite("nanmedian")
+def nanmedian(self: Any) -> Any:
+    return _median_of_all("nanmedian.dim", self)
+
+
+def _median_of_all(op: str, self: Any) -> Any:
+    if not self.shape.numel():
+        # There is none; PyTorch's integer for it is the one to which NaN is converted.
+        return number(float("nan") if self.dtype.is_floating_point else iinfo(self.dtype).min, self)
+    flat = ops.reshape(self, (-1,))
+    return (ops.median.dim if op == "median.dim" else ops.nanmedian.dim)(flat, 0)[0]
+
+
+@composite("median.dim")
+def median_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    check_shapes("median.dim", self, dim, keepdim)
+    return _median(self, dim, keepdim, skip=False)
+
+
+@composite("nanmedian.dim")
+def nanmedian_dim(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    check_shapes("nanmedian.dim", self, dim, keepdim)
+    return _median(self, dim, keepdim, skip=True)
+
+
+def _median(self: Any, dim: int, keepdim: bool, *, skip: bool) -> tuple[Any, Any]:
+    """Return the medians and their places; NaN decide, or are skipped."""
+    if not self.ndim:
+        return ops.clone(self), number(0, self, int64)
+    middle = (self.shape[dim] - 1) // 2
+    if not self.dtype.is_floating_point:
+        return _ranked(self, middle, dim, keepdim)
+    count = ops.sum.dim(ops.eq(self, self), dim, True)
+    if skip:
+        place = ops.maximum(ops.floor_divide(ops.sub(count, 1), 2), number(0, count))
+    else:
+        # NaN are sorted last, so the first of them follows all others.
+        whole = ops.eq(count, self.shape[dim])
+        place = ops.where.default(whole, number(middle, count), count)
+    return _ranked(self, place, dim, keepdim)
+
+
+def _ranked(self: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    """Return the elements with a rank (a number, or a tensor with one for each) and the first places where they are."""
+    ordered = ops.sort(ops.detach(self), dim)[0]
+    value = (
+        ops.slice(ordered, dim, rank, rank + 1, 1)
+        if isinstance(rank, int)
+        else ops.gather(ordered, dim, rank)
+    )
+    same = ops.eq(self, value)
+    if self.dtype.is_floating_point:
+        same = ops.logical_or(same, ops.logical_and(ops.ne(self, self), ops.ne(value, value)))
+    place = ops.argmax(as_type(same, uint8), dim, True)
+    value = ops.gather(self, dim, place)
+    return (value, place) if keepdim else (ops.squeeze.dim(value, dim), ops.squeeze.dim(place, dim))
+
+
+@composite("kthvalue")
+def kthvalue(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    check_shapes("kthvalue", self, k, dim, keepdim)
+    return _ranked(self, k - 1, dim, keepdim) if self.ndim else (ops.clone(self), number(0, self, int64))
+
+
+# --- quantiles -------------------------------------------------------------------------------------------------
+
+INTERPOLATIONS: Final = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@composite("quantile")
+def quantile(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    return _quantile("quantile", self, q, dim, keepdim, interpolation)
+
+
+@composite("nanquantile")
+def nanquantile(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    return _quantile("nanquantile", self, q, dim, keepdim, interpolation)
+
+
+@composite("quantile.scalar")
+def quantile_number(self: Any, q: float, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    return _quantile("quantile", self, number(q, self), dim, keepdim, interpolation)
+
+
+@composite("nanquantile.scalar")
+def nanquantile_number(self: Any, q: float, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    return _quantile("nanquantile", self, number(q, self), dim, keepdim, interpolation)
+
+
+def _check_quantile(op: str, self: Any, q: Any, interpolation: str) -> None:
+    if not self.shape.numel():
+        raise ShapeError(f"{op}(): the input has no elements (its shape is {list(self.shape)})")
+    if q.ndim > 1:
+        raise ShapeError(f"{op}(): q must be a number or a vector, got {q.ndim} dimensions")
+    if self.dtype not in (float32, float64):
+        raise DtypeError(f"{op}(): the input must be float32 or float64, got {self.dtype}")
+    if q.dtype is not self.dtype:
+        raise DtypeError(f"{op}(): q must have the dtype of the input, {self.dtype}, got {q.dtype}")
+    if interpolation not in INTERPOLATIONS:
+        raise ValueRangeError(
+            f"{op}(): interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}"
+        )
+    if python_value(ops.all(ops.logical_and(ops.ge(q, 0), ops.le(q, 1)))) is False:
+        raise ValueRangeError(f"{op}(): q must be in the range [0, 1]")
+
+
+def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    _check_quantile(op, self, q, interpolation)
+    place = 0 if dim is None else wrap(op, dim, self)
+    if dim is None or not self.ndim:
+        x = ops.reshape(self, (-1,))
+    else:
+        x = ops.permute(self, (*(d for d in range(self.ndim) if d != place), place))
+    ordered = ops.sort(x, -1)[0]
+    size = ordered.shape[-1]
+    ranks = _ranks(ordered, ops.reshape(q, (-1,)), skip=op == "nanquantile")
+    if interpolation in ("lower", "higher", "nearest"):
+        ranks = {"lower": ops.floor, "higher": ops.ceil, "nearest": ops.round}[interpolation](ranks)
+    below = ops.detach(ops.floor(ranks))
+    lower = ops.gather(ordered, -1, as_type(below, int64))
+    if interpolation in ("linear", "midpoint"):
+        above = ops.minimum(ops.detach(ops.ceil(ranks)), number(size - 1, below))
+        upper = ops.gather(ordered, -1, as_type(above, int64))
+        weight = ops.sub(ranks, below) if interpolation == "linear" else 0.5
+        lower = ops.add(lower, ops.mul(ops.sub(upper, lower), weight))
+    return _arrange(lower, self, q, dim, place, keepdim)
+
+
+def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
+    """Return the fractional ranks of quantiles for each row; those of rows with NaN are that of the last element."""
+    last = ordered.shape[-1] - 1
+    shape = (*tuple(ordered.shape)[:-1], q.shape[0])
+    count = ops.sum.dim(ops.eq(ordered, ordered), -1, True)
+    if skip:
+        ranks = ops.mul(q, as_type(ops.sub(count, 1), q.dtype))
+        return ops.where.default(ops.gt(count, 0), ranks, number(0, q))
+    ranks = ops.expand(ops.mul(q, last), shape)
+    return ops.where.default(ops.eq(count, last + 1), ranks, number(last, q))
+
+
+def _arrange(found: Any, self: Any, q: Any, dim: Any, place: int, keepdim: bool) -> Any:
+    """Return quantiles that lie in the last dimension with this dimension first, and the reduced one in its place."""
+    if q.ndim:
+        found = ops.contiguous(ops.permute(found, (found.ndim - 1, *range(found.ndim - 1))))
+    whole = dim is None or not self.ndim
+    if keepdim:
+        shape = [1 if whole or d == place else n for d, n in enumerate(self.shape)]
+    else:
+        shape = [] if whole else [n for d, n in enumerate(self.shape) if d != place]
+    return ops.reshape(found, (*q.shape, *shape))
+
+
+# --- counts ----------------------------------------------------------------------------------------------------
+
+
+@composite("bincount")
+def bincount(self: Any, weights: Any, minlength: int) -> Any:
+    if self.dtype.kind not in ("signed", "unsigned"):
+        raise DtypeError(f"bincount(): expected integers, got {self.dtype}")
+    if minlength < 0:
+        raise ValueRangeError(f"bincount(): minlength should be at least 0, got {minlength}")
+    if self.ndim != 1:
+        raise ShapeError(f"bincount(): expected 1 dimension, got {self.ndim}")
+    if weights is not None and tuple(weights.shape) != tuple(self.shape):
+        raise ShapeError(
+            f"bincount(): weights must have the shape of the input, {list(self.shape)}, got {list(weights.shape)}"
+        )
+    numbers = as_type(self, int64)
+    if not self.shape.numel():
+        return ops.full((minlength,), 0, dtype=int64, device=self.device)
+    if ops.amin(numbers).item() < 0:
+        raise ValueRangeError("bincount(): the integers must not be negative")
+    size = max(minlength, ops.amax(numbers).item() + 1)
+    if weights is None:
+        added = ops.ones_like(numbers)
+    else:
+        real = ops.real(weights) if weights.dtype.is_complex else weights
+        added = real if weights.dtype in (float32, float64) else as_type(real, float64)
+    return ops.scatter_add(ops.full((size,), 0, dtype=added.dtype, device=self.device), 0, numbers, added)

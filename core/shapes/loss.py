@@ -1,0 +1,89 @@
+"""Shape rules of loss functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.shapes.geometry import Described, broadcast
+from tt.core.shapes.registry import RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+def chosen_reduction(op: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """Return which reduction a loss is asked for: by its name, or by the two bools that came before it."""
+    if size_average is not None or reduce is not None:
+        if reduce is not None and not reduce:
+            return "none"
+        return "mean" if size_average is None or size_average else "sum"
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueRangeError(f"{op}(): {reduction} is not a valid value for reduction (none, mean, sum)")
+    return reduction
+
+
+def reduced(op: str, shape: Shape, reduction: str, size_average: bool | None, reduce: bool | None) -> Shape:
+    """Return the shape of a loss."""
+    return tuple(shape) if chosen_reduction(op, reduction, size_average, reduce) == "none" else ()
+
+
+@rule("same_shape_loss")
+def same_shape_loss(
+    input: Described,
+    target: Described,
+    weight: Any = None,
+    pos_weight: Any = None,
+    reduction: str = "mean",
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    *,
+    op: str,
+) -> Shape:
+    """A number for each element, their mean or their sum, of a target that does not broadcast."""
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueRangeError(
+            f"{op}(): target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"
+        )
+    shape = tuple(input.shape)
+    for name, tensor in (("weight", weight), ("pos_weight", pos_weight)):
+        if tensor is not None and broadcast(op, shape, tensor.shape) != shape:
+            raise ShapeError(
+                f"{op}(): {name} {list(tensor.shape)} does not broadcast to the input {list(shape)}"
+            )
+    return reduced(op, shape, reduction, size_average, reduce)
+
+
+@rule("nll_loss")
+def nll_loss(
+    input: Described,
+    target: Described,
+    weight: Any = None,
+    reduction: str = "mean",
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    *,
+    op: str,
+) -> Shape:
+    """The negative log likelihood of a class index: (C), (N, C) or (N, C, ...) against (), (N) or (N, ...)."""
+    chosen_reduction(op, reduction, size_average, reduce)
+    if not input.ndim:
+        raise ValueRangeError(f"{op}(): Expected 1 or more dimensions (got 0)")
+    if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
+        raise ValueRangeError(
+            f"{op}(): Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
+    classes = input.shape[0] if input.ndim == 1 else input.shape[1]
+    expected = () if input.ndim == 1 else (input.shape[0], *input.shape[2:])
+    if tuple(target.shape) != expected:
+        raise ShapeError(
+            f"{op}(): size mismatch (got input: {list(input.shape)}, target: {list(target.shape)}, expected target: "
+            f"{list(expected)})"
+        )
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise ShapeError(
+            f"{op}(): weight tensor should be defined either for all {classes} classes or no classes but got weight "
+            f"tensor of shape: {list(weight.shape)}"
+        )
+    return reduced(op, expected, reduction, size_average, reduce)

@@ -1,0 +1,24 @@
+"""Shape rules of order statistics."""
+
+from __future__ import annotations
+
+from tt.core.errors import ShapeError
+from tt.core.shapes.geometry import Described, wrap_dim
+from tt.core.shapes.reduction import reduce_with_indices
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+
+@rule("kthvalue")
+def kthvalue(
+    self: Described, k: int, dim: int = -1, keepdim: bool = False, *, op: str
+) -> tuple[Result, Result]:
+    """The k-th smallest value along a dimension and its place."""
+    results = reduce_with_indices(self, dim, keepdim, op=op)
+    size = self.shape[wrap_dim(op, dim, self.ndim)] if self.ndim else 1
+    if not 1 <= k <= size:
+        raise ShapeError(
+            f"{op}(): selected number k out of range for dimension {dim}: k is {k}, the size {size}"
+        )
+    return results

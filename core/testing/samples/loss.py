@@ -1,0 +1,243 @@
+"""Samples of loss functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tt.core.testing.samples.base import LAYOUTS, OUT_OF_RANGE, FamilyTable, Inputs, Sample
+
+family = FamilyTable()
+
+REDUCTIONS = ("mean", "sum", "none")
+
+# --- classes ---------------------------------------------------------------------------------------------------
+
+CLASSES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((4,), ()), ((3, 4), (3,)), ((2, 4, 3), (2, 3)), ((2, 4, 3, 2), (2, 3, 2)),
+)  # fmt: skip
+
+
+def classification(make: Inputs) -> Iterator[Sample]:
+    """Yield class scores against class indices."""
+    for shape, places in CLASSES:
+        for reduction in ("mean", "sum", "none"):
+            args = (make.tensor(*shape), make.indices(*places, limit=4))
+            yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
+    scores, target = make.tensor(3, 4), make.indices(3, limit=4)
+    weight = make.tensor(4, low=0.5, high=2)
+    yield Sample((make.tensor(0, 4), make.indices(0, limit=4)), {"reduction": "sum"}, "no rows")
+    yield Sample((scores, target, None, None, 0, None, "none"), name="by position")
+    yield Sample((scores, target, weight), name="weight")
+    yield Sample((scores, target, weight), {"reduction": "none"}, "weight, none")
+    ignored: dict[str, Any] = {"ignore_index": 1}
+    yield Sample((scores, make.of([0, 1, 3], target.dtype)), ignored, "ignored class")
+    yield Sample((scores, make.of([0, 1, 3], target.dtype), weight), ignored, "ignored class, weight")
+    yield Sample((scores, make.of([0, -100, 3], target.dtype)), name="default ignored class")
+    yield Sample((scores.t(), make.indices(4, limit=3)), name="transposed")
+    yield Sample((scores, make.of([0, 4, 1], target.dtype)), name="error: class", error=OUT_OF_RANGE)
+    yield Sample((scores, make.indices(2, limit=4)), name="error: batch", error=ValueError)
+    yield Sample((scores, target), {"reduction": "max"}, "error: reduction", ValueError)
+
+
+@family("nll_loss")
+def nll_loss(make: Inputs) -> Iterator[Sample]:
+    yield from classification(make)
+
+
+@family("cross_entropy")
+def cross_entropy(make: Inputs) -> Iterator[Sample]:
+    yield from classification(make)
+    scores, target = make.tensor(3, 4), make.indices(3, limit=4)
+    yield Sample((scores, target), {"label_smoothing": 0.1}, "label smoothing")
+    for reduction in ("mean", "sum", "none"):
+        args = (scores, make.tensor(3, 4, low=0, high=1))
+        yield Sample(args, {"reduction": reduction}, f"probabilities, {reduction}")
+    probabilities, weight = make.tensor(2, 4, 3, low=0, high=1), make.tensor(4, low=0.5, high=2)
+    smooth = {"label_smoothing": 0.2}
+    yield Sample((make.tensor(2, 4, 3), probabilities, weight), smooth, "probabilities, weight, smoothing")
+    for reduction in ("mean", "sum", "none"):
+        smooth = {"label_smoothing": 0.2, "reduction": reduction, "ignore_index": 2}
+        yield Sample((scores, target, weight), smooth, f"weight, smoothing, ignored class, {reduction}")
+    yield Sample((scores, target), {"label_smoothing": 1.5}, "error: smoothing", (ValueError, RuntimeError))
+
+
+# --- differences -----------------------------------------------------------------------------------------------
+
+
+def pairs(make: Inputs, **options: Any) -> Iterator[Sample]:
+    """Yield inputs against targets of their shape, with every reduction and layout."""
+    for shape in ((), (3,), (2, 3), (0,)):
+        for reduction in REDUCTIONS:
+            if 0 in shape and reduction == "mean":
+                continue
+            args = (make.tensor(*shape), make.tensor(*shape))
+            yield Sample(args, {"reduction": reduction, **options}, f"shape {shape}, {reduction}")
+    for layout in LAYOUTS:
+        args = (make.tensor(2, 3, layout=layout), make.tensor(2, 3))
+        yield Sample(args, {"reduction": "none", **options}, layout)
+    yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: shapes", error=(RuntimeError, ValueError))
+    yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
+
+
+def weighted(make: Inputs, *shape: int) -> Iterator[Sample]:
+    """Yield pairs with a weight for each element."""
+    for reduction in REDUCTIONS:
+        more = {"weight": make.tensor(*shape, low=0.5, high=2), "reduction": reduction}
+        yield Sample((make.tensor(*shape), make.tensor(*shape)), more, f"weight, {reduction}")
+
+
+@family("regression_loss")
+def regression_loss(make: Inputs) -> Iterator[Sample]:
+    yield from pairs(make)
+    yield from weighted(make, 2, 3)
+    args = (make.tensor(2, 3), make.tensor(2, 3))
+    yield Sample(args, {"weight": make.tensor(3)}, "error: weight", ValueError)
+
+
+@family("smooth_l1_loss")
+def smooth_l1_loss(make: Inputs) -> Iterator[Sample]:
+    yield from pairs(make)
+    yield from pairs(make, beta=2.5)
+    yield Sample((make.tensor(2, 3), make.tensor(2, 3)), {"beta": 0.0}, "beta 0")
+    yield Sample((make.tensor(3), make.tensor(3)), {"beta": -1.0}, "error: beta", RuntimeError)
+
+
+@family("huber_loss")
+def huber_loss(make: Inputs) -> Iterator[Sample]:
+    yield from pairs(make)
+    yield from pairs(make, delta=2.5)
+    yield from weighted(make, 2, 3)
+    yield Sample((make.tensor(3), make.tensor(3)), {"delta": 0.0}, "error: delta", RuntimeError)
+
+
+# --- probabilities ---------------------------------------------------------------------------------------------
+
+
+@family("binary_cross_entropy", "binary_cross_entropy_with_logits")
+def binary_cross_entropy(make: Inputs) -> Iterator[Sample]:
+    logits = make.definition.name.endswith("with_logits")
+
+    def inputs(*shape: int) -> Any:
+        return make.tensor(*shape) if logits else make.tensor(*shape, low=0.05, high=0.95)
+
+    def targets(*shape: int) -> Any:
+        return make.tensor(*shape, low=0.1, high=0.9)
+
+    for shape in ((), (3,), (2, 3)):
+        for reduction in REDUCTIONS:
+            yield Sample(
+                (inputs(*shape), targets(*shape)), {"reduction": reduction}, f"shape {shape}, {reduction}"
+            )
+    for reduction in REDUCTIONS:
+        for size in ((2, 3), (3,)):
+            weight = make.tensor(*size, low=0.5, high=2)
+            args = (inputs(2, 3), targets(2, 3), weight)
+            yield Sample(args, {"reduction": reduction}, f"weight {size}, {reduction}")
+            if logits:
+                more = {"pos_weight": make.tensor(3, low=0.5, high=3), "reduction": reduction}
+                yield Sample(args, more, f"weight {size}, pos_weight, {reduction}")
+    if logits:
+        extreme = make.of([-1e4, -50.0, 50.0, 1e4])
+        yield Sample((extreme, make.of([0.0, 1.0, 0.5, 1.0])), {"reduction": "none"}, "large values")
+    else:
+        yield Sample((make.of([0.0, 1.0, 0.5]), make.of([1.0, 0.0, 1.0])), {"reduction": "none"}, "0 and 1")
+        yield Sample(
+            (make.of([0.5, 1.5]), make.of([1.0, 0.0])), name="error: no probability", error=RuntimeError
+        )
+    yield Sample((inputs(2, 3), targets(3)), name="error: shapes", error=ValueError)
+    yield Sample((inputs(3), targets(3)), {"reduction": "max"}, "error: reduction", ValueError)
+
+
+@family("kl_div")
+def kl_div(make: Inputs) -> Iterator[Sample]:
+    for shape in ((), (3,), (2, 3)):
+        for reduction in (*REDUCTIONS, "batchmean"):
+            for log_target in (False, True):
+                target = make.tensor(*shape, low=-3 if log_target else 0.1, high=1)
+                more = {"reduction": reduction, "log_target": log_target}
+                yield Sample((make.tensor(*shape, low=-3, high=0), target), more, f"shape {shape}, {more}")
+    yield Sample((make.of([-1.0, -2.0]), make.of([0.0, 1.0])), {"reduction": "none"}, "target 0")
+    yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
+
+
+@family("poisson_nll_loss")
+def poisson_nll_loss(make: Inputs) -> Iterator[Sample]:
+    for log_input in (True, False):
+        for full in (False, True):
+            for reduction in REDUCTIONS:
+                args = (make.tensor(2, 3, low=0.1, high=3), make.tensor(2, 3, low=0, high=4))
+                more = {"log_input": log_input, "full": full, "reduction": reduction}
+                yield Sample(args, more, f"{more}")
+    yield Sample((make.of([0.0]), make.of([2.0])), {"log_input": False, "eps": 0.5}, "eps")
+    yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
+
+
+@family("gaussian_nll_loss")
+def gaussian_nll_loss(make: Inputs) -> Iterator[Sample]:
+    for size in ((2, 3), (2, 1), (2,)):
+        for reduction in REDUCTIONS:
+            args = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(*size, low=0.5, high=3))
+            yield Sample(args, {"reduction": reduction}, f"var {size}, {reduction}")
+    args = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(2, 3, low=0.5, high=3))
+    yield Sample(args, {"full": True}, "full")
+    yield Sample((make.tensor(3), make.tensor(3), 1.5), name="a number as var")
+    yield Sample(
+        (make.tensor(3), make.tensor(3), make.of([1, 1, -1])), name="error: negative", error=ValueError
+    )
+    yield Sample((make.tensor(3), make.tensor(3), make.of([1, 1])), name="error: size", error=ValueError)
+
+
+# --- margins ---------------------------------------------------------------------------------------------------
+
+
+def signs(make: Inputs, *shape: int) -> Any:
+    """Return targets 1 and -1."""
+    return make.of(1 - 2 * make.random.integers(0, 2, shape))
+
+
+@family("soft_margin_loss")
+def soft_margin_loss(make: Inputs) -> Iterator[Sample]:
+    for shape in ((), (2, 3)):
+        for reduction in REDUCTIONS:
+            args = (make.tensor(*shape), signs(make, *shape))
+            yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
+
+
+@family("hinge_embedding_loss")
+def hinge_embedding_loss(make: Inputs) -> Iterator[Sample]:
+    for reduction in REDUCTIONS:
+        for margin in (1.0, 3.0):
+            args = (make.tensor(2, 3, low=0.1), signs(make, 2, 3), margin)
+            yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
+
+
+@family("margin_ranking_loss")
+def margin_ranking_loss(make: Inputs) -> Iterator[Sample]:
+    for reduction in REDUCTIONS:
+        for margin in (0.0, 1.5):
+            args = (make.tensor(5), make.tensor(5), signs(make, 5), margin)
+            yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
+    args = (make.tensor(5), make.tensor(1, 5), signs(make, 5))
+    yield Sample(args, name="error: dimensions", error=RuntimeError)
+
+
+@family("triplet_margin_loss")
+def triplet_margin_loss(make: Inputs) -> Iterator[Sample]:
+    for reduction in REDUCTIONS:
+        for more in ({}, {"margin": 4.0, "p": 3.0}, {"swap": True}):
+            args = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(2, 3))
+            yield Sample(args, {"reduction": reduction, **more}, f"{reduction}, {more}")
+    args = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(2, 3))
+    yield Sample(args, {"margin": 0.0}, "error: margin", ValueError)
+
+
+@family("cosine_embedding_loss")
+def cosine_embedding_loss(make: Inputs) -> Iterator[Sample]:
+    for reduction in REDUCTIONS:
+        for margin in (0.0, 0.3):
+            args = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4), margin)
+            yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
+    yield Sample((make.tensor(3), make.tensor(3), signs(make)), name="one vector")
+    args = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4, 1))
+    yield Sample(args, name="error: dimensions", error=RuntimeError)

@@ -1,0 +1,119 @@
+"""Samples of order statistics and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tt.core.dtype import float64, int64
+from tt.core.testing.samples.base import LAYOUTS, FamilyTable, Inputs, Sample
+from tt.core.testing.samples.reduction import DIMS
+
+family = FamilyTable()
+
+
+def distinct(make: Inputs, *shape: int) -> Any:
+    """Return different numbers, since PyTorch promises nothing of the indices of equal ones."""
+    count = 1
+    for size in shape:
+        count *= size
+    return make.of(make.random.permutation(count).reshape(shape))
+
+
+@family("median")
+def median(make: Inputs) -> Iterator[Sample]:
+    for shape in ((), (3,), (4,), (2, 3), (2, 1, 3)):
+        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout),), name=layout)
+    if make.dtype.is_floating_point:
+        nan = float("nan")
+        yield Sample((make.tensor(0),), name="no element")
+        yield Sample((make.of([1.0, nan, 2.0, 0.0]),), name="nan")
+        yield Sample((make.of([nan, nan]),), name="nan only")
+
+
+@family("median_dim")
+def median_dim(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in DIMS:
+        if make.dtype.itemsize == 1 and len(shape) > 3:
+            continue
+        for keepdim in (False, True):
+            yield Sample(
+                (distinct(make, *shape), dim, keepdim), name=f"shape {shape}, dim {dim}, keepdim {keepdim}"
+            )
+    yield Sample((distinct(make, 4, 3).t(), 1), name="transposed")
+    if make.dtype.is_floating_point:
+        nan = float("nan")
+        yield Sample((make.of([[3.0, 1.0, 2.0, 0.0], [1.0, nan, 2.0, nan]]), 1), name="nan")
+    yield Sample((make.tensor(2, 0, 3), 1), name="error: empty dimension", error=IndexError)
+    yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
+
+
+@family("kthvalue")
+def kthvalue(make: Inputs) -> Iterator[Sample]:
+    for k in (1, 2, 3):
+        for dim in (0, 1, -1):
+            for keepdim in (False, True):
+                yield Sample(
+                    (distinct(make, 3, 4), k, dim, keepdim), name=f"k {k}, dim {dim}, keepdim {keepdim}"
+                )
+    yield Sample((distinct(make, 4, 3).t(), 2), name="transposed")
+    yield Sample((make.tensor(), 1), name="zero-dimensional")
+    yield Sample((make.tensor(0, 3), 1), name="empty result")
+    if make.dtype.is_floating_point:
+        for k in (1, 2, 3):
+            yield Sample((make.of([2.0, float("nan"), 1.0]), k), name=f"nan, k {k}")
+    for k in (0, 4):
+        yield Sample((make.tensor(3), k), name=f"error: k {k}", error=RuntimeError)
+    yield Sample((make.tensor(0), 1), name="error: empty dimension", error=IndexError)
+    yield Sample((make.tensor(3), 1, 1), name="error: dim", error=IndexError)
+
+
+DIMS_OF_QUANTILES: tuple[tuple[tuple[int, ...], Any], ...] = (
+    ((5,), None), ((3, 4), None), ((3, 4), 0), ((3, 4), -1), ((2, 3, 4), 1), ((), None), ((), 0),
+)  # fmt: skip
+
+
+@family("quantile", "quantile_scalar")
+def quantile(make: Inputs) -> Iterator[Sample]:
+    scalar = make.definition.name.endswith(".scalar")
+    quantiles = [0.0, 0.3, 0.5, 1.0] if scalar else [make.of(0.3), make.of([0.0, 0.3, 0.5, 1.0])]
+    for q in quantiles:
+        for shape, dim in DIMS_OF_QUANTILES:
+            for keepdim in (False, True):
+                name = f"q {getattr(q, 'shape', q)}, shape {shape}, dim {dim}, keepdim {keepdim}"
+                yield Sample((make.tensor(*shape), q, dim, keepdim), name=name)
+        for how in ("lower", "higher", "midpoint", "nearest"):
+            yield Sample(
+                (make.tensor(3, 4), q, 1), {"interpolation": how}, f"q {getattr(q, 'shape', q)}, {how}"
+            )
+        nan = float("nan")
+        yield Sample((make.of([[1.0, nan, 2.0], [3.0, 1.0, 2.0], [nan, nan, nan]]), q, 1), name="nan")
+    q = quantiles[0]
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), q, 1), name=layout)
+    yield Sample((make.tensor(0), q), name="error: no element", error=RuntimeError)
+    yield Sample((make.tensor(3), q), {"interpolation": "cubic"}, "error: interpolation", RuntimeError)
+    yield Sample((make.tensor(3), q, 1), name="error: dim", error=IndexError)
+    yield Sample((make.tensor(3), 1.5 if scalar else make.of(1.5)), name="error: q", error=RuntimeError)
+    if not scalar:
+        yield Sample(
+            (make.tensor(3), make.tensor(1, 1, low=0, high=1)), name="error: a matrix", error=RuntimeError
+        )
+
+
+@family("bincount")
+def bincount(make: Inputs) -> Iterator[Sample]:
+    numbers = make.of([1, 4, 1, 0, 4, 4])
+    yield Sample((numbers,), name="counts")
+    yield Sample((numbers, None, 8), name="at least 8")
+    yield Sample((numbers, make.tensor(6, dtype=float64)), name="weights")
+    yield Sample((numbers, make.indices(6, limit=9, dtype=int64), 7), name="integers as weights, at least 7")
+    yield Sample((make.tensor(0),), name="no element")
+    yield Sample((make.tensor(0), None, 3), name="no element, at least 3")
+    yield Sample((make.tensor(2, 3, low=0),), name="error: two dimensions", error=RuntimeError)
+    yield Sample((numbers, None, -1), name="error: minlength", error=RuntimeError)
+    yield Sample((numbers, make.tensor(2, dtype=float64)), name="error: weights", error=RuntimeError)
+    if make.dtype.is_signed:
+        yield Sample((make.of([1, -1]),), name="error: negative", error=RuntimeError)

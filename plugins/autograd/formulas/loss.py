@@ -1,0 +1,98 @@
+"""Formulas of loss functions.  g is the gradient of the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.library import ops
+from tt.plugins.autograd.formulas.helpers import size_of
+from tt.plugins.autograd.formulas.table import Formulas
+
+d = Formulas()
+
+
+def takes_mean(reduction: str, size_average: bool | None, reduce: bool | None) -> bool:
+    """Tell whether a loss is a mean; the two bools are the older way to say so."""
+    if size_average is None and reduce is None:
+        return reduction == "mean"
+    return size_average is not False and reduce is not False
+
+
+# --- classes ---------------------------------------------------------------------------------------------------
+
+
+def nll_loss_input(
+    g: Any, input_shape: Any, target: Any, weight: Any, ignore_index: int, size_average: Any, reduce: Any,
+    reduction: str,
+) -> Any:  # fmt: skip
+    """-weight of the class at the place of the target, 0 elsewhere and where the target is ignored."""
+    classes = 0 if len(input_shape) == 1 else 1
+    counts = target != ignore_index
+    safe = ops.where(counts, target, 0).long()
+    factor = counts.to(g.dtype)
+    if weight is not None:
+        chosen = ops.index_select(weight, 0, ops.reshape(safe, (-1,)))
+        factor = factor * ops.reshape(chosen, tuple(safe.shape))
+    slope = -g * factor / ops.sum(factor) if takes_mean(reduction, size_average, reduce) else -g * factor
+    places = ops.new_zeros(g, input_shape)
+    return ops.scatter(places, classes, ops.unsqueeze(safe, classes), ops.unsqueeze(slope, classes))
+
+
+d.of("nll_loss", input=nll_loss_input)
+
+# --- probabilities ---------------------------------------------------------------------------------------------
+
+
+def each(g: Any, input: Any, weight: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+    """Return the gradient of each element's loss."""
+    g = g if weight is None else g * weight
+    return g / size_of(input.shape, None) if takes_mean(reduction, size_average, reduce) else g
+
+
+def bce_input(
+    g: Any, input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    """(input - target) / (input (1 - input)), where the denominator is at least 1e-12."""
+    slope = (input - target) / ops.clamp((1 - input) * input, 1e-12)
+    return each(g, input, weight, size_average, reduce, reduction) * slope
+
+
+def bce_target(g: Any, input: Any, weight: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
+    """log(1 - input) - log(input)."""
+    slope = ops.log1p(-input) - ops.log(input)
+    return each(g, input, weight, size_average, reduce, reduction) * slope
+
+
+d.of("binary_cross_entropy", input=bce_input, target=bce_target)
+
+
+def bce_with_logits_input(
+    g: Any,
+    input: Any,
+    target: Any,
+    weight: Any,
+    pos_weight: Any,
+    size_average: Any,
+    reduce: Any,
+    reduction: str,
+) -> Any:
+    """sigmoid(input) - target; positive targets weighted."""
+    if pos_weight is None:
+        slope = ops.sigmoid(input) - target
+    else:
+        slope = (1 - target) - (1 + (pos_weight - 1) * target) * ops.sigmoid(-input)
+    return each(g, input, weight, size_average, reduce, reduction) * slope
+
+
+def bce_with_logits_target(
+    g: Any, input: Any, weight: Any, pos_weight: Any, size_average: Any, reduce: Any, reduction: str
+) -> Any:
+    """-input; positive targets weighted."""
+    slope = -input
+    if pos_weight is not None:
+        softplus = ops.log1p(ops.exp(-ops.abs(input))) + ops.clamp(-input, 0)
+        slope = slope + (pos_weight - 1) * softplus
+    return each(g, input, weight, size_average, reduce, reduction) * slope
+
+
+d.of("binary_cross_entropy_with_logits", input=bce_with_logits_input, target=bce_with_logits_target)
