@@ -23,7 +23,8 @@ def add_kernels(kit: Kit) -> None:
 
     # --- of one value ---
 
-    kit.kernel("empty", lambda size, dtype: xp.empty(checked(size), dtype=dtype))
+    # Arrays of the standard have no strides, so every memory format is met.
+    kit.kernel("empty", lambda size, dtype, memory_format: xp.empty(checked(size), dtype=dtype), check=True)
     kit.kernel("zeros", lambda size, dtype: xp.zeros(checked(size), dtype=dtype))
     kit.kernel("ones", lambda size, dtype: xp.ones(checked(size), dtype=dtype))
     kit.kernel("full", lambda size, fill_value, dtype: xp.full(
@@ -33,9 +34,10 @@ def add_kernels(kit: Kit) -> None:
     # --- of increasing numbers ---
 
     def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
-        count = arange_size(start, end, step)
-        if all(isinstance(value, int) for value in (start, end, step)):
-            return xp.astype(kit.arange(count) * step + start, dtype, copy=False)
+        integral = kit.is_dtype(dtype, "integral")
+        count = arange_size(start, end, step, wide=integral and dtype == xp.int64)
+        if integral:
+            return xp.astype(kit.arange(count) * int(step) + int(start), dtype, copy=False)
         # Multiplied in double precision, not added up: no error grows with the length.
         return xp.astype(
             xp.astype(kit.arange(count), xp.float64) * float(step) + float(start), dtype, copy=False
@@ -45,20 +47,62 @@ def add_kernels(kit: Kit) -> None:
     kit.kernel("arange.start", lambda start, end, dtype: arange(start, end, 1, dtype), half="native")
     kit.kernel("arange.start_step", arange, half="native")
 
-    @kit.kernel("linspace", half="native")
-    def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Any:
+    def spaced(start: Any, end: Any, steps: int) -> Any:
+        """Return numbers in equal distances in double precision, from both ends, so that the last one is exact."""
+        dtype = xp.complex128 if isinstance(start, complex) or isinstance(end, complex) else xp.float64
+        place = xp.astype(kit.arange(steps), dtype)
+        step = (end - start) / (steps - 1) if steps > 1 else 0.0
+        first = max(steps // 2, min(steps, 1))
+        return xp.concat([start + place[:first] * step, end - (steps - 1 - place[first:]) * step])
+
+    def bounds(start: Any, end: Any, steps: int, dtype: Any) -> tuple[Any, Any]:
+        """Return the bounds as numbers of the dtype: integers truncate them, half precision rounds them."""
         if steps < 0:
             raise ValueError("a number of steps is not negative")
         if isinstance(start, complex) or isinstance(end, complex):
-            place = xp.linspace(0.0, 1.0, steps, dtype=xp.float64)
-            return xp.astype(start + xp.astype(place, xp.complex128) * (end - start), dtype, copy=False)
-        return xp.astype(xp.linspace(float(start), float(end), steps, dtype=xp.float64), dtype, copy=False)
+            if not kit.is_dtype(dtype, "complex floating"):
+                raise errors.DtypeError(
+                    f"linspace(): inferred complex dtype can't be safely cast to passed dtype {dtype}"
+                )
+            return start, end
+        if kit.is_dtype(dtype, "integral"):
+            return int(start), int(end)
+        if not kit.is_dtype(dtype, "real floating"):
+            return float(start), float(end)
+        both = xp.astype(xp.asarray([float(start), float(end)], dtype=xp.float64), dtype)
+        return float(both[0]), float(both[1])
+
+    @kit.kernel("linspace", half="native")
+    def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Any:
+        return xp.astype(spaced(*bounds(start, end, steps, dtype), steps), dtype, copy=False)
+
+    @kit.kernel("logspace", half="native")
+    def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Any:
+        first, last = bounds(start, end, steps, dtype)
+        # One power alone keeps the fraction of its exponent.
+        exponents = spaced(first, last, steps) if steps > 1 else spaced(start, end, steps)
+        if kit.is_dtype(dtype, "complex floating"):
+            exponents = xp.astype(exponents, xp.complex128, copy=False)
+        return xp.astype(xp.asarray(base, dtype=exponents.dtype) ** exponents, dtype, copy=False)
 
     @kit.kernel("eye")
     def eye(n: int, m: int | None, dtype: Any) -> Any:
         columns = n if m is None else m
         checked((n, columns))
         return xp.astype(xp.eye(n, columns, dtype=xp.uint8), dtype, copy=False)
+
+    # --- complex numbers ---
+
+    @kit.kernel("complex", needs="isfinite where")
+    def complex_(real: Any, imag: Any) -> Any:
+        dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
+        # i times infinity or NaN has a real part that is NaN: these parts come from constants instead.
+        finite = xp.isfinite(imag)
+        parts = xp.astype(xp.where(finite, imag, xp.zeros_like(imag)), dtype) * 1j
+        for value in (math.inf, -math.inf, math.nan):
+            here = imag == value if value == value else xp.isnan(imag)
+            parts = xp.where(here, xp.asarray(complex(0, value), dtype=dtype), parts)
+        return xp.astype(real, dtype) + parts
 
 
 def fitting(kit: Kit, value: Any, dtype: Any) -> Any:
@@ -70,15 +114,19 @@ def fitting(kit: Kit, value: Any, dtype: Any) -> Any:
     return int(value) if kit.backend.is_kind(dtype, "integral") else value
 
 
-def arange_size(start: Any, end: Any, step: Any) -> int:
-    """Return how many numbers there are from start to before end.
+def arange_size(start: Any, end: Any, step: Any, *, wide: bool = False) -> int:
+    """Return how many numbers there are from start to before end; `wide` counts with truncated ones, as int64 does.
 
     Raises
     ------
     ValueError
         For what the shape rule of arange refuses.
     """
-    if step == 0 or (end - start) * step < 0 or not math.isfinite(end) or not math.isfinite(start):
+    if not math.isfinite(end) or not math.isfinite(start):
+        raise ValueError("no such range")
+    if wide:
+        start, end, step = int(start), int(end), int(step)
+    if step == 0 or (end - start) * step < 0:
         raise ValueError("no such range")
     if all(isinstance(value, int) for value in (start, end, step)):
         return int(-(-(end - start) // step))

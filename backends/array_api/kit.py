@@ -80,6 +80,10 @@ class Kit:
         """Tell whether an array's dtype is of a kind of the standard ("bool", "integral", "complex floating")."""
         return self.backend.is_kind(value.dtype, kind)
 
+    def is_dtype(self, dtype: Any, kind: str | tuple[str, ...]) -> bool:
+        """Tell whether a dtype is of a kind of the standard."""
+        return self.backend.is_kind(dtype, kind)
+
     def axis(self, dim: int, ndim: int) -> int:
         """Return a dimension counted from the front; the shape rule explains the IndexError to the user."""
         limit = ndim or 1

@@ -21,6 +21,7 @@ __all__ = [
     "add_kernels",
     "check_integers",
     "check_normal",
+    "check_permutation",
     "check_probability",
     "check_uniform",
     "philox",
@@ -85,8 +86,8 @@ def check_probability(p: float) -> None:
 
 def check_normal(std: float) -> None:
     """Raise for a negative standard deviation."""
-    if std < 0:
-        raise errors.ValueRangeError(f"normal_ expects std >= 0.0, but found std={std}")
+    if not std >= 0:
+        raise errors.ValueRangeError(f"normal expects std >= 0.0, but found std {std}")
 
 
 def check_uniform(from_: float, to: float) -> None:
@@ -108,6 +109,17 @@ def check_integers(low: int, high: int, limits: tuple[int, int] | None) -> None:
         raise errors.DtypeError(f"randint(): from ({low}) is out of bounds for the dtype")
     if high - 1 > largest:
         raise errors.DtypeError(f"randint(): to - 1 ({high - 1}) is out of bounds for the dtype")
+
+
+def check_permutation(n: int, limit: int | str) -> None:
+    """Raise for a negative n, and for numbers beyond a dtype: `limit` is its largest, or its name if it floats."""
+    if n < 0:
+        raise ValueError("a negative number of elements")
+    largest = 2 ** UNIT_BITS[limit] if isinstance(limit, str) else limit
+    if n - 1 > largest:
+        raise errors.DtypeError(
+            f"randperm(): value cannot be converted without overflow: n={n} for this dtype"
+        )
 
 
 def threshold(p: float) -> int:
@@ -202,10 +214,12 @@ def add_kernels(kit: Kit) -> None:
     kit.kernel("randn", lambda size, generator, dtype: filled(normals, size, generator, dtype, math.sqrt(0.5)),
                dtypes="floating_complex")  # fmt: skip
 
-    @kit.kernel("randint.low", dtypes="real_number")
+    @kit.kernel("randint.low", dtypes="real")
     def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Any:
-        info = xp.iinfo(dtype) if xp.isdtype(dtype, "integral") else None
-        check_integers(low, high, None if info is None else (int(info.min), int(info.max)))
+        limits = (0, 1) if xp.isdtype(dtype, "bool") else None
+        if xp.isdtype(dtype, "integral"):
+            limits = int(xp.iinfo(dtype).min), int(xp.iinfo(dtype).max)
+        check_integers(low, high, limits)
         span, count = high - low, size_of(size)
         if span <= 2**32:
             values = (draws.words(generator, count) * xp.asarray(span, dtype=xp.uint64)) >> 32
@@ -219,8 +233,7 @@ def add_kernels(kit: Kit) -> None:
 
     @kit.kernel("randperm", dtypes="real_number", needs="argsort")
     def randperm(n: int, generator: Any, dtype: Any) -> Any:
-        if n < 0:
-            raise ValueError("a negative number of elements")
+        check_permutation(n, int(xp.iinfo(dtype).max) if kit.is_dtype(dtype, "integral") else name_of(dtype))
         return xp.astype(xp.argsort(draws.long_words(generator, n), stable=True), dtype, copy=False)
 
     # --- like a tensor ---

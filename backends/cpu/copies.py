@@ -19,14 +19,21 @@ cpu: Final = KernelTable(device="cpu")
 # --- copies ----------------------------------------------------------------------------------------------------
 
 
+ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+"""Memory formats that name an order: the dimensions from the slowest to the fastest."""
+
+
 def laid_out(shape: Sequence[int], dtype: Any, memory_format: Any, like: Any = None) -> Array:
     """Return a new array in a memory format; by default its dimensions have the order of another array's."""
     name = str(memory_format).rpartition(".")[2]
-    if name == "channels_last":
-        if len(shape) != 4:
-            raise errors.ShapeError(f"required rank 4 tensor to use channels_last format, got {len(shape)}")
-        batch, channels, height, width = shape
-        return np.empty((batch, height, width, channels), dtype).transpose(0, 3, 1, 2)
+    order = ORDERS.get(name)
+    if order is not None:
+        if len(shape) != len(order):
+            raise errors.ShapeError(
+                f"required rank {len(order)} tensor to use {name} format, got {len(shape)}"
+            )
+        inverse = [order.index(d) for d in range(len(order))]
+        return np.empty([shape[d] for d in order], dtype).transpose(inverse)
     if name == "contiguous_format" or not isinstance(like, np.ndarray) or 0 in like.strides:
         return np.empty(tuple(shape), dtype)
     return np.empty_like(like, dtype=dtype)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.array_api.creation import arange_size
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.copies import laid_out
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
@@ -17,16 +19,28 @@ cpu: Final = KernelTable(device="cpu")
 # --- of one value ----------------------------------------------------------------------------------------------
 
 cpu.kernel("empty", np.empty, takes=("size", "dtype"))
+
+
+@cpu.kernel("empty", check=True)
+def empty_in_format(size: Sequence[int], dtype: Any, memory_format: Any) -> Array:
+    return laid_out(size, dtype, memory_format)
+
+
 cpu.kernel("zeros", np.zeros, takes=("size", "dtype"))  # asks the system for zeros and does not write them
 
 # --- of increasing numbers -------------------------------------------------------------------------------------
 
 
 def numbers(start: Any, end: Any, step: Any, dtype: Any) -> Array:
-    """Return the numbers from start to before end."""
-    count = arange_size(start, end, step)
+    """Return the numbers from start to before end; an integer dtype truncates start and step."""
+    integral = dtype.kind in "iu"
+    count = arange_size(start, end, step, wide=integral and dtype.itemsize == 8 and dtype.kind == "i")
     if type(start) is int and type(end) is int and type(step) is int:
         found: Array = np.arange(start, end, step, dtype=np.int64)
+    elif integral:
+        found = np.arange(count, dtype=np.int64)
+        found *= int(step)
+        found += int(start)
     else:
         # Multiplied in double precision, not added up: no error grows with the length.
         found = np.arange(count, dtype=np.float64)
@@ -38,3 +52,44 @@ def numbers(start: Any, end: Any, step: Any, dtype: Any) -> Array:
 cpu.kernel("arange", lambda end, dtype: numbers(0, end, 1, dtype), half="native")
 cpu.kernel("arange.start", lambda start, end, dtype: numbers(start, end, 1, dtype), half="native")
 cpu.kernel("arange.start_step", numbers, half="native")
+
+# --- matrices --------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("tril_indices", check=True)
+def tril_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
+    counts = np.clip(np.arange(row) + (1 + offset), 0, col)
+    return _places(counts, np.zeros(row, np.int64), dtype)
+
+
+@cpu.kernel("triu_indices", check=True)
+def triu_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
+    firsts = np.clip(np.arange(row) + offset, 0, col)
+    return _places(col - firsts, firsts, dtype)
+
+
+def _places(counts: Array, firsts: Array, dtype: Any) -> Array:
+    """Return rows and columns of places: in each row so many, from a first column on."""
+    before = np.cumsum(counts) - counts
+    out = np.empty((2, int(counts.sum())), dtype)
+    out[0] = np.repeat(np.arange(len(counts)), counts)
+    out[1] = np.arange(out.shape[1]) + np.repeat(firsts - before, counts)
+    return out
+
+
+# --- complex numbers -------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("complex")
+def complex_(real: Array, imag: Array) -> Array:
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
+    out.real, out.imag = real, imag
+    return out
+
+
+@cpu.kernel("polar")
+def polar(abs: Array, angle: Array) -> Array:
+    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.result_type(abs, np.complex64))
+    np.multiply(abs, np.cos(angle), out.real)
+    np.multiply(abs, np.sin(angle), out.imag)
+    return out

@@ -16,6 +16,7 @@ from tt.backends.array_api.random import (
     UNIT_BITS,
     check_integers,
     check_normal,
+    check_permutation,
     check_probability,
     check_uniform,
     threshold,
@@ -198,9 +199,11 @@ def randn(size: Sequence[int], generator: Any, dtype: Any) -> Array:
     return _filled(normals, size, generator, dtype, math.sqrt(0.5))
 
 
-@cpu.kernel("randint.low", dtypes="real_number")
+@cpu.kernel("randint.low", dtypes="real")
 def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Array:
-    limits = (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) if np.dtype(dtype).kind in "iu" else None
+    limits = (0, 1) if dtype == np.bool_ else None
+    if np.dtype(dtype).kind in "iu":
+        limits = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     check_integers(low, high, limits)
     span, count = high - low, _count(size)
     if span <= 2**32:
@@ -217,8 +220,8 @@ def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any
 
 @cpu.kernel("randperm", dtypes="real_number")
 def randperm(n: int, generator: Any, dtype: Any) -> Array:
-    if n < 0:
-        raise ValueError("a negative number of elements")
+    d = np.dtype(dtype)
+    check_permutation(n, int(np.iinfo(d).max) if d.kind in "iu" else d.name)
     return np.argsort(_long_words(generator, n), kind="stable").astype(dtype, copy=False)
 
 
@@ -239,9 +242,63 @@ def bernoulli_p(self: Array, p: float, generator: Any) -> Array:
 @cpu.kernel("bernoulli", dtypes="floating", half="native")
 def bernoulli(self: Array, generator: Any) -> Array:
     wide = self if self.itemsize >= 4 else self.astype(np.float32)
-    if wide.size and not (wide.min() >= 0 and wide.max() <= 1):  # NaN is refused, too
-        raise errors.ValueRangeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    _check_probabilities(wide)
     return (units(generator, self.size, wide.dtype).reshape(self.shape) < wide).astype(self.dtype)
+
+
+@cpu.kernel("bernoulli.Tensor", half="native", check=True)
+def bernoulli_tensor(self: Array, p: Array, generator: Any) -> Array:
+    if p.dtype.kind not in "fV":  # bfloat16 is of kind V
+        raise errors.DispatchError(
+            "bernoulli_", f"the probabilities are of {p.dtype} instead of a floating point dtype"
+        )
+    wide = p if p.itemsize >= 4 else p.astype(np.float32)
+    _check_probabilities(wide)
+    return (units(generator, self.size, wide.dtype).reshape(self.shape) < wide).astype(self.dtype)
+
+
+def _check_probabilities(p: Array) -> None:
+    if p.size and not (p.min() >= 0 and p.max() <= 1):  # NaN is refused, too
+        raise errors.ValueRangeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+
+
+@cpu.kernel("exponential", dtypes="floating", half="native")
+def exponential(self: Array, lambd: float, generator: Any) -> Array:
+    if not lambd > 0:
+        raise errors.ValueRangeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    single = self.dtype != np.float64
+    drawn = units(generator, self.size, np.float32 if single else np.float64).astype(np.float64, copy=False)
+    drawn += 2.0**-25 if single else 2.0**-54  # half a step: the logarithm of 0 is not finite
+    np.log(drawn, drawn)
+    drawn /= -lambd
+    return drawn.astype(self.dtype, copy=False).reshape(self.shape)
+
+
+@cpu.kernel("multinomial", dtypes="floating", half="native", check=True)
+def multinomial(self: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+    weights = self.astype(np.float64)
+    if weights.size and not (weights.min() >= 0 and weights.max() < math.inf):
+        raise errors.ValueRangeError("probability tensor contains either `inf`, `nan` or element < 0")
+    cumulative = np.cumsum(weights, -1)
+    if (cumulative[..., -1] <= 0).any():
+        raise errors.ValueRangeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement:
+        # Of exponential times with these rates, the smallest come first.
+        times = exponential(np.empty(weights.shape, np.float32), 1.0, generator)
+        rates = weights / times
+        if num_samples == 1:
+            return np.asarray(rates.argmax(-1, keepdims=True))
+        return np.ascontiguousarray(np.argsort(-rates, -1, kind="stable")[..., :num_samples])
+    rows = cumulative.reshape(-1, cumulative.shape[-1])
+    target = (
+        units(generator, len(rows) * num_samples, np.float64).reshape(len(rows), num_samples) * rows[:, -1:]
+    )
+    # What reaches the last sum only by rounding counts for the last index that has a probability.
+    np.minimum(target, np.nextafter(rows[:, -1:], 0), out=target)
+    found = np.empty(target.shape, np.int64)
+    for row, targets, out in zip(rows, target, found, strict=True):
+        out[:] = row.searchsorted(targets, "right")
+    return found.reshape(*self.shape[:-1], num_samples)
 
 
 @cpu.kernel("normal", half="native")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
+from tt.core import dtype as dt
 from tt.core.composites.helpers import as_type, number
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import dtype as Dtype
 from tt.core.errors import ShapeError
+from tt.core.memory_format import is_preserve
 from tt.core.tensor_base import TensorBase
 
 composites: Final = CompositeTable()
@@ -21,6 +25,57 @@ def contiguous(self: Any, memory_format: Any) -> Any:
         if self.is_contiguous(memory_format=memory_format)
         else ops.clone(self, memory_format=memory_format)
     )
+
+
+# --- conversions -----------------------------------------------------------------------------------------------
+
+
+def converted(self: Any, dtype: Dtype, device: Any, copy: bool, memory_format: Any) -> Any:
+    """Return a tensor in a dtype, on a device and in a memory format; itself if it is so already."""
+    if device.type == self.device.type:
+        # An index is asked for: its backend refuses one that is not there.
+        device = self.device if device.index is None else self.spec.backend.place(device)
+    same = dtype is self.dtype and device is self.device and not copy
+    if same and (is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format)):
+        return self
+    return ops._to_copy(
+        self,
+        dtype=None if dtype is self.dtype else dtype,
+        device=None if device is self.device else device,
+        memory_format=memory_format,
+    )
+
+
+@composite("to.device")
+def to_device(self: Any, device: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+    return converted(self, dtype or self.dtype, device or self.device, copy, memory_format)
+
+
+@composite("to.dtype")
+def to_dtype(self: Any, dtype: Dtype, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+    return converted(self, dtype, self.device, copy, memory_format)
+
+
+@composite("to.other")
+def to_other(self: Any, other: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+    return converted(self, other.dtype, other.device, copy, memory_format)
+
+
+def _in_dtype(dtype: Dtype) -> Callable[[Any, Any], Any]:
+    return lambda self, memory_format: converted(self, dtype, self.device, False, memory_format)
+
+
+SHORTCUTS: Final = {
+    "float": dt.float32, "double": dt.float64, "half": dt.float16, "bfloat16": dt.bfloat16, "int": dt.int32,
+    "long": dt.int64, "short": dt.int16, "char": dt.int8, "byte": dt.uint8, "bool": dt.bool_, "cfloat": dt.complex64,
+    "cdouble": dt.complex128,
+}  # fmt: skip
+"""The methods that convert to one dtype."""
+
+for _name, _dtype in SHORTCUTS.items():
+    composite(_name, _in_dtype(_dtype))
+
+# --- filling ---------------------------------------------------------------------------------------------------
 
 
 @composite("fill")

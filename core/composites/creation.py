@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes
+from tt.core.composites.helpers import as_type, check_shapes, is_integral, python_value
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float64
-from tt.core.memory_format import is_preserve
-from tt.core.promotion import get_default_dtype, result_type
+from tt.core.dtype import bool_, float64, int64
+from tt.core.errors import DtypeError, ShapeError
+from tt.core.memory_format import ORDERS, is_preserve
+from tt.core.promotion import get_default_dtype, promote_types, result_type
+from tt.core.tensor_base import TensorBase
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -49,9 +52,16 @@ def _like(self: Any, memory_format: Any, make: Callable[[tuple[int, ...]], Any])
     """Return a new tensor with the size and the order of dimensions in memory of another."""
     shape = tuple(self.shape)
     stride = self.stride()
-    if not is_preserve(memory_format) or self.is_contiguous() or 0 in shape or 0 in stride:
+    if memory_format in ORDERS:
+        order = list(ORDERS[memory_format])
+        if len(shape) != len(order):
+            raise ShapeError(
+                f"required rank {len(order)} tensor to use {memory_format} format, got {len(shape)}"
+            )
+    elif not is_preserve(memory_format) or self.is_contiguous() or 0 in shape or 0 in stride:
         return make(shape)
-    order = sorted(range(len(shape)), key=lambda d: (-stride[d], d))
+    else:
+        order = sorted(range(len(shape)), key=lambda d: (-stride[d], d))
     inverse = sorted(range(len(shape)), key=order.__getitem__)
     return ops.permute(make(tuple(shape[d] for d in order)), tuple(inverse))
 
@@ -99,16 +109,78 @@ composite("arange", lambda end, *options: _range(0, end, *options))
 composite("arange.start", lambda start, end, *options: _range(start, end, *options))
 
 
-@composite("linspace")
-def linspace(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:
-    check_shapes("linspace", start, end, steps)
-    found = dtype or result_type(result_type(start, end), 1.0)
+def spaced(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:
+    """Return numbers in equal distances in double precision, between what the bounds are in the dtype."""
+    if not dtype.is_complex and dtype is not float64:
+        # As in PyTorch: integers truncate the bounds, half precision rounds them.
+        start, end = (_in_dtype(value, dtype) for value in (start, end))
     place = ops.arange.default(steps, dtype=float64, layout=layout, device=device)
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
     # From both ends, so that the last number is exact.
     up = ops.add(ops.mul(place, step), start)
     down = ops.sub(end + ops.mul(place, 0), ops.mul(ops.sub(place, steps - 1), -step))
-    return as_type(ops.where.default(ops.lt(place, (steps + 1) // 2), up, down), found)
+    return ops.where.default(ops.lt(place, max(steps // 2, steps == 1)), up, down)
+
+
+def _in_dtype(value: Any, dtype: Any) -> Any:
+    return int(value) if is_integral(dtype) else ops.full((), float(value), dtype=dtype).item()
+
+
+@composite("linspace")
+def linspace(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:
+    check_shapes("linspace", start, end, steps)
+    found = _spaced_dtype("linspace", start, end, dtype)
+    return as_type(spaced(start, end, steps, found, layout, device), found)
+
+
+@composite("logspace")
+def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any) -> Any:
+    check_shapes("logspace", start, end, steps)
+    found = _spaced_dtype("logspace", start, end, dtype)
+    bounds = found if steps > 1 else float64  # one power alone keeps the fraction of its exponent
+    exponents = spaced(start, end, steps, bounds, layout, device)
+    return as_type(ops.pow.Scalar(complex(base) if found.is_complex else base, exponents), found)
+
+
+def _spaced_dtype(op: str, start: Any, end: Any, dtype: Any) -> Any:
+    found = result_type(result_type(start, end), 1.0)
+    if dtype is not None and found.is_complex and not dtype.is_complex:
+        raise DtypeError(f"{op}(): inferred dtype {found} can't be safely cast to passed dtype {dtype}")
+    return dtype or found
+
+
+def _of_tensors(op: str, call: Callable[..., Any]) -> None:
+    """Define an operator whose bounds are tensors: the numbers in them decide, their dtypes do not."""
+
+    def of_tensors(start: Any, end: Any, steps: int, *options: Any) -> Any:
+        numbers = [_number(op, name, value) for name, value in (("start", start), ("end", end))]
+        if None not in numbers:
+            return call(*numbers, steps, *options)
+        dtype, layout, device = options[-3:]
+        tensors = [value for value in (start, end) if isinstance(value, TensorBase)]
+        numbers = [1j if t.dtype.is_complex else 1.0 for t in tensors]
+        dtype = _spaced_dtype(op, numbers[0], numbers[-1], dtype)
+        return call(0, 1, steps, *options[:-3], dtype, layout, device or tensors[0].device)
+
+    composite(f"{op}.tensors", of_tensors)
+
+
+def _number(op: str, name: str, value: Any) -> Any:
+    if not isinstance(value, TensorBase):
+        return value
+    if value.ndim:
+        raise ShapeError(
+            f"{op} only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} dimension(s)."
+        )
+    return python_value(value)
+
+
+_of_tensors("linspace", lambda start, end, steps, dtype, layout, device: ops.linspace.default(
+    start, end, steps, dtype=dtype, layout=layout, device=device))  # fmt: skip
+_of_tensors("logspace", lambda start, end, steps, base, dtype, layout, device: ops.logspace.default(
+    start, end, steps, base, dtype=dtype, layout=layout, device=device))  # fmt: skip
+
+# --- matrices --------------------------------------------------------------------------------------------------
 
 
 @composite("eye")
@@ -117,3 +189,65 @@ def eye(n: int, m: int | None, dtype: Any, layout: Any, device: Any) -> Any:
     rows = ops.arange.default(n, layout=layout, device=device)
     columns = ops.arange.default(n if m is None else m, layout=layout, device=device)
     return as_type(ops.eq(ops.unsqueeze(rows, 1), columns), dtype or get_default_dtype())
+
+
+def _triangle(op: str, keep: Callable[[Any, int], Any]) -> None:
+    def indices(row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any) -> Any:
+        check_shapes(op, row, col, offset)
+        places = ops.nonzero(keep(ops.ones((row, col), dtype=bool_, device=device), offset))
+        return as_type(ops.transpose(places, 0, 1).contiguous(), dtype or int64)
+
+    composite(op, indices)
+
+
+_triangle("tril_indices", lambda mask, offset: ops.tril(mask, offset))
+_triangle("triu_indices", lambda mask, offset: ops.triu(mask, offset))
+
+
+@composite("block_diag")
+def block_diag(tensors: Sequence[Any]) -> Any:
+    for place, tensor in enumerate(tensors):
+        if tensor.ndim > 2:
+            raise ShapeError(
+                f"block_diag(): Input tensors must have 2 or fewer dimensions. Input {place} has {tensor.ndim} "
+                "dimensions"
+            )
+    if not tensors:
+        return ops.empty((1, 0))
+    dtype = reduce(promote_types, (tensor.dtype for tensor in tensors))
+    blocks = [
+        as_type(ops.reshape(t, (1, -1) if t.numel() else (1, 0)) if t.ndim < 2 else t, dtype) for t in tensors
+    ]
+    width, before, rows = sum(block.shape[1] for block in blocks), 0, []
+    for block in blocks:
+        height, columns = block.shape
+        left = ops.new_zeros(block, (height, before))
+        right = ops.new_zeros(block, (height, width - before - columns))
+        rows.append(ops.cat([left, block, right], 1))
+        before += columns
+    return ops.cat(rows, 0)
+
+
+# --- complex numbers -------------------------------------------------------------------------------------------
+
+
+@composite("complex")
+def complex_(real: Any, imag: Any) -> Any:
+    _expect_parts("complex", real, imag)
+    return ops.view_as_complex(ops.stack(list(ops.broadcast_tensors([real, imag])), -1))
+
+
+@composite("polar")
+def polar(abs: Any, angle: Any) -> Any:
+    _expect_parts("polar", abs, angle)
+    return ops.complex(ops.mul(abs, ops.cos(angle)), ops.mul(abs, ops.sin(angle)))
+
+
+def _expect_parts(op: str, *parts: Any) -> None:
+    first, second = (part.dtype for part in parts)
+    if first is not second:
+        raise DtypeError(f"{op}(): both parts must have one dtype, but they have {first} and {second}")
+    if first.name not in ("float32", "float64"):
+        raise DtypeError(
+            f"{op}(): Expected both inputs to be float32 or float64 tensors but got {first} and {second}"
+        )

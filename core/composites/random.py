@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type
+from tt.core.composites.helpers import as_type, check_shapes, python_value
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float32
-from tt.core.errors import ValueRangeError
+from tt.core.dtype import float32, float64
+from tt.core.errors import DispatchError, DtypeError, ShapeError, ValueRangeError
+from tt.core.memory_format import is_preserve
+from tt.core.shapes.geometry import broadcast
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -22,17 +25,36 @@ def randint(high: int, size: Sequence[int], generator: Any, dtype: Any, layout: 
     return ops.randint.low(0, high, size, generator=generator, dtype=dtype, layout=layout, device=device)
 
 
-@composite("rand_like")
-def rand_like(self: Any, dtype: Any, layout: Any, device: Any, memory_format: Any) -> Any:
-    return ops.rand(tuple(self.shape), dtype=dtype or self.dtype, layout=layout, device=device or self.device)
+def _as_laid_out(drawn: Any, self: Any, memory_format: Any) -> Any:
+    """Return numbers in the order of dimensions in memory that those like a tensor have; the order draws none."""
+    if self.is_contiguous() and (is_preserve(memory_format) or memory_format == "contiguous_format"):
+        return drawn
+    like = ops.empty_like(self, dtype=drawn.dtype, device=drawn.device, memory_format=memory_format)
+    return ops.copy_(like, drawn)
 
 
-@composite("randn_like")
-def randn_like(self: Any, dtype: Any, layout: Any, device: Any, memory_format: Any) -> Any:
-    return ops.randn(
-        tuple(self.shape), dtype=dtype or self.dtype, layout=layout, device=device or self.device
-    )
+def _drawn_like(
+    self: Any, draw: Any, generator: Any, dtype: Any, layout: Any, device: Any, memory_format: Any
+) -> Any:
+    options = {
+        "generator": generator,
+        "dtype": dtype or self.dtype,
+        "layout": layout,
+        "device": device or self.device,
+    }
+    return _as_laid_out(draw(tuple(self.shape), **options), self, memory_format)
 
+
+composite("rand_like", lambda self, *options: _drawn_like(self, ops.rand, *options))
+composite("randn_like", lambda self, *options: _drawn_like(self, ops.randn, *options))
+
+
+@composite("randint_like.low_dtype")
+def randint_like(self: Any, low: int, high: int, *options: Any) -> Any:
+    return _drawn_like(self, lambda size, **given: ops.randint.low(low, high, size, **given), *options)
+
+
+composite("randint_like", lambda self, high, *options: randint_like(self, 0, high, *options))
 
 # --- with parameters -------------------------------------------------------------------------------------------
 
@@ -48,6 +70,21 @@ def bernoulli(self: Any, generator: Any) -> Any:
     return as_type(ops.lt(uniform_like(self, generator, dtype), as_type(self, dtype)), self.dtype)
 
 
+@composite("bernoulli.Tensor")
+def bernoulli_tensor(self: Any, p: Any, generator: Any) -> Any:
+    check_shapes("bernoulli.Tensor", self, p)
+    if not p.dtype.is_floating_point:
+        raise DispatchError(
+            "bernoulli_", f"the probabilities are of {p.dtype} instead of a floating point dtype"
+        )
+    _expect_all(
+        ops.logical_and(ops.ge(p, 0), ops.le(p, 1)),
+        "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
+    )
+    dtype = p.dtype if p.dtype.itemsize >= 4 else float32
+    return as_type(ops.lt(uniform_like(self, generator, dtype), as_type(p, dtype)), self.dtype)
+
+
 @composite("bernoulli.p")
 def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
     if not 0 <= p <= 1:
@@ -55,10 +92,57 @@ def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
     return as_type(ops.lt(uniform_like(self, generator, float32), p), self.dtype)
 
 
+def _expect_all(fine: Any, problem: str) -> None:
+    if python_value(ops.all(fine)) is False:
+        raise ValueRangeError(problem)
+
+
+def _expect_std(std: float) -> None:
+    if not std >= 0:
+        raise ValueRangeError(f"normal expects std >= 0.0, but found std {std}")
+
+
+def _expect_stds(op: str, std: Any) -> None:
+    if std.dtype.is_complex:
+        raise DtypeError(f"{op}(): normal expects standard deviation to be non-complex, not {std.dtype}")
+    _expect_all(ops.ge(std, 0), "normal expects all elements of std >= 0.0")
+
+
+@composite("normal.Tensor_Tensor")
+def normal_of_tensors(mean: Any, std: Any, generator: Any) -> Any:
+    check_shapes("normal.Tensor_Tensor", mean, std)
+    _expect_stds("normal", std)
+    shape = broadcast("normal", tuple(mean.shape), tuple(std.shape))
+    drawn = ops.randn(shape, generator=generator, dtype=mean.dtype, device=mean.device)
+    return as_type(ops.add(ops.mul(drawn, std), mean), mean.dtype)
+
+
+@composite("normal.Tensor_float")
+def normal_of_means(mean: Any, std: float, generator: Any) -> Any:
+    _expect_std(std)
+    drawn = ops.randn(tuple(mean.shape), generator=generator, dtype=mean.dtype, device=mean.device)
+    return ops.add(ops.mul(drawn, std), mean)
+
+
+@composite("normal.float_Tensor")
+def normal_of_stds(mean: float, std: Any, generator: Any) -> Any:
+    _expect_stds("normal", std)
+    drawn = ops.randn(tuple(std.shape), generator=generator, dtype=std.dtype, device=std.device)
+    return ops.add(ops.mul(drawn, std), mean)
+
+
+@composite("normal.float_float")
+def normal_of_size(
+    mean: float, std: float, size: Sequence[int], generator: Any, dtype: Any, layout: Any, device: Any
+) -> Any:
+    _expect_std(std)
+    drawn = ops.randn(size, generator=generator, dtype=dtype, layout=layout, device=device)
+    return ops.add(ops.mul(drawn, std), mean)
+
+
 @composite("normal")
 def normal(self: Any, mean: float, std: float, generator: Any) -> Any:
-    if std < 0:
-        raise ValueRangeError(f"normal_ expects std >= 0.0, but found std={std}")
+    _expect_std(std)
     drawn = ops.randn(tuple(self.shape), generator=generator, dtype=self.dtype, device=self.device)
     return ops.add(ops.mul(drawn, std), mean)
 
@@ -72,13 +156,104 @@ def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
     return ops.add(ops.mul(uniform_like(self, generator, self.dtype), to - from_), from_)
 
 
-@composite("dropout")
-def dropout(self: Any, p: float, training: bool) -> Any:
+@composite("exponential")
+def exponential(self: Any, lambd: float, generator: Any) -> Any:
+    if not lambd > 0:
+        raise ValueRangeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    dtype = self.dtype if self.dtype is float64 else float32
+    drawn = as_type(uniform_like(self, generator, dtype), float64)
+    # Half a step above the uniform number: none is 0, whose logarithm is not finite.
+    half_step = 2.0**-54 if dtype is float64 else 2.0**-25
+    return as_type(ops.div.default(ops.log(ops.add(drawn, half_step)), -lambd), self.dtype)
+
+
+@composite("multinomial")
+def multinomial(self: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
+    check_shapes("multinomial", self, num_samples, replacement)
+    weights = as_type(self, float64)
+    fine = ops.logical_and(ops.ge(weights, 0), ops.lt(weights, math.inf))
+    _expect_all(fine, "probability tensor contains either `inf`, `nan` or element < 0")
+    total = ops.sum.dim(weights, (-1,), True)
+    _expect_all(ops.gt(total, 0), "invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement:
+        # Of exponential times with these rates, the smallest come first.
+        times = ops.exponential_(
+            ops.empty(tuple(self.shape), dtype=float32, device=self.device), 1.0, generator=generator
+        )
+        return ops.topk(ops.div.default(weights, times), num_samples, -1)[1]
+    cumulative = ops.cumsum(weights, -1)
+    last = ops.narrow(cumulative, cumulative.ndim - 1, cumulative.shape[-1] - 1, 1)
+    drawn = ops.rand((*self.shape[:-1], num_samples), generator=generator, dtype=float64, device=self.device)
+    target = ops.unsqueeze(ops.mul(drawn, last), -1)
+    cumulative, last = ops.unsqueeze(cumulative, -2), ops.unsqueeze(last, -2)
+    # What reaches the last sum only by rounding counts for the last index that has a probability.
+    passed = ops.logical_and(ops.le(cumulative, target), ops.lt(cumulative, last))
+    return ops.sum.dim(passed, (-1,))
+
+
+# --- dropout ---------------------------------------------------------------------------------------------------
+
+
+def _expect_probability(p: float) -> None:
     if not 0 <= p <= 1:
         raise ValueRangeError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _kept(self: Any, p: float, shape: Sequence[int]) -> Any:
+    """Return ones where elements are kept and zeros where they are dropped."""
+    if not (self.dtype.is_floating_point or self.dtype.is_complex):
+        raise DtypeError(
+            f"dropout(): result type float32 can't be cast to the desired output type {self.dtype}"
+        )
+    return ops.bernoulli.p(ops.empty(tuple(shape), dtype=self.dtype.to_real(), device=self.device), 1 - p)
+
+
+def _drop(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Any:
+    _expect_probability(p)
     if not training or p == 0 or not self.numel():
         return self
-    if p == 1:
-        return ops.mul(self, ops.zeros_like(self))
-    kept = ops.bernoulli.p(ops.empty_like(self, dtype=self.dtype.to_real()), 1 - p)
-    return ops.mul(self, ops.div.default(kept, 1 - p))
+    noise = _kept(self, p, shape)
+    if p < 1:
+        noise = ops.div.default(noise, 1 - p)
+    return ops.mul_(self, noise) if inplace else ops.mul(self, noise)
+
+
+def _drop_alpha(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Any:
+    _expect_probability(p)
+    if not training or p == 0 or not self.numel():
+        return self
+    noise = _kept(self, p, shape)
+    if p < 1:
+        # Dropped elements get the value at which selu saturates; scaled and moved so that mean and variance stay.
+        scale = 1 / math.sqrt((_SATURATION**2 * p + 1) * (1 - p))
+        moved = ops.mul(ops.sub(noise, 1 - p), _SATURATION * scale)
+        noise = ops.mul(noise, scale)
+    else:
+        moved = noise
+    if inplace:
+        return ops.add_(ops.mul_(self, noise), moved)
+    return ops.add(ops.mul(self, noise), moved)
+
+
+_SATURATION: Final = 1.7580993408473766
+"""Minus the limit of selu for large negative numbers: its scale times its alpha."""
+
+
+def _channels(op: str, self: Any, ranks: Sequence[int], batched: int) -> tuple[int, ...]:
+    """Return the shape of one number for each channel."""
+    if self.ndim not in ranks:
+        raise ShapeError(
+            f"{op}(): Expected {' or '.join(f'{n}D' for n in ranks)} input, but received a {self.ndim}D input"
+        )
+    leading = 2 if self.ndim >= batched else 1
+    return (*self.shape[:leading], *(1,) * (self.ndim - leading))
+
+
+composite("dropout", lambda self, *options: _drop(self, *options, self.shape))
+composite("alpha_dropout", lambda self, *options: _drop_alpha(self, *options, self.shape))
+composite("dropout1d", lambda self, *options: _drop(self, *options, _channels("dropout1d", self, (2, 3), 3)))
+composite("dropout2d", lambda self, *options: _drop(
+    self, *options, _channels("dropout2d", self, range(2, 9), 2)))  # fmt: skip
+composite("dropout3d", lambda self, *options: _drop(self, *options, _channels("dropout3d", self, (4, 5), 5)))
+composite("feature_alpha_dropout", lambda self, *options: _drop_alpha(
+    self, *options, _channels("feature_alpha_dropout", self, range(2, 9), 2)))  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt.core.device import Device
 from tt.core.device import device as to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
@@ -42,6 +43,7 @@ _NO_INTS = (bool, np.bool_, float, complex, str)
 _NO_FLOATS = (bool, np.bool_, str, complex)
 _REALS = (int, float, np.number)
 _SEQUENCES = (list, tuple)
+_DEVICES = (str, int, Device)
 
 
 def _int(value: Any) -> int:
@@ -102,6 +104,8 @@ def _tensor_or_scalar(value: Any) -> Any:
 
 
 def _dtype(value: Any) -> Dtype:
+    if isinstance(value, TensorBase):
+        raise Mismatch("dtype")
     try:
         return to_dtype(value)
     except UnknownNameError:
@@ -111,7 +115,7 @@ def _dtype(value: Any) -> Dtype:
 
 
 def _device(value: Any) -> Any:
-    if isinstance(value, bool | float) or value is None:
+    if isinstance(value, bool) or not isinstance(value, _DEVICES):
         raise Mismatch("device")
     return to_device(value)
 

@@ -112,6 +112,10 @@ def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
     operator, form = entry.operator, entry.form
     if operator.name == "_to_copy":
         return _to_copy(operator, args)
+    if operator.name == "to.other":
+        self, other, *options = args
+        to_device = operator.registry.operator("to.device").caller()
+        return to_device.execute((self, other.device, other.dtype, *options))
     home = Device(plan(operator, form, _operands(operator, args)))
     return operator.caller(form).execute(tuple(_move(value, home) for value in args))
 

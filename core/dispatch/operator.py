@@ -91,7 +91,8 @@ class Operator:
         if self.dtype_at >= 0:
             plan.append((self.dtype_at, c.DTYPE, dtype_shift))
             shift += _POSITION_BITS
-        if self.device_at >= 0:
+        # A composite of tensors hands its device on to an operator that moves them.
+        if self.device_at >= 0 and (self.definition.kind != "composite" or self.tensor_at < 0):
             plan.append((self.device_at, c.DEVICE, 0))
         if self.layout_at >= 0:
             plan.append((self.layout_at, c.LAYOUT, 0))

@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 __all__ = ["call_with_out", "run_out"]
 
 
+_WHOLE = ("bernoulli",)
+"""Operators whose floating point results are zeros and ones, which every dtype holds."""
+
+
+_ROWS = (
+    "arange",
+    "arange.start",
+    "arange.start_step",
+    "linspace",
+    "linspace.tensors",
+    "logspace",
+    "logspace.tensors",
+)
+"""Factories that fill a tensor of as many elements in its own shape."""
+
+
 def call_with_out(operator: Operator, bound: tuple[Any, ...], out: Any) -> Any:
     """Dispatch the out form; `out` is a tensor, or a tuple of them for several results."""
     count = operator.out_count
@@ -37,7 +53,20 @@ def call_with_out(operator: Operator, bound: tuple[Any, ...], out: Any) -> Any:
         wanted = "a Tensor" if count == 1 else f"a tuple of {count} Tensors"
         found = describe(out) if len(outs) == 1 else f"({', '.join(map(describe, outs))})"
         raise ArgumentError(name, f"argument 'out' must be {wanted}, not {found}")
+    if operator.is_factory and operator.tensor_at < 0:
+        bound = _of_the_dtype(operator, bound, outs[0])
     return operator.caller("out").dispatch((*bound, *outs))
+
+
+def _of_the_dtype(operator: Operator, bound: tuple[Any, ...], out: TensorBase) -> tuple[Any, ...]:
+    """Return the arguments of a factory with the dtype of the tensor that it fills, which no other may contradict."""
+    at = operator.dtype_at
+    asked = bound[at]
+    if asked is not None and asked is not out.dtype:
+        raise DtypeError(
+            f"{operator.definition.signature.name}(): dtype {asked} does not match dtype of out parameter ({out.dtype})"
+        )
+    return (*bound[:at], out.dtype, *bound[at + 1 :])
 
 
 def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
@@ -53,6 +82,8 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     for out, result in zip(outs, results if several else (results,), strict=True):
         if exact:
             _expect_exact(operator.definition, inputs, out, result)
+        if operator.name in _ROWS and out.numel() == result.numel():
+            result = result.reshape(tuple(out.shape))
         _write(operator, out, result)
     return operator.return_type(outs) if several else outs[0]
 
@@ -110,7 +141,9 @@ def _write(operator: Operator, out: TensorBase, result: TensorBase) -> None:
     if out.device != result.device:
         raise DeviceMismatchError(name, [("self", str(result.device)), ("out", str(out.device))])
     exact = "exact_target" in operator.definition.tags
-    if (exact and result.dtype is not out.dtype) or not can_cast(result.dtype, out.dtype):
+    if (exact and result.dtype is not out.dtype) or not (
+        can_cast(result.dtype, out.dtype) or operator.name in _WHOLE
+    ):
         raise CastError(name, result.dtype.name, out.dtype.name)
     if out.shape != result.shape:
         if out.shape.numel():

@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import ShapeError
+from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.memory_format import ORDERS
 from tt.core.shapes.geometry import check_size
+from tt.core.shapes.pointwise import ordered_strides
 from tt.core.shapes.registry import Result, RuleTable
 
 rule = RuleTable()
@@ -19,6 +21,20 @@ Shape = tuple[int, ...]
 def sized(size: Sequence[int], *, op: str) -> Shape:
     """A tensor of the size that the call names."""
     return check_size(op, size)
+
+
+@rule("empty")
+def empty(size: Sequence[int], memory_format: Any = None, *, op: str) -> Result:
+    """A tensor of the size and in the memory format that the call names."""
+    shape = check_size(op, size)
+    name = "contiguous_format" if memory_format is None else str(memory_format).rpartition(".")[2]
+    if name in ORDERS:
+        return Result(shape, ordered_strides(op, shape, name))
+    if name == "preserve_format":
+        raise ShapeError(
+            f"{op}(): unsupported memory format Preserve: there is no tensor whose order to preserve"
+        )
+    return Result(shape)
 
 
 @rule("empty_strided")
@@ -40,16 +56,18 @@ def scalar() -> Shape:
 
 
 @rule("arange")
-def arange(end: Any, start: Any = 0, step: Any = 1, *, op: str) -> Shape:
+def arange(end: Any, start: Any = 0, step: Any = 1, dtype: Any = None, *, op: str) -> Shape:
     """Numbers from start to before end."""
     start = 0 if start is None else start
-    if not step:
-        raise ShapeError(f"{op}(): step must be nonzero")
     for value in (start, end):
         if isinstance(value, float) and not math.isfinite(value):
             raise ShapeError(f"{op}(): unsupported range: {start} -> {end}")
+    if getattr(dtype, "name", str(dtype)) == "int64":
+        start, end, step = int(start), int(end), int(step)  # the widest integers are counted as integers
+    if not step:
+        raise ValueRangeError(f"{op}(): step must be nonzero")
     if (end - start) * step < 0:
-        raise ShapeError(
+        raise ValueRangeError(
             f"{op}(): upper bound and lower bound inconsistent with step sign: {start}, {end}, {step}"
         )
     if all(isinstance(value, int) for value in (start, end, step)):
@@ -88,9 +106,14 @@ def upper_triangle_indices(row: int, col: int, offset: int = 0, *, op: str) -> S
 
 def triangle_size(op: str, row: int, col: int, offset: int) -> int:
     """Return how many places lie on and below a diagonal."""
-    if row < 0 or col < 0:
-        raise ShapeError(f"{op}(): row and col must be non-negative, got {row} and {col}")
-    return sum(min(max(i + 1 + offset, 0), col) for i in range(row))
+    for name, value in (("row", row), ("col", col)):
+        if value < 0:
+            raise ShapeError(f"{op}(): {name} must be non-negative, got {value}")
+    first, last = max(-offset, 0), max(min(row, col - offset), 0)  # rows between these have 1, 2, ... places
+    first = min(first, row)
+    full = row - max(last, first)
+    growing = max(last - first, 0)
+    return growing * (first + 1 + offset) + growing * (growing - 1) // 2 + full * col
 
 
 @rule("window")

@@ -10,11 +10,13 @@ from math import prod
 from typing import Any, Protocol
 
 from tt.core.backend import contiguous_strides
-from tt.core.errors import ArgumentError, BroadcastError, DimensionError, ShapeError
+from tt.core.errors import ArgumentError, BroadcastError, DimensionError, ShapeError, ValueRangeError
+from tt.core.size import Size
 
 __all__ = [
     "Described",
     "broadcast",
+    "broadcast_shapes",
     "broadcast_strides",
     "check_size",
     "contiguous_strides",
@@ -188,6 +190,39 @@ def broadcast(op: str, *shapes: Sequence[int]) -> Shape:
     for shape in shapes:
         result = _broadcast_two(op, result, tuple(shape))
     return result
+
+
+def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
+    """Return the shape to which tensors of the given shapes broadcast; public as `tt.broadcast_shapes`.
+
+    Parameters
+    ----------
+    *shapes : sequence of int, or int
+        A number stands for a shape of one dimension.
+
+    Raises
+    ------
+    BroadcastError
+        When they do not broadcast.
+    ValueRangeError
+        For a negative size.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.broadcast_shapes((2, 1), 3, (1,))
+    tt.Size([2, 3])
+    """
+    found = []
+    for shape in shapes:
+        given = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+        if not all(hasattr(size, "__index__") for size in given):
+            raise ArgumentError("broadcast_shapes", f"a shape is an int or a sequence of ints, not {shape!r}")
+        sizes = tuple(int(size.__index__()) for size in given)
+        if any(size < 0 for size in sizes):
+            raise ValueRangeError(f"broadcast_shapes(): the shape {list(sizes)} has a negative size")
+        found.append(sizes)
+    return Size(broadcast("broadcast_shapes", *found))
 
 
 def _broadcast_two(op: str, left: Shape, right: Shape) -> Shape:

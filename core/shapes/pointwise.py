@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.core.errors import DtypeError, ShapeError
+from tt.core.memory_format import ORDERS
 from tt.core.shapes.geometry import (
     Described,
     broadcast,
@@ -38,12 +39,18 @@ def format_strides(op: str, tensor: Described, memory_format: Any) -> tuple[int,
     name = str(memory_format).rpartition(".")[2]
     if name == "contiguous_format":
         return contiguous_strides(tensor.shape)
-    if name == "channels_last":
-        if tensor.ndim != 4:
-            raise ShapeError(f"{op}(): required rank 4 tensor to use channels_last format, got {tensor.ndim}")
-        _, channels, height, width = tensor.shape
-        return (channels * height * width, 1, channels * width, channels)
+    if name in ORDERS:
+        return ordered_strides(op, tensor.shape, name)
     return like_strides(tensor)
+
+
+def ordered_strides(op: str, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Return the strides of a shape in a memory format that names an order."""
+    order = ORDERS[name]
+    if len(shape) != len(order):
+        raise ShapeError(f"{op}(): required rank {len(order)} tensor to use {name} format, got {len(shape)}")
+    dense = contiguous_strides(tuple(shape[d] for d in order))
+    return tuple(dense[order.index(d)] for d in range(len(shape)))
 
 
 def like_strides(tensor: Described) -> tuple[int, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from tt.core.errors import ShapeError
-from tt.core.shapes.geometry import Described, check_size
-from tt.core.shapes.registry import RuleTable
+from tt.core.errors import DtypeError, ShapeError
+from tt.core.shapes.geometry import Described, broadcast, check_size
+from tt.core.shapes.pointwise import format_strides, like_strides
+from tt.core.shapes.registry import Result, RuleTable
 
 rule = RuleTable()
 
@@ -18,6 +20,13 @@ def randint(low: int, high: int, size: Sequence[int], *, op: str) -> Shape:
     """Integers from low to before high."""
     expect_range(op, low, high)
     return check_size(op, size)
+
+
+@rule("randint_like")
+def randint_like(self: Described, high: int, low: int = 0, memory_format: Any = None, *, op: str) -> Result:
+    """Integers from low to before high, like a tensor."""
+    expect_range(op, low, high)
+    return Result(self.shape, format_strides(op, self, memory_format))
 
 
 def expect_range(op: str, low: int, high: int) -> None:
@@ -46,3 +55,23 @@ def multinomial(self: Described, num_samples: int, replacement: bool = False, *,
     if not replacement and num_samples > self.shape[-1]:
         raise ShapeError(f"{op}(): cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     return (*self.shape[:-1], num_samples)
+
+
+@rule("normal_tensors")
+def normal_tensors(mean: Described, std: Described, *, op: str) -> Shape:
+    """One number for each pair of a mean and a standard deviation."""
+    expect_real(op, std)
+    return broadcast(op, mean.shape, std.shape)
+
+
+@rule("normal_std")
+def normal_std(std: Described, *, op: str) -> Result:
+    """One number for each standard deviation."""
+    expect_real(op, std)
+    return Result(std.shape, like_strides(std))
+
+
+def expect_real(op: str, std: Described) -> None:
+    """Raise for a complex standard deviation."""
+    if std.dtype.is_complex:
+        raise DtypeError(f"{op}(): normal expects standard deviation to be non-complex, not {std.dtype}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import float64
+from tt.core.dtype import bool_, float32, float64, int64
 from tt.core.testing.samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inputs, Sample
 
 family = FamilyTable()
@@ -23,9 +23,24 @@ def sized(make: Inputs, *before: Any, after: tuple[Any, ...] = ()) -> Iterator[S
     yield Sample((*before, (2, -1), *after), place(make), "error: negative size", RuntimeError)
 
 
-@family("factory", "factory_undefined", "random")
+@family("factory", "random")
 def factory(make: Inputs) -> Iterator[Sample]:
     yield from sized(make)
+
+
+@family("factory_undefined")
+def factory_undefined(make: Inputs) -> Iterator[Sample]:
+    yield from sized(make)
+    for size, name in (
+        ((2, 3, 4, 5), "channels_last"),
+        ((2, 3, 4, 5, 6), "channels_last_3d"),
+        ((2, 3), "contiguous_format"),
+    ):
+        yield Sample((size,), {**place(make), "memory_format": name}, name)
+    yield Sample(((2, 3),), {**place(make), "memory_format": "channels_last"}, "error: rank", RuntimeError)
+    yield Sample(
+        ((2, 3),), {**place(make), "memory_format": "preserve_format"}, "error: preserve", RuntimeError
+    )
 
 
 @family("factory_strided")
@@ -73,7 +88,58 @@ def linspace(make: Inputs) -> Iterator[Sample]:
         yield Sample((start, end, steps), place(make), f"{start} to {end} in {steps}")
     if make.dtype.is_floating_point:
         yield Sample((-1.5, 2.25, 7), place(make), "fractions")
+    if make.dtype.is_complex:
+        yield Sample((1 - 1j, 2 + 3j, 4), place(make), "complex")
     yield Sample((0, 1, -1), place(make), "error: steps", RuntimeError)
+    if make.dtype.is_floating_point:
+        yield Sample((0, 1j, 3), place(make), "error: complex", RuntimeError)
+
+
+@family("logspace")
+def logspace(make: Inputs) -> Iterator[Sample]:
+    for start, end, steps in ((0, 2, 3), (0, 1, 2), (2, 2, 4), (2, 1, 1), (0, 1, 0), (2, 0, 5)):
+        yield Sample((start, end, steps), place(make), f"{start} to {end} in {steps}")
+    yield Sample((0, 4, 5, 2.0), place(make), "base 2")
+    if make.dtype.is_floating_point:
+        yield Sample((-1.5, 2.25, 7, 2.5), place(make), "fractions")
+    yield Sample((0, 1, -1), place(make), "error: steps", RuntimeError)
+
+
+@family("linspace_tensors")
+def linspace_tensors(make: Inputs) -> Iterator[Sample]:
+    """The bounds are tensors without dimensions, or one of them is."""
+    two, five = make.of(2, int64), make.of(5.0, float64)
+    yield Sample((two, five, 4), place(make), "two tensors")
+    yield Sample((two, 3, 3), place(make), "a tensor and a number")
+    yield Sample((0, five, 1), place(make), "a number and a tensor")
+    yield Sample((make.of([1.0], float64), 3, 2), place(make), "error: a vector", RuntimeError)
+
+
+@family("triangle_indices")
+def triangle_indices(make: Inputs) -> Iterator[Sample]:
+    for args in ((3, 3), (2, 4), (4, 2), (3, 4, 1), (3, 4, -1), (3, 3, 9), (3, 3, -9), (0, 3), (3, 0)):
+        yield Sample(args, place(make), str(args))
+    yield Sample((-1, 3), place(make), "error: negative", RuntimeError)
+
+
+@family("block_diag")
+def block_diag(make: Inputs) -> Iterator[Sample]:
+    for shapes in (((2, 3), (1, 2)), ((3,), (), (2, 2)), ((2, 0), (0, 1)), ((0,), (2,)), ((1, 1),)):
+        yield Sample(([make.tensor(*shape) for shape in shapes],), name=f"shapes {shapes}")
+    for other in make.partners():
+        yield Sample(([make.tensor(2, 2), make.tensor(1, 2, dtype=other)],), name=f"with {other.name}")
+    yield Sample(([make.tensor(2, 2, 2)],), name="error: three dims", error=RuntimeError)
+
+
+@family("complex")
+def complex_numbers(make: Inputs) -> Iterator[Sample]:
+    for left, right in (((), ()), ((3,), (3,)), ((2, 1), (3,)), ((0,), (1,)), ((2, 0, 3), (3,))):
+        yield Sample((make.tensor(*left), make.tensor(*right)), name=f"{left} and {right}")
+    for layout in LAYOUTS:
+        yield Sample((make.tensor(2, 3, layout=layout), make.tensor(2, 3, layout=layout)), name=layout)
+    yield Sample((make.tensor(3), make.tensor(2)), name="error: shapes", error=RuntimeError)
+    other = float64 if make.dtype is not float64 else float32
+    yield Sample((make.tensor(3), make.tensor(3, dtype=other)), name="error: dtypes", error=RuntimeError)
 
 
 @family("eye")
@@ -90,13 +156,51 @@ def like(make: Inputs) -> Iterator[Sample]:
     for layout in LAYOUTS:
         yield Sample((make.tensor(2, 3, layout=layout),), name=layout)
     yield Sample((make.tensor(2, 3),), {"dtype": float64}, "dtype=float64")
+    for name, shape in FORMATS:
+        yield Sample((make.tensor(*shape),), {"memory_format": name}, name)
+    yield Sample((make.tensor(2, 3),), {"memory_format": "channels_last"}, "error: rank", RuntimeError)
+
+
+FORMATS = (("contiguous_format", (2, 3)), ("preserve_format", (2, 3)), ("channels_last", (2, 3, 4, 5)))
+
+
+@family("to_shortcut")
+def to_shortcut(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    for name, shape in FORMATS:
+        yield Sample((make.tensor(*shape),), {"memory_format": name}, name)
+    yield Sample((make.tensor(2, 3, layout="transposed"),), name="transposed")
+    yield Sample((make.tensor(2, 3),), {"memory_format": "channels_last"}, "error: rank", RuntimeError)
+
+
+@family("to_dtype")
+def to_dtype(make: Inputs) -> Iterator[Sample]:
+    for dtype in (int64, float64, make.dtype):
+        yield Sample((make.tensor(2, 3), dtype), name=dtype.name)
+    yield Sample((make.tensor(2, 3), make.dtype), {"copy": True}, "a copy")
+    yield Sample((make.tensor(2, 3, 4, 5), float64), {"memory_format": "channels_last"}, "channels_last")
+
+
+@family("to_device")
+def to_device(make: Inputs) -> Iterator[Sample]:
+    yield Sample((make.tensor(2, 3),), name="nothing")
+    yield Sample((make.tensor(2, 3),), {"device": make.device}, "its device")
+    yield Sample((make.tensor(2, 3),), {"device": make.device, "dtype": float64}, "its device, float64")
+    yield Sample((make.tensor(2, 3),), {"dtype": float64, "copy": True}, "a copy")
+
+
+@family("to_other")
+def to_other(make: Inputs) -> Iterator[Sample]:
+    for dtype in (int64, float64, make.dtype):
+        yield Sample((make.tensor(2, 3), make.tensor(1, dtype=dtype)), name=dtype.name)
 
 
 @family("full_like")
 def full_like(make: Inputs) -> Iterator[Sample]:
     for sample in like(make):
         number = 2 if "dtype" in sample.kwargs else make.number
-        yield Sample((*sample.args, number), sample.kwargs, sample.name)
+        yield Sample((*sample.args, number), sample.kwargs, sample.name, sample.error)
 
 
 @family("new")
@@ -119,14 +223,28 @@ def new_full(make: Inputs) -> Iterator[Sample]:
 
 @family("randint")
 def randint(make: Inputs) -> Iterator[Sample]:
-    yield from sized(make, 10)
+    yield from sized(make, 2 if make.dtype is bool_ else 10)
     yield Sample((0, (2,)), place(make), "error: no number", RuntimeError)
 
 
 @family("randint_low")
 def randint_low(make: Inputs) -> Iterator[Sample]:
-    yield from sized(make, 2, 10)
+    yield from sized(make, *((1, 2) if make.dtype is bool_ else (2, 10)))
     yield Sample((3, 3, (2,)), place(make), "error: no number", RuntimeError)
+
+
+@family("randint_like")
+def randint_like(make: Inputs) -> Iterator[Sample]:
+    for sample in like(make):
+        yield Sample((*sample.args, 2), sample.kwargs, sample.name, sample.error)
+    yield Sample((make.tensor(2), 0), name="error: no number", error=RuntimeError)
+
+
+@family("randint_like_low")
+def randint_like_low(make: Inputs) -> Iterator[Sample]:
+    for sample in like(make):
+        yield Sample((*sample.args, 0, 2), sample.kwargs, sample.name, sample.error)
+    yield Sample((make.tensor(2), 3, 3), name="error: no number", error=RuntimeError)
 
 
 @family("randperm")
@@ -157,6 +275,90 @@ def bernoulli_p(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
         yield Sample((make.tensor(*shape), 0.5), name=f"shape {shape}")
     yield Sample((make.tensor(2), 1.5), name="error: no probability", error=OPTION)
+
+
+@family("bernoulli_tensor")
+def bernoulli_tensor(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample(
+            (make.tensor(*shape), make.tensor(*shape, low=0, high=1, dtype=float64)), name=f"shape {shape}"
+        )
+    yield Sample((make.tensor(2, 3), make.of([0.5, 0, 1], float64)), name="one row")
+    yield Sample((make.tensor(2), make.of([0.5, 2], float64)), name="error: no probability", error=OPTION)
+    yield Sample((make.tensor(2), make.of([0.5, 1, 0], float64)), name="error: shape", error=RuntimeError)
+
+
+@family("exponential")
+def exponential(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape),), name=f"shape {shape}")
+    yield Sample((make.tensor(2, 3), 2.5), name="parameter")
+    yield Sample((make.tensor(2), 0.0), name="error: rate", error=OPTION)
+
+
+@family("multinomial")
+def multinomial(make: Inputs) -> Iterator[Sample]:
+    for shape, count in (((4,), 2), ((3, 4), 4), ((1,), 1), ((0, 3), 2)):
+        yield Sample((make.tensor(*shape, low=0.5, high=1), count), name=f"{count} of {shape}")
+        yield Sample((make.tensor(*shape, low=0.5, high=1), 5, True), name=f"5 of {shape} with replacement")
+    yield Sample((make.of([1.0, 2.0]), 3), name="error: too many", error=RuntimeError)
+    yield Sample((make.of([1.0, 2.0]), 0), name="error: none", error=RuntimeError)
+    yield Sample((make.of([0.0, 0.0]), 1), name="error: no weight", error=RuntimeError)
+    yield Sample((make.of([1.0, -1.0]), 1), name="error: negative", error=RuntimeError)
+    yield Sample((make.tensor(2, 2, 2, low=0, high=1), 1), name="error: three dims", error=RuntimeError)
+
+
+@family("normal_tensors")
+def normal_tensors(make: Inputs) -> Iterator[Sample]:
+    for left, right in (((), ()), ((3,), (3,)), ((2, 1), (3,)), ((0,), (1,))):
+        std = make.tensor(*right, low=0, high=2, dtype=float32)
+        yield Sample((make.tensor(*left), std), name=f"{left} and {right}")
+    yield Sample((make.tensor(2), make.of([1.0, -1.0], float32)), name="error: negative", error=OPTION)
+    yield Sample((make.tensor(2), make.tensor(3, dtype=float32)), name="error: shapes", error=RuntimeError)
+
+
+@family("normal_tensor_float")
+def normal_tensor_float(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape), 0.5), name=f"shape {shape}")
+    yield Sample((make.tensor(2), -1.0), name="error: negative", error=OPTION)
+
+
+@family("normal_float_tensor")
+def normal_float_tensor(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((0.5, make.tensor(*shape, low=0, high=2)), name=f"shape {shape}")
+    yield Sample((0.5, make.of([1.0, -1.0])), name="error: negative", error=OPTION)
+
+
+@family("normal_float_float")
+def normal_float_float(make: Inputs) -> Iterator[Sample]:
+    yield from sized(make, 1.0, 2.0)
+    yield Sample((1.0, -1.0, (2,)), place(make), "error: negative deviation", OPTION)
+
+
+def channels(make: Inputs, *shapes: tuple[int, ...]) -> Iterator[Sample]:
+    """Yield samples of operators that drop whole channels."""
+    for shape in shapes:
+        yield Sample((make.tensor(*shape), 0.5, True), name=f"shape {shape}")
+    yield Sample((make.tensor(*shapes[0]), 0.5, False), name="not training")
+    yield Sample((make.tensor(3), 0.5, True), name="error: a vector", error=RuntimeError)
+    yield Sample((make.tensor(*shapes[0]), 1.5), name="error: no probability", error=OPTION)
+
+
+@family("dropout1d")
+def dropout1d(make: Inputs) -> Iterator[Sample]:
+    yield from channels(make, (2, 3, 4), (3, 4))
+
+
+@family("dropout2d")
+def dropout2d(make: Inputs) -> Iterator[Sample]:
+    yield from channels(make, (2, 3, 4, 5), (3, 4, 5))
+
+
+@family("dropout3d")
+def dropout3d(make: Inputs) -> Iterator[Sample]:
+    yield from channels(make, (2, 3, 4, 2, 2), (3, 4, 2, 2))
 
 
 @family("dropout")

@@ -4,6 +4,7 @@ from tt.plugins.autograd.formulas import (
     activation,
     binary,
     convolution,
+    creation,
     decomposition,
     fft,
     indexing,
@@ -13,6 +14,7 @@ from tt.plugins.autograd.formulas import (
     norm,
     pointwise,
     pooling,
+    random,
     reduction,
     scan,
     scattering,
@@ -48,5 +50,7 @@ TABLES = [
         special,
         activation,
         loss,
+        creation,
+        random,
     )
 ]
