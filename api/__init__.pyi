@@ -84,6 +84,7 @@ from tt.core.construct import asarray as asarray
 from tt.core.construct import from_numpy as from_numpy
 from tt.core.construct import from_dlpack as from_dlpack
 from tt.core.construct import frombuffer as frombuffer
+from tt.core.shapes.geometry import broadcast_shapes as broadcast_shapes
 from tt.core.tensor import Tensor as Tensor
 from tt.core.parameter import Parameter as Parameter
 from tt.core.printing import set_printoptions as set_printoptions
@@ -1395,6 +1396,26 @@ def resolve_neg(input: Tensor) -> Tensor:
     >>> x = tt.tensor([1.0])
     >>> tt.resolve_neg(x) is x
     True
+    """
+    ...
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Makes complex numbers of their real and imaginary parts.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.complex(tt.tensor([1.0, 2.0]), tt.tensor([3.0, 4.0]))
+    tensor([1.+3.j, 2.+4.j])
+    """
+    ...
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Makes complex numbers of their absolute values and angles.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.polar(tt.tensor([2.0]), tt.tensor([0.0]))
+    tensor([2.+0.j])
     """
     ...
 def view_as_real(input: Tensor) -> Tensor:
@@ -3462,6 +3483,7 @@ def arange(start: _Scalar, end: _Scalar, step: _Scalar, *, dtype: _DtypeLike | N
     tensor([0.0000, 0.2500, 0.5000, 0.7500])
     """
     ...
+@overload
 def linspace(start: _Scalar, end: _Scalar, steps: _int, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
     """Returns steps numbers in equal distances from start to end, both included.
 
@@ -3470,6 +3492,39 @@ def linspace(start: _Scalar, end: _Scalar, steps: _int, *, dtype: _DtypeLike | N
     >>> import tt
     >>> tt.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    ...
+@overload
+def linspace(start: Tensor | _Scalar, end: Tensor | _Scalar, steps: _int, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns steps numbers in equal distances between two that tensors without dimensions hold.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linspace(tt.tensor(0.0), tt.tensor(1.0), 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    ...
+@overload
+def logspace(start: _Scalar, end: _Scalar, steps: _int, base: _float = 10.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+    """Returns steps powers of base, whose exponents lie in equal distances from start to end.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    ...
+@overload
+def logspace(start: Tensor | _Scalar, end: Tensor | _Scalar, steps: _int, base: _float = 10.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns steps powers of base, whose first and last exponent are in tensors without dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.logspace(tt.tensor(0.0), 2, 3)
+    tensor([  1.,  10., 100.])
     """
     ...
 def eye(n: _int, m: _int | None = None, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
@@ -3481,6 +3536,28 @@ def eye(n: _int, m: _int | None = None, *, dtype: _DtypeLike | None = None, layo
     >>> tt.eye(2)
     tensor([[1., 0.],
             [0., 1.]])
+    """
+    ...
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    """Returns the rows and columns of the lower triangle of a matrix, whose diagonal is moved by offset.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tril_indices(2, 2)
+    tensor([[0, 1, 1],
+            [0, 0, 1]])
+    """
+    ...
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    """Returns the rows and columns of the upper triangle of a matrix, whose diagonal is moved by offset.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.triu_indices(2, 2)
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
     """
     ...
 def empty_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
@@ -3521,6 +3598,30 @@ def full_like(input: Tensor, fill_value: _Scalar, *, dtype: _DtypeLike | None = 
     >>> import tt
     >>> tt.full_like(tt.tensor([1.5, 2.5]), 7)
     tensor([7., 7.])
+    """
+    ...
+@overload
+def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+    """Returns a matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.block_diag(tt.tensor([[1, 2]]), tt.tensor(3))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
+    ...
+@overload
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Returns a matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.block_diag(tt.tensor([[1, 2]]), tt.tensor(3))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
     """
     ...
 @overload
@@ -3599,7 +3700,7 @@ def randperm(n: _int, *, generator: _Generator | None = None, dtype: _DtypeLike 
     tt.Size([4])
     """
     ...
-def rand_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
     """Returns random numbers uniform between 0 and 1, with the size, dtype and device of self.
 
     Examples
@@ -3609,13 +3710,35 @@ def rand_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout
     tt.Size([2])
     """
     ...
-def randn_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
     """Returns random numbers of the standard normal distribution, with the size, dtype and device of self.
 
     Examples
     --------
     >>> import tt
     >>> tt.randn_like(tt.zeros(2)).shape
+    tt.Size([2])
+    """
+    ...
+@overload
+def randint_like(input: Tensor, high: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+    """Returns random integers from 0 to before high, with the size, dtype and device of self.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.randint_like(tt.zeros(2), 10).shape
+    tt.Size([2])
+    """
+    ...
+@overload
+def randint_like(input: Tensor, low: _int, high: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+    """Returns random integers from low to before high, with the size, dtype and device of self.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.randint_like(tt.zeros(2), 3, 10).shape
     tt.Size([2])
     """
     ...
@@ -3639,6 +3762,60 @@ def bernoulli(input: Tensor, p: _float = 0.5, *, generator: _Generator | None = 
     >>> import tt
     >>> tt.bernoulli(tt.zeros(3), 1.0)
     tensor([1., 1., 1.])
+    """
+    ...
+@overload
+def normal(mean: Tensor, std: Tensor, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Draws numbers of normal distributions with the means and standard deviations in two tensors.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.normal(tt.zeros(2), tt.ones(2)).shape
+    tt.Size([2])
+    """
+    ...
+@overload
+def normal(mean: Tensor, std: _float = 1.0, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Draws numbers of normal distributions with the means in a tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.normal(tt.zeros(2), 0.5).shape
+    tt.Size([2])
+    """
+    ...
+@overload
+def normal(mean: _float, std: Tensor, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Draws numbers of normal distributions with one mean and the standard deviations in a tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.normal(0.0, tt.ones(2)).shape
+    tt.Size([2])
+    """
+    ...
+@overload
+def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+    """Draws numbers of one normal distribution.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.normal(0.0, 1.0, (2, 3)).shape
+    tt.Size([2, 3])
+    """
+    ...
+def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
+    """Draws indices with the probabilities, which need not add up to one, that each row of self gives.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.multinomial(tt.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
+    tensor([1, 1, 1])
     """
     ...
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:

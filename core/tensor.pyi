@@ -193,25 +193,6 @@ class Tensor(TensorBase):
     layout: _layout
     _version: _int
     @overload
-    def to(
-        self, device: _DeviceLike | None = None, dtype: _DtypeLike | None = None, non_blocking: _bool = False,
-        copy: _bool = False, *, memory_format: Any = None,
-    ) -> Tensor:
-        """Returns self on another device and in another dtype, or self itself where nothing changes."""
-        ...
-    @overload
-    def to(
-        self, dtype: _dtype, non_blocking: _bool = False, copy: _bool = False, *, memory_format: Any = None
-    ) -> Tensor:
-        """Returns self in another dtype, or self itself where it has that dtype."""
-        ...
-    @overload
-    def to(
-        self, other: Tensor, non_blocking: _bool = False, copy: _bool = False, *, memory_format: Any = None
-    ) -> Tensor:
-        """Returns self with the dtype and on the device of other, or self itself where nothing changes."""
-        ...
-    @overload
     def size(self, dim: None = None) -> _Size:
         """Returns the shape."""
         ...
@@ -443,42 +424,6 @@ class Tensor(TensorBase):
         ...
     def type_as(self, other: Tensor) -> Tensor:
         """Return the tensor with the dtype and on the device of another."""
-        ...
-    def float(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as float32; itself, if it is already."""
-        ...
-    def double(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as float64; itself, if it is already."""
-        ...
-    def half(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as float16; itself, if it is already."""
-        ...
-    def bfloat16(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as bfloat16; itself, if it is already."""
-        ...
-    def int(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as int32; itself, if it is already."""
-        ...
-    def long(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as int64; itself, if it is already."""
-        ...
-    def short(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as int16; itself, if it is already."""
-        ...
-    def char(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as int8; itself, if it is already."""
-        ...
-    def byte(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as uint8; itself, if it is already."""
-        ...
-    def bool(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as bool; itself, if it is already."""
-        ...
-    def cfloat(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as complex64; itself, if it is already."""
-        ...
-    def cdouble(self, memory_format: Any = ...) -> Tensor:
-        """Return the tensor as complex128; itself, if it is already."""
         ...
     def tolist(self) -> Any:
         """Return the values as (nested) lists of Python numbers; a number for a zero-dimensional tensor.
@@ -2516,6 +2461,160 @@ class Tensor(TensorBase):
         (2, 1)
         """
         ...
+    @overload
+    def to(self, device: _DeviceLike | None = None, dtype: _DtypeLike | None = None, non_blocking: _bool = False, copy: _bool = False, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor on another device or in another dtype, or laid out otherwise; itself, if nothing changes and copy is false.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ones(2).to("cpu", tt.int64)
+        tensor([1, 1])
+        """
+        ...
+    @overload
+    def to(self, dtype: _DtypeLike, non_blocking: _bool = False, copy: _bool = False, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor in another dtype; itself, if it has it and copy is false.
+
+        Examples
+        --------
+        >>> import tt
+        >>> x = tt.ones(2)
+        >>> x.to(tt.int64), x.to(tt.float32) is x
+        (tensor([1, 1]), True)
+        """
+        ...
+    @overload
+    def to(self, other: Tensor, non_blocking: _bool = False, copy: _bool = False, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor in the dtype and on the device of another.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ones(2).to(tt.tensor([1, 2]))
+        tensor([1, 1])
+        """
+        ...
+    def float(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as float32; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).float()
+        tensor([1., 2.])
+        """
+        ...
+    def double(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as float64; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).double()
+        tensor([1., 2.], dtype=tt.float64)
+        """
+        ...
+    def half(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as float16; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).half()
+        tensor([1., 2.], dtype=tt.float16)
+        """
+        ...
+    def bfloat16(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as bfloat16; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).bfloat16()
+        tensor([1., 2.], dtype=tt.bfloat16)
+        """
+        ...
+    def int(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as int32; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).int()
+        tensor([1, 2], dtype=tt.int32)
+        """
+        ...
+    def long(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as int64; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).long()
+        tensor([1, 2])
+        """
+        ...
+    def short(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as int16; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).short()
+        tensor([1, 2], dtype=tt.int16)
+        """
+        ...
+    def char(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as int8; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).char()
+        tensor([1, 2], dtype=tt.int8)
+        """
+        ...
+    def byte(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as uint8; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).byte()
+        tensor([1, 2], dtype=tt.uint8)
+        """
+        ...
+    def bool(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as bool; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).bool()
+        tensor([True, True])
+        """
+        ...
+    def cfloat(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as complex64; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).cfloat()
+        tensor([1.+0.j, 2.+0.j])
+        """
+        ...
+    def cdouble(self, *, memory_format: Any = None) -> Tensor:
+        """Returns the tensor as complex128; itself, if it is already.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([1, 2]).cdouble()
+        tensor([1.+0.j, 2.+0.j], dtype=tt.complex128)
+        """
+        ...
     def fill_(self, value: Tensor | _Scalar) -> Tensor:
         """In-place form of `fill`.
 
@@ -4499,10 +4598,18 @@ class Tensor(TensorBase):
         tensor([1., 1., 1.])
         """
         ...
+    @overload
     def bernoulli_(self, p: _float = 0.5, *, generator: _Generator | None = None) -> Tensor:
         """In-place form of `bernoulli`.
 
         Draws for each element of self a 1 with probability p, else a 0.
+        """
+        ...
+    @overload
+    def bernoulli_(self, p: Tensor, *, generator: _Generator | None = None) -> Tensor:
+        """In-place form of `bernoulli`.
+
+        Draws for each element of self a 1 with the probability in p, else a 0.
         """
         ...
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: _Generator | None = None) -> Tensor:
@@ -4515,6 +4622,22 @@ class Tensor(TensorBase):
         """In-place form of `uniform`.
 
         Fills a tensor with random numbers, uniform between from_ and to.
+        """
+        ...
+    def exponential_(self, lambd: _float = 1.0, *, generator: _Generator | None = None) -> Tensor:
+        """In-place form of `exponential`.
+
+        Fills a tensor with random numbers of the exponential distribution with rate lambd.
+        """
+        ...
+    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None) -> Tensor:
+        """Draws indices with the probabilities, which need not add up to one, that each row of self gives.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.multinomial(tt.tensor([0.0, 1.0, 0.0]), 3, replacement=True)
+        tensor([1, 1, 1])
         """
         ...
     def mm(self, mat2: Tensor) -> Tensor:

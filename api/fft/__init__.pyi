@@ -58,7 +58,7 @@ def ifft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None 
     --------
     >>> import tt
     >>> tt.fft.ifft(tt.tensor([2.0, 0.0]))
-    tensor([1.+0.j, 1.+0.j])
+    tensor([1.-0.j, 1.-0.j])
     """
     ...
 def ifft2(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] = (-2, -1), norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -68,8 +68,8 @@ def ifft2(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Seq
     --------
     >>> import tt
     >>> tt.fft.ifft2(tt.tensor([[4.0, 0.0], [0.0, 0.0]]))
-    tensor([[1.+0.j, 1.+0.j],
-            [1.+0.j, 1.+0.j]])
+    tensor([[1.-0.j, 1.-0.j],
+            [1.-0.j, 1.-0.j]])
     """
     ...
 def ifftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Sequence[_int] | None = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -79,8 +79,8 @@ def ifftn(input: Tensor, s: _int | Sequence[_int] | None = None, dim: _int | Seq
     --------
     >>> import tt
     >>> tt.fft.ifftn(tt.tensor([[4.0, 0.0], [0.0, 0.0]]))
-    tensor([[1.+0.j, 1.+0.j],
-            [1.+0.j, 1.+0.j]])
+    tensor([[1.-0.j, 1.-0.j],
+            [1.-0.j, 1.-0.j]])
     """
     ...
 def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:

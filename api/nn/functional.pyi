@@ -98,7 +98,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             [3., 4.]])
     """
     ...
-def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Sets elements to zero with probability p and scales the others by 1 / (1 - p); does nothing unless training.
 
     Examples
@@ -108,10 +108,54 @@ def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
     tensor([1., 1., 1.])
     """
     ...
-def dropout_(self, p: _float = 0.5, training: _bool = True) -> Tensor:
-    """In-place form of `dropout`.
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Drops elements with probability p so that mean and variance stay as they are: for networks with selu.
 
-    Sets elements to zero with probability p and scales the others by 1 / (1 - p); does nothing unless training.
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.alpha_dropout(tt.ones(1), training=False).sum()
+    tensor(1.)
+    """
+    ...
+def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Sets whole channels to zero with probability p and scales the others by 1 / (1 - p).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.dropout1d(tt.ones(1, 1, 1), training=False).sum()
+    tensor(1.)
+    """
+    ...
+def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Sets whole planes of channels to zero with probability p and scales the others by 1 / (1 - p).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.dropout2d(tt.ones(1, 1, 1, 1), training=False).sum()
+    tensor(1.)
+    """
+    ...
+def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Sets whole volumes of channels to zero with probability p and scales the others by 1 / (1 - p).
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.dropout3d(tt.ones(1, 1, 1, 1, 1), training=False).sum()
+    tensor(1.)
+    """
+    ...
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Drops whole channels as alpha_dropout drops elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.functional.feature_alpha_dropout(tt.ones(1, 1, 1, 1), training=False).sum()
+    tensor(1.)
     """
     ...
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
