@@ -186,7 +186,7 @@ class PromotionError(DtypeError):
         )
 
 
-class CastError(DtypeError):
+class CastError(DtypeError, TypeError):
     """A result whose dtype cannot be stored in the target of an in-place or out= call."""
 
     def __init__(self, op: str, found: str, target: str) -> None:

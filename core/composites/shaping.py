@@ -99,8 +99,8 @@ def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
     """Return matrices transposed; a number is its own transpose."""
     if self.ndim == 1:
         raise ShapeError(f"{op} is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    found = ops.transpose(self, -2, -1) if self.ndim else self
-    return ops.conj(found) if conjugate and self.dtype.is_complex else found
+    found = ops.conj(self) if conjugate and self.dtype.is_complex else self
+    return ops.transpose(found, -2, -1) if self.ndim else found
 
 
 @composite("movedim")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.callers import UnaryCaller
 from tt.core.errors import ArgumentError, UnknownOpError
+from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.dispatch.callers import Caller
@@ -41,7 +42,7 @@ class OverloadedOp:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the first overload that takes the arguments."""
-        if len(args) == 1 and not kwargs and self._unary is not None:
+        if len(args) == 1 and not kwargs and self._unary is not None and isinstance(args[0], TensorBase):
             return self._unary.one(args[0])
         if "out" in kwargs:
             return self._call_with_out(args, kwargs)
