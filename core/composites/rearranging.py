@@ -107,9 +107,8 @@ def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
         )
     groups = channels // (r * r)
     apart = ops.reshape(self, (prod(batch), groups, r, r, height, width))
-    return ops.reshape(
-        ops.permute(apart, (0, 1, 4, 2, 5, 3)), (*batch, groups, height * r, width * r)
-    ).contiguous()
+    mixed = ops.clone(ops.permute(apart, (0, 1, 4, 2, 5, 3)), memory_format="contiguous_format")
+    return ops.reshape(mixed, (*batch, groups, height * r, width * r))
 
 
 @composite("pixel_unshuffle")
@@ -123,9 +122,8 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
                 f"not divisible by {r}"
             )
     apart = ops.reshape(self, (prod(batch), channels, height // r, r, width // r, r))
-    return ops.reshape(
-        ops.permute(apart, (0, 1, 3, 5, 2, 4)), (*batch, channels * r * r, height // r, width // r)
-    ).contiguous()
+    mixed = ops.clone(ops.permute(apart, (0, 1, 3, 5, 2, 4)), memory_format="contiguous_format")
+    return ops.reshape(mixed, (*batch, channels * r * r, height // r, width // r))
 
 
 def _pixels(op: str, name: str, self: Any, factor: int) -> tuple[tuple[int, ...], int, int, int]:
@@ -256,6 +254,11 @@ _PLACES: Final = {
 
 
 def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
+    batch = 1 if self.ndim - len(pad) // 2 == 2 else 0
+    if mode != "circular" and 0 in self.shape[batch:]:
+        raise ShapeError(
+            f"pad: mode {mode!r} needs elements in every dimension but that of the batch: {list(self.shape)}"
+        )
     for place in range(len(pad) // 2):
         _check_padding(mode, self, self.ndim - 1 - place, pad[2 * place], pad[2 * place + 1])
     for place in range(len(pad) // 2):
@@ -279,10 +282,6 @@ def _check_padding(mode: str, self: Any, dim: int, before: int, after: int) -> N
         )
     if mode == "circular" and max(before, after) > size:
         raise ShapeError(f"pad: Padding value causes wrapping around more than once: {found}")
-    if not size and mode != "circular":
-        raise ShapeError(
-            f"pad: Expected input without elements only in its batch dimension, but got: {found}"
-        )
     left = size + min(before, 0) + min(after, 0) if mode == "circular" else size + before + after
     if left < (0 if mode == "circular" and max(before, after) <= 0 else 1):
         raise ShapeError(f"pad: the input is too small, nothing is left of it: {found}")

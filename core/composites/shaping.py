@@ -110,7 +110,9 @@ def movedim(self: Any, source: Sequence[int], destination: Sequence[int]) -> Any
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
             f"number of dims as destination ({list(destination)} dims)"
         )
-    sources, targets = wrap_dims("movedim", source, self.ndim), wrap_dims("movedim", destination, self.ndim)
+    sources = [wrap("movedim", dim, self) for dim in source]
+    targets = [wrap("movedim", dim, self) for dim in destination]
+    wrap_dims("movedim", sources, self.ndim), wrap_dims("movedim", targets, self.ndim)
     if not self.ndim:
         return ops.alias(self)
     moved = dict(zip(targets, sources, strict=True))
@@ -130,10 +132,12 @@ composite("ravel", lambda self: ops.view.default(ops.contiguous(self), (-1 if se
 
 @composite("unflatten")
 def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
-    if not sizes:
-        raise ShapeError("unflatten: sizes must be non-empty")
-    index = wrap("unflatten", dim, self)
-    shape = tuple(self.shape) or (1,)
+    if not sizes or not self.ndim:
+        raise ShapeError(
+            f"unflatten: sizes must be non-empty, and the tensor have a dimension; got sizes {list(sizes)} and "
+            f"{self.ndim} dimensions"
+        )
+    index, shape = wrap("unflatten", dim, self), tuple(self.shape)
     known = prod(size for size in sizes if size != -1)
     if (-1 not in sizes and known != shape[index]) or (-1 in sizes and (not known or shape[index] % known)):
         raise ShapeError(
@@ -157,14 +161,16 @@ def atleast_1d(self: Any) -> Any:
 
 @composite("atleast_2d")
 def atleast_2d(self: Any) -> Any:
-    return self if self.ndim > 1 else ops.reshape(self, (1, self.numel()))
+    if self.ndim > 1:
+        return self
+    return ops.unsqueeze(self, 0) if self.ndim else ops.reshape(self, (1, 1))
 
 
 @composite("atleast_3d")
 def atleast_3d(self: Any) -> Any:
     if self.ndim > 2:
         return self
-    return ops.unsqueeze(self, -1) if self.ndim == 2 else ops.reshape(self, (1, self.numel(), 1))
+    return ops.unsqueeze(atleast_2d(self), -1)
 
 
 composite("atleast_1d.sequence", lambda tensors: [atleast_1d(tensor) for tensor in tensors])

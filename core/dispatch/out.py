@@ -76,6 +76,8 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     inputs, outs = args[:-count], args[-count:]
     if "out_decides" in operator.definition.tags:
         inputs = _in_dtype_of_out(operator, inputs, outs[0])
+    if inputs and isinstance(inputs[0], list):
+        _refuse_parts(operator.definition.signature.name, inputs[0], outs)
     results = operator.caller().execute(inputs)
     several = count > 1
     exact = "exact_out" in operator.definition.tags
@@ -134,6 +136,20 @@ def _span(tensor: Any) -> tuple[int, int]:
         (size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True)
     )
     return start * tensor.dtype.itemsize, (last + 1) * tensor.dtype.itemsize
+
+
+def _refuse_parts(name: str, joined: list[Any], outs: tuple[Any, ...]) -> None:
+    """Raise if an output shares memory with one of the tensors that are joined in it."""
+    for out in outs:
+        start, stop = _span(out)
+        for tensor in joined:
+            first, last = _span(tensor)
+            overlap = first < stop and start < last
+            if tensor is out or (overlap and tensor.untyped_storage() is out.untyped_storage()):  # type: ignore[attr-defined]
+                raise InplaceError(
+                    f"{name}(): unsupported operation: some elements of the input tensor and the written-to tensor "
+                    "refer to a single memory location. Please clone() the tensor before performing the operation."
+                )
 
 
 def _write(operator: Operator, out: TensorBase, result: TensorBase) -> None:

@@ -218,9 +218,9 @@ def _composite_entry(
         if len(returns) > 1 or (returns and returns[0].type.list):
             function = _named(operator, function)
         return make_entry(operator, form, keys, bits, COMPOSITE, resolution, function=function)
-    return make_entry(
-        operator, form, keys, bits, REROUTE, resolution, function=_inplace_of_composite(function)
-    )
+    changes_metadata = "metadata_inplace" in operator.definition.tags
+    inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
+    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=inplace)
 
 
 def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -248,6 +248,18 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tupl
                 f"{list(result.shape)}"
             )
         return ops.copy_(target, result)
+
+    return inplace
+
+
+def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tuple[Any, ...]], Any]:
+    """Return the in-place form of a view that is a composite: the target becomes the view."""
+
+    def inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+        target, view = args[0], function(*args)
+        target.set_data(view.handle, view.spec)
+        target.bump_version()
+        return target
 
     return inplace
 

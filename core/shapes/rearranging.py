@@ -95,7 +95,7 @@ def constant_pad_nd(self: Described, pad: Sequence[int], *, op: str) -> Shape:
     for i in range(count):
         dim = self.ndim - 1 - i
         shape[dim] += pad[2 * i] + pad[2 * i + 1]
-        if shape[dim] < 0:
+        if self.shape[dim] + min(pad[2 * i], 0) + min(pad[2 * i + 1], 0) < 0:
             raise ShapeError(
                 f"{op}(): The input size {self.shape[dim]}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]}, "
                 f"resulted in a negative output size at dimension {dim}"

@@ -133,7 +133,7 @@ def diag_embed(make: Inputs) -> Iterator[Sample]:
 def diagonal_scatter(make: Inputs) -> Iterator[Sample]:
     for shape, where in DIAGONALS:
         self = make.tensor(*shape)
-        size = tuple(self.diagonal(*where).shape)  # type: ignore[attr-defined]
+        size = tuple(self.diagonal(*where).shape)
         yield Sample((self, make.tensor(*size), *where), name=f"shape {shape}, {where}")
     yield Sample((make.tensor(2, 3, layout="transposed"), make.tensor(2)), name="transposed")
     yield Sample((make.tensor(3, 3), make.tensor(2)), name="error: shape", error=RuntimeError)
@@ -191,8 +191,8 @@ def constant_pad_nd(make: Inputs) -> Iterator[Sample]:
 
 @family("pad")
 def pad(make: Inputs) -> Iterator[Sample]:
-    for counts in ((1, 2), (0, 0, 1, 0), (-1, 2)):
-        yield Sample((make.tensor(2, 3), counts), name=f"constant {counts}")
+    for added in ((1, 2), (0, 0, 1, 0), (-1, 2)):
+        yield Sample((make.tensor(2, 3), added), name=f"constant {added}")
     yield Sample((make.tensor(2, 3), (1, 1), "constant", 2.0), name="constant 2.0")
     for mode in ("reflect", "replicate", "circular"):
         for shape, counts in (
