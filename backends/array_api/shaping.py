@@ -88,8 +88,8 @@ def strided_positions(kit: Kit, size: Sequence[int], stride: Sequence[int], offs
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and (offset < 0 or last >= extent):
         raise errors.ShapeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, requiring a storage of "
-            f"{last + 1} elements, are out of bounds for storage of {extent} elements"
+            f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {offset} reach {last + 1} "
+            f"elements into a memory of {extent}"
         )
     index = kit.xp.full((1,), offset, dtype=kit.xp.int64)
     for n, step in zip(size, stride, strict=True):

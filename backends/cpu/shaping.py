@@ -28,7 +28,9 @@ def view(self: Array, size: Sequence[int]) -> Array:
 @cpu.kernel("view.dtype")
 def view_dtype(self: Array, dtype: Any) -> Array:
     if not self.ndim and dtype.itemsize != self.itemsize:
-        raise errors.ShapeError("self.dim() cannot be 0 to view as a dtype of another size")
+        raise errors.ShapeError(
+            "view(): a number cannot be read as a dtype of another size\n  try: .unsqueeze(0)"
+        )
     return self.view(dtype)
 
 
@@ -79,9 +81,8 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
     last = start + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) * self.itemsize
     if 0 not in size and last + self.itemsize > owner.nbytes:
         raise errors.ShapeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start // self.itemsize}, and "
-            f"itemsize {self.itemsize} requiring a storage size of {last + self.itemsize} are out of bounds for "
-            f"storage of size {owner.nbytes}"
+            f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {start // self.itemsize} "
+            f"reach {last + self.itemsize} bytes into a memory of {owner.nbytes}"
         )
     strides = tuple(step * self.itemsize for step in stride)
     flat = _row_major(owner)

@@ -8,7 +8,8 @@ from typing import Any, Final
 from tt.core.composites.shaping import atleast_1d, atleast_2d, atleast_3d
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.errors import DimensionError, ShapeError
+from tt.core.errors import ShapeError
+from tt.core.shapes.geometry import wrap_dim
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -17,23 +18,21 @@ composite = composites.composite
 @composite("stack")
 def stack(tensors: Sequence[Any], dim: int) -> Any:
     if not len(tensors):
-        raise ShapeError("stack expects a non-empty TensorList")
+        raise ShapeError("stack(): no tensor is given")
     first = tuple(tensors[0].shape)
+    wrap_dim("stack", dim, len(first) + 1)
     for index, tensor in enumerate(tensors):
         if tuple(tensor.shape) != first:
             raise ShapeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                f"{list(tensor.shape)} at entry {index}"
+                f"stack(): the tensors must have one shape, and tensor 0 has {list(first)}, tensor {index} has "
+                f"{list(tensor.shape)}"
             )
-    ndim = len(first) + 1
-    if not -ndim <= dim < ndim:
-        raise DimensionError("stack", dim, ndim)
     return ops.cat([ops.unsqueeze(tensor, dim) for tensor in tensors], dim)
 
 
 def _some(op: str, tensors: Sequence[Any]) -> Sequence[Any]:
     if not len(tensors):
-        raise ShapeError(f"{op} expects a non-empty TensorList")
+        raise ShapeError(f"{op}(): no tensor is given")
     return tensors
 
 

@@ -54,14 +54,14 @@ composite("tile", lambda self, dims: ops.repeat(self, (*(1,) * (self.ndim - len(
 @composite("fliplr")
 def fliplr(self: Any) -> Any:
     if self.ndim < 2:
-        raise ShapeError(f"fliplr: Input must be >= 2-d, and it has {self.ndim} dimensions.")
+        raise ShapeError(f"fliplr(): the tensor has {self.ndim} dimensions, and columns need two")
     return ops.flip(self, (1,))
 
 
 @composite("flipud")
 def flipud(self: Any) -> Any:
     if not self.ndim:
-        raise ShapeError("flipud: Input must be >= 1-d, and it has 0 dimensions.")
+        raise ShapeError("flipud(): the tensor has no dimension, and so no rows")
     return ops.flip(self, (0,))
 
 
@@ -85,8 +85,8 @@ def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
 def rot90(self: Any, k: int, dims: Sequence[int]) -> Any:
     if len(dims) != 2 or self.ndim < 2:
         raise ShapeError(
-            f"rot90: expected total rotation dims == 2 and total dims >= 2, but got dims = {len(dims)} and total "
-            f"dims = {self.ndim}"
+            f"rot90(): two dimensions span the plane that is rotated; dims names {len(dims)}, and the tensor has "
+            f"{self.ndim}"
         )
     first, second = wrap_dims("rot90", dims, self.ndim)
     if k % 4 == 0:
@@ -102,8 +102,7 @@ def pixel_shuffle(self: Any, upscale_factor: int) -> Any:
     batch, channels, height, width = _pixels("pixel_shuffle", "upscale_factor", self, r)
     if channels % (r * r):
         raise ShapeError(
-            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-            f"but input.size(-3)={channels} is not divisible by {r * r}"
+            f"pixel_shuffle(): {channels} channels cannot be spread over squares of {r} by {r} pixels"
         )
     groups = channels // (r * r)
     apart = ops.reshape(self, (prod(batch), groups, r, r, height, width))
@@ -117,10 +116,7 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
     batch, channels, height, width = _pixels("pixel_unshuffle", "downscale_factor", self, r)
     for what, size, dim in (("height", height, -2), ("width", width, -1)):
         if size % r:
-            raise ShapeError(
-                f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({dim})={size} is "
-                f"not divisible by {r}"
-            )
+            raise ShapeError(f"pixel_unshuffle(): the {what} {size} (dimension {dim}) is no multiple of {r}")
     apart = ops.reshape(self, (prod(batch), channels, height // r, r, width // r, r))
     mixed = ops.clone(ops.permute(apart, (0, 1, 3, 5, 2, 4)), memory_format="contiguous_format")
     return ops.reshape(mixed, (*batch, channels * r * r, height // r, width // r))
@@ -129,10 +125,10 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
 def _pixels(op: str, name: str, self: Any, factor: int) -> tuple[tuple[int, ...], int, int, int]:
     if self.ndim < 3:
         raise ShapeError(
-            f"{op} expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)"
+            f"{op}(): needs channels, height and width, and the tensor has {self.ndim} dimensions"
         )
     if factor <= 0:
-        raise ShapeError(f"{op} expects a positive {name}, but got {factor}")
+        raise ShapeError(f"{op}(): {name} is {factor}, and must be positive")
     *batch, channels, height, width = self.shape
     return tuple(batch), channels, height, width
 
@@ -145,7 +141,10 @@ def diag(self: Any, diagonal: int) -> Any:
     if self.ndim == 1:
         return ops.diag_embed(self, diagonal)
     if self.ndim != 2:
-        raise ShapeError(f"diag(): Supports 1D or 2D tensors. Got {self.ndim}D")
+        raise ShapeError(
+            f"diag(): takes a vector or a matrix, and the tensor has {self.ndim} dimensions\n"
+            f"  try: diagonal() or diag_embed()"
+        )
     return ops.clone(ops.diagonal(self, diagonal, 0, 1))
 
 
@@ -222,25 +221,26 @@ def constant_pad_nd(self: Any, pad: Sequence[int], value: Any) -> Any:
 @composite("pad")
 def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
     if len(pad) % 2:
-        raise ShapeError(f"pad: Padding length must be divisible by 2, and it is {len(pad)}")
+        raise ShapeError(
+            f"pad(): pad holds two counts for each dimension, before and after it, and {len(pad)} is odd"
+        )
     if 2 * self.ndim < len(pad):
         raise ShapeError(
-            f"pad: Padding length should be less than or equal to two times the input dimension but got padding "
-            f"length {len(pad)} and input of dimension {self.ndim}"
+            f"pad(): pad holds counts for {len(pad) // 2} dimensions, and the tensor has {self.ndim}"
         )
     if mode == "constant":
         return ops.constant_pad_nd(self, pad, 0 if value is None else value)
     if mode not in _PLACES:
         raise UnsupportedError(
-            f"pad: Unrecognised padding mode {mode}\n  there are: constant, {', '.join(_PLACES)}"
+            f"pad(): there is no mode {mode!r}\n  there are: constant, {', '.join(_PLACES)}"
         )
     if value:
-        raise ShapeError(f'pad: Padding mode "{mode}" doesn\'t take in value argument')
+        raise ShapeError(f"pad(): mode {mode!r} takes its elements from the tensor, no value")
     dims = len(pad) // 2
     if dims not in (1, 2, 3) or self.ndim - dims not in (1, 2):
         raise UnsupportedError(
-            f"pad: Padding size {len(pad)} is not supported for {self.ndim}D input tensor.\n  mode {mode!r} pads the "
-            f"last one, two or three dimensions, of 2D or 3D, 3D or 4D, 4D or 5D input"
+            f"pad(): mode {mode!r} pads the last one, two or three dimensions of a tensor that has one or two more, "
+            f"and here it is asked for {dims} of {self.ndim}"
         )
     return _pad_by_places(self, pad, mode)
 
@@ -257,7 +257,7 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
     batch = 1 if self.ndim - len(pad) // 2 == 2 else 0
     if mode != "circular" and 0 in self.shape[batch:]:
         raise ShapeError(
-            f"pad: mode {mode!r} needs elements in every dimension but that of the batch: {list(self.shape)}"
+            f"pad(): mode {mode!r} needs elements in every dimension but that of the batch: {list(self.shape)}"
         )
     for place in range(len(pad) // 2):
         _check_padding(mode, self, self.ndim - 1 - place, pad[2 * place], pad[2 * place + 1])
@@ -277,11 +277,9 @@ def _check_padding(mode: str, self: Any, dim: int, before: int, after: int) -> N
     size = self.shape[dim]
     found = f"padding ({before}, {after}) at dimension {dim} of input {list(self.shape)}"
     if mode == "reflect" and max(before, after) >= max(size, 1):
-        raise ShapeError(
-            f"pad: Padding size should be less than the corresponding input dimension, but got: {found}"
-        )
+        raise ShapeError(f"pad(): a reflection is at most one shorter than the dimension: {found}")
     if mode == "circular" and max(before, after) > size:
-        raise ShapeError(f"pad: Padding value causes wrapping around more than once: {found}")
+        raise ShapeError(f"pad(): mode 'circular' goes around once at most: {found}")
     left = size + min(before, 0) + min(after, 0) if mode == "circular" else size + before + after
     if left < (0 if mode == "circular" and max(before, after) <= 0 else 1):
-        raise ShapeError(f"pad: the input is too small, nothing is left of it: {found}")
+        raise ShapeError(f"pad(): nothing would be left: {found}")

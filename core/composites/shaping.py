@@ -30,7 +30,7 @@ def reshape(self: Any, shape: Sequence[int]) -> Any:
 def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
     start, end = wrap("flatten", start_dim, self), wrap("flatten", end_dim, self)
     if start > end:
-        raise ShapeError("flatten() has invalid args: start_dim cannot come after end_dim")
+        raise ShapeError(f"flatten(): start_dim {start} comes after end_dim {end}")
     if not self.ndim:
         return ops.reshape(self, (1,))
     if start == end:
@@ -80,25 +80,23 @@ def squeeze_dim(self: Any, dim: Sequence[int]) -> Any:
 # --- the order of dimensions -----------------------------------------------------------------------------------
 
 composite("T", lambda self: ops.permute(self, tuple(reversed(range(self.ndim)))))
-composite("mT", lambda self: _transposed("tensor.mT", self, conjugate=False))
-composite("mH", lambda self: _transposed("tensor.mH", self, conjugate=True))
-composite("adjoint", lambda self: _transposed("tensor.adjoint()", self, conjugate=True))
+composite("mT", lambda self: _transposed(".mT", self, conjugate=False))
+composite("mH", lambda self: _transposed(".mH", self, conjugate=True))
+composite("adjoint", lambda self: _transposed("adjoint()", self, conjugate=True))
 
 
 @composite("H")
 def conjugate_transpose(self: Any) -> Any:
     if self.ndim not in (0, 2):
-        more = " For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""
-        raise ShapeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.{more}"
-        )
-    return _transposed("tensor.H", self, conjugate=True)
+        more = "\n  try: .mH for a batch of matrices" if self.ndim > 2 else ""
+        raise ShapeError(f".H is for matrices, and the tensor has {self.ndim} dimensions{more}")
+    return _transposed(".H", self, conjugate=True)
 
 
 def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
     """Return matrices transposed; a number is its own transpose."""
     if self.ndim == 1:
-        raise ShapeError(f"{op} is only supported on matrices or batches of matrices. Got 1-D tensor.")
+        raise ShapeError(f"{op} is for matrices and batches of them, and the tensor has 1 dimension")
     found = ops.conj(self) if conjugate and self.dtype.is_complex else self
     return ops.transpose(found, -2, -1) if self.ndim else found
 
@@ -107,8 +105,8 @@ def _transposed(op: str, self: Any, *, conjugate: bool) -> Any:
 def movedim(self: Any, source: Sequence[int], destination: Sequence[int]) -> Any:
     if len(source) != len(destination):
         raise ShapeError(
-            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
-            f"number of dims as destination ({list(destination)} dims)"
+            f"movedim(): {len(source)} dimensions, {list(source)}, cannot go to {len(destination)} places, "
+            f"{list(destination)}"
         )
     sources = [wrap("movedim", dim, self) for dim in source]
     targets = [wrap("movedim", dim, self) for dim in destination]
@@ -134,15 +132,14 @@ composite("ravel", lambda self: ops.view.default(ops.contiguous(self), (-1 if se
 def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
     if not sizes or not self.ndim:
         raise ShapeError(
-            f"unflatten: sizes must be non-empty, and the tensor have a dimension; got sizes {list(sizes)} and "
-            f"{self.ndim} dimensions"
+            f"unflatten(): needs a dimension to split and sizes for its parts, and got {self.ndim} dimensions and "
+            f"sizes {list(sizes)}"
         )
     index, shape = wrap("unflatten", dim, self), tuple(self.shape)
     known = prod(size for size in sizes if size != -1)
     if (-1 not in sizes and known != shape[index]) or (-1 in sizes and (not known or shape[index] % known)):
         raise ShapeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {index} "
-            f"({shape[index]}) in the input tensor"
+            f"unflatten(): the product of the sizes {list(sizes)} is not {shape[index]}, the size of dimension {index}"
         )
     inner = infer_size("unflatten", sizes, shape[index])
     return ops.view.default(self, (*shape[:index], *inner, *shape[index + 1 :]))
@@ -181,17 +178,17 @@ composite("atleast_3d.sequence", lambda tensors: [atleast_3d(tensor) for tensor 
 @composite("meshgrid")
 def meshgrid(tensors: Sequence[Any], indexing: str | None) -> list[Any]:
     if not len(tensors):
-        raise ShapeError("meshgrid expects a non-empty TensorList")
+        raise ShapeError("meshgrid(): no tensor is given")
     if indexing not in (None, "ij", "xy"):
-        raise ShapeError(f"meshgrid: indexing must be one of 'xy' or 'ij', but received: {indexing}")
+        raise ShapeError(f"meshgrid(): indexing is 'ij' or 'xy', not {indexing!r}")
     for tensor in tensors:
         if tensor.ndim > 1:
             raise ShapeError(
-                f"meshgrid: Expected 0D or 1D tensor in the tensor list but got size {list(tensor.shape)}"
+                f"meshgrid(): takes numbers and vectors, not a tensor of shape {list(tensor.shape)}"
             )
         if tensor.dtype is not tensors[0].dtype:
             raise DtypeError(
-                f"meshgrid expects all tensors to have the same dtype, but got {tensors[0].dtype} and {tensor.dtype}"
+                f"meshgrid(): the tensors must have one dtype, not {tensors[0].dtype} and {tensor.dtype}"
             )
     places = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:

@@ -21,17 +21,19 @@ composite = composites.composite
 @composite("narrow")
 def narrow(self: Any, dim: int, start: int, length: int) -> Any:
     if not self.ndim:
-        raise ShapeError("narrow() cannot be applied to a 0-dim tensor.")
+        raise ShapeError("narrow(): the tensor has no dimension to take something of")
     if length < 0:
-        raise ShapeError("narrow(): length must be non-negative.")
+        raise ShapeError(f"narrow(): the length is {length}, and cannot be negative")
     size = self.shape[wrap("narrow", dim, self)]
     if not -size <= start <= size:
         raise IndexValueError(
-            f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got {start})"
+            f"narrow(): start is {start}, and the dimension has places from {-size} to {size}"
         )
     first = start + size if start < 0 else start
     if first + length > size:
-        raise ShapeError(f"narrow(): start ({start}) + length ({length}) exceeds dimension size ({size}).")
+        raise ShapeError(
+            f"narrow(): {length} indices from {start} reach beyond the dimension, whose size is {size}"
+        )
     return ops.slice(self, dim, first, first + length, 1)
 
 
@@ -60,7 +62,9 @@ def split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
 @composite("narrow.tensor")
 def narrow_tensor(self: Any, dim: int, start: Any, length: int) -> Any:
     if start.ndim or start.dtype.kind not in ("signed", "unsigned"):
-        raise ShapeError("narrow(): start must be an 0-dim integral Tensor.")
+        raise ShapeError(
+            f"narrow(): start must be an int or a tensor of one, not {start.dtype} of shape {list(start.shape)}"
+        )
     return narrow(self, dim, int(start.item()), length)
 
 
@@ -70,9 +74,9 @@ composite("split_with_sizes", lambda self, split_sizes, dim: ops.split.sizes(sel
 @composite("chunk")
 def chunk(self: Any, chunks: int, dim: int) -> Any:
     if not self.ndim:
-        raise ShapeError("chunk expects at least a 1-dimensional tensor")
+        raise ShapeError("chunk(): the tensor has no dimension to split")
     if chunks <= 0:
-        raise ShapeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        raise ShapeError(f"chunk(): cannot split into {chunks} pieces")
     size = self.shape[wrap("chunk", dim, self)]
     # Of nothing there are as many pieces as were asked for.
     return (
@@ -86,7 +90,7 @@ def chunk(self: Any, chunks: int, dim: int) -> Any:
 def tensor_split(self: Any, sections: int, dim: int) -> list[Any]:
     size = _size_to_split(self, dim)
     if sections <= 0:
-        raise ShapeError(f"number of sections must be larger than 0, got {sections}")
+        raise ShapeError(f"tensor_split(): cannot split into {sections} pieces")
     least, more = divmod(size, sections)
     return _pieces(self, dim, [least + (i < more) for i in range(sections)])
 
@@ -103,16 +107,16 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
     _size_to_split(self, dim)
     if given.device.type not in ("cpu", "meta"):
         raise ShapeError(
-            f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device}"
+            f"tensor_split(): the tensor that says how to split lies on {given.device}\n  try: .cpu()"
         )
     if given.dtype.name != "int64":
         raise DtypeError(
-            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype}"
+            f"tensor_split(): the tensor that says how to split must have dtype int64, not {given.dtype}"
         )
     if given.ndim > 1:
         raise ShapeError(
-            f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
-            f"but got a tensor with {given.ndim} dims"
+            f"tensor_split(): a number of pieces or a vector of indices says how to split, not a tensor of "
+            f"{given.ndim} dimensions"
         )
     if not given.ndim:
         return tensor_split(self, int(given.item()), dim)
@@ -121,25 +125,21 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
 
 def _size_to_split(self: Any, dim: int) -> int:
     if not self.ndim:
-        raise ShapeError(
-            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
-        )
+        raise ShapeError("tensor_split(): the tensor has no dimension to split")
     return int(self.shape[wrap("tensor_split", dim, self)])
 
 
 def _split_along(op: str, self: Any, how: Any, least: int) -> Any:
     """Split the dimension that an operator stands for, into so many equal pieces or before indices."""
     if self.ndim < least:
-        raise ShapeError(
-            f"{op} requires a tensor with at least {least} dimension, but got a tensor with {self.ndim} dimensions!"
-        )
+        raise ShapeError(f"{op}(): the tensor has {self.ndim} dimensions, and needs at least {least}")
     dim = {"hsplit": 0 if self.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[op]
     if not isinstance(how, int):
         return tensor_split_indices(self, how, dim)
     if how <= 0 or self.shape[dim] % how:
         raise ShapeError(
-            f"{op} attempted to split along dimension {dim}, but the size of the dimension {self.shape[dim]} is not "
-            f"divisible by the split_size {how}!"
+            f"{op}(): dimension {dim} has size {self.shape[dim]}, which {how} pieces cannot share equally\n"
+            f"  try: tensor_split()"
         )
     return tensor_split(self, how, dim)
 

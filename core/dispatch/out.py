@@ -147,8 +147,7 @@ def _refuse_parts(name: str, joined: list[Any], outs: tuple[Any, ...]) -> None:
             overlap = first < stop and start < last
             if tensor is out or (overlap and tensor.untyped_storage() is out.untyped_storage()):  # type: ignore[attr-defined]
                 raise InplaceError(
-                    f"{name}(): unsupported operation: some elements of the input tensor and the written-to tensor "
-                    "refer to a single memory location. Please clone() the tensor before performing the operation."
+                    f"{name}(): the out tensor shares memory with a tensor that is joined\n  try: out.clone()"
                 )
 
 

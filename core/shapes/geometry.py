@@ -102,7 +102,7 @@ def wrap_dims(op: str, dims: Sequence[int], ndim: int) -> Shape:
     found = tuple(wrap_dim(op, dim, ndim) for dim in dims)
     for place, index in enumerate(found):
         if index in found[:place]:
-            raise ShapeError(f"{op}(): dim {index} appears multiple times in the list of dims")
+            raise ShapeError(f"{op}(): dimension {index} is named twice")
     return found
 
 
@@ -143,9 +143,7 @@ def check_size(op: str, size: Any) -> Shape:
         shape.append(int(value.__index__()))
     for index, value in enumerate(shape):
         if value < 0:
-            raise ShapeError(
-                f"{op}(): Trying to create tensor with negative dimension {value}: {shape} (at position {index})"
-            )
+            raise ShapeError(f"{op}(): the size {value} at position {index} of {shape} is negative")
     return tuple(shape)
 
 
@@ -160,19 +158,19 @@ def infer_size(op: str, size: Sequence[int], numel: int) -> Shape:
     wanted = [int(value.__index__()) for value in size]
     free = [i for i, value in enumerate(wanted) if value == -1]
     if len(free) > 1:
-        raise ShapeError(f"{op}(): only one dimension can be inferred, but the shape {wanted} has several -1")
+        raise ShapeError(f"{op}(): the shape {wanted} leaves several sizes open; only one may be -1")
     for value in wanted:
         if value < -1:
-            raise ShapeError(f"{op}(): invalid shape dimension {value}")
+            raise ShapeError(f"{op}(): {value} in the shape {wanted} is no size")
     known = prod(value for value in wanted if value != -1)
     fits = known == numel if not free else known != 0 and numel % known == 0
     if free and known == 0 and numel == 0:
         raise ShapeError(
-            f"{op}(): cannot reshape tensor of 0 elements into shape {wanted} because the unspecified dimension "
-            f"size -1 can be any value and is ambiguous"
+            f"{op}(): the shape {wanted} of a tensor without elements leaves open what -1 stands for\n"
+            f"  try: write the size"
         )
     if not fits:
-        raise ShapeError(f"{op}(): shape '{wanted}' is invalid for input of size {numel}")
+        raise ShapeError(f"{op}(): {numel} elements do not fill the shape {wanted}")
     if free:
         wanted[free[0]] = numel // known
     return tuple(wanted)

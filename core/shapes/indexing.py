@@ -282,8 +282,7 @@ def as_strided_scatter(
 def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
     if tuple(src.shape) != tuple(shape):
         raise ShapeError(
-            f"{op}(): expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
-            f"slice size = {list(shape)}"
+            f"{op}(): src has shape {list(src.shape)}, and the part that it replaces has {list(shape)}"
         )
     return Result(self.shape, like_strides(self))
 

@@ -31,38 +31,24 @@ def roll(self: Described, shifts: Any, dims: Any = (), *, op: str) -> Shape:
     shift_list = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
     dim_list = list(dims) if isinstance(dims, (list, tuple)) else [dims]
     if not shift_list:
-        raise ShapeError(f"{op}(): `shifts` required")
+        raise ShapeError(f"{op}(): no shift is given")
     if dim_list or len(shift_list) != 1:
         if len(shift_list) != len(dim_list):
             raise ShapeError(
-                f"{op}(): shifts and dimensions must align. shifts: {len(shift_list)}, dims:{len(dim_list)}"
+                f"{op}(): {len(shift_list)} shifts for {len(dim_list)} dimensions; each dimension needs one"
             )
         for dim in dim_list:
             if not self.ndim:
-                raise IndexValueError(f"{op}(): Dimension specified as {dim} but tensor has no dimensions")
+                raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has none")
             wrap_dim(op, dim, self.ndim)
     return self.shape
-
-
-@rule("rot90")
-def rot90(self: Described, k: int = 1, dims: Sequence[int] = (0, 1), *, op: str) -> Shape:
-    """A plane of two dimensions rotated, as a copy."""
-    if len(dims) != 2:
-        raise ShapeError(f"{op}(): expected total rotation dims == 2, but got dims = {len(dims)}")
-    if self.ndim < 2:
-        raise ShapeError(f"{op}(): expected total dims >= 2, but got total dims = {self.ndim}")
-    first, second = wrap_dims(op, dims, self.ndim)
-    shape = list(self.shape)
-    if k % 2:
-        shape[first], shape[second] = shape[second], shape[first]
-    return tuple(shape)
 
 
 @rule("triangle")
 def triangle(self: Described, /, *, op: str) -> Shape:
     """A matrix with one triangle set to zero."""
     if self.ndim < 2:
-        raise ShapeError(f"{op}(): input tensor must have at least 2 dimensions")
+        raise ShapeError(f"{op}(): only matrices have triangles, and the tensor has {self.ndim} dimensions")
     return self.shape
 
 
@@ -72,7 +58,9 @@ def diag_embed(self: Described, offset: int = 0, dim1: int = -2, dim2: int = -1,
     ndim = self.ndim + 1
     first, second = wrap_dim(op, dim1, ndim), wrap_dim(op, dim2, ndim)
     if first == second:
-        raise ShapeError(f"{op}(): diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise ShapeError(
+            f"{op}(): a diagonal runs through two dimensions, and {dim1} and {dim2} are the same"
+        )
     if not self.ndim:
         raise ShapeError(f"{op}(): needs a tensor of at least one dimension")
     size = self.shape[-1] + abs(offset)
@@ -84,21 +72,20 @@ def diag_embed(self: Described, offset: int = 0, dim1: int = -2, dim2: int = -1,
 def constant_pad_nd(self: Described, pad: Sequence[int], *, op: str) -> Shape:
     """Elements added before and after the last dimensions (negative: removed)."""
     if len(pad) % 2:
-        raise ShapeError(f"{op}(): Length of pad must be even but instead it equals {len(pad)}")
+        raise ShapeError(
+            f"{op}(): pad holds two counts for each dimension, before and after it, and {len(pad)} is odd"
+        )
     count = len(pad) // 2
     if count > self.ndim:
-        raise ShapeError(
-            f"{op}(): Length of pad should be no more than twice the number of dimensions of the input. Pad length "
-            f"is {len(pad)} while the input has {self.ndim} dimensions."
-        )
+        raise ShapeError(f"{op}(): pad holds counts for {count} dimensions, and the tensor has {self.ndim}")
     shape = list(self.shape)
     for i in range(count):
         dim = self.ndim - 1 - i
         shape[dim] += pad[2 * i] + pad[2 * i + 1]
         if self.shape[dim] + min(pad[2 * i], 0) + min(pad[2 * i + 1], 0) < 0:
             raise ShapeError(
-                f"{op}(): The input size {self.shape[dim]}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]}, "
-                f"resulted in a negative output size at dimension {dim}"
+                f"{op}(): pad ({pad[2 * i]}, {pad[2 * i + 1]}) takes more away from dimension {dim} than its size, "
+                f"{self.shape[dim]}"
             )
     return tuple(shape)
 

@@ -11,7 +11,6 @@ from tt.core.shapes.geometry import (
     Described,
     check_size,
     infer_size,
-    is_contiguous,
     view_strides,
     wrap_dim,
     wrap_dims,
@@ -40,71 +39,10 @@ def view_rule(self: Described, size: Sequence[int], *, op: str) -> Result:
     strides = view_strides(self.shape, self.strides, shape)
     if strides is None:
         raise ShapeError(
-            f"{op}(): view size is not compatible with input tensor's size and stride (at least one dimension "
-            f"spans across two contiguous subspaces). Use .reshape(...) instead.\n"
-            f"  size {list(self.shape)}, stride {list(self.strides)}, wanted {list(shape)}"
+            f"{op}(): the memory of a tensor of shape {list(self.shape)} and strides {list(self.strides)} cannot be "
+            f"read as {list(shape)} without a copy\n  try: .reshape(...), which copies where it must"
         )
     return view(self, shape, strides)
-
-
-@rule("reshape")
-def reshape(self: Described, shape: Sequence[int], *, op: str) -> Result:
-    """Another shape: a view where the strides permit it, otherwise a copy."""
-    size = infer_size(op, shape, prod(self.shape))
-    strides = view_strides(self.shape, self.strides, size)
-    return Result(size) if strides is None else view(self, size, strides)
-
-
-@rule("view_as")
-def view_as(self: Described, other: Described, *, op: str) -> Result:
-    """The shape of another tensor over the same memory."""
-    return view_rule(self, other.shape, op=op)
-
-
-@rule("reshape_as")
-def reshape_as(self: Described, other: Described, *, op: str) -> Result:
-    """The shape of another tensor."""
-    return reshape(self, other.shape, op=op)
-
-
-@rule("flatten")
-def flatten(self: Described, start_dim: int = 0, end_dim: int = -1, *, op: str) -> Result:
-    """Join neighbouring dimensions into one."""
-    start, end = wrap_dim(op, start_dim, self.ndim), wrap_dim(op, end_dim, self.ndim)
-    if start > end:
-        raise ShapeError(f"{op}() has invalid args: start_dim cannot come after end_dim")
-    if not self.ndim:
-        return reshape(self, (1,), op=op)
-    if start == end:
-        return view(self, self.shape, self.strides)
-    joined = prod(self.shape[start : end + 1])
-    return reshape(self, (*self.shape[:start], joined, *self.shape[end + 1 :]), op=op)
-
-
-@rule("ravel")
-def ravel(self: Described, /, *, op: str) -> Result:
-    """All elements in one dimension."""
-    if is_contiguous(self.shape, self.strides):
-        return view_rule(self, (prod(self.shape),), op=op)
-    return Result((prod(self.shape),))
-
-
-@rule("unflatten")
-def unflatten(self: Described, dim: int, sizes: Sequence[int], *, op: str) -> Result:
-    """Split one dimension into several."""
-    index = wrap_dim(op, dim, self.ndim)
-    if not sizes:
-        raise ShapeError(f"{op}(): sizes must be non-empty")
-    size = self.shape[index] if self.ndim else 1
-    known = prod(value for value in sizes if value != -1)
-    if (-1 not in sizes and known != size) or (-1 in sizes and (not known or size % known)):
-        raise ShapeError(
-            f"{op}(): Provided sizes {list(sizes)} don't multiply up to the size of dim {index} ({size}) "
-            f"in the input tensor"
-        )
-    return view_rule(
-        self, (*self.shape[:index], *infer_size(op, sizes, size), *self.shape[index + 1 :]), op=op
-    )
 
 
 # --- the order of dimensions -----------------------------------------------------------------------------------
@@ -115,8 +53,7 @@ def permute(self: Described, dims: Sequence[int], *, op: str) -> Result:
     """The dimensions in another order."""
     if len(dims) != self.ndim:
         raise ShapeError(
-            f"{op}(): number of dimensions in the tensor input does not match the length of the desired ordering "
-            f"of dimensions, i.e. input.dim() = {self.ndim} is not equal to len(dims) = {len(dims)}"
+            f"{op}(): dims must name each of the {self.ndim} dimensions once, and {list(dims)} names {len(dims)}"
         )
     order = wrap_dims(op, dims, self.ndim)
     return view(self, [self.shape[i] for i in order], [self.strides[i] for i in order])
@@ -136,44 +73,11 @@ def transpose(self: Described, dim0: int, dim1: int, *, op: str) -> Result:
 def t(self: Described, /, *, op: str) -> Result:
     """A matrix transposed; vectors and scalars stay."""
     if self.ndim > 2:
-        raise ShapeError(f"{op}() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
-    return view(self, self.shape[::-1], self.strides[::-1])
-
-
-@rule("transpose_all")
-def transpose_all(self: Described, /) -> Result:
-    """All dimensions in reverse order."""
-    return view(self, self.shape[::-1], self.strides[::-1])
-
-
-@rule("matrix_transpose")
-def matrix_transpose(self: Described, /, *, op: str) -> Result:
-    """The last two dimensions exchanged."""
-    if self.ndim < 2:
         raise ShapeError(
-            f"{op}: only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
+            f"{op}(): the tensor has {self.ndim} dimensions, and at most 2 can be swapped so\n"
+            f"  try: .mT or .transpose()"
         )
-    return transpose(self, -2, -1, op=op)
-
-
-@rule("movedim")
-def movedim(
-    self: Described, source: int | Sequence[int], destination: int | Sequence[int], *, op: str
-) -> Result:
-    """Some dimensions at other places, the rest in their order."""
-    sources = [source] if isinstance(source, int) else list(source)
-    targets = [destination] if isinstance(destination, int) else list(destination)
-    if len(sources) != len(targets):
-        raise ShapeError(
-            f"{op}(): Invalid source or destination dims: source ({sources} dims) should contain the same number "
-            f"of dims as destination ({targets} dims)"
-        )
-    moved = dict(zip(wrap_dims(op, targets, self.ndim), wrap_dims(op, sources, self.ndim), strict=True))
-    if not self.ndim:
-        return view(self, (), ())
-    rest = iter([i for i in range(self.ndim) if i not in moved.values()])
-    order = [moved[i] if i in moved else next(rest) for i in range(self.ndim)]
-    return permute(self, order, op=op)
+    return view(self, self.shape[::-1], self.strides[::-1])
 
 
 # --- dimensions of size one ------------------------------------------------------------------------------------
@@ -203,13 +107,6 @@ def unsqueeze(self: Described, dim: int, *, op: str) -> Result:
     )
 
 
-@rule("at_least")
-def at_least(self: Described, ndim: int) -> Result:
-    """At least so many dimensions."""
-    missing = max(ndim - self.ndim, 0)
-    return view(self, (1,) * missing + tuple(self.shape), (1,) * missing + tuple(self.strides))
-
-
 # --- repetition ------------------------------------------------------------------------------------------------
 
 
@@ -218,8 +115,8 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
     """Dimensions of size 1 (and new leading ones) repeated without a copy."""
     if len(size) < self.ndim:
         raise ShapeError(
-            f"{op}(): the number of sizes provided ({len(size)}) must be greater or equal to the number of "
-            f"dimensions in the tensor ({self.ndim}): size {list(self.shape)}, expanded size {list(size)}"
+            f"{op}(): the size {list(size)} has {len(size)} dimensions, fewer than the tensor's {self.ndim}, of shape "
+            f"{list(self.shape)}"
         )
     lead = len(size) - self.ndim
     shape, strides = [], []
@@ -228,8 +125,8 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
         if own < 0:
             if wanted < 0:
                 raise ShapeError(
-                    f"{op}(): The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing "
-                    f"dimension {dim}"
+                    f"{op}(): dimension {dim} of {list(size)} is new, and a new dimension needs a size of its own, not "
+                    f"{wanted}"
                 )
             shape.append(wanted)
             strides.append(0)
@@ -238,8 +135,8 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
         wanted = have if wanted == -1 else wanted
         if (wanted != have and have != 1) or wanted < 0:
             raise ShapeError(
-                f"{op}(): The expanded size of the tensor ({wanted}) must match the existing size ({have}) at "
-                f"non-singleton dimension {dim}.  Target sizes: {list(size)}.  Tensor sizes: {list(self.shape)}"
+                f"{op}(): a tensor of shape {list(self.shape)} does not expand to {list(size)}: in dimension {dim} the "
+                f"size {have} cannot become {wanted}, only a size of 1 repeats"
             )
         shape.append(wanted)
         strides.append(self.strides[own] if wanted == have else 0)
@@ -249,25 +146,13 @@ def expand(self: Described, size: Sequence[int], *, op: str) -> Result:
     return view(self, shape, strides)
 
 
-@rule("expand_as")
-def expand_as(self: Described, other: Described, *, op: str) -> Result:
-    """Repeated without a copy to the shape of another tensor."""
-    return expand(self, other.shape, op=op)
-
-
 @rule("repeat")
 def repeat(self: Described, repeats: Sequence[int], *, op: str) -> Shape:
     """Every dimension repeated, as a copy."""
     if len(repeats) < self.ndim:
         raise ShapeError(
-            f"{op}(): Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+            f"{op}(): {len(repeats)} counts for a tensor of {self.ndim} dimensions; each dimension needs one"
         )
     counts = check_size(op, repeats)
     padded = (1,) * (len(counts) - self.ndim) + tuple(self.shape)
     return tuple(size * count for size, count in zip(padded, counts, strict=True))
-
-
-@rule("tile")
-def tile(self: Described, dims: Sequence[int], *, op: str) -> Shape:
-    """Every dimension repeated; missing counts are 1."""
-    return repeat(self, (1,) * (self.ndim - len(dims)) + tuple(dims), op=op)

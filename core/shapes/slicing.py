@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,12 +22,12 @@ Shape = tuple[int, ...]
 def select(self: Described, dim: int, index: int, *, op: str) -> Result:
     """One slice of a dimension, which disappears."""
     if not self.ndim:
-        raise IndexValueError(f"{op}() cannot be applied to a 0-dim tensor.")
+        raise IndexValueError(f"{op}(): the tensor has no dimension to take something of")
     at = wrap_dim(op, dim, self.ndim)
     size = self.shape[at]
     if not -size <= index < size:
         raise IndexValueError(
-            f"{op}(): index {index} out of range for tensor of size {list(self.shape)} at dimension {at}"
+            f"{op}(): there is no index {index} in dimension {at} of a tensor of shape {list(self.shape)}"
         )
     offset = self.offset + (index % size) * self.strides[at]
     return view(
@@ -42,10 +41,12 @@ def slice_rule(
 ) -> Result:
     """A range of a dimension."""
     if not self.ndim:
-        raise IndexValueError(f"{op}() cannot be applied to a 0-dim tensor.")
+        raise IndexValueError(f"{op}(): the tensor has no dimension to take something of")
     at = wrap_dim(op, dim, self.ndim)
     if step <= 0:
-        raise ShapeError(f"{op}(): slice step must be positive")
+        raise ShapeError(
+            f"{op}(): the step is {step}, and only positive ones are possible\n  try: flip() for the reverse order"
+        )
     size = self.shape[at]
     first = clip(0 if start is None else start, size)
     last = max(clip(size if end is None else end, size), first)
@@ -58,25 +59,6 @@ def slice_rule(
 def clip(index: int, size: int) -> int:
     """Return a slice bound, counted from the front and inside the dimension."""
     return min(max(index + size if index < 0 else index, 0), size)
-
-
-@rule("narrow")
-def narrow(self: Described, dim: int, start: Any, length: int, *, op: str) -> Result:
-    """A range of a dimension that must be inside it."""
-    if not self.ndim:
-        raise ShapeError(f"{op}() cannot be applied to a 0-dim tensor.")
-    if length < 0:
-        raise ShapeError(f"{op}(): length must be non-negative.")
-    at = wrap_dim(op, dim, self.ndim)
-    size = self.shape[at]
-    if not -size <= start <= size:
-        raise IndexValueError(
-            f"{op}(): start out of range (expected to be in range of [{-size}, {size}], but got {start})"
-        )
-    first = start + size if start < 0 else start
-    if first + length > size:
-        raise ShapeError(f"{op}(): start ({first}) + length ({length}) exceeds dimension size ({size}).")
-    return slice_rule(self, at, first, first + length, op=op)
 
 
 @rule("diagonal")
@@ -93,7 +75,9 @@ def diagonal_geometry(
     ndim = len(shape)
     first, second = wrap_dim(op, dim1, ndim), wrap_dim(op, dim2, ndim)
     if first == second:
-        raise ShapeError(f"{op}(): diagonal dimensions cannot be identical {dim1}, {dim2}")
+        raise ShapeError(
+            f"{op}(): a diagonal runs through two dimensions, and {dim1} and {dim2} are the same"
+        )
     rows, columns = shape[first], shape[second]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
     start = 0
@@ -120,11 +104,11 @@ def unfold_geometry(
     at = wrap_dim(op, dimension, len(shape))
     have = shape[at] if shape else 1
     if size < 0:
-        raise ShapeError(f"{op}(): size is {size} but must be >= 0")
+        raise ShapeError(f"{op}(): the size of a window is {size}, and cannot be negative")
     if size > have:
-        raise ShapeError(f"{op}(): maximum size for tensor at dimension {at} is {have} but size is {size}")
+        raise ShapeError(f"{op}(): a window of {size} does not fit in dimension {at}, whose size is {have}")
     if step <= 0:
-        raise ShapeError(f"{op}(): step is {step} but must be > 0")
+        raise ShapeError(f"{op}(): the step from window to window is {step}, and must be positive")
     if not shape:
         return (size,), (1,)
     count = (have - size) // step + 1
@@ -146,24 +130,21 @@ def as_strided(
     """Any sizes and strides over the same memory."""
     if len(size) != len(stride):
         raise ShapeError(
-            f"{op}(): mismatch in length of strides and shape: {len(stride)} strides, {len(size)} sizes"
+            f"{op}(): {len(size)} sizes and {len(stride)} strides; each dimension needs one of both"
         )
     shape = check_size(op, size)
     if any(value < 0 for value in stride):
-        raise ShapeError(
-            f"{op}(): Negative strides are not supported at the moment, got strides: {list(stride)}"
-        )
+        raise ShapeError(f"{op}(): the strides {list(stride)} are not possible: a stride cannot be negative")
     offset = self.offset if storage_offset is None else storage_offset
     if offset < 0:
-        raise ShapeError(f"{op}(): Tensor: invalid storage offset {offset}")
+        raise ShapeError(f"{op}(): the storage offset {offset} lies before the memory")
     extent = getattr(self, "extent", None)
     needed = required_extent(shape, stride, offset)
     if extent is not None and needed > extent:
         itemsize = self.dtype.itemsize
         raise ShapeError(
-            f"{op}(): sizes {list(shape)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
-            f"requiring a storage size of {needed * itemsize} are out of bounds for storage of size "
-            f"{extent * itemsize}"
+            f"{op}(): sizes {list(shape)}, strides {list(stride)} and storage offset {offset} reach "
+            f"{needed * itemsize} bytes into a memory of {extent * itemsize}"
         )
     return view(self, shape, stride, offset)
 
@@ -182,7 +163,7 @@ def required_extent(shape: Sequence[int], strides: Sequence[int], offset: int) -
 def unbind(self: Described, dim: int = 0, *, op: str) -> list[Result]:
     """All slices of a dimension."""
     if not self.ndim:
-        raise IndexValueError(f"{op}(): Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has none")
     at = wrap_dim(op, dim, self.ndim)
     return [select(self, at, index, op=op) for index in range(self.shape[at])]
 
@@ -191,71 +172,35 @@ def unbind(self: Described, dim: int = 0, *, op: str) -> list[Result]:
 def split(self: Described, split_size: Any, dim: int = 0, *, op: str) -> list[Result]:
     """Parts of equal size, the last one smaller, or parts of given sizes."""
     if isinstance(split_size, (list, tuple)):
-        return split_with_sizes(self, split_size, dim, op=op)
+        return _split_in_sizes(self, split_size, dim, op=op)
     if not self.ndim:
-        raise ShapeError(f"{op}() expects at least a 1-dimensional tensor")
+        raise ShapeError(f"{op}(): the tensor has no dimension to split")
     if split_size < 0:
-        raise ShapeError(f"{op}() expects split_size be non-negative, but got split_size={split_size}")
+        raise ShapeError(f"{op}(): the size of the pieces is {split_size}, and cannot be negative")
     at = wrap_dim(op, dim, self.ndim)
     size = self.shape[at]
     if split_size == 0:
         if size:
-            raise ShapeError(
-                f"{op}() expects split_size be positive for a dimension that is not empty, but dimension {at} "
-                f"has size {size}"
-            )
+            raise ShapeError(f"{op}(): dimension {at} has size {size} and cannot be split into pieces of 0")
         return [slice_rule(self, at, op=op)]
     starts = range(0, max(size, 1), split_size)
     return [slice_rule(self, at, start, start + split_size, op=op) for start in starts]
 
 
-@rule("split_with_sizes")
-def split_with_sizes(self: Described, split_sizes: Sequence[int], dim: int = 0, *, op: str) -> list[Result]:
+def _split_in_sizes(self: Described, split_sizes: Sequence[int], dim: int = 0, *, op: str) -> list[Result]:
     """Parts of given sizes."""
     if not self.ndim:
-        raise ShapeError(f"{op}() expects at least a 1-dimensional tensor")
+        raise ShapeError(f"{op}(): the tensor has no dimension to split")
     at = wrap_dim(op, dim, self.ndim)
     if any(size < 0 for size in split_sizes):
-        raise ShapeError(
-            f"{op}() expects split_sizes have only non-negative entries, but got {list(split_sizes)}"
-        )
+        raise ShapeError(f"{op}(): the sizes {list(split_sizes)} hold a negative one")
     if sum(split_sizes) != self.shape[at]:
         raise ShapeError(
-            f"{op}() expects split_sizes to sum exactly to {self.shape[at]} (input tensor's size at dimension {at}), "
-            f"but got split_sizes={list(split_sizes)}"
+            f"{op}(): the sizes {list(split_sizes)} add up to {sum(split_sizes)}, and dimension {at} has size "
+            f"{self.shape[at]}"
         )
     parts, start = [], 0
     for size in split_sizes:
         parts.append(slice_rule(self, at, start, start + size, op=op))
         start += size
     return parts
-
-
-@rule("chunk")
-def chunk(self: Described, chunks: int, dim: int = 0, *, op: str) -> list[Result]:
-    """So many parts at most, of equal size except the last."""
-    if not self.ndim:
-        raise ShapeError(f"{op}() expects at least a 1-dimensional tensor")
-    if chunks <= 0:
-        raise ShapeError(f"{op}() expects `chunks` to be greater than 0, got: {chunks}")
-    at = wrap_dim(op, dim, self.ndim)
-    size = self.shape[at]
-    if not size:
-        return split_with_sizes(self, [0] * chunks, at, op=op)
-    return split(self, -(-size // chunks), at, op=op)
-
-
-@rule("tensor_split")
-def tensor_split(self: Described, indices_or_sections: Any, dim: int = 0, *, op: str) -> list[Result]:
-    """So many parts of nearly equal size, or parts between indices."""
-    if not self.ndim:
-        raise ShapeError(f"{op}() expected at least a 1-dimensional tensor")
-    at = wrap_dim(op, dim, self.ndim)
-    size = self.shape[at]
-    if isinstance(indices_or_sections, (list, tuple)):
-        bounds = [0, *indices_or_sections, size]
-        return [slice_rule(self, at, start, end, op=op) for start, end in itertools.pairwise(bounds)]
-    if indices_or_sections <= 0:
-        raise ShapeError(f"{op}() expected number of sections to be larger than 0, got {indices_or_sections}")
-    least, more = divmod(size, indices_or_sections)
-    return split_with_sizes(self, [least + (i < more) for i in range(indices_or_sections)], at, op=op)

@@ -46,9 +46,9 @@ def test_views_keep_offset_strides_and_memory():
 def test_a_view_must_stay_in_its_memory():
     x = meta(2, 3)
     assert x.as_strided((3, 2), (1, 3)).stride() == (1, 3)
-    with pytest.raises(RuntimeError, match="out of bounds for storage of size 24"):
+    with pytest.raises(RuntimeError, match="into a memory of 24"):
         x.as_strided((3, 3), (1, 3))
-    with pytest.raises(RuntimeError, match="view size is not compatible"):
+    with pytest.raises(RuntimeError, match="without a copy"):
         x.t().view(6)
 
 

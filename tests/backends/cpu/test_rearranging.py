@@ -117,7 +117,7 @@ def test_a_join_is_not_written_over_its_parts():
         lambda: tt.cat((x, y), out=y[:2]),
         lambda: tt.stack((x, y), out=y),
     ):
-        with pytest.raises(RuntimeError, match="single memory location"):
+        with pytest.raises(RuntimeError, match="shares memory"):
             call()
     whole = tt.zeros(8, 2)
     assert tt.cat((x, whole[:0]), out=whole[4:]).tolist() == x.tolist()
@@ -148,7 +148,7 @@ def test_functions_of_several_tensors_take_them_one_by_one_or_in_a_list():
     assert [t.shape for t in tt.meshgrid(x, y)] == [t.shape for t in tt.meshgrid([x, y])] == [(2, 3), (2, 3)]
     assert tt.atleast_2d(x, y)[1].shape == tt.atleast_2d([x, y])[1].shape == (1, 3)
     assert tt.atleast_1d() == tt.broadcast_tensors() == ()
-    with pytest.raises(RuntimeError, match="non-empty"):
+    with pytest.raises(RuntimeError, match="no tensor is given"):
         tt.meshgrid()
     with pytest.raises(TypeError, match="tuple of Tensors"):
         tt.broadcast_tensors(x, 2)

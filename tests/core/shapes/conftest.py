@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 import tt.core.dtype as dtypes
+from tt.core.dispatch.registry import REGISTRY, ops
 from tt.core.meta import MetaHandle
-from tt.core.shapes import Result, find_rule
+from tt.core.shapes import Result, find_rule, rules
+from tt.core.tensor import wrap
+from tt.core.tensor_base import TensorBase
 
 torch = pytest.importorskip("torch")
 
@@ -33,10 +36,30 @@ def is_tensor_like(value: Any) -> bool:
 
 
 def run_rule(name: str, op: str = "op", /, **arguments: Any) -> Any:
-    """Return what a rule says about named arguments."""
+    """Return what a rule says about named arguments, or the composite of an operator that has no rule."""
+    if name not in rules():
+        return run_composite(name, arguments)
     values = [described(value) for value in arguments.values()]
     tensors = [i for i, value in enumerate(values) if is_tensor_like(value)]
     return find_rule(name).bind(op, list(arguments), tensors)(values)
+
+
+def run_composite(name: str, arguments: dict[str, Any]) -> Any:
+    """Run an operator without data, and return what its results look like."""
+    spec = REGISTRY.backend("meta").spec
+    values: list[Any] = [
+        [wrap(v, spec(v.dtype)) for v in value]
+        if isinstance(value, list) and is_tensor_like(value)
+        else wrap(value, spec(value.dtype)) if is_tensor_like(value) else value
+        for value in map(described, arguments.values())
+    ]  # fmt: skip
+    names = ["input" if key == "self" else key for key in arguments]
+    result = getattr(ops, name)(**dict(zip(names, values, strict=True)))
+    found = [
+        Result(t.handle.shape, t.handle.strides, t.handle.offset)
+        for t in ([result] if isinstance(result, TensorBase) else result)
+    ]
+    return found[0] if isinstance(result, TensorBase) else found
 
 
 def seen(result: Result) -> tuple[Any, ...]:

@@ -51,10 +51,10 @@ def test_view_and_reshape(agree, shape, size):
 
 def test_the_error_of_an_impossible_view_says_what_to_do(rule):
     with pytest.raises(
-        RuntimeError, match=r"view size is not compatible with input tensor's size and stride"
+        RuntimeError, match=r"shape \[3, 2\] and strides \[1, 3\] cannot be read as \[6\] without a copy"
     ):
         rule("view", "view", self=torch.zeros(2, 3).t(), size=[6])
-    with pytest.raises(RuntimeError, match=r"shape '\[4\]' is invalid for input of size 6"):
+    with pytest.raises(RuntimeError, match=r"6 elements do not fill the shape \[4\]"):
         rule("view", "view", self=torch.zeros(2, 3), size=[4])
 
 
@@ -99,9 +99,9 @@ def test_the_order_of_dimensions(agree, shape):
     for x in variants(shape):
         agree("t", torch.t, self=x)
         if x.ndim == 2:
-            agree("transpose_all", lambda x: x.T, self=x)
+            agree("T", lambda x: x.T, self=x)
         if x.ndim:  # deprecated in PyTorch, where it does nothing
-            agree("matrix_transpose", lambda x: x.mT, self=x)
+            agree("mT", lambda x: x.mT, self=x)
         agree("ravel", torch.ravel, self=x)
         for first in (0, 1, -1, 3):
             for second in (0, -1, 2, -4):
@@ -140,7 +140,7 @@ def test_expand_and_repeat(agree, shape, size):
 
 
 def test_expand_refuses_to_infer_a_new_dimension(rule):
-    with pytest.raises(RuntimeError, match="isn't allowed in a leading, non-existing dimension 0"):
+    with pytest.raises(RuntimeError, match=r"dimension 0 of .* is new"):
         rule("expand", self=torch.zeros(3), size=[-1, 3])
 
 
