@@ -2207,6 +2207,8 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     tt.Size([4, 3, 2])
     """
     ...
+swapaxes = transpose
+swapdims = transpose
 def permute(input: Tensor, dims: Sequence[_int]) -> Tensor:
     """Puts the dimensions into another order.
 
