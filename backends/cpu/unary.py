@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -23,7 +24,15 @@ for _op, _function in {
     cpu.kernel(_op, _function, dtypes="floating_complex")
 for _op, _function in {"exp2": np.exp2, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg}.items():
     cpu.kernel(_op, _function, dtypes="floating")
-cpu.kernel("exp2", lambda self: np.power(2, self), dtypes="complex")
+
+
+@cpu.kernel("exp2", dtypes="complex")
+def exp2(self: Any) -> Any:
+    # Part by part, as one of them may be infinite.
+    result = np.empty_like(self)
+    np.multiply(self.real, math.log(2), out=result.real)
+    np.multiply(self.imag, math.log(2), out=result.imag)
+    return np.exp(result, out=result)
 
 
 @cpu.kernel("sinc", dtypes="floating_complex")
@@ -43,8 +52,10 @@ def frac(self: Any) -> Any:
 
 @cpu.kernel("sgn", dtypes="complex")
 def sgn(self: Any) -> Any:
-    size = np.abs(self)
-    return np.divide(self, size, out=np.zeros_like(self), where=size != 0)
+    size, result = np.abs(self), np.zeros_like(self)
+    for part in ("real", "imag"):  # one of them may be infinite
+        np.divide(getattr(self, part), size, out=getattr(result, part), where=size != 0)
+    return result
 
 
 cpu.kernel("signbit", np.signbit, dtypes="floating", half="native")
@@ -71,6 +82,6 @@ cpu.kernel("isposinf", _test(np.isposinf), dtypes="real")
 cpu.kernel("isneginf", _test(np.isneginf), dtypes="real")
 
 
-@cpu.kernel("nan_to_num", dtypes=("float32", "float64", "float16"), half="native")
+@cpu.kernel("nan_to_num", dtypes=("float16", "float32", "float64", "complex64", "complex128"), half="native")
 def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     return np.nan_to_num(self, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)

@@ -51,11 +51,10 @@ ERFCX: Final = (
 
 def _scaled_tail(size: Any) -> Any:
     """Return exp(x^2) erfc(x) of numbers that are not negative."""
-    finite = ops.minimum(size, number(1e30, size))
-    return ops.div.default(
-        chebyshev(ERFCX, ops.div.default(ops.sub(finite, 4), ops.add(finite, 4))),
-        ops.add(ops.mul(finite, 2), 1),
-    )
+    infinite = ops.eq(size, math.inf)
+    finite = ops.where(infinite, number(1, size), size)
+    sums = chebyshev(ERFCX, ops.div.default(ops.sub(finite, 4), ops.add(finite, 4)))
+    return ops.where(infinite, number(0, size), ops.div.default(sums, ops.add(ops.mul(finite, 2), 1)))
 
 
 def _exp_square(size: Any, sign: int) -> Any:
@@ -79,7 +78,7 @@ def erfc(x: Any) -> Any:
 @computed
 def erfcx(x: Any) -> Any:
     size = ops.abs(x)
-    tail = ops.where(ops.eq(x, math.inf), number(0, x), _scaled_tail(size))
+    tail = _scaled_tail(size)
     # Below -30 the result is infinite in every dtype.
     grown = ops.mul(_exp_square(ops.minimum(size, number(30, x)), 1), 2)
     return ops.where(ops.lt(x, 0), ops.sub(grown, tail), tail)
@@ -364,6 +363,6 @@ def logit(self: Any, eps: float | None) -> Any:
 def _logit(x: Any) -> Any:
     rest = ops.rsub(x, 1.0)
     # Near 1/2, where the quotient is close to 1, by its distance from 1.
-    middle = ops.log1p(ops.div.default(ops.sub(x, rest), rest))
+    middle = ops.log1p(ops.div.default(ops.mul(ops.sub(x, 0.5), 2), rest))
     far = ops.sub(ops.log(x), ops.log1p(ops.neg(x)))
     return ops.where(ops.lt(ops.abs(ops.sub(x, 0.5)), 0.25), middle, far)

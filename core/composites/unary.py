@@ -15,6 +15,7 @@ from tt.core.errors import DtypeError
 composites: Final = CompositeTable()
 composite = composites.composite
 
+LOG_2: Final = math.log(2)
 LARGE: Final = 1e8
 """From here on 1 is nothing beside a square, in float64 too."""
 
@@ -27,6 +28,11 @@ def odd(x: Any, magnitude: Any) -> Any:
 def complex_of(real: Any, imag: Any) -> Any:
     """Return complex numbers of given parts."""
     return ops.view_as_complex(ops.stack([real, imag], -1))
+
+
+def shifted(z: Any, by: float) -> Any:
+    """Return z plus a real number; unlike the sum of two complex numbers it keeps the sign of a zero behind i."""
+    return complex_of(ops.add(ops.real(z), by), ops.imag(z))
 
 
 def times_i(z: Any) -> Any:
@@ -51,7 +57,13 @@ def by_kind(real: Callable[[Any], Any], of_complex: Callable[[Any], Any]) -> Cal
 
 # --- exponentials and logarithms -------------------------------------------------------------------------------
 
-composite("exp2", lambda self: ops.pow.Scalar(2.0, floating(self)))
+
+def _exp2_complex(z: Any) -> Any:
+    # Part by part, as one of them may be infinite.
+    return ops.exp(complex_of(ops.mul(ops.real(z), LOG_2), ops.mul(ops.imag(z), LOG_2)))
+
+
+composite("exp2", by_kind(lambda x: ops.pow.Scalar(2.0, x), _exp2_complex))
 
 
 def _logarithm(base: float) -> Callable[[Any], Any]:
@@ -77,7 +89,7 @@ composite("tan", by_kind(lambda x: ops.div.default(ops.sin(x), ops.cos(x)),
 
 def _below_and_above(z: Any) -> tuple[Any, Any]:
     """Return the square roots of 1 - z and 1 + z."""
-    return ops.sqrt(complex_of(ops.rsub(ops.real(z), 1.0), ops.neg(ops.imag(z)))), ops.sqrt(ops.add(z, 1))
+    return ops.sqrt(complex_of(ops.rsub(ops.real(z), 1.0), ops.neg(ops.imag(z)))), ops.sqrt(shifted(z, 1))
 
 
 def _asin_complex(z: Any) -> Any:
@@ -125,17 +137,17 @@ def _asinh_real(x: Any) -> Any:
     size = ops.abs(x)
     square = ops.square(size)
     near = ops.log1p(ops.add(size, ops.div.default(square, ops.add(ops.sqrt(ops.add(square, 1)), 1))))
-    return odd(x, ops.where(ops.lt(size, LARGE), near, ops.add(ops.log(size), math.log(2))))
+    return odd(x, ops.where(ops.lt(size, LARGE), near, ops.add(ops.log(size), LOG_2)))
 
 
 def _acosh_real(x: Any) -> Any:
     above = ops.sub(x, 1)
-    near = ops.log1p(ops.add(above, ops.sqrt(ops.mul(above, ops.add(above, 2)))))
-    return ops.where(ops.gt(x, LARGE), ops.add(ops.log(x), math.log(2)), near)
+    near = ops.log1p(ops.add(above, ops.mul(ops.sqrt(above), ops.sqrt(ops.add(above, 2)))))
+    return ops.where(ops.gt(x, LARGE), ops.add(ops.log(x), LOG_2), near)
 
 
 def _acosh_complex(z: Any) -> Any:
-    below, above = ops.sqrt(ops.sub(z, 1)), ops.sqrt(ops.add(z, 1))
+    below, above = ops.sqrt(shifted(z, -1)), ops.sqrt(shifted(z, 1))
     imag = ops.mul(ops.atan(ops.div.default(ops.imag(below), ops.real(above))), 2)
     return complex_of(ops.asinh(ops.real(ops.mul(ops.conj(below), above))), imag)
 
@@ -184,7 +196,9 @@ def sgn(self: Any) -> Any:
     if not self.dtype.is_complex:
         return ops.sign(self)
     size = ops.abs(self)
-    return ops.where(ops.eq(size, 0), number(0, self), ops.div.default(self, size))
+    # Part by part, as one of them may be infinite.
+    turned = complex_of(ops.div.default(ops.real(self), size), ops.div.default(ops.imag(self), size))
+    return ops.where(ops.eq(size, 0), number(0, self), turned)
 
 
 @composite("positive")
@@ -222,6 +236,9 @@ def isreal(self: Any) -> Any:
 def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     if is_integral(self.dtype):
         return ops.clone(self)
+    if self.dtype.is_complex:
+        parts = (nan_to_num(part(self), nan, posinf, neginf) for part in (ops.real, ops.imag))
+        return complex_of(*parts)
     limits = finfo(self.dtype)
     most = limits.max if posinf is None else posinf
     least = limits.min if neginf is None else neginf

@@ -68,7 +68,9 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
         compute = promote_bits(group, default)
         if asked is not None:
             compute = asked
-        elif "int_to_int64" in rules and compute.kind in ("bool", "signed", "unsigned"):
+        elif ("int_to_int64" in rules and compute.kind in ("bool", "signed", "unsigned")) or (
+            "bool_to_int64" in rules and compute is bool_
+        ):
             compute = int64
         if "int_to_float" in rules and asked is None and compute.kind in ("bool", "signed", "unsigned"):
             compute = default
@@ -101,7 +103,7 @@ def _require_one_dtype(operator: Operator, group: int) -> None:
 def _result(
     rule: str, compute: Dtype | None, asked: Dtype | None, others: list[Dtype], default: Dtype
 ) -> Dtype | None:
-    if rule in ("default", "int_to_float", "int_to_int64"):
+    if rule in ("default", "int_to_float", "int_to_int64", "bool_to_int64"):
         return compute
     if rule == "same":
         return asked or compute or (others[0] if others else default)

@@ -1,0 +1,114 @@
+"""Activation functions, against PyTorch, where the samples do not reach."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import tt
+import tt.nn.functional as F
+
+torch = pytest.importorskip("torch")
+
+NUMBERS = [-1e4, -100.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0, 100.0, 1e4, math.inf, -math.inf, math.nan]
+INPLACE = {
+    "relu": (), "relu6": (), "elu": (0.5,), "celu": (2.0,), "selu": (), "leaky_relu": (0.2,), "hardtanh": (-2.0, 2.0),
+    "threshold": (0.5, 7.0), "hardsigmoid": (), "hardswish": (), "silu": (), "mish": (),
+}  # fmt: skip
+OTHERS = {
+    "hardshrink": (), "softshrink": (), "softplus": (2.0, 5.0), "logsigmoid": (), "softsign": (), "tanhshrink": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", [*INPLACE, *OTHERS])
+def test_extreme_numbers(same, name, dtype):
+    if name == "mish" and dtype == "float16":
+        return  # PyTorch rounds between its steps there
+    arguments = {**INPLACE, **OTHERS}[name]
+    same(
+        lambda m, x: getattr(m.nn.functional, name)(x, *arguments),
+        torch.tensor(NUMBERS).to(getattr(torch, dtype)),
+    )
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_in_place_on_demand(name):
+    arguments = INPLACE[name]
+    x = tt.tensor([-4.0, -0.5, 0.25, 5.0])
+    expected = getattr(F, name)(x, *arguments)
+    kept = x.clone()
+    assert getattr(F, name)(kept, *arguments, inplace=False).equal(expected)
+    assert kept.equal(x)
+    changed = x.clone()
+    assert getattr(F, name)(changed, *arguments, inplace=True) is changed
+    assert changed.equal(expected)
+    by_position = x.clone()
+    assert getattr(F, name)(by_position, *arguments, True) is by_position
+    assert by_position.equal(expected)
+
+
+@pytest.mark.parametrize("name", ["relu", "elu", "celu", "selu", "leaky_relu", "hardtanh", "threshold"])
+def test_functions_that_change_their_argument(name):
+    arguments = INPLACE[name]
+    x = tt.tensor([-4.0, -0.5, 0.25, 5.0])
+    expected = getattr(F, name)(x, *arguments)
+    assert getattr(F, f"{name}_")(x, *arguments) is x
+    assert x.equal(expected)
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_gradients_of_the_in_place_form(name):
+    arguments = INPLACE[name]
+    x = tt.tensor([-2.5, -0.4, 0.3, 1.7], dtype=tt.float64, requires_grad=True)
+    (expected,) = tt.autograd.grad(getattr(F, name)(x, *arguments).sum(), x)
+    (found,) = tt.autograd.grad(getattr(F, name)(x * 1, *arguments, inplace=True).sum(), x)
+    assert found.equal(expected)
+
+
+def test_a_leaf_is_not_changed_in_place():
+    x = tt.tensor([-1.0], requires_grad=True)
+    with pytest.raises(RuntimeError):
+        F.elu(x, inplace=True)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 4), (1, 2, 3, 2)])
+@pytest.mark.filterwarnings("ignore:Implicit dimension")
+def test_without_a_dimension(same, name, shape):
+    same(lambda m, x: getattr(m.nn.functional, name)(x), torch.randn(shape))
+    same(lambda m, x: getattr(m.nn.functional, name)(x, dim=0, dtype=m.float64), torch.randn(shape))
+
+
+def test_a_dimension_that_is_guessed_is_warned_of():
+    with pytest.warns(UserWarning, match="dim=X"):
+        F.softmax(tt.zeros(2, 2))
+
+
+def test_large_numbers_do_not_overflow():
+    x = tt.tensor([1e4, -1e4])
+    assert F.logsigmoid(x).tolist() == [0.0, -1e4]
+    assert F.softplus(x).tolist() == [1e4, 0.0]
+    assert F.log_softmax(x, 0).tolist() == [0.0, -2e4]
+    assert F.gelu(tt.tensor(-10.0, dtype=tt.float64)).item() == pytest.approx(-7.61985302416e-23, rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4), ()])
+@pytest.mark.parametrize("parameters", [(), (1,), (3,), (2,), (1, 1)])
+def test_prelu(same, shape, parameters):
+    same(lambda m, x, w: m.nn.functional.prelu(x, w), torch.randn(shape), torch.rand(parameters))
+
+
+def test_glu_needs_two_halves(same):
+    same(lambda m, x: m.nn.functional.glu(x), torch.randn(3))
+    same(lambda m, x: m.nn.functional.glu(x), torch.tensor(1.0))
+    same(lambda m, x: m.nn.functional.glu(x, 0), torch.randn(4, 3))
+
+
+def test_arguments_that_make_no_sense(same):
+    x = torch.randn(3)
+    same(lambda m, x: m.nn.functional.softshrink(x, -1.0), x)
+    same(lambda m, x: m.nn.functional.hardtanh(x, 1.0, -1.0), x)
+    same(lambda m, x: m.nn.functional.celu(x, 0.0), x)
+    same(lambda m, x: m.nn.functional.elu(x), torch.tensor([1, 2]))
