@@ -197,6 +197,24 @@ class CastError(DtypeError, TypeError):
 # --- devices ---------------------------------------------------------------------------------------------------
 
 
+class TargetDtypeError(DtypeError):
+    """The target of an in-place or out= call does not have the dtype of the result, and is not cast to.
+
+    Parameters
+    ----------
+    op : str
+        The operator.
+    found, target : str
+        The dtypes of the result and of the target.
+    """
+
+    def __init__(self, op: str, found: str, target: str) -> None:
+        super().__init__(
+            f"{op}(): expected the tensor that is written to to have dtype {found}, but got {target} instead\n"
+            f"  try: a tensor of dtype {found}, and convert it afterwards"
+        )
+
+
 class DeviceError(TTError, RuntimeError):
     """A device that is not there, or that is asked for what it cannot do."""
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from tt.core.backend import contiguous_strides
 from tt.core.dispatch.layers import Layer, Rule
+from tt.core.dispatch.overlap import refuse_shared
 from tt.core.errors import InplaceError, ShapeError
 from tt.core.meta import MetaHandle, run_rule
 from tt.core.tensor import Tensor, wrap
@@ -205,6 +206,8 @@ class FunctionaliseLayer(Layer):
 
     def _inplace(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         target = args[0]
+        if target.storage is not None and entry.operator.name != "resize":
+            refuse_shared(entry, target, args)
         functional = entry.operator.caller("functional")
         prepared = self._prepare(entry, args)
         result = functional.execute(prepared)

@@ -17,7 +17,7 @@ from tt.core import dtype as dt
 from tt.core.construct import from_array
 from tt.core.device import to_device
 from tt.core.dispatch.registry import ops
-from tt.core.errors import IndexValueError, NumberRangeError, ValueRangeError
+from tt.core.errors import ArgumentError, IndexValueError, NumberRangeError, ValueRangeError
 from tt.core.keys import KEYS
 from tt.core.nested import array_from_nested
 from tt.core.numbers import number_array
@@ -85,6 +85,8 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
             item = _nested_array(item)
             dims += item.ndim if item.dtype.kind == "b" or item.dtype == np.uint8 else 1
         else:
+            if isinstance(item, str):
+                raise ArgumentError("__getitem__", _NOT_AN_INDEX.format("str"))
             try:
                 item = operator.index(item)
             except TypeError:

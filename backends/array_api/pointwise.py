@@ -21,8 +21,12 @@ def add_kernels(kit: Kit) -> None:
     _selection(kit)
 
 
-def check_alpha(op: str, integral: bool, boolean: bool, alpha: Any) -> None:
+def check_alpha(op: str, integral: bool, boolean: bool, is_complex: bool, alpha: Any) -> None:
     """Raise unless the factor fits the dtype of the result."""
+    if isinstance(alpha, complex) and not is_complex:
+        raise errors.DtypeError(
+            f"{op}(): For non-complex input tensors, argument alpha must not be a complex number."
+        )
     if isinstance(alpha, bool) and not boolean:
         raise errors.DtypeError(f"{op}(): Boolean alpha only supported for Boolean results.")
     if (integral or boolean) and isinstance(alpha, float | complex):
@@ -51,7 +55,8 @@ def _arithmetic(kit: Kit) -> None:
         if alpha == 1 and not isinstance(alpha, bool):
             return other
         boolean = kit.is_kind(self, "bool")
-        check_alpha(op, kit.is_kind(self, "integral"), boolean, alpha)
+        is_complex = kit.is_kind(self, "complex floating")
+        check_alpha(op, kit.is_kind(self, "integral"), boolean, is_complex, alpha)
         if boolean:
             return xp.logical_and(other, xp.asarray(bool(alpha)))
         return other * operand(alpha, self)

@@ -85,6 +85,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 
 @cpu.kernel("lerp", dtypes="floating_complex")
+@cpu.kernel("lerp.Scalar", dtypes="floating_complex")
 def lerp(self: Any, end: Any, weight: Any) -> Any:
     if isinstance(weight, np.ndarray):
         # The half dtypes come in float32.

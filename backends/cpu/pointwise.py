@@ -38,7 +38,7 @@ cpu.kernel("minimum", np.minimum, dtypes="real")
 def _scaled(op: str, self: Any, other: Any, alpha: Any) -> Any:
     """Return `alpha * other` in the dtype of self."""
     kind = self.dtype.kind
-    check_alpha(op, kind in "iu", kind == "b", alpha)
+    check_alpha(op, kind in "iu", kind == "b", kind == "c", alpha)
     if kind == "b":
         return np.logical_and(other, bool(alpha))
     return np.multiply(other, alpha, dtype=self.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, is_integral, number, operand, python_value
+from tt.core.composites.helpers import as_type, is_integral, number, operand, python_value, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import complex128, float64, int32, int64
@@ -239,11 +239,13 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
             "self + value * div(tensor1, tensor2, rounding_mode='trunc')"
         )
     self, tensor1, tensor2 = promoted(self, tensor1, tensor2)
-    factor = fitting_value("addcdiv", value, self)
-    return ops.add(self, ops.div(tensor1 if factor == 1 else ops.mul(tensor1, factor), tensor2))
+    factor, dtype = fitting_value("addcdiv", value, self), self.dtype
+    self, tensor1, tensor2 = (widened(tensor) for tensor in (self, tensor1, tensor2))
+    return as_type(
+        ops.add(self, ops.div(tensor1 if factor == 1 else ops.mul(tensor1, factor), tensor2)), dtype
+    )
 
 
-@composite("lerp")
 def lerp(self: Any, end: Any, weight: Any) -> Any:
     if isinstance(weight, complex) and not self.dtype.is_complex:
         raise DtypeError(f"lerp(): the weight {weight} cannot be converted to {self.dtype}")
@@ -257,6 +259,10 @@ def lerp(self: Any, end: Any, weight: Any) -> Any:
         low, high = (_between(self, end, weight, first) for first in (True, False))
         return ops.where(near, low, high)
     return _between(self, end, weight, abs(weight) < 0.5)
+
+
+composite("lerp", lerp)
+composite("lerp.Scalar", lerp)
 
 
 def _between(self: Any, end: Any, weight: Any, from_start: bool) -> Any:

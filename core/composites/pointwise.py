@@ -27,8 +27,8 @@ composite("pow.Scalar", lambda self, exponent: ops.pow.default(operand(self, exp
 
 @composite("rsub")
 def rsub(self: Any, other: Any, alpha: Any) -> Any:
-    if isinstance(self, TensorBase) and self.dtype is bool_:
-        raise DtypeError("rsub(): Subtraction, the `-` operator, with a bool tensor is not supported.")
+    if self.dtype is bool_ or isinstance(other, bool):
+        raise DtypeError("rsub(): the `-` operator with a bool tensor or a bool is not supported")
     return ops.sub(operand(other, self), self, alpha=alpha)
 
 

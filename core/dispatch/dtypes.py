@@ -9,7 +9,15 @@ from tt.core.dispatch.state import STATE
 from tt.core.dtype import DTYPES, bool_, float32, int64, to_dtype, uint8
 from tt.core.dtype import dtype as Dtype
 from tt.core.errors import DtypeError
-from tt.core.promotion import DIM_BITS, GROUP_BITS, SCALAR_MASK, ZERO_DIM_BITS, describe_bits, promote_bits
+from tt.core.promotion import (
+    DIM_BITS,
+    GROUP_BITS,
+    SCALAR_BITS,
+    SCALAR_MASK,
+    ZERO_DIM_BITS,
+    describe_bits,
+    promote_bits,
+)
 
 if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["HALF", "CallDtypes", "describe_level_2", "resolve_dtypes"]
 
 HALF = ("float16", "bfloat16")
+_BOOLS = DIM_BITS[bool_.code] | ZERO_DIM_BITS[bool_.code] | SCALAR_BITS[bool]
 _GROUP_MASK = (1 << GROUP_BITS) - 1
 
 
@@ -65,6 +74,11 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
     if group:
         if "same_dtype" in definition.tags:
             _require_one_dtype(operator, group)
+        if "no_bool" in definition.tags and group & _BOOLS:
+            raise DtypeError(
+                f"{definition.signature.name}(): the `-` operator with a bool tensor or a bool is not supported\n"
+                "  try: `~` or logical_not() to invert a mask, `^` or logical_xor() for the difference of two"
+            )
         compute = promote_bits(group, default)
         if asked is not None:
             compute = asked

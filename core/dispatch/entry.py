@@ -4,7 +4,8 @@ An entry is made once, slowly, by `resolve`; every later call with the same comb
 module: plain Python that Cython compiles with the C types of `entry.pxd` where it can.
 """
 
-from tt.core.dispatch.failure import failed, refuse_overlap, verify
+from tt.core.dispatch.failure import failed, verify
+from tt.core.dispatch.overlap import refuse_shared
 from tt.core.tensor import Tensor, alias
 from tt.core.tensor_base import TensorBase
 
@@ -50,7 +51,10 @@ class Choice:
         for position, default in self.omitted:
             value = args[position]
             # `is` first: comparing tensors or arrays with == would not give a bool.
-            if value is not default and (isinstance(value, TensorBase) or value != default):
+            # A bool is not the number that it equals: `alpha=True`.
+            if value is not default and (
+                isinstance(value, TensorBase) or value != default or type(value) is bool
+            ):
                 return False
         return True
 
@@ -289,8 +293,8 @@ class Entry:
         if self.operator.adapts:
             self.operator.adapt(self, choice, args, prepared)
         how = self.writes_target
-        if target.base is not None and how != 3:
-            refuse_overlap(self, target)
+        if target.storage is not None and how != 3:
+            refuse_shared(self, target, args)
         if how == 1:  # the kernel changes its first argument
             try:
                 choice.function(*prepared)

@@ -16,7 +16,6 @@ from tt.core.errors import (
     NumberRangeError,
     TTError,
 )
-from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.dispatch.entry import Choice, Entry
@@ -77,23 +76,6 @@ def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = 
             f"{entry.operator.definition.inplace_name}(): output with shape {list(args[0].shape)} doesn't match the "
             f"broadcast shape {list(result.shape)}"
         ) from cause
-
-
-def refuse_overlap(entry: Entry, target: TensorBase) -> None:
-    """Raise if several elements of the target of an in-place call are one in memory.
-
-    Raises
-    ------
-    InplaceError
-        As for an expanded tensor.
-    """
-    shape, strides = target.handle.shape, target.spec.backend.strides(target.handle)
-    if 0 not in shape and any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
-        raise InplaceError(
-            f"{entry.operator.definition.inplace_name}(): unsupported operation: more than one element of the "
-            "written-to tensor refers to a single memory location. Please clone() the tensor before performing the "
-            "operation."
-        )
 
 
 def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:

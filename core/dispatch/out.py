@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.overlap import refuse_overlap, refuse_self_overlap, shares_memory
 from tt.core.errors import (
     ArgumentError,
     CastError,
     DeviceMismatchError,
     DtypeError,
     InplaceError,
+    TargetDtypeError,
     describe,
 )
 from tt.core.promotion import can_cast
@@ -80,13 +82,13 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
         _refuse_parts(operator.definition.signature.name, inputs[0], outs)
     results = operator.caller().execute(inputs)
     several = count > 1
-    exact = "exact_out" in operator.definition.tags
     for out, result in zip(outs, results if several else (results,), strict=True):
-        if exact:
-            _expect_exact(operator.definition, inputs, out, result)
+        _check(operator.definition, out, result)
+        if out.shape == result.shape:
+            _refuse_shared(operator.definition, out, inputs)
         if operator.name in _ROWS and out.numel() == result.numel():
             result = result.reshape(tuple(out.shape))
-        _write(operator, out, result)
+        _write(out, result)
     return operator.return_type(outs) if several else outs[0]
 
 
@@ -100,31 +102,47 @@ def _in_dtype_of_out(operator: Operator, inputs: tuple[Any, ...], out: TensorBas
     return inputs
 
 
-def _expect_exact(definition: OpDefinition, inputs: tuple[Any, ...], out: Any, result: TensorBase) -> None:
-    """Raise unless an output has the dtype of its result, and memory that no argument shares."""
+def _check(definition: OpDefinition, out: TensorBase, result: TensorBase) -> None:
+    """Refuse an output on another device, or of a dtype to which the result is not cast."""
     name = definition.signature.name
-    if out.dtype is not result.dtype:
-        raise DtypeError(
-            f"{name}(): expected the out tensor to have dtype {result.dtype.name}, but it has {out.dtype.name}"
-        )
-    if any(stride == 0 and size > 1 for size, stride in zip(out.shape, out.stride(), strict=True)):
-        raise InplaceError(
-            f"{name}(): several elements of the out tensor lie in one place of memory\n  try: out.clone()"
-        )
-    start, stop = _span(out)
+    if out.device != result.device:
+        raise DeviceMismatchError(name, [("self", str(result.device)), ("out", str(out.device))])
+    exact = "exact_out" in definition.tags or "exact_target" in definition.tags
+    if exact and out.dtype is not result.dtype:
+        raise TargetDtypeError(name, result.dtype.name, out.dtype.name)
+    if not can_cast(result.dtype, out.dtype) and definition.name not in _WHOLE:
+        raise CastError(name, result.dtype.name, out.dtype.name)
+
+
+def _refuse_shared(definition: OpDefinition, out: TensorBase, inputs: tuple[Any, ...]) -> None:
+    """Refuse an output that overlaps with itself or with an input; reductions read all before they write."""
+    if out.storage is None:
+        return
+    name = definition.signature.name
+    refuse_self_overlap(name, out)
+    exact = "exact_out" in definition.tags
+    if definition.kind == "reduction" and not exact:
+        return
     for position, value in enumerate(inputs):
-        if not isinstance(value, TensorBase) or value.device != out.device or not value.handle.shape:
-            continue
-        # What changes its first argument may write its result there.
-        if value is out and position == 0 and definition.has_inplace:
-            continue
-        first, last = _span(value)
-        shared: Any = value
-        if first < stop and start < last and shared.untyped_storage() is out.untyped_storage():
-            argument = definition.signature.arguments[position].name
-            raise InplaceError(
-                f"{name}(): the out tensor and the argument {argument!r} share memory\n  try: out.clone()"
-            )
+        for tensor in value if isinstance(value, list | tuple) else (value,):
+            if not isinstance(tensor, TensorBase) or not shares_memory(tensor, out):
+                continue
+            # What changes its first argument may write its result there.
+            if exact and not (tensor is out and position == 0 and definition.has_inplace):
+                _refuse_span(definition, position, tensor, out)
+            elif tensor is not out:
+                refuse_overlap(name, out, tensor)
+
+
+def _refuse_span(definition: OpDefinition, position: int, value: TensorBase, out: TensorBase) -> None:
+    """Raise if an output lies between the first and the last element of an argument, or the other way round."""
+    start, stop = _span(out)
+    first, last = _span(value)
+    if value.handle.shape and first < stop and start < last:
+        raise InplaceError(
+            f"{definition.signature.name}(): unsupported operation: the out tensor and the argument "
+            f"{definition.signature.arguments[position].name!r} share memory\n  try: out.clone()"
+        )
 
 
 def _span(tensor: Any) -> tuple[int, int]:
@@ -151,15 +169,7 @@ def _refuse_parts(name: str, joined: list[Any], outs: tuple[Any, ...]) -> None:
                 )
 
 
-def _write(operator: Operator, out: TensorBase, result: TensorBase) -> None:
-    name = operator.definition.signature.name
-    if out.device != result.device:
-        raise DeviceMismatchError(name, [("self", str(result.device)), ("out", str(out.device))])
-    exact = "exact_target" in operator.definition.tags
-    if (exact and result.dtype is not out.dtype) or not (
-        can_cast(result.dtype, out.dtype) or operator.name in _WHOLE
-    ):
-        raise CastError(name, result.dtype.name, out.dtype.name)
+def _write(out: TensorBase, result: TensorBase) -> None:
     if out.shape != result.shape:
         if out.shape.numel():
             warnings.warn(

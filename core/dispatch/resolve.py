@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.dtypes import CallDtypes, describe_level_2, resolve_dtypes
 from tt.core.dispatch.entry import COMPOSITE, LAYER, REROUTE, Entry
 from tt.core.dispatch.kernels import kernel_entry, make_entry
+from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.sources import code_location
 from tt.core.dispatch.unserved import NOT_ALL_ARGUMENTS, no_kernel
-from tt.core.errors import CastError
+from tt.core.errors import CastError, TargetDtypeError
 from tt.core.keys import KEYS
 from tt.core.promotion import can_cast
 
@@ -206,7 +207,9 @@ def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
     result = dtypes.results[0] if dtypes.results else None
     if dtypes.target is None or result is None or result is dtypes.target:
         return
-    if "exact_target" in operator.definition.tags or not can_cast(result, dtypes.target):
+    if "exact_target" in operator.definition.tags:
+        raise TargetDtypeError(operator.definition.inplace_name, result.name, dtypes.target.name)
+    if not can_cast(result, dtypes.target):
         raise CastError(operator.definition.inplace_name, result.name, dtypes.target.name)
 
 
@@ -237,10 +240,14 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tupl
         from tt.core.dispatch.registry import ops
         from tt.core.errors import InplaceError
 
-        target, result = args[0], function(*args)
-        name = entry.operator.definition.inplace_name
-        exact = "exact_target" in entry.operator.definition.tags
-        if (exact and result.dtype is not target.dtype) or not can_cast(result.dtype, target.dtype):
+        target, definition = args[0], entry.operator.definition
+        if target.storage is not None:
+            refuse_shared(entry, target, args)
+        result = function(*args)
+        name = definition.inplace_name
+        if "exact_target" in definition.tags and result.dtype is not target.dtype:
+            raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
+        if not can_cast(result.dtype, target.dtype):
             raise CastError(name, result.dtype.name, target.dtype.name)
         if result.shape != target.shape:
             raise InplaceError(

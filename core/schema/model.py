@@ -91,6 +91,7 @@ TAGS: Final[dict[str, str]] = {
     "inplace_only": "only the in-place form is public",
     "exact_out": "out= has the dtype of the result, and memory that no argument shares",
     "internal": "called by other operators, no public name of PyTorch's",
+    "no_bool": "refuses bools among the arguments of promote, tensors and numbers",
     "exact_target": "what out= and the in-place form write to must have the dtype of the result; nothing is cast",
     "pass_through": "layers let it pass",
     "out_decides": "computes in the dtype of out= where no dtype= is given",

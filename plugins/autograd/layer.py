@@ -97,7 +97,7 @@ class AutogradLayer(Layer):
         definition = operator.definition
         formula = self.formula(operator.name)
         if form == "out":
-            return refuse_out if formula is not None or definition.grad else None
+            return run_out if "nondifferentiable" in definition.tags else refuse_out
         if formula is None:
             if form == "inplace" and not definition.grad and not _has_composite(operator):
                 # The new values do not depend on the old ones: a leaf is refused, any other history ends here.
@@ -169,7 +169,14 @@ def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
             f"{entry.operator.definition.signature.name}(): out= is not differentiated, and an argument requires a "
             "gradient; call it without out=, or under no_grad()"
         )
-    return entry.call_below(args)
+    return run_out(entry, args)
+
+
+def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run the out= form below, and return the tensors that were given."""
+    entry.call_below(args)
+    outs = args[-entry.operator.out_count :]
+    return outs[0] if len(outs) == 1 else entry.operator.return_type(outs)
 
 
 def detach(entry: Entry, args: tuple[Any, ...]) -> Any:

@@ -167,16 +167,20 @@ def ternary(make: Inputs) -> Iterator[Sample]:
 
 @family("lerp")
 def lerp(make: Inputs) -> Iterator[Sample]:
+    number = not make.definition.signature.arguments[2].type.is_tensor
     for a, b, c in TRIPLES:
-        yield Sample((make.tensor(*a), make.tensor(*b), make.tensor(*c)), name=f"{a}, {b}, {c}")
+        weight = 0.3 if number else make.tensor(*c)
+        yield Sample((make.tensor(*a), make.tensor(*b), weight), name=f"{a}, {b}, {c}")
     for layout in LAYOUTS:
-        yield Sample((make.tensor(2, 3, layout=layout), make.tensor(3), 0.3), name=layout)
-    for weight in (0, 1, 0.25, 0.75, -1.5, 3.0):
-        yield Sample((make.tensor(2, 3), make.tensor(2, 3), weight), name=f"weight {weight}")
+        weight = 0.6 if number else make.tensor(2, 3, layout=layout)
+        yield Sample((make.tensor(2, 3, layout=layout), make.tensor(3), weight), name=layout)
+    for value in (0, 1, 0.25, 0.75, -1.5, 3.0):
+        weight = value if number else make.of(value)
+        yield Sample((make.tensor(2, 3), make.tensor(2, 3), weight), name=f"weight {value}")
     other = float64 if make.dtype is float32 else float32
-    ends = make.tensor(2, 3), make.tensor(2, 3, dtype=other), 0.5
+    ends = make.tensor(2, 3), make.tensor(2, 3, dtype=other), weight
     yield Sample(ends, name=f"error: with {other.name}", error=RuntimeError)
-    yield Sample((make.tensor(2, 3), make.tensor(2), 0.5), name="error: shapes", error=RuntimeError)
+    yield Sample((make.tensor(2, 3), make.tensor(2), weight), name="error: shapes", error=RuntimeError)
 
 
 # --- complex numbers -------------------------------------------------------------------------------------------

@@ -130,6 +130,8 @@ d.of(
     weight=lambda g, self, end: g * conj(end - self),
 )
 
+d.of("lerp.Scalar", self=lambda g, weight: g * (1 - conj(weight)), end=lambda g, weight: g * conj(weight))
+
 # --- complex numbers -------------------------------------------------------------------------------------------
 
 d.of("conj_physical", self=lambda g: conj(g))

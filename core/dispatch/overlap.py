@@ -1,0 +1,90 @@
+"""Memory that the target of a write shares: with itself, or with what the operator reads.
+
+The rules are PyTorch's.  A target in which several elements are one in memory is refused, as is an operand that
+covers a part of the target's memory, or all of it in another order.  An operand that is the very same place is fine.
+Of tensors with gaps nothing is said; their operands are read as they were before the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.errors import InplaceError
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.entry import Entry
+
+__all__ = ["refuse_overlap", "refuse_self_overlap", "refuse_shared", "shares_memory"]
+
+FILLS: Final = frozenset({"fill", "masked_fill"})
+"""Operators that write one value: it does not matter how often, nor where it was."""
+
+
+def refuse_shared(entry: Entry, target: TensorBase, args: Iterable[Any]) -> None:
+    """Refuse an in-place call whose target overlaps with itself or with an operand.
+
+    Raises
+    ------
+    InplaceError
+        As for an expanded tensor, or `x.add_(x.t())`.
+    """
+    definition = entry.operator.definition
+    if definition.signature.name in FILLS:
+        return
+    if target.base is not None:
+        refuse_self_overlap(definition.inplace_name, target)
+    for value in args:
+        if isinstance(value, TensorBase) and value is not target and shares_memory(value, target):
+            refuse_overlap(definition.inplace_name, target, value)
+
+
+def shares_memory(first: TensorBase, second: TensorBase) -> bool:
+    """Tell whether two tensors have one memory; a cheap test, true for disjoint parts of it, too."""
+    left, right = first.storage, second.storage
+    if left is None or right is None:
+        return False
+    return left is right or getattr(left, "base", left) is getattr(right, "base", right)
+
+
+def refuse_self_overlap(name: str, target: TensorBase) -> None:
+    """Raise if several elements of a target are one in memory."""
+    if target.layout.name != "strided":
+        return
+    shape, strides, _ = _geometry(target)
+    if 0 not in shape and any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
+        raise InplaceError(
+            f"{name}(): unsupported operation: more than one element of the written-to tensor refers to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
+    """Raise if an operand lies in a part of the target's memory, or in all of it in another order."""
+    from tt.core.shapes.geometry import is_non_overlapping_and_dense
+
+    if target.layout.name != "strided" or operand.layout.name != "strided":
+        return
+    places = []
+    for tensor in (target, operand):
+        shape, strides, offset = _geometry(tensor)
+        if 0 in shape or not is_non_overlapping_and_dense(shape, strides):
+            return
+        begin = offset * tensor.dtype.itemsize
+        places.append((begin, begin + tensor.numel() * tensor.dtype.itemsize, strides))  # type: ignore[attr-defined]
+    (start, end, order), (first, last, other) = places
+    if (start, end, order) != (first, last, other) and start < last and first < end:
+        raise InplaceError(
+            f"{name}(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def _geometry(tensor: TensorBase) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return shape, strides and offset of a tensor in its memory."""
+    known = getattr(tensor.storage, "geometry", None)
+    if known is not None:
+        return tuple(known.shape), tuple(known.strides), known.offset
+    backend, handle = tensor.spec.backend, tensor.handle
+    return tuple(handle.shape), tuple(backend.strides(handle)), backend.offset(handle)
