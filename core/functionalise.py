@@ -236,8 +236,6 @@ class FunctionaliseLayer(Layer):
             # Gathering elements cannot reach the parts of complex numbers: the result is a copy.
             return self._plain(entry, args)
         storage, geometry = self._geometry(entry, args)
-        if isinstance(geometry, MetaHandle) and geometry.dtype is not args[0].dtype:
-            return self._plain(entry, args)  # the flat content has one dtype: a copy in the other
         if isinstance(geometry, list):
             return tuple(self._view_tensor(args[0], storage, g) for g in geometry)
         return self._view_tensor(args[0], storage, geometry)

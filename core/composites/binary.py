@@ -182,9 +182,11 @@ def logaddexp2(self: Any, other: Any) -> Any:
 
 def _log_of_sum(self: Any, other: Any, unit: float) -> Any:
     """Return the logarithm of a sum of powers, from the larger power on; `unit` is the logarithm of the base."""
+    dtype = self.dtype
+    self, other = widened(self), widened(other)
     distance = ops.where(ops.eq(self, other), 0, ops.abs(ops.sub(self, other)))  # infinities have none
     rest = ops.log1p(ops.exp(ops.mul(distance, -unit)))
-    return ops.add(ops.maximum(self, other), ops.div(rest, unit))
+    return as_type(ops.add(ops.maximum(self, other), ops.div(rest, unit)), dtype)
 
 
 composite("xlogy", lambda self, other: _product_with_log(ops.log, self, other))

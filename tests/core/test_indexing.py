@@ -257,7 +257,7 @@ def test_a_zero_dimensional_tensor_takes_no_dimension():
         ("::-1", ValueError, "a slice of a tensor has a positive step"),
         ("::0", ValueError, "slice step cannot be zero"),
         (":1.5", TypeError, "slice indices must be integers or None or have an __index__ method"),
-        ("'a'", IndexError, r"only integers, slices .* are valid indices \(got str\)"),
+        ("'a'", TypeError, r"only integers, slices .* are valid indices \(got str\)"),
         ("1.0", IndexError, r"\(got float\)"),
         ("{1}", IndexError, r"\(got set\)"),
         ("..., ...", IndexError, "single ellipsis"),
