@@ -437,8 +437,20 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     tensor([0.0000, 0.5000, 1.0000])
     """
     ...
-def lerp(input: Tensor, end: Tensor, weight: Tensor | _Scalar, *, out: Tensor | None = None) -> Tensor:
+@overload
+def lerp(input: Tensor, end: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Interpolates linearly, self + weight * (end - self); exact at the weights 0 and 1.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.lerp(tt.tensor([1.0, 2.0]), tt.tensor([3.0, 6.0]), tt.tensor([0.5, 1.0]))
+    tensor([2., 6.])
+    """
+    ...
+@overload
+def lerp(input: Tensor, end: Tensor, weight: _Scalar, *, out: Tensor | None = None) -> Tensor:
+    """Interpolates linearly with one weight, self + weight * (end - self); exact at the weights 0 and 1.
 
     Examples
     --------

@@ -1207,8 +1207,20 @@ class Tensor(TensorBase):
         Returns 0 where self is negative, 1 where it is positive, and the element of values where it is zero.
         """
         ...
-    def lerp(self, end: Tensor, weight: Tensor | _Scalar) -> Tensor:
+    @overload
+    def lerp(self, end: Tensor, weight: Tensor) -> Tensor:
         """Interpolates linearly, self + weight * (end - self); exact at the weights 0 and 1.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.lerp(tt.tensor([1.0, 2.0]), tt.tensor([3.0, 6.0]), tt.tensor([0.5, 1.0]))
+        tensor([2., 6.])
+        """
+        ...
+    @overload
+    def lerp(self, end: Tensor, weight: _Scalar) -> Tensor:
+        """Interpolates linearly with one weight, self + weight * (end - self); exact at the weights 0 and 1.
 
         Examples
         --------
@@ -1217,10 +1229,18 @@ class Tensor(TensorBase):
         tensor([2., 4.])
         """
         ...
-    def lerp_(self, end: Tensor, weight: Tensor | _Scalar) -> Tensor:
+    @overload
+    def lerp_(self, end: Tensor, weight: Tensor) -> Tensor:
         """In-place form of `lerp`.
 
         Interpolates linearly, self + weight * (end - self); exact at the weights 0 and 1.
+        """
+        ...
+    @overload
+    def lerp_(self, end: Tensor, weight: _Scalar) -> Tensor:
+        """In-place form of `lerp`.
+
+        Interpolates linearly with one weight, self + weight * (end - self); exact at the weights 0 and 1.
         """
         ...
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _Scalar = 1) -> Tensor:
