@@ -20,14 +20,14 @@ _DeviceLike: TypeAlias = _device | str | _int
 from tt.core.tensor import Tensor as Tensor
 from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt import tanh as tanh
-def tanh_(self) -> Tensor:
+def tanh_(input: Tensor) -> Tensor:
     """In-place form of `tanh`.
 
     Returns the hyperbolic tangent of every element.
     """
     ...
 from tt import sigmoid as sigmoid
-def sigmoid_(self) -> Tensor:
+def sigmoid_(input: Tensor) -> Tensor:
     """In-place form of `sigmoid`.
 
     Returns 1 / (1 + exp(-x)) of every element.
@@ -339,7 +339,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | _Scalar, full
     """
     ...
 from tt import relu as relu
-def relu_(self) -> Tensor:
+def relu_(input: Tensor) -> Tensor:
     """In-place form of `relu`.
 
     Replaces negative elements by zero.
@@ -377,7 +377,7 @@ def hardtanh(input: Tensor, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0, inp
     tensor([-1.0000,  0.5000])
     """
     ...
-def hardtanh_(self, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0) -> Tensor:
+def hardtanh_(input: Tensor, min_val: _Scalar = -1.0, max_val: _Scalar = 1.0) -> Tensor:
     """In-place form of `hardtanh`.
 
     Limits every element to the range from min_val to max_val.
@@ -405,7 +405,7 @@ def elu(input: Tensor, alpha: _Scalar = 1.0, inplace: _bool = False) -> Tensor:
     tensor([-0.6321,  2.0000])
     """
     ...
-def elu_(self, alpha: _Scalar = 1.0) -> Tensor:
+def elu_(input: Tensor, alpha: _Scalar = 1.0) -> Tensor:
     """In-place form of `elu`.
 
     Replaces negative elements x by alpha * (exp(x) - 1).
@@ -433,7 +433,7 @@ def celu(input: Tensor, alpha: _Scalar = 1.0, inplace: _bool = False) -> Tensor:
     tensor([-0.7869,  2.0000])
     """
     ...
-def celu_(self, alpha: _Scalar = 1.0) -> Tensor:
+def celu_(input: Tensor, alpha: _Scalar = 1.0) -> Tensor:
     """In-place form of `celu`.
 
     Replaces negative elements x by alpha * (exp(x / alpha) - 1).
@@ -461,7 +461,7 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     tensor([-1.1113,  2.1014])
     """
     ...
-def selu_(self) -> Tensor:
+def selu_(input: Tensor) -> Tensor:
     """In-place form of `selu`.
 
     Applies elu and scales the result, with constants that keep mean 0 and variance 1.
@@ -489,7 +489,7 @@ def leaky_relu(input: Tensor, negative_slope: _Scalar = 0.01, inplace: _bool = F
     tensor([-0.0100,  2.0000])
     """
     ...
-def leaky_relu_(self, negative_slope: _Scalar = 0.01) -> Tensor:
+def leaky_relu_(input: Tensor, negative_slope: _Scalar = 0.01) -> Tensor:
     """In-place form of `leaky_relu`.
 
     Multiplies negative elements by negative_slope.
@@ -517,7 +517,7 @@ def threshold(input: Tensor, threshold: _Scalar, value: _Scalar, inplace: _bool 
     tensor([5., 2.])
     """
     ...
-def threshold_(self, threshold: _Scalar, value: _Scalar) -> Tensor:
+def threshold_(input: Tensor, threshold: _Scalar, value: _Scalar) -> Tensor:
     """In-place form of `threshold`.
 
     Replaces the elements that are not above threshold by value.
@@ -545,7 +545,7 @@ def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     tensor([-0.2689,  1.7616])
     """
     ...
-def silu_(self) -> Tensor:
+def silu_(input: Tensor) -> Tensor:
     """In-place form of `silu`.
 
     Multiplies every element by its sigmoid.
@@ -573,7 +573,7 @@ def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     tensor([-0.3034,  1.9440])
     """
     ...
-def mish_(self) -> Tensor:
+def mish_(input: Tensor) -> Tensor:
     """In-place form of `mish`.
 
     Multiplies every element by the hyperbolic tangent of its softplus.
@@ -601,7 +601,7 @@ def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     tensor([0.3333, 1.0000])
     """
     ...
-def hardsigmoid_(self) -> Tensor:
+def hardsigmoid_(input: Tensor) -> Tensor:
     """In-place form of `hardsigmoid`.
 
     Approximates the sigmoid by straight lines, limit(x + 3, 0, 6) / 6.
@@ -629,7 +629,7 @@ def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
     tensor([-0.3333,  4.0000])
     """
     ...
-def hardswish_(self) -> Tensor:
+def hardswish_(input: Tensor) -> Tensor:
     """In-place form of `hardswish`.
 
     Multiplies every element by its hardsigmoid.

@@ -16,14 +16,12 @@ cpu: Final = KernelTable(device="cpu")
 
 # --- exponentials and logarithms, trigonometric and hyperbolic functions -----------------------------------------
 
-for _op, _function in {
+cpu.kernels_of({
     "log2": np.log2, "log10": np.log10, "tan": np.tan, "sinh": np.sinh, "cosh": np.cosh,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-}.items():  # fmt: skip
-    cpu.kernel(_op, _function, dtypes="floating_complex")
-for _op, _function in {"exp2": np.exp2, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg}.items():
-    cpu.kernel(_op, _function, dtypes="floating")
+}, dtypes="floating_complex")  # fmt: skip
+cpu.kernels_of({"exp2": np.exp2, "deg2rad": np.deg2rad, "rad2deg": np.rad2deg}, dtypes="floating")
 
 
 @cpu.kernel("exp2", dtypes="complex")

@@ -199,23 +199,9 @@ def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) 
 # --- vectors ---------------------------------------------------------------------------------------------------
 
 
-def _length(x: Any, p: float, dim: int) -> Any:
-    """Return the p-norm of vectors along a dimension, which stays; its gradient at 0 is 0."""
-    size = ops.abs(x)
-    if p in (math.inf, -math.inf):
-        return (ops.amax if p > 0 else ops.amin)(size, dim, True)
-    if p == 0:
-        return as_type(ops.sum.dim(ops.ne(x, 0), dim, True), size.dtype)
-    total = ops.sum.dim(ops.square(size) if p == 2 else ops.pow.default(size, p), dim, True)
-    zero = ops.eq(total, 0)
-    safe = ops.where(zero, number(1, total), total)
-    root = ops.sqrt(safe) if p == 2 else ops.pow.default(safe, 1 / p)
-    return ops.where(zero, number(0 if p > 0 else math.inf, total), root)
-
-
 def _unit(x: Any, dim: int, eps: float, p: float = 2) -> Any:
     """Return vectors divided by their norm, or by eps where that is smaller."""
-    return ops.div.default(x, ops.clamp(_length(x, p, dim), eps))
+    return ops.div.default(x, ops.clamp(ops.linalg_vector_norm(x, p, dim, True), eps))
 
 
 @composite("normalize")

@@ -205,7 +205,9 @@ def _functions(module: str, taken: set[str]) -> list[str]:
             declared = declared or name
             inplace = [d for d in overloads if d.has_inplace]
             if inplace and module == "nn.functional":
-                lines += render_operator(f"{name}_", inplace, "inplace")
+                declared_as = f"def {name}_(self", f"def {name}_(input: Tensor"
+                rendered = render_operator(f"{name}_", inplace, "inplace")
+                lines += [line.replace(*declared_as) for line in rendered]
     return lines
 
 
