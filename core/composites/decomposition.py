@@ -96,7 +96,7 @@ composite("linalg_eigvalsh", lambda A, UPLO: ops.linalg_eigh(A, UPLO)[0])
 def svd(self: Any, some: bool, compute_uv: bool) -> tuple[Any, Any, Any]:
     u, s, vh = ops.linalg_svd(self, not some or not compute_uv)
     if compute_uv:
-        return u, s, adjoint(vh)
+        return u, s, ops.contiguous(adjoint(vh))
     # Without the vectors, PyTorch returns square matrices of zeros.
     return ops.zeros_like(ops.detach(u)), s, ops.zeros_like(ops.detach(vh))
 
@@ -119,7 +119,8 @@ def householder_product(A: Any, tau: Any) -> Any:
             f"linalg.householder_product(): tau dtype {tau.dtype} does not match A dtype {A.dtype}"
         )
     vectors = ops.add(ops.tril(A, -1), eye_like(A, m, n))
-    result = ops.expand(eye_like(A, m, n), (*batch, m, n))
+    unit = eye_like(A, m, n)
+    result = ops.where.default(ops.eq(unit, unit), unit, A)  # without reflections, a gradient of zeros
     for i in reversed(range(k)):
         v = ops.narrow(vectors, -1, i, 1)
         step = ops.mul(ops.unsqueeze(ops.narrow(tau, -1, i, 1), -1), v)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, inf, log2, prod
 from typing import Any, Final
 
@@ -25,6 +26,97 @@ def expect_floating(op: str, self: Any) -> None:
         raise DtypeError(
             f"{op}(): Expected a floating point or complex tensor as input. Got {self.dtype.name}"
         )
+
+
+# --- norms -----------------------------------------------------------------------------------------------------
+
+
+@composite("linalg_norm.ord_str")
+@composite("linalg_norm")
+def linalg_norm(A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None and len(dim) not in (1, 2):
+        raise ShapeError(f"linalg.norm(): If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    if ord is None:
+        return ops.linalg_vector_norm(A, 2, dim, keepdim, dtype=dtype)
+    if dim is None and A.ndim not in ((2,) if isinstance(ord, str) else (1, 2)):
+        raise ShapeError(
+            f"linalg.norm(): If dim is not specified but ord is, the input must be "
+            f"{'2D' if isinstance(ord, str) else '1D or 2D'}. Got {A.ndim}D."
+        )
+    dims = tuple(range(A.ndim)) if dim is None else tuple(dim)
+    if len(dims) == 2:
+        return ops.linalg_matrix_norm(A, ord, dims, keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        raise ShapeError(
+            f"linalg.norm(): the norm {ord!r} is one of matrices, over 2 dimensions, not {list(dims)}"
+        )
+    return ops.linalg_vector_norm(A, ord, dims, keepdim, dtype=dtype)
+
+
+@composite("linalg_matrix_norm.str_ord")
+@composite("linalg_matrix_norm")
+def matrix_norm(A: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any) -> Any:
+    expect_matrix("linalg.matrix_norm", A)
+    expect_floating("linalg.matrix_norm", A)
+    if len(dim) != 2:
+        raise ShapeError(f"linalg.matrix_norm(): dim must be a 2-tuple. Got {list(dim)}")
+    one, other = (wrap_dim("linalg.matrix_norm", d, A.ndim) for d in dim)
+    if one == other:
+        raise ShapeError(f"linalg.matrix_norm(): dims must be different. Got ({dim[0]}, {dim[1]})")
+    if ord == "fro":
+        return ops.linalg_vector_norm(A, 2, (one, other), keepdim, dtype=dtype)
+    if ord not in ("nuc", 1, -1, 2, -2, inf, -inf):
+        raise ValueRangeError(f"linalg.matrix_norm(): Order {ord} not supported.")
+    matrix = A if dtype is None else converted("linalg.matrix_norm", A, dtype)
+    if ord == "nuc" or abs(ord) == 2:
+        rest = tuple(d for d in range(A.ndim) if d not in (one, other))
+        values = ops.linalg_svdvals(ops.permute(matrix, (*rest, one, other)))
+        found = (
+            ops.sum.dim(values, (-1,)) if ord == "nuc" else (ops.amax if ord > 0 else ops.amin)(values, (-1,))
+        )
+        return restored(found, (one, other)) if keepdim else found
+    summed, kept = (one, other) if abs(ord) == 1 else (other, one)
+    sums = ops.linalg_vector_norm(matrix, 1, (summed,), True)
+    found = (ops.amax if ord > 0 else ops.amin)(sums, (kept,), True)
+    return found if keepdim else ops.squeeze.dim(ops.squeeze.dim(found, max(one, other)), min(one, other))
+
+
+def converted(op: str, A: Any, dtype: Any) -> Any:
+    """Return the matrix in the dtype in which its norm shall be computed."""
+    if is_integral(dtype) or (A.dtype.is_complex and not dtype.is_complex) or (
+        dtype.is_complex and not A.dtype.is_complex
+    ) or dtype.to_real().itemsize < A.dtype.to_real().itemsize:  # fmt: skip
+        raise DtypeError(
+            f"{op}(): the dtype of the input {A.dtype.name} should be convertible without narrowing to the specified "
+            f"dtype {dtype.name}"
+        )
+    return as_type(A, dtype)
+
+
+def restored(found: Any, dims: tuple[int, int]) -> Any:
+    """Put the dimensions of matrices back, with size 1."""
+    return ops.unsqueeze(ops.unsqueeze(found, min(dims)), max(dims))
+
+
+@composite("linalg_cond.p_str")
+@composite("linalg_cond")
+def linalg_cond(A: Any, p: Any) -> Any:
+    batch = expect_matrix("linalg.cond", A)[0]
+    if p not in (None, "fro", "nuc", 1, -1, 2, -2, inf, -inf):
+        raise ValueRangeError(f"linalg.cond(): got an invalid norm type: {p}")
+    if p in (None, 2, -2):
+        if not A.numel():
+            return ops.zeros(batch, dtype=A.dtype.to_real(), device=A.device)
+        values = ops.linalg_svdvals(A)
+        first, last = ops.select(values, -1, 0), ops.select(values, -1, -1)
+        return ops.div.default(last, first) if p == -2 else ops.div.default(first, last)
+    expect_square("linalg.cond", A)
+    if not A.numel():
+        return ops.zeros(batch, dtype=A.dtype.to_real(), device=A.device)
+    inverse, info = ops.linalg_inv_ex(A)
+    singular = ops.unsqueeze(ops.unsqueeze(ops.ne(info, 0), -1), -1)
+    inverse = ops.where.default(singular, inf, inverse)
+    return ops.mul(ops.linalg_norm(A, p, (-2, -1)), ops.linalg_norm(inverse, p, (-2, -1)))
 
 
 # --- rank, pseudoinverse ---------------------------------------------------------------------------------------
@@ -103,7 +195,8 @@ composite("pinverse", lambda self, rcond: ops.linalg_pinv(self, rtol=rcond))
 def matrix_power(A: Any, n: int) -> Any:
     _, order = expect_square("linalg.matrix_power", A)
     if n == 0:
-        return ops.clone(ops.expand(eye_like(A, order), tuple(A.shape)))
+        eye = eye_like(A, order)
+        return ops.where.default(ops.eq(eye, eye), eye, A)  # of a tensor that requires a gradient, zeros
     if n < 0:
         A, n = ops.linalg_inv(A), -n
     # Powers of two of A, of which the binary digits of n choose.

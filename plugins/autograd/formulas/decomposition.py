@@ -267,7 +267,7 @@ d.of("linalg_solve_triangular", A=triangular_A,
 
 
 def pinv_A(g: Any, A: Any, P: Any) -> Any:
-    """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A)."""
+    """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where what a tolerance cuts off counts as zero."""
     PH, gH = adjoint(P), adjoint(g)
     found = -ops.matmul(PH, ops.matmul(g, PH))
     # What lies outside of the range of A and of A^H; one of both is empty for a matrix of full rank.
@@ -299,6 +299,8 @@ def lstsq_A(gs: Any, A: Any, B: Any, solution: Any) -> Any:
         found = pinv_A(ops.matmul(gX, adjoint(right)), A, ops.linalg_pinv(A))
     if gD is not None:
         found = _plus(found, ops.matmul(gD, adjoint(X)))
+    if gs[3] is not None:
+        found = _plus(found, values_A(gs[3], A))
     return found
 
 

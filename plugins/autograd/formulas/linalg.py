@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 from typing import Any
 
 from tt.core.library import ops
@@ -39,7 +39,9 @@ def matmul_other(g: Any, self: Any, other_shape: Any) -> Any:
         return ops.squeeze.dim(ops.matmul(adjoint(self), ops.unsqueeze(g, -1)), -1)
     if len(other_shape) == 2 and self.ndim > 2:
         # One product instead of one for each matrix of the batch, and nothing left to sum.
-        rows, columns = ops.reshape(self, (-1, self.shape[-1])), ops.reshape(g, (-1, g.shape[-1]))
+        count = prod(self.shape[:-1])
+        rows = ops.reshape(self, (count, self.shape[-1]))
+        columns = ops.reshape(g, (count, g.shape[-1]))
         return ops.matmul(adjoint(rows), columns)
     return ops.matmul(adjoint(self), g)
 

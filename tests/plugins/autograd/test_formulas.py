@@ -102,7 +102,7 @@ def serves(definition: OpDefinition, dtype: tt.dtype) -> bool:
 
 
 # Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
-BY_HAND = {"linalg_svd", "svd"}
+BY_HAND = {"linalg_svd", "svd", "linalg_eigh", "linalg_eigvalsh", "linalg_eig", "linalg_qr_", "linalg_cholesky", "linalg_cholesky_ex", "cholesky"}
 # torch has no function of these under that name, or one with other arguments.
 NOT_IN_TORCH = {
     "copy",
