@@ -358,6 +358,72 @@ def matrix_exp(A: Tensor) -> Tensor:
             [0., 1.]])
     """
     ...
+@overload
+def matrix_norm(A: Tensor, ord: _Scalar, dim: Sequence[_int] = (-2, -1), keepdim: _bool = False, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns a norm of matrices - for ord 2 and -2 the largest and smallest singular value, for 1, -1, inf and -inf such a sum of a column or row.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.matrix_norm(tt.ones(2, 2), 1)
+    tensor(2.)
+    """
+    ...
+@overload
+def matrix_norm(A: Tensor, ord: str = 'fro', dim: Sequence[_int] = (-2, -1), keepdim: _bool = False, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns the Frobenius norm of matrices, or with ord='nuc' the sum of the singular values.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.matrix_norm(tt.ones(2, 2))
+    tensor(2.)
+    """
+    ...
+@overload
+def norm(A: Tensor, ord: _Scalar | None = None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns a norm of vectors or matrices, by the number of dimensions.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.norm(tt.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    ...
+@overload
+def norm(A: Tensor, ord: str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
+    """Returns the Frobenius or the nuclear norm of matrices.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.norm(tt.ones(2, 2), "fro")
+    tensor(2.)
+    """
+    ...
+@overload
+def cond(A: Tensor, p: _Scalar | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Returns the condition number of matrices in a norm, by default that of the singular values.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.cond(tt.eye(2))
+    tensor(1.)
+    """
+    ...
+@overload
+def cond(A: Tensor, p: str, *, out: Tensor | None = None) -> Tensor:
+    """Returns the condition number of matrices in the Frobenius or the nuclear norm.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.linalg.cond(tt.eye(2), "nuc")
+    tensor(4.)
+    """
+    ...
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
     """Solves tensordot(A, X, X.ndim) = B, with dims of A moved to the end first.
 

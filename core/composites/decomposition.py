@@ -295,7 +295,8 @@ def triangular_solve(self: Any, A: Any, upper: bool, transpose: bool, unitriangu
 @composite("linalg_inv_ex")
 def inv_ex(A: Any, check_errors: bool) -> tuple[Any, Any]:
     _, order = expect_square("linalg.inv_ex", A)
-    inverse, info = ops.linalg_solve_ex(A, eye_like(A, order))
+    # Of the shape of A, lest a batch of as many matrices take the unit matrix for a vector for each.
+    inverse, info = ops.linalg_solve_ex(A, ops.expand(eye_like(A, order), tuple(A.shape)))
     if check_errors:
         raise_at("linalg.inv_ex", info, SINGULAR)
     return inverse, info

@@ -69,16 +69,24 @@ def matrix_norm(A: Any, ord: Any, dim: Sequence[int], keepdim: bool, dtype: Any)
         raise ValueRangeError(f"linalg.matrix_norm(): Order {ord} not supported.")
     matrix = A if dtype is None else converted("linalg.matrix_norm", A, dtype)
     if ord == "nuc" or abs(ord) == 2:
-        rest = tuple(d for d in range(A.ndim) if d not in (one, other))
-        values = ops.linalg_svdvals(ops.permute(matrix, (*rest, one, other)))
-        found = (
-            ops.sum.dim(values, (-1,)) if ord == "nuc" else (ops.amax if ord > 0 else ops.amin)(values, (-1,))
-        )
-        return restored(found, (one, other)) if keepdim else found
+        order = (*(d for d in range(A.ndim) if d not in (one, other)), one, other)
+        values = ops.linalg_svdvals(ops.permute(matrix, order))
+        found = ops.sum.dim(values, (-1,)) if ord == "nuc" else extreme(values, -1, ord > 0, False)
+        if not keepdim:
+            return found
+        found = ops.unsqueeze(ops.unsqueeze(found, -1), -1)
+        return ops.permute(found, tuple(order.index(d) for d in range(A.ndim)))
     summed, kept = (one, other) if abs(ord) == 1 else (other, one)
     sums = ops.linalg_vector_norm(matrix, 1, (summed,), True)
-    found = (ops.amax if ord > 0 else ops.amin)(sums, (kept,), True)
+    found = extreme(sums, kept, ord > 0, True)
     return found if keepdim else ops.squeeze.dim(ops.squeeze.dim(found, max(one, other)), min(one, other))
+
+
+def extreme(sizes: Any, dim: int, largest: bool, keepdim: bool) -> Any:
+    """Return the largest or the smallest of numbers that are not negative; the largest of none is 0."""
+    if not largest:
+        return ops.amin(sizes, (dim,), keepdim)
+    return ops.amax(sizes, (dim,), keepdim) if sizes.shape[dim] else ops.sum.dim(sizes, (dim,), keepdim)
 
 
 def converted(op: str, A: Any, dtype: Any) -> Any:
@@ -91,11 +99,6 @@ def converted(op: str, A: Any, dtype: Any) -> Any:
             f"dtype {dtype.name}"
         )
     return as_type(A, dtype)
-
-
-def restored(found: Any, dims: tuple[int, int]) -> Any:
-    """Put the dimensions of matrices back, with size 1."""
-    return ops.unsqueeze(ops.unsqueeze(found, min(dims)), max(dims))
 
 
 @composite("linalg_cond.p_str")

@@ -12,7 +12,7 @@ from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Sample
 family = FamilyTable()
 
 MATRICES = ((3, 3), (2, 4), (4, 2), (2, 3, 3), (0, 3), (1, 1))
-SQUARES = ((3, 3), (1, 1), (2, 3, 3), (2, 1, 2, 2), (0, 0), (0, 2, 2))
+SQUARES = ((3, 3), (1, 1), (2, 3, 3), (2, 2, 2), (2, 1, 2, 2), (0, 0), (0, 2, 2))
 
 
 # --- matrices with a property ----------------------------------------------------------------------------------

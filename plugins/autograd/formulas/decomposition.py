@@ -198,9 +198,6 @@ def cholesky_A(g: Any, L: Any, upper: Any) -> Any:
         g, L = adjoint(g), adjoint(L)
     inner = ops.tril(ops.matmul(adjoint(L), g))
     both = (inner + adjoint(ops.tril(inner, -1))) * 0.5
-    if both.dtype.is_complex:  # the diagonal of L is real
-        eye = ops.eye(L.shape[-1], dtype=both.dtype, device=both.device)
-        both = both - ops.imag(both).to(both.dtype) * eye * 1j
     left = ops.linalg_solve_triangular(adjoint(L), both, upper=True)
     return ops.linalg_solve_triangular(L, left, upper=False, left=False)
 
