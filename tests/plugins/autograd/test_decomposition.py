@@ -75,7 +75,10 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "lstsq": (lambda a: tt.linalg.lstsq(a, a[..., :1] * 2 + 1).solution, [(4, 2), (2, 4), (2, 3, 2)]),
     "lstsq, residuals": (lambda a: tt.linalg.lstsq(a, a.exp(), driver="gels").residuals, [(4, 2), (2, 3, 2)]),
     "lstsq, a vector": (lambda a: tt.linalg.lstsq(a, a[..., 0] + 1).solution, [(4, 2), (2, 3, 2)]),
-    "det of a singular matrix": (lambda a: tt.linalg.det(a - a.detach() * tt.tensor([1.0, 0.0, 1.0])), [(3, 3)]),
+    "det of a singular matrix": (
+        lambda a: tt.linalg.det(a - a.detach() * tt.tensor([1.0, 0.0, 1.0])),
+        [(3, 3)],
+    ),
     "norms": (
         lambda a: [tt.linalg.matrix_norm(a, ord) for ord in ("fro", "nuc", 1, -1, 2, -2)],
         [(3, 3), (4, 2)],
@@ -83,14 +86,18 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "cond": (lambda a: [tt.linalg.cond(a, p) for p in (None, -2, 1, "fro", "nuc")], [(3, 3), (2, 2, 2)]),
     "householder_product": (lambda a: tt.linalg.householder_product(a, a[..., 0, :] / 2), [(4, 2)]),
 }
-ALL = [pytest.param(name, shape, id=f"{name}-{shape}") for name, (_, shapes) in CASES.items() for shape in shapes]
+ALL = [
+    pytest.param(name, shape, id=f"{name}-{shape}") for name, (_, shapes) in CASES.items() for shape in shapes
+]
 # A second derivative of the singular value decomposition of a singular matrix does not exist.
 ONCE = {"det of a singular matrix"}
 
 
 @complete
 @pytest.mark.parametrize(("name", "shape"), ALL)
-def test_a_gradient_agrees_with_finite_differences(name: str, shape: tuple[int, ...], dtype: tt.dtype) -> None:
+def test_a_gradient_agrees_with_finite_differences(
+    name: str, shape: tuple[int, ...], dtype: tt.dtype
+) -> None:
     function = CASES[name][0]
     if name == "pinv of less than full rank":
         # Small steps would leave the matrices of that rank.
@@ -138,7 +145,9 @@ def test_a_gradient_is_that_of_torch(name: str, dtype: tt.dtype) -> None:
         (lambda a: tt.linalg.svd(a).U.real, (2, 2)),
     ],
 )
-def test_a_loss_that_is_not_determined_is_refused(function: Callable[..., Any], shape: tuple[int, ...]) -> None:
+def test_a_loss_that_is_not_determined_is_refused(
+    function: Callable[..., Any], shape: tuple[int, ...]
+) -> None:
     a = matrix(tt.complex128, *shape)
     with pytest.raises(RuntimeError, match=r"depends on|not differentiable"):
         function(a).abs().sum().backward() if "qr" in str(function) else function(a).sum().abs().backward()
