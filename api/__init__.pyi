@@ -3843,6 +3843,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
             [3., 4.]])
     """
     ...
+dsmm = mm
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Multiplies two batches of matrices.
 
