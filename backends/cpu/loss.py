@@ -20,6 +20,54 @@ def check_reduction(reduction: str) -> None:
         raise errors.ValueRangeError(f"{reduction} is not a valid value for reduction (none, mean, sum)")
 
 
+def reduced(loss: Array, reduction: str) -> Any:
+    """Return a loss reduced as its caller asks."""
+    if reduction == "none":
+        return loss
+    total = np.add.reduce(loss, axis=None)
+    return np.true_divide(total, loss.dtype.type(loss.size)) if reduction == "mean" else total
+
+
+# --- probabilities ---------------------------------------------------------------------------------------------
+
+
+def _check_sizes(input: Array, target: Array, reduction: str, *weights: Array | None) -> None:
+    """Raise what the shape rule explains."""
+    check_reduction(reduction)
+    if input.shape != target.shape:
+        raise ValueError("a target of another shape")
+    for weight in weights:
+        if weight is not None and weight.shape != input.shape:
+            np.broadcast_to(weight, input.shape)
+
+
+@cpu.kernel("binary_cross_entropy", dtypes="floating")
+def binary_cross_entropy(input: Array, target: Array, weight: Array | None, reduction: str) -> Any:
+    _check_sizes(input, target, reduction, weight)
+    if input.size and not (
+        np.minimum.reduce(input, axis=None) >= 0 and np.maximum.reduce(input, axis=None) <= 1
+    ):
+        raise errors.ValueRangeError(
+            "binary_cross_entropy(): all elements of input should be between 0 and 1"
+        )
+    yes, no = np.maximum(np.log(input), -100), np.maximum(np.log1p(-input), -100)
+    loss = (target - 1) * no - target * yes
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+@cpu.kernel("binary_cross_entropy_with_logits", dtypes="floating")
+def binary_cross_entropy_with_logits(
+    input: Array, target: Array, weight: Array | None, reduction: str, pos_weight: Array | None
+) -> Any:
+    _check_sizes(input, target, reduction, weight, pos_weight)
+    no = np.log1p(np.exp(-np.abs(input)))
+    no -= np.minimum(input, 0)  # log(1 + exp(-input))
+    if pos_weight is not None:
+        no = no * ((pos_weight - 1) * target + 1)
+    loss = (1 - target) * input + no
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
 # --- classes ---------------------------------------------------------------------------------------------------
 
 

@@ -92,6 +92,39 @@ def _count(self: Array, dim: Any) -> int:
     return count
 
 
+# --- moments ---------------------------------------------------------------------------------------------------
+
+
+def moments(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    """Return variance and mean in two passes, which loses no digits where the mean is large."""
+    axis = axes(dim, self.ndim)
+    count = self.size if axis is None else _count(self, dim)
+    mean = np.true_divide(total(self, axis, True), self.dtype.type(count))
+    deviation = np.subtract(self, mean)
+    squares = np.square(deviation) if self.dtype.kind == "f" else deviation.real**2 + deviation.imag**2
+    freedom = max(0, count - (1 if correction is None else correction))
+    variance = np.true_divide(total(squares, axis, keepdim), squares.dtype.type(freedom))
+    return variance, mean.reshape(np.shape(variance))
+
+
+def deviation(self: Array, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return np.sqrt(moments(self, dim, correction, keepdim)[0])
+
+
+def deviation_and_mean(self: Array, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    variance, mean = moments(self, dim, correction, keepdim)
+    return np.sqrt(variance), mean
+
+
+def variance(self: Array, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return moments(self, dim, correction, keepdim)[0]
+
+
+cpu.kernels_of(
+    {"var": variance, "std": deviation, "var_mean": moments, "std_mean": deviation_and_mean},
+    dtypes="floating_complex",
+)
+
 # --- extremes --------------------------------------------------------------------------------------------------
 
 
@@ -126,6 +159,15 @@ for _name, _reduce, _position in (
     cpu.kernel("a" + _name, _dims, dtypes="real")
     cpu.kernel("arg" + _name, _place, dtypes="real_number")
     cpu.kernel(_name + ".dim", _both, dtypes="real")
+
+# --- without NaN -----------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("nansum", dtypes="real")
+def nansum(self: Array, dim: Any, keepdim: bool) -> Any:
+    x = np.where(np.isnan(self), self.dtype.type(0), self) if self.dtype.kind == "f" else self
+    return total(x, axes(dim, self.ndim), keepdim)
+
 
 # --- counts ----------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,18 @@ def along(function: np.ufunc, self: Array, dim: int) -> Any:
     return function.accumulate(self, axis=dim, dtype=self.dtype)
 
 
+# --- differences -----------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("diff")
+def diff(self: Array, n: int, dim: int) -> Any:
+    if not self.ndim or n < 1 or not -self.ndim <= dim < self.ndim:
+        if n == 0 and self.ndim and -self.ndim <= dim < self.ndim:
+            return self.copy()
+        raise ValueError("differences that the shape rule refuses")
+    return np.diff(self, n, dim) if n <= self.shape[dim] else np.delete(self, slice(None), dim)
+
+
 # --- extremes --------------------------------------------------------------------------------------------------
 
 

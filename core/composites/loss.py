@@ -100,8 +100,8 @@ def _regression(
 
 @composite("mse_loss")
 def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
-    expect_floating("mse_loss", input, target)
     found = chosen("mse_loss", reduction, size_average, reduce)
+    expect_floating("mse_loss", input, target)
     return _regression("mse_loss", input, target, weight, found, ops.square)
 
 
@@ -117,8 +117,8 @@ def smooth_l1_loss(
 ) -> Any:
     if beta < 0:
         raise ValueRangeError(f"smooth_l1_loss(): beta must not be negative, got {beta}")
-    expect_floating("smooth_l1_loss", input, target)
     found = chosen("smooth_l1_loss", reduction, size_average, reduce)
+    expect_floating("smooth_l1_loss", input, target)
 
     def measure(difference: Any) -> Any:
         size = ops.abs(difference)
@@ -132,8 +132,8 @@ def smooth_l1_loss(
 def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: Any) -> Any:
     if delta <= 0:
         raise ValueRangeError(f"huber_loss(): delta must be positive, got {delta}")
-    expect_floating("huber_loss", input, target)
     found = chosen("huber_loss", reduction)
+    expect_floating("huber_loss", input, target)
 
     def measure(difference: Any) -> Any:
         size = ops.abs(difference)
@@ -180,9 +180,9 @@ def binary_cross_entropy_with_logits(
 
 @composite("kl_div")
 def kl_div(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, log_target: bool) -> Any:
-    dtype = expect_floating("kl_div", input, target)
     by_batch = reduction == "batchmean" and size_average is None and reduce is None
     found = chosen("kl_div", "sum" if by_batch else reduction, size_average, reduce)
+    dtype = expect_floating("kl_div", input, target)
     x, t = widened(input), widened(target)
     loss = ops.mul(ops.exp(t), ops.sub(t, x)) if log_target else ops.sub(_x_log_x(t), ops.mul(t, x))
     if by_batch and input.ndim:

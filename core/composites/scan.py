@@ -114,14 +114,15 @@ def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
     if not n:
         return ops.clone(self)
     parts = [part for part in (prepend, self, append) if part is not None]
-    x = ops.cat(parts, dim) if len(parts) > 1 else self
-    if n > x.shape[dim]:
-        return ops.slice(x, dim, 0, 0, 1)
+    joined = ops.cat(parts, dim) if len(parts) > 1 else self
+    if n > joined.shape[dim]:
+        return ops.slice(joined, dim, 0, 0, 1)
+    x = widened(joined)
     for _ in range(n):
         size = x.shape[dim]
         later, earlier = ops.slice(x, dim, 1, size, 1), ops.slice(x, dim, 0, max(size - 1, 0), 1)
         x = ops.bitwise_xor(later, earlier) if x.dtype is bool_ else ops.sub(later, earlier)
-    return x
+    return as_type(x, joined.dtype)
 
 
 # --- integrals -------------------------------------------------------------------------------------------------

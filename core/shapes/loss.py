@@ -42,6 +42,7 @@ def same_shape_loss(
     op: str,
 ) -> Shape:
     """A number for each element, their mean or their sum, of a target that does not broadcast."""
+    chosen_reduction(op, reduction, size_average, reduce)
     if tuple(input.shape) != tuple(target.shape):
         raise ValueRangeError(
             f"{op}(): target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"

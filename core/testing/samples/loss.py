@@ -67,17 +67,20 @@ def cross_entropy(make: Inputs) -> Iterator[Sample]:
 
 def pairs(make: Inputs, **options: Any) -> Iterator[Sample]:
     """Yield inputs against targets of their shape, with every reduction and layout."""
+    with_options = f", {options}" if options else ""
     for shape in ((), (3,), (2, 3), (0,)):
         for reduction in REDUCTIONS:
             if 0 in shape and reduction == "mean":
                 continue
             args = (make.tensor(*shape), make.tensor(*shape))
-            yield Sample(args, {"reduction": reduction, **options}, f"shape {shape}, {reduction}")
+            name = f"shape {shape}, {reduction}{with_options}"
+            yield Sample(args, {"reduction": reduction, **options}, name)
     for layout in LAYOUTS:
         args = (make.tensor(2, 3, layout=layout), make.tensor(2, 3))
-        yield Sample(args, {"reduction": "none", **options}, layout)
-    yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: shapes", error=(RuntimeError, ValueError))
-    yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
+        yield Sample(args, {"reduction": "none", **options}, layout + with_options)
+    if not options:
+        yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: shapes", error=RuntimeError)
+        yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
 
 
 def weighted(make: Inputs, *shape: int) -> Iterator[Sample]:

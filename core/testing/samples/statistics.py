@@ -89,7 +89,8 @@ def quantile(make: Inputs) -> Iterator[Sample]:
                 (make.tensor(3, 4), q, 1), {"interpolation": how}, f"q {getattr(q, 'shape', q)}, {how}"
             )
         nan = float("nan")
-        yield Sample((make.of([[1.0, nan, 2.0], [3.0, 1.0, 2.0], [nan, nan, nan]]), q, 1), name="nan")
+        rows = make.of([[1.0, nan, 2.0], [3.0, 1.0, 2.0], [nan, nan, nan]])
+        yield Sample((rows, q, 1), name=f"q {getattr(q, 'shape', q)}, nan")
     q = quantiles[0]
     for layout in LAYOUTS:
         yield Sample((make.tensor(2, 3, layout=layout), q, 1), name=layout)

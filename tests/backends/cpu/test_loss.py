@@ -1,0 +1,135 @@
+"""Loss functions, against PyTorch."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import tt
+import tt.nn.functional as F
+
+torch = pytest.importorskip("torch")
+
+DTYPES = ["float32", "float64", "bfloat16", "int64", "complex64"]
+X = torch.tensor([[0.5, -1.0, 2.0], [3.0, 0.0, -0.25]])
+Y = torch.tensor([[0.25, 1.0, 2.0], [-1.0, 4.0, 0.0]])
+P = torch.tensor([[0.5, 0.1, 0.9], [0.0, 1.0, 0.75]])
+SIGNS = torch.tensor([[1.0, -1.0, 1.0], [-1.0, -1.0, 1.0]])
+LEGACY = [{"size_average": False}, {"reduce": False}, {"size_average": True, "reduce": True}]
+REDUCTIONS = [{"reduction": r} for r in ("mean", "sum", "none", "other")] + LEGACY
+
+
+@pytest.mark.filterwarnings("ignore:.*size_average")
+@pytest.mark.parametrize("reduction", REDUCTIONS, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_losses_of_differences(same, dtype, reduction):
+    x, y = X.to(getattr(torch, dtype)), Y.to(getattr(torch, dtype))
+    tolerance = 2e-2 if dtype == "bfloat16" else 1e-6
+    for name in ("mse_loss", "l1_loss", "smooth_l1_loss"):
+        same(
+            lambda m, x, y, n=name: getattr(m.nn.functional, n)(x, y, **reduction), x, y, tolerance=tolerance
+        )
+    if "reduction" in reduction:
+        same(lambda m, x, y: m.nn.functional.huber_loss(x, y, **reduction), x, y, tolerance=tolerance)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_weighted_losses_of_differences(same, reduction):
+    for name in ("mse_loss", "l1_loss", "huber_loss"):
+        for weight in (P + 1, P[0]):
+            same(
+                lambda m, x, y, w, n=name: getattr(m.nn.functional, n)(x, y, reduction=reduction, weight=w),
+                X, Y, weight,
+            )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*size_average")
+@pytest.mark.parametrize("reduction", REDUCTIONS, ids=str)
+def test_losses_of_probabilities(same, reduction):
+    for weight in (None, P, P[0], P[:, :2]):
+        same(
+            lambda m, p, y, w: m.nn.functional.binary_cross_entropy(p, y, w, **reduction),
+            P,
+            P.flip(0),
+            weight,
+        )
+        for pos in (None, P[0] + 1):
+            same(
+                lambda m, x, y, w, p: m.nn.functional.binary_cross_entropy_with_logits(
+                    x, y, w, pos_weight=p, **reduction
+                ),
+                100 * X, P, weight, pos,
+            )  # fmt: skip
+    for log_target in (False, True):
+        same(lambda m, x, p, t=log_target: m.nn.functional.kl_div(x, p, log_target=t, **reduction), X, P)
+
+
+def test_what_is_no_probability_is_refused():
+    for x in (1.5, -0.1, math.nan):
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            F.binary_cross_entropy(tt.tensor([x]), tt.tensor([1.0]))
+
+
+def test_the_gradient_of_a_certain_mistake_is_finite():
+    x = tt.tensor([0.0, 1.0], requires_grad=True)
+    y = torch.tensor([0.0, 1.0], requires_grad=True)
+    mine = tt.autograd.grad(F.binary_cross_entropy(x, tt.tensor([1.0, 0.0])), x)[0]
+    theirs = torch.autograd.grad(torch.nn.functional.binary_cross_entropy(y, torch.tensor([1.0, 0.0])), y)[0]
+    assert mine.tolist() == pytest.approx(theirs.tolist())
+
+
+def test_large_scores_do_not_overflow():
+    x = tt.tensor([1e4, -1e4], requires_grad=True)
+    loss = F.binary_cross_entropy_with_logits(x, tt.tensor([0.0, 1.0]), reduction="sum")
+    assert loss.item() == 2e4
+    assert tt.autograd.grad(loss, x)[0].tolist() == [1.0, -1.0]
+    assert F.soft_margin_loss(x, tt.tensor([-1.0, -1.0]), reduction="sum").item() == 1e4
+
+
+def test_kl_div_by_batch(same):
+    same(lambda m, x, p: m.nn.functional.kl_div(x, p, reduction="batchmean"), X, P)
+    same(lambda m, x, p: m.nn.functional.kl_div(x[0, 0], p[0, 0], reduction="batchmean"), X, P)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_with_a_margin(same, reduction):
+    how = {"reduction": reduction}
+    same(lambda m, x, t: m.nn.functional.soft_margin_loss(x, t, **how), X, SIGNS)
+    same(lambda m, x, t: m.nn.functional.hinge_embedding_loss(x, t, 1.5, **how), X, SIGNS)
+    same(lambda m, x, y, t: m.nn.functional.margin_ranking_loss(x, y, t, 0.5, **how), X, Y, SIGNS)
+    same(lambda m, x, y, t: m.nn.functional.triplet_margin_loss(x, y, t, **how), X, Y, P, tolerance=1e-5)
+    same(lambda m, x, y, t: m.nn.functional.triplet_margin_loss(x, y, t, swap=True, p=1.0, **how), X, Y, P)
+    same(lambda m, x, y, t: m.nn.functional.cosine_embedding_loss(x, y, t[:, 0], 0.1, **how), X, Y, SIGNS)
+    same(lambda m, x, y: m.nn.functional.poisson_nll_loss(x, y.abs(), full=True, **how), X, Y)
+    same(lambda m, x, y: m.nn.functional.poisson_nll_loss(x.abs(), y.abs(), False, **how), X, Y)
+    same(lambda m, x, y, v: m.nn.functional.gaussian_nll_loss(x, y, v, full=True, **how), X, Y, P)
+    same(lambda m, x, y, v: m.nn.functional.gaussian_nll_loss(x, y, v[:, 0], **how), X, Y, P)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, x, t: f.nll_loss(x, t, None, None, 0),
+        lambda f, x, t: f.nll_loss(x, t, None, False),
+        lambda f, x, t: f.nll_loss(x, t, None, None, -100, False),
+        lambda f, x, t: f.cross_entropy(x, t, None, None, 0, None, "sum", 0.1),
+        lambda f, x, t: f.cross_entropy(x, t, None, False),
+        lambda f, x, t: f.cross_entropy(x, t, reduce=False),
+        lambda f, x, t: f.cross_entropy(x, x.softmax(1), ignore_index=1),
+        lambda f, x, t: f.cross_entropy(x, x.long()),
+        lambda f, x, t: f.cross_entropy(x, t.int()),
+        lambda f, x, t: f.cross_entropy(x[:0], t[:0]),
+        lambda f, x, t: f.cross_entropy(x, t * 0 - 100),
+        lambda f, x, t: f.cross_entropy(x, t + 2),
+        lambda f, x, t: f.cross_entropy(x[0], t[0]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*size_average")
+def test_arguments_of_the_losses_of_classes(same, call):
+    same(lambda m, x, t: call(m.nn.functional, x, t), X, torch.tensor([2, 0]))
+
+
+def test_the_old_bools_warn_and_decide():
+    with pytest.warns(UserWarning, match="reduction='sum'"):
+        assert F.l1_loss(tt.ones(2), tt.zeros(2), size_average=False).item() == 2
