@@ -88,6 +88,8 @@ def _inplace(name: str) -> Callable[[Any, Any], Any]:
 
 def _as_tensor(other: Any, like: Any) -> Any:
     """Return a number as a zero-dimensional tensor beside another tensor."""
+    if isinstance(other, TensorBase):
+        return other
     return ops.scalar_tensor(
         other, dtype=None if isinstance(other, float) else _dtype_of(other), device=like.device
     )
@@ -102,23 +104,19 @@ def _dtype_of(value: Any) -> Any:
     return get_default_dtype().to_complex() if isinstance(value, complex) else to_dtype(type(value))
 
 
-def _rsub(self: Any, other: Any) -> Any:
-    return ops.sub(_as_tensor(other, self), self)
-
-
 def _rdiv(self: Any, other: Any) -> Any:
     return ops.mul(ops.reciprocal(self), other)
 
 
 def _rpow(self: Any, other: Any) -> Any:
-    return ops.pow(_as_tensor(other, self), self)
+    return ops.pow(other, self)
 
 
 DUNDERS: dict[str, Callable[..., Any]] = {
     "__add__": _binary("__add__", "add"),
     "__radd__": _binary("__radd__", "add"),
     "__sub__": _binary("__sub__", "sub"),
-    "__rsub__": _reflected(_rsub),
+    "__rsub__": _binary("__rsub__", "rsub"),
     "__mul__": _binary("__mul__", "mul"),
     "__rmul__": _binary("__rmul__", "mul"),
     "__truediv__": _binary("__truediv__", "div"),
@@ -127,7 +125,7 @@ DUNDERS: dict[str, Callable[..., Any]] = {
     "__floordiv__": _binary("__floordiv__", "floor_divide"),
     "__rfloordiv__": _reflected(lambda self, other: ops.floor_divide(_as_tensor(other, self), self)),
     "__mod__": _binary("__mod__", "remainder"),
-    "__rmod__": _reflected(lambda self, other: ops.remainder(_as_tensor(other, self), self)),
+    "__rmod__": _reflected(lambda self, other: ops.remainder(other, self)),
     "__pow__": _binary("__pow__", "pow"),
     "__rpow__": _reflected(_rpow),
     "__matmul__": _binary("__matmul__", "matmul"),

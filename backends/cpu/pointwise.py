@@ -64,6 +64,14 @@ def sub_out(self: Any, other: Any, alpha: Any, out: Any) -> None:
     np.subtract(self, _scaled("sub", self, other, alpha), out)
 
 
+cpu.kernel("rsub", lambda self, other: np.subtract(other, self), dtypes="number")
+
+
+@cpu.kernel("rsub", dtypes="number")
+def rsub(self: Any, other: Any, alpha: Any) -> Any:
+    return np.subtract(other, _scaled("rsub", self, self, alpha))
+
+
 @cpu.kernel("pow", dtypes="floating_complex")
 def power(self: Any, exponent: Any) -> Any:
     return self**exponent  # the operator has short ways for squares and square roots, np.power has not

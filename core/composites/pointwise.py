@@ -8,7 +8,6 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, floating, is_integral, operand, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_
 from tt.core.errors import ArgumentError, DtypeError, ValueRangeError
 from tt.core.promotion import result_type
 from tt.core.tensor_base import TensorBase
@@ -21,15 +20,9 @@ composite = composites.composite
 composite("square", lambda self: ops.pow.default(self, 2))
 composite("reciprocal", lambda self: ops.pow.default(floating(self), -1))
 composite("rsqrt", lambda self: ops.pow.default(ops.sqrt(self), -1))
+composite("rsub", lambda self, other, alpha: ops.sub(operand(other, self), self, alpha=alpha))
 composite("remainder.Scalar", lambda self, other: ops.remainder.default(operand(self, other), other))
 composite("pow.Scalar", lambda self, exponent: ops.pow.default(operand(self, exponent), exponent))
-
-
-@composite("rsub")
-def rsub(self: Any, other: Any, alpha: Any) -> Any:
-    if self.dtype is bool_ or isinstance(other, bool):
-        raise DtypeError("rsub(): the `-` operator with a bool tensor or a bool is not supported")
-    return ops.sub(operand(other, self), self, alpha=alpha)
 
 
 @composite("div.mode")

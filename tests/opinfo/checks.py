@@ -35,7 +35,20 @@ OPERATORS = {
     info.name + ("." + info.variant_test_name if info.variant_test_name else ""): info
     for info in database.op_db
     if info.name in NAMES
-    or info.name in ("__getitem__", "__rsub__", "__rpow__", "__rdiv__", "__rmod__", "__rmatmul__")
+    or info.name
+    in (
+        "__getitem__",
+        "__rsub__",
+        "__rpow__",
+        "__rdiv__",
+        "__rmod__",
+        "__rmatmul__",
+        "__radd__",
+        "__rmul__",
+        "__rand__",
+        "__ror__",
+        "__rxor__",
+    )
 }
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64, torch.bfloat16)
 # Each run draws other samples; a failure says with which seed it comes again.

@@ -22,6 +22,7 @@ def scaled(g: Any, alpha: Any) -> Any:
 
 d.of("add", self=lambda g: g, other=lambda g, alpha: scaled(g, alpha))
 d.of("sub", self=lambda g: g, other=lambda g, alpha: -scaled(g, alpha))
+d.of("rsub", self=lambda g, alpha: -scaled(g, alpha), other=lambda g: g)
 d.of("mul", self=lambda g, other: g * conj(other), other=lambda g, self: g * conj(self))
 d.of(
     "div", self=lambda g, other: g / conj(other), other=lambda g, self, other: -g * conj(self / other / other)
