@@ -31,6 +31,8 @@ __all__ = ["getitem", "setitem"]
 
 _INDEX_DTYPES: Final = frozenset((dt.int64, dt.int32, dt.uint8, dt.bool_))
 _NUMBER_TYPES: Final = (bool, int, float, complex, np.number, np.bool_)
+# In a list, these make it a tuple of indices; a list of numbers is one index.
+_PARTS: Final = (slice, type(None), type(Ellipsis), list, tuple, range, TensorBase, np.ndarray)
 _NOT_AN_INDEX: Final = (
     "only integers, slices (`:`), ellipsis (`...`), None, booleans and integer or boolean tensors, arrays and "
     "sequences are valid indices (got {})"
@@ -68,10 +70,17 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
     """Return the items of an index as a flat list with at most one Ellipsis, in which arrays stand for sequences."""
     items: list[Any] = []
     dims = ellipses = 0
+    if isinstance(index, list) and any(isinstance(item, _PARTS) for item in index):
+        warnings.warn(
+            "an index that is a list of indices, not of numbers, is deprecated; use a tuple, x[tuple(index)]",
+            UserWarning,
+            stacklevel=4,
+        )
+        index = tuple(index)
     for item in index if isinstance(index, tuple) else (index,):
         if type(item) is slice or _is_integer(item):
             dims += 1
-        elif item is None or isinstance(item, bool | np.bool_):
+        elif item is None or isinstance(item, bool):
             pass
         elif item is Ellipsis:
             ellipses += 1
@@ -85,19 +94,18 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
             item = _nested_array(item)
             dims += item.ndim if item.dtype.kind == "b" or item.dtype == np.uint8 else 1
         else:
-            if isinstance(item, str):
-                raise ArgumentError("__getitem__", _NOT_AN_INDEX.format("str"))
+            if isinstance(item, str | bytes):
+                raise ArgumentError("__getitem__", _NOT_AN_INDEX.format(type(item).__name__))
             try:
                 item = operator.index(item)
             except TypeError:
-                raise IndexValueError(_NOT_AN_INDEX.format(type(item).__name__)) from None
+                name = "numpy.bool" if isinstance(item, np.bool_) else type(item).__name__
+                raise IndexValueError(_NOT_AN_INDEX.format(name)) from None
             dims += 1
         if isinstance(item, np.ndarray) and item.ndim == 0:
             # A zero-dimensional array is the number in it.
             item = item.item() if item.dtype != np.uint8 else bool(item)
         items.append(item)
-    if ellipses > 1:
-        raise IndexValueError("an index can only have a single ellipsis ('...')")
     if dims > self.ndim:
         if self.ndim == 0 and len(items) == 1 and _is_integer(items[0]):
             raise IndexValueError("a tensor without dimensions has nothing to index; item() gives its number")
@@ -105,8 +113,13 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
     if not ellipses:
         # What is not indexed at the end stays as it is.
         return items
-    at = next(i for i, item in enumerate(items) if item is Ellipsis)
-    return [*items[:at], *([slice(None)] * (self.ndim - dims)), *items[at + 1 :]]
+    # Each Ellipsis stands for all dimensions that nothing else indexes; a further one finds none left.
+    rest = [slice(None)] * (self.ndim - dims)
+    expanded = [part for item in items for part in (rest if item is Ellipsis else [item])]
+    over = (ellipses - 1) * len(rest)
+    if over and any(type(item) is not slice or item != slice(None) for item in expanded[-over:]):
+        raise IndexValueError(f"too many indices for a tensor of {self.ndim} dimensions: several '...'")
+    return expanded[: len(expanded) - over]
 
 
 def _bound(value: Any) -> int | None:
@@ -157,7 +170,7 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
         elif item is None:
             view = ops.unsqueeze(view, dim)
             found, width = [None], 1
-        elif isinstance(item, bool | np.bool_):
+        elif isinstance(item, bool):
             view = ops.unsqueeze(view, dim)
             found, width = [_place(np.zeros(int(item), np.int64), self)], 1
         elif isinstance(item, np.ndarray):

@@ -212,16 +212,34 @@ def test_separated_indices_come_first_as_in_torch(index):
     np.testing.assert_array_equal(read(x, index).numpy(), read(y, index).numpy())
 
 
-def test_a_list_that_is_no_tuple_stands_for_a_tensor():
+def test_a_list_of_numbers_stands_for_a_tensor_and_a_list_of_indices_for_a_tuple():
     x = tt.arange(12).reshape(3, 4)
-    assert x[[[0, 1], [1, 2]]].shape == (2, 2, 4)
-    assert x[[tt.tensor(0), tt.tensor(1)]].shape == (2, 4)
+    assert x[[0, 1]].shape == (2, 4)
+    for index in ([[0, 1], [1, 2]], [tt.tensor([0, 1]), slice(1, 3)], [None, ..., 0], [[0]]):
+        with pytest.warns(UserWarning, match="use a tuple"):
+            found = x[index]
+        assert found.tolist() == x[tuple(index)].tolist()
+
+
+@pytest.mark.parametrize("index", ["..., ...", "0, ..., ...", "..., 0, ...", "..., None, ...", "..., 0, ..., 0",
+                                   "..., :, ..., :", "..., ..., 0", "..., ..., None", "..., [0], ..."])  # fmt: skip
+def test_several_ellipses_fit_where_nothing_is_left_for_the_later_ones(index):
+    torch = pytest.importorskip("torch")
+    theirs, ours = torch.arange(12).reshape(3, 4), tt.arange(12).reshape(3, 4)
+    try:
+        expected = eval(f"theirs[{index}]")
+    except IndexError:
+        with pytest.raises(IndexError):
+            eval(f"ours[{index}]")
+        return
+    assert eval(f"ours[{index}]").tolist() == expected.tolist()
 
 
 def test_numpy_scalars_and_arrays_index():
     x = tt.arange(3)
     assert x[np.int64(1)].item() == 1
-    assert x[np.bool_(True)].shape == (1, 3)
+    with pytest.raises(IndexError, match=r"\(got numpy.bool\)"):
+        x[np.bool_(True)]
     assert x[np.array(2)].item() == 2
     assert x[np.array([0, 2], dtype=np.int16)].tolist() == [0, 2]
     assert x[np.array([True, False, True])].tolist() == [0, 2]
@@ -260,8 +278,8 @@ def test_a_zero_dimensional_tensor_takes_no_dimension():
         ("'a'", TypeError, r"only integers, slices .* are valid indices \(got str\)"),
         ("1.0", IndexError, r"\(got float\)"),
         ("{1}", IndexError, r"\(got set\)"),
-        ("..., ...", IndexError, "single ellipsis"),
-        ("[0, slice(None)]", IndexError, "a tuple, for several dimensions"),
+        ("..., ..., 0", IndexError, "several '...'"),
+        ("[0, 1.5j]", IndexError, "a tuple, for several dimensions"),
         ("[0.5]", IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
         ("tt.tensor([0.5])", IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
         ("tt.tensor(0.5)", IndexError, "tensors used as indices must be long, int, byte or bool tensors"),
