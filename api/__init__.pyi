@@ -2898,7 +2898,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor
             [1., 1.]])
     """
     ...
-def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """Returns a copy of self with src in the place of what slice would give.
 
     Examples
