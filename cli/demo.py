@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tt.cli import output
-from tt.cli.options import Json
+from tt.cli.options import Json, complete_op
 
 if TYPE_CHECKING:
     from tt.examples.digits.train import Training
@@ -20,13 +21,22 @@ __all__ = ["demo"]
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, one training run each.")] = 1,
-    epochs: Annotated[int, typer.Option(min=1, help="How often each run sees the training data.")] = 20,
+    epochs: Annotated[int, typer.Option(min=1, help="How often each run sees the training data.")] = 16,
     shuffle_labels: Annotated[
         bool,
         typer.Option(
             "--shuffle-labels", help="Give the training labels to images at random: nothing to learn."
         ),
     ] = False,
+    mask: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mask",
+            metavar="NAME",
+            help="Ignore the kernels of an operator, so that its composite serves; a pattern with * is several.",
+            autocompletion=complete_op,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a classifier of handwritten digits, and show which operators ran and who served them.
@@ -35,14 +45,17 @@ def demo(
     the share of these that the network tells right.
     """
     from tt.core.dispatch import trace
+    from tt.core.dispatch.masking import mask_kernels
 
+    masked = mask or []
+    expect_operators(masked)
     start = time.perf_counter()
-    with trace.count() as counts:
+    with mask_kernels(*masked), trace.count() as counts:
         runs = train_all(range(seed, seed + seeds), epochs, shuffle_labels, quiet=as_json)
     seconds = time.perf_counter() - start
     operators = operator_rows(counts)
     if as_json:
-        output.as_json(report(runs, operators, seconds))
+        output.as_json(report(runs, operators, seconds, masked))
         return
     output.table(
         ["seed", "accuracy", "loss", "seconds"],
@@ -56,6 +69,17 @@ def demo(
         ["operator", "form", "calls", "served by"],
         [[row["op"], row["form"], row["calls"], row["served_by"]] for row in operators],
     )
+
+
+def expect_operators(patterns: Sequence[str]) -> None:
+    """Raise for a pattern that no operator matches: masking it would change nothing."""
+    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.errors import UnknownOpError
+
+    names = list(REGISTRY.names())
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) or fnmatchcase(name.split(".")[0], pattern) for name in names):
+            raise UnknownOpError(pattern, names)
 
 
 def train_all(seeds: Sequence[int], epochs: int, shuffle_labels: bool, *, quiet: bool) -> list[Training]:
@@ -77,7 +101,9 @@ def note_loss(step: output.Steps) -> Callable[[int, float], None]:
     return lambda epoch, loss: step(epoch, f"loss {loss:.4f}")
 
 
-def report(runs: Sequence[Training], operators: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+def report(
+    runs: Sequence[Training], operators: list[dict[str, Any]], seconds: float, masked: Sequence[str]
+) -> dict[str, Any]:
     """Return everything for JSON."""
     return {
         "runs": [
@@ -87,6 +113,7 @@ def report(runs: Sequence[Training], operators: list[dict[str, Any]], seconds: f
         "accuracy": sum(run.accuracy for run in runs) / len(runs),
         "shuffled_labels": runs[0].settings.shuffle_labels,
         "epochs": runs[0].settings.epochs,
+        "masked": list(masked),
         "seconds": seconds,
         "operators": operators,
     }

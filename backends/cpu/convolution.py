@@ -43,6 +43,16 @@ def padded(x: Array, padding: Sizes, value: Any = 0) -> Array:
     return result
 
 
+def batch_inside(x: Array, padding: Sizes) -> Array:
+    """Return x (N, C, ...) with zeros around it, in memory with the batch as the last dimension."""
+    lead = x.shape[:2]
+    sizes = (size + 2 * pad for size, pad in zip(x.shape[2:], padding, strict=True))
+    result = np.moveaxis(np.zeros((lead[1], *sizes, lead[0]), x.dtype), -1, 0)
+    inner = (slice(pad, pad + size) for size, pad in zip(x.shape[2:], padding, strict=True))
+    result[(..., *inner)] = x
+    return result
+
+
 def windows(x: Array, kernel: Sizes, stride: Sizes, dilation: Sizes, out: Sizes) -> Array:
     """Return a view of x (N, C, ...) with each element of the kernel before the places of the window."""
     steps = x.strides[2:]
@@ -67,6 +77,11 @@ def is_pointwise(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:
     return all(width == hop == 1 and not pad for width, hop, pad in zip(kernel, stride, padding, strict=True))
 
 
+def is_short(count: int, out: Sizes) -> bool:
+    """Tell whether the rows of the result are so short that the batch is better copied as the innermost loop."""
+    return count >= 4 and out[-1] < 16
+
+
 # --- the three products ----------------------------------------------------------------------------------------
 
 
@@ -80,11 +95,17 @@ def forward(x: Array, w: Array, stride: Sizes, padding: Sizes, dilation: Sizes, 
     if is_pointwise(kernel, stride, padding):
         y = filters @ x.reshape(count, groups, rows, places)
         return y.reshape(count, outputs, *out)
+    short = is_short(count, out)
+    view = windows((batch_inside if short else padded)(x, padding), kernel, stride, dilation, out)
     y = np.empty((count, groups, outputs // groups, places), x.dtype)
-    view = windows(padded(x, padding), kernel, stride, dilation, out)
     for part in blocks(count, groups * rows * places * x.itemsize):
-        columns = view[part].reshape(part.stop - part.start, groups, rows, places)
-        np.matmul(filters, columns, out=y[part])
+        items = part.stop - part.start
+        if short:
+            columns = np.moveaxis(view[part], 0, -1).reshape(groups, rows, places * items)
+            found = (filters @ columns).reshape(groups, outputs // groups, places, items)
+            y[part] = np.moveaxis(found, -1, 0)
+        else:
+            np.matmul(filters, view[part].reshape(items, groups, rows, places), out=y[part])
     return y.reshape(count, outputs, *out)
 
 
@@ -99,17 +120,24 @@ def transposed(
     if is_pointwise(kernel, stride, padding) and tuple(out) == tuple(sizes):
         x = filters @ y.reshape(count, groups, outputs // groups, places)
         return x.reshape(count, channels, *sizes)
-    x = np.zeros((count, channels, *sizes), y.dtype)
+    x = np.empty((count, channels, *sizes), y.dtype)
+    short = is_short(count, out)
     reaches = [overlaps(*each) for each in zip(sizes, out, kernel, stride, padding, dilation, strict=True)]
     for part in blocks(count, groups * rows * places * y.itemsize):
         items = part.stop - part.start
-        columns = y[part].swapaxes(0, 1).reshape(groups, outputs // groups, items * places)
-        added = (filters @ columns).reshape(channels, *kernel, items, *out)
-        target = x[part].swapaxes(0, 1)
+        columns = np.moveaxis(y[part], 0, -1 if short else 1)
+        added = filters @ columns.reshape(groups, outputs // groups, items * places)
+        if short:
+            added = np.moveaxis(added.reshape(channels, *kernel, *out, items), -1, 1 + len(kernel))
+            target = np.moveaxis(np.zeros((channels, *sizes, items), y.dtype), -1, 1)
+        else:
+            added = added.reshape(channels, *kernel, items, *out)
+            target = np.zeros((channels, items, *sizes), y.dtype)
         for place in product(*reaches):
             at = tuple(k for k, _, _ in place)
             into: Any = (..., *(to for _, to, _ in place))
             target[into] += added[(slice(None), *at, slice(None), *(source for _, _, source in place))]
+        x[part] = target.swapaxes(0, 1)
     return x
 
 
@@ -133,16 +161,18 @@ def weights(
     outputs, out = y.shape[1], y.shape[2:]
     rows, places, each = channels // groups * prod(kernel), prod(out), outputs // groups
     result = np.zeros((groups, each, rows), x.dtype)
-    view = windows(padded(x, padding), kernel, stride, dilation, out)
+    short = is_short(count, out)
+    view = windows((batch_inside if short else padded)(x, padding), kernel, stride, dilation, out)
     for part in blocks(count, groups * rows * places * x.itemsize):
         items = part.stop - part.start
-        if each * rows < places:  # few sums of many terms
+        if not short and each * rows < places:  # few sums of many terms
             columns = view[part].reshape(items, groups, rows, places)
             products = y[part].reshape(items, groups, each, places) @ columns.swapaxes(2, 3)
             result += products.sum(0)
         else:  # as one product: the batch lies beside the places
-            columns = np.moveaxis(view[part], 0, 1 + len(kernel)).reshape(groups, rows, items * places)
-            result += y[part].swapaxes(0, 1).reshape(groups, each, items * places) @ columns.swapaxes(1, 2)
+            columns = np.moveaxis(view[part], 0, -1 if short else 1 + len(kernel))
+            factors = np.moveaxis(y[part], 0, -1 if short else 1).reshape(groups, each, items * places)
+            result += factors @ columns.reshape(groups, rows, items * places).swapaxes(1, 2)
     return result.reshape(outputs, channels // groups, *kernel)
 
 

@@ -86,17 +86,21 @@ def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
     begins = [
         -(np.minimum(start, 0) // gap) for start, gap in zip(windows.starts(), windows.gaps, strict=True)
     ]
-    number = np.arange(prod(windows.widths)).reshape(windows.widths)
-    place = np.broadcast_to(number[np.ix_(*begins)].astype(np.int32), best.shape).copy()
+    kind = np.int8 if prod(windows.widths) < 128 else np.int32
+    number = np.arange(prod(windows.widths), dtype=kind).reshape(windows.widths)
+    place = np.broadcast_to(number[np.ix_(*begins)], best.shape).copy()
     for at in product(*windows.reaches()):
-        inside: Any = (..., *(into for _, into, _ in at))
-        outside: Any = (..., *(source for _, _, source in at))
-        value, known = x[inside], best[outside]
+        # Rows of windows are short: one copy is faster than three operations on strided elements.
+        value = np.ascontiguousarray(x[(..., *(inside for _, inside, _ in at))])
+        whole = value.shape == best.shape
+        outside: Any = (..., *(into for _, _, into in at))
+        known, where = (best, place) if whole else (best[outside], place[outside])
         better = value > known
         if nan:
             better |= np.isnan(value)
-        np.copyto(known, value, where=better)
-        np.copyto(place[outside], number[tuple(k for k, _, _ in at)], where=better)
+        np.maximum(known, value, out=known)
+        # The numbers rise, so the last one that was better is the greatest: no branch for each element.
+        np.maximum(where, better.view(np.int8) * number[tuple(k for k, _, _ in at)], out=where)
     return best, flat_places(place, windows)
 
 
@@ -108,7 +112,7 @@ def flat_places(place: Array, windows: Geometry) -> Array:
         for width, gap, step in zip(windows.widths, windows.gaps, steps, strict=True)
     ]
     first = grid([start * step for start, step in zip(windows.starts(), steps, strict=True)], np.add)
-    return grid(shifts, np.add).reshape(-1)[place] + first
+    return grid(shifts, np.add).reshape(-1).take(place) + first
 
 
 def max_pool(count: int) -> Any:

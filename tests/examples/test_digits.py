@@ -59,10 +59,10 @@ def test_shuffling_changes_the_labels_of_the_training_part_only(digits: Digits) 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_classifier_tells_at_least_95_percent_of_the_held_out_digits(digits: Digits, seed: int) -> None:
+def test_the_classifier_tells_at_least_97_5_percent_of_the_held_out_digits(digits: Digits, seed: int) -> None:
     result = train(digits, Settings(seed=seed))
-    assert result.accuracy >= 0.95
-    assert result.loss < 0.1
+    assert result.accuracy >= 0.975
+    assert result.loss < 0.62  # 0.50 is the least that smoothed labels permit
 
 
 def test_with_shuffled_labels_it_is_right_one_time_in_ten(digits: Digits) -> None:
