@@ -20,8 +20,9 @@ STAMP := $(VENV)/.installed-$(TT_BUILD)
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
 
-demo: $(STAMP) ## train a classifier of handwritten digits, from five seeds
-	$(BIN)/tt demo --seeds 5
+# The matrices are too small to be worth sharing among threads.
+demo: $(STAMP) ## train a network to read handwritten digits, from five seeds
+	OPENBLAS_NUM_THREADS=1 $(BIN)/tt demo --seeds 5
 
 test: $(STAMP) ## the tests
 	$(BIN)/python -m pytest

@@ -66,7 +66,7 @@ def test_the_classifier_tells_at_least_97_5_percent_of_the_held_out_digits(digit
 
 
 def test_with_shuffled_labels_it_is_right_one_time_in_ten(digits: Digits) -> None:
-    found = [train(digits, Settings(seed=seed, shuffle_labels=True)).accuracy for seed in SEEDS]
+    found = [train(digits, Settings(seed=seed, epochs=4, shuffle_labels=True)).accuracy for seed in SEEDS]
     # 1,797 held-out digits in all; what a network predicts for similar images is alike, so runs differ by some
     # points (the same program in torch: 5% to 19%), their mean by less.
     assert statistics.fmean(found) == pytest.approx(0.1, abs=0.05)
