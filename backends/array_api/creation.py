@@ -23,8 +23,9 @@ def add_kernels(kit: Kit) -> None:
 
     # --- of one value ---
 
-    # Arrays of the standard have no strides, so every memory format is met.
-    kit.kernel("empty", lambda size, dtype, memory_format: xp.empty(checked(size), dtype=dtype), check=True)
+    # Arrays of the standard have no strides, so every memory format is met where the shape rule lets it pass.
+    kit.kernel("empty", lambda size, dtype: xp.empty(checked(size), dtype=dtype))
+    kit.kernel("empty", lambda size, dtype, memory_format: xp.empty(tuple(size), dtype=dtype), check=True)
     kit.kernel("zeros", lambda size, dtype: xp.zeros(checked(size), dtype=dtype))
     kit.kernel("ones", lambda size, dtype: xp.ones(checked(size), dtype=dtype))
     kit.kernel("full", lambda size, fill_value, dtype: xp.full(
@@ -43,9 +44,14 @@ def add_kernels(kit: Kit) -> None:
             xp.astype(kit.arange(count), xp.float64) * float(step) + float(start), dtype, copy=False
         )
 
-    kit.kernel("arange", lambda end, dtype: arange(0, end, 1, dtype), half="native")
-    kit.kernel("arange.start", lambda start, end, dtype: arange(start, end, 1, dtype), half="native")
-    kit.kernel("arange.start_step", arange, half="native")
+    kit.kernel("arange", lambda end, dtype: arange(0, end, 1, dtype), dtypes="real_number", half="native")
+    kit.kernel(
+        "arange.start",
+        lambda start, end, dtype: arange(start, end, 1, dtype),
+        dtypes="real_number",
+        half="native",
+    )
+    kit.kernel("arange.start_step", arange, dtypes="real_number", half="native")
 
     def spaced(start: Any, end: Any, steps: int) -> Any:
         """Return numbers in equal distances in double precision, from both ends, so that the last one is exact."""
@@ -62,7 +68,7 @@ def add_kernels(kit: Kit) -> None:
         if isinstance(start, complex) or isinstance(end, complex):
             if not kit.is_dtype(dtype, "complex floating"):
                 raise errors.DtypeError(
-                    f"linspace(): inferred complex dtype can't be safely cast to passed dtype {dtype}"
+                    f"linspace(): complex bounds give complex numbers, which {dtype} cannot hold"
                 )
             return start, end
         if kit.is_dtype(dtype, "integral"):
@@ -72,11 +78,11 @@ def add_kernels(kit: Kit) -> None:
         both = xp.astype(xp.asarray([float(start), float(end)], dtype=xp.float64), dtype)
         return float(both[0]), float(both[1])
 
-    @kit.kernel("linspace", half="native")
+    @kit.kernel("linspace", dtypes="number", half="native")
     def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Any:
         return xp.astype(spaced(*bounds(start, end, steps, dtype), steps), dtype, copy=False)
 
-    @kit.kernel("logspace", half="native")
+    @kit.kernel("logspace", dtypes="number", half="native")
     def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Any:
         first, last = bounds(start, end, steps, dtype)
         # One power alone keeps the fraction of its exponent.
@@ -93,7 +99,7 @@ def add_kernels(kit: Kit) -> None:
 
     # --- complex numbers ---
 
-    @kit.kernel("complex", needs="isfinite where")
+    @kit.kernel("complex", needs="isfinite where", dtypes=("float32", "float64"), half="native")
     def complex_(real: Any, imag: Any) -> Any:
         dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
         # i times infinity or NaN has a real part that is NaN: these parts come from constants instead.

@@ -87,7 +87,7 @@ def check_probability(p: float) -> None:
 def check_normal(std: float) -> None:
     """Raise for a negative standard deviation."""
     if not std >= 0:
-        raise errors.ValueRangeError(f"normal expects std >= 0.0, but found std {std}")
+        raise errors.ValueRangeError(f"normal_(): the standard deviation is {std}; it cannot be negative")
 
 
 def check_uniform(from_: float, to: float) -> None:

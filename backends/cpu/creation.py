@@ -49,20 +49,25 @@ def numbers(start: Any, end: Any, step: Any, dtype: Any) -> Array:
     return found.astype(dtype, copy=False)
 
 
-cpu.kernel("arange", lambda end, dtype: numbers(0, end, 1, dtype), half="native")
-cpu.kernel("arange.start", lambda start, end, dtype: numbers(start, end, 1, dtype), half="native")
-cpu.kernel("arange.start_step", numbers, half="native")
+cpu.kernel("arange", lambda end, dtype: numbers(0, end, 1, dtype), dtypes="real_number", half="native")
+cpu.kernel(
+    "arange.start",
+    lambda start, end, dtype: numbers(start, end, 1, dtype),
+    dtypes="real_number",
+    half="native",
+)
+cpu.kernel("arange.start_step", numbers, dtypes="real_number", half="native")
 
 # --- matrices --------------------------------------------------------------------------------------------------
 
 
-@cpu.kernel("tril_indices", check=True)
+@cpu.kernel("tril_indices", dtypes=("int32", "int64"), check=True)
 def tril_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
     counts = np.clip(np.arange(row) + (1 + offset), 0, col)
     return _places(counts, np.zeros(row, np.int64), dtype)
 
 
-@cpu.kernel("triu_indices", check=True)
+@cpu.kernel("triu_indices", dtypes=("int32", "int64"), check=True)
 def triu_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
     firsts = np.clip(np.arange(row) + offset, 0, col)
     return _places(col - firsts, firsts, dtype)
@@ -80,14 +85,14 @@ def _places(counts: Array, firsts: Array, dtype: Any) -> Array:
 # --- complex numbers -------------------------------------------------------------------------------------------
 
 
-@cpu.kernel("complex")
+@cpu.kernel("complex", dtypes=("float32", "float64"), half="native")
 def complex_(real: Array, imag: Array) -> Array:
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
     out.real, out.imag = real, imag
     return out
 
 
-@cpu.kernel("polar")
+@cpu.kernel("polar", dtypes=("float32", "float64"), half="native")
 def polar(abs: Array, angle: Array) -> Array:
     out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.result_type(abs, np.complex64))
     np.multiply(abs, np.cos(angle), out.real)

@@ -259,13 +259,13 @@ def bernoulli_tensor(self: Array, p: Array, generator: Any) -> Array:
 
 def _check_probabilities(p: Array) -> None:
     if p.size and not (p.min() >= 0 and p.max() <= 1):  # NaN is refused, too
-        raise errors.ValueRangeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        raise errors.ValueRangeError("bernoulli: probabilities lie between 0 and 1, and some do not")
 
 
 @cpu.kernel("exponential", dtypes="floating", half="native")
 def exponential(self: Array, lambd: float, generator: Any) -> Array:
     if not lambd > 0:
-        raise errors.ValueRangeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise errors.ValueRangeError(f"exponential_(): the rate lambd is positive, and {lambd} is not")
     single = self.dtype != np.float64
     drawn = units(generator, self.size, np.float32 if single else np.float64).astype(np.float64, copy=False)
     drawn += 2.0**-25 if single else 2.0**-54  # half a step: the logarithm of 0 is not finite
@@ -278,10 +278,12 @@ def exponential(self: Array, lambd: float, generator: Any) -> Array:
 def multinomial(self: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
     weights = self.astype(np.float64)
     if weights.size and not (weights.min() >= 0 and weights.max() < math.inf):
-        raise errors.ValueRangeError("probability tensor contains either `inf`, `nan` or element < 0")
+        raise errors.ValueRangeError("multinomial(): a weight is negative, infinite or not a number")
     cumulative = np.cumsum(weights, -1)
     if (cumulative[..., -1] <= 0).any():
-        raise errors.ValueRangeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        raise errors.ValueRangeError(
+            "multinomial(): the weights of a row are all zero, so nothing can be drawn"
+        )
     if not replacement:
         # Of exponential times with these rates, the smallest come first.
         times = exponential(np.empty(weights.shape, np.float32), 1.0, generator)

@@ -11,7 +11,7 @@ from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import dtype as Dtype
 from tt.core.errors import ShapeError
-from tt.core.memory_format import is_preserve
+from tt.core.memory_format import ORDERS, is_preserve
 from tt.core.tensor_base import TensorBase
 
 composites: Final = CompositeTable()
@@ -36,13 +36,22 @@ def converted(self: Any, dtype: Dtype, device: Any, copy: bool, memory_format: A
         # An index is asked for: its backend refuses one that is not there.
         device = self.device if device.index is None else self.spec.backend.place(device)
     same = dtype is self.dtype and device is self.device and not copy
-    if same and (is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format)):
+    if same and _is_laid_out(self, memory_format):
         return self
     return ops._to_copy(
         self,
         dtype=None if dtype is self.dtype else dtype,
         device=None if device is self.device else device,
         memory_format=memory_format,
+    )
+
+
+def _is_laid_out(self: Any, memory_format: Any) -> bool:
+    """Tell whether a conversion keeps the order in memory: contiguous_format undoes named ones alone, as in PyTorch."""
+    if is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format):
+        return True
+    return memory_format == "contiguous_format" and not any(
+        self.is_contiguous(memory_format=name) for name in ORDERS
     )
 
 

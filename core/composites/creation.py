@@ -9,8 +9,8 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, python_value
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, float64, int64
-from tt.core.errors import DtypeError, ShapeError
+from tt.core.dtype import bool_, float64, int32, int64
+from tt.core.errors import DispatchError, DtypeError, ShapeError
 from tt.core.memory_format import ORDERS, is_preserve
 from tt.core.promotion import get_default_dtype, promote_types, result_type
 from tt.core.tensor_base import TensorBase
@@ -145,7 +145,7 @@ def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any, layout: 
 def _spaced_dtype(op: str, start: Any, end: Any, dtype: Any) -> Any:
     found = result_type(result_type(start, end), 1.0)
     if dtype is not None and found.is_complex and not dtype.is_complex:
-        raise DtypeError(f"{op}(): inferred dtype {found} can't be safely cast to passed dtype {dtype}")
+        raise DtypeError(f"{op}(): complex bounds give {found}, which {dtype} cannot hold")
     return dtype or found
 
 
@@ -170,7 +170,7 @@ def _number(op: str, name: str, value: Any) -> Any:
         return value
     if value.ndim:
         raise ShapeError(
-            f"{op} only supports 0-dimensional start and end tensors, but got {name} with {value.ndim} dimension(s)."
+            f"{op}(): {name} is one number or a tensor without dimensions, and it has {value.ndim}"
         )
     return python_value(value)
 
@@ -194,6 +194,8 @@ def eye(n: int, m: int | None, dtype: Any, layout: Any, device: Any) -> Any:
 def _triangle(op: str, keep: Callable[[Any, int], Any]) -> None:
     def indices(row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any) -> Any:
         check_shapes(op, row, col, offset)
+        if dtype not in (None, int32, int64):
+            raise DispatchError(op, f"indices are of int32 or int64, not of {dtype}")
         places = ops.nonzero(keep(ops.ones((row, col), dtype=bool_, device=device), offset))
         return as_type(ops.transpose(places, 0, 1).contiguous(), dtype or int64)
 
@@ -209,8 +211,7 @@ def block_diag(tensors: Sequence[Any]) -> Any:
     for place, tensor in enumerate(tensors):
         if tensor.ndim > 2:
             raise ShapeError(
-                f"block_diag(): Input tensors must have 2 or fewer dimensions. Input {place} has {tensor.ndim} "
-                "dimensions"
+                f"block_diag(): takes tensors of at most two dimensions, and tensor {place} has {tensor.ndim}"
             )
     if not tensors:
         return ops.empty((1, 0))
@@ -248,6 +249,4 @@ def _expect_parts(op: str, *parts: Any) -> None:
     if first is not second:
         raise DtypeError(f"{op}(): both parts must have one dtype, but they have {first} and {second}")
     if first.name not in ("float32", "float64"):
-        raise DtypeError(
-            f"{op}(): Expected both inputs to be float32 or float64 tensors but got {first} and {second}"
-        )
+        raise DtypeError(f"{op}(): takes parts of float32 or float64, not of {first}")

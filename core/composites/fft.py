@@ -33,11 +33,13 @@ OPPOSITE: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward
 def _input(op: str, self: Any, *, real: bool = False) -> Any:
     """Return a tensor in a dtype that transforms serve: integers and bools become floating point numbers."""
     if real and self.dtype.is_complex:
-        raise DtypeError(f"{op}(): expects a real input tensor, but got {self.dtype}")
+        raise DtypeError(f"{op}(): transforms real numbers, not {self.dtype}")
     if is_integral(self.dtype):
         return as_type(self, get_default_dtype())
     if self.dtype.itemsize == 2:
-        raise DtypeError(f"{op}(): Unsupported dtype {self.dtype}\n  try: x.to(tt.float32)")
+        raise DtypeError(
+            f"{op}(): half precision is not transformed, and this is {self.dtype}\n  try: x.to(tt.float32)"
+        )
     return self
 
 
@@ -45,9 +47,7 @@ def _norm(op: str, norm: str | None) -> str:
     if norm is None:
         return "backward"
     if norm not in OPPOSITE:
-        raise ValueRangeError(
-            f'{op}(): Invalid normalization mode: "{norm}"; there are "backward", "ortho" and "forward"'
-        )
+        raise ValueRangeError(f'{op}(): norm is "backward", "ortho" or "forward", not "{norm}"')
     return norm
 
 
@@ -69,11 +69,9 @@ def _several(
         sizes = [self.shape[d] for d in dims]
     else:
         if dims is not None and len(dims) != len(s):
-            raise ShapeError(f"{op}(): When given, dim and shape arguments must have the same length")
+            raise ShapeError(f"{op}(): s has {len(s)} sizes for {len(dims)} dims")
         if len(s) > self.ndim:
-            raise ShapeError(
-                f"{op}(): Got shape with {len(s)} values but input tensor only has {self.ndim} dimensions."
-            )
+            raise ShapeError(f"{op}(): s has {len(s)} sizes, and the tensor only {self.ndim} dimensions")
         dims = tuple(range(self.ndim - len(s), self.ndim)) if dims is None else dims
         sizes = [self.shape[d] if n == -1 else n for d, n in zip(dims, s, strict=True)]
     for n in sizes:
@@ -211,7 +209,7 @@ def _hermitian_inverse(op: str) -> None:
 
 def _expect_dims(op: str, dims: Dims) -> None:
     if not dims:
-        raise ShapeError(f"{op}(): must transform at least one axis")
+        raise ShapeError(f"{op}(): transforms at least one dimension")
 
 
 for _count in ("2", "n"):
@@ -229,7 +227,7 @@ for _count in ("2", "n"):
 def fft_r2c(self: Any, dim: Sequence[int], norm: str) -> Any:
     check_shapes("_fft_r2c", self, dim)
     last = dim[-1] % self.ndim
-    return ops.narrow(ops._fft_c2c(self, dim, norm, True), last, 0, self.shape[last] // 2 + 1)
+    return _copied(ops.narrow(ops._fft_c2c(self, dim, norm, True), last, 0, self.shape[last] // 2 + 1))
 
 
 @composite("_fft_c2r")
@@ -240,7 +238,12 @@ def fft_c2r(self: Any, dim: Sequence[int], norm: str, last_dim_size: int) -> Any
     half = ops._fft_c2c(self, tuple(dim[:-1]), norm, False) if len(dim) > 1 else self
     mirrored = ops.flip(ops.narrow(half, last, 1, (last_dim_size - 1) // 2), (last,))
     line = ops.cat([half, _conj(mirrored)], last)
-    return ops.real(ops._fft_c2c(line, (last,), norm, False)).contiguous()
+    return _copied(ops.real(ops._fft_c2c(line, (last,), norm, False)))
+
+
+def _copied(view: Any) -> Any:
+    """Return a row-major copy, also where the view counts as one because its sizes are one."""
+    return ops.clone(view, memory_format="contiguous_format")
 
 
 # --- helpers of transforms -------------------------------------------------------------------------------------
@@ -249,7 +252,7 @@ def fft_c2r(self: Any, dim: Sequence[int], norm: str, last_dim_size: int) -> Any
 def _shifted(op: str, self: Any, dim: Sequence[int] | None, forward: bool) -> Any:
     dims = tuple(range(self.ndim)) if dim is None else dim
     if not dims:
-        raise ShapeError(f"{op}(): `shifts` required: there is no dimension to shift along")
+        raise ShapeError(f"{op}(): there is no dimension to shift along")
     for d in (wrap_dim(op, d, self.ndim) for d in dims):
         n = self.shape[d]
         first = n - n // 2 if forward else n // 2

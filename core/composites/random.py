@@ -66,6 +66,7 @@ def uniform_like(self: Any, generator: Any, dtype: Any) -> Any:
 
 @composite("bernoulli")
 def bernoulli(self: Any, generator: Any) -> Any:
+    _expect_probabilities(self)
     dtype = self.dtype if self.dtype.itemsize >= 4 else float32
     return as_type(ops.lt(uniform_like(self, generator, dtype), as_type(self, dtype)), self.dtype)
 
@@ -77,10 +78,7 @@ def bernoulli_tensor(self: Any, p: Any, generator: Any) -> Any:
         raise DispatchError(
             "bernoulli_", f"the probabilities are of {p.dtype} instead of a floating point dtype"
         )
-    _expect_all(
-        ops.logical_and(ops.ge(p, 0), ops.le(p, 1)),
-        "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
-    )
+    _expect_probabilities(p)
     dtype = p.dtype if p.dtype.itemsize >= 4 else float32
     return as_type(ops.lt(uniform_like(self, generator, dtype), as_type(p, dtype)), self.dtype)
 
@@ -92,6 +90,11 @@ def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
     return as_type(ops.lt(uniform_like(self, generator, float32), p), self.dtype)
 
 
+def _expect_probabilities(p: Any) -> None:
+    between = ops.logical_and(ops.ge(p, 0), ops.le(p, 1))
+    _expect_all(between, "bernoulli: probabilities lie between 0 and 1, and some do not")
+
+
 def _expect_all(fine: Any, problem: str) -> None:
     if python_value(ops.all(fine)) is False:
         raise ValueRangeError(problem)
@@ -99,13 +102,13 @@ def _expect_all(fine: Any, problem: str) -> None:
 
 def _expect_std(std: float) -> None:
     if not std >= 0:
-        raise ValueRangeError(f"normal expects std >= 0.0, but found std {std}")
+        raise ValueRangeError(f"normal(): the standard deviation is {std}; it cannot be negative")
 
 
 def _expect_stds(op: str, std: Any) -> None:
     if std.dtype.is_complex:
-        raise DtypeError(f"{op}(): normal expects standard deviation to be non-complex, not {std.dtype}")
-    _expect_all(ops.ge(std, 0), "normal expects all elements of std >= 0.0")
+        raise DtypeError(f"{op}(): a standard deviation is real, and this one is {std.dtype}")
+    _expect_all(ops.ge(std, 0), "normal(): a standard deviation is negative")
 
 
 @composite("normal.Tensor_Tensor")
@@ -159,7 +162,7 @@ def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
 @composite("exponential")
 def exponential(self: Any, lambd: float, generator: Any) -> Any:
     if not lambd > 0:
-        raise ValueRangeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise ValueRangeError(f"exponential_(): the rate lambd is positive, and {lambd} is not")
     dtype = self.dtype if self.dtype is float64 else float32
     drawn = as_type(uniform_like(self, generator, dtype), float64)
     # Half a step above the uniform number: none is 0, whose logarithm is not finite.
@@ -172,9 +175,9 @@ def multinomial(self: Any, num_samples: int, replacement: bool, generator: Any) 
     check_shapes("multinomial", self, num_samples, replacement)
     weights = as_type(self, float64)
     fine = ops.logical_and(ops.ge(weights, 0), ops.lt(weights, math.inf))
-    _expect_all(fine, "probability tensor contains either `inf`, `nan` or element < 0")
+    _expect_all(fine, "multinomial(): a weight is negative, infinite or not a number")
     total = ops.sum.dim(weights, (-1,), True)
-    _expect_all(ops.gt(total, 0), "invalid multinomial distribution (sum of probabilities <= 0)")
+    _expect_all(ops.gt(total, 0), "multinomial(): the weights of a row are all zero, so nothing can be drawn")
     if not replacement:
         # Of exponential times with these rates, the smallest come first.
         times = ops.exponential_(

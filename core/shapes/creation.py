@@ -31,9 +31,7 @@ def empty(size: Sequence[int], memory_format: Any = None, *, op: str) -> Result:
     if name in ORDERS:
         return Result(shape, ordered_strides(op, shape, name))
     if name == "preserve_format":
-        raise ShapeError(
-            f"{op}(): unsupported memory format Preserve: there is no tensor whose order to preserve"
-        )
+        raise ShapeError(f"{op}(): there is no tensor whose order preserve_format could keep")
     return Result(shape)
 
 

@@ -24,7 +24,7 @@ def fft_c2c(self: Described, dim: Sequence[int], *, op: str) -> Shape:
 def fft_r2c(self: Described, dim: Sequence[int], *, op: str) -> Shape:
     """The last of the dims keeps the frequencies from zero to the half."""
     if self.dtype.is_complex:
-        raise DtypeError(f"{op}(): expects a real input tensor, but got {self.dtype}")
+        raise DtypeError(f"{op}(): transforms real numbers, not {self.dtype}")
     last = last_dim(op, self, dim)
     return (*self.shape[:last], self.shape[last] // 2 + 1, *self.shape[last + 1 :])
 
@@ -45,7 +45,7 @@ def last_dim(op: str, self: Described, dim: Sequence[int]) -> int:
     """Return the last of the transformed dims, counted from the front."""
     dims = wrap_dims(op, dim, self.ndim)
     if not dims or not self.ndim:
-        raise ShapeError(f"{op}(): must transform at least one axis")
+        raise ShapeError(f"{op}(): transforms at least one dimension")
     return dims[-1]
 
 
@@ -64,4 +64,4 @@ def rfftfreq(n: int, *, op: str) -> Shape:
 def expect_points(op: str, n: int) -> None:
     """Raise unless there is a number to transform."""
     if n < 1:
-        raise ShapeError(f"{op}(): Invalid number of data points ({n}) specified")
+        raise ShapeError(f"{op}(): transforms at least one number, not {n}")

@@ -74,4 +74,4 @@ def normal_std(std: Described, *, op: str) -> Result:
 def expect_real(op: str, std: Described) -> None:
     """Raise for a complex standard deviation."""
     if std.dtype.is_complex:
-        raise DtypeError(f"{op}(): normal expects standard deviation to be non-complex, not {std.dtype}")
+        raise DtypeError(f"{op}(): a standard deviation is real, and this one is {std.dtype}")

@@ -17,22 +17,151 @@ RANGES = [
 
 
 @pytest.mark.parametrize("arguments", RANGES, ids=str)
-@pytest.mark.parametrize("dtype", [None, "int32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", [None, "int64", "int32", "uint8", "float64", "float16", "bfloat16"])
 def test_arange(same, arguments, dtype):
-    if dtype == "int32" and (any(a % 1 for a in arguments if math.isfinite(a)) or max(arguments) > 2**31):
-        pytest.skip("PyTorch counts in integers and rounds the step, or refuses; tt rounds the numbers")
-    if dtype in ("float16", "bfloat16") and max(arguments) > 2**31:
-        return  # beyond float16, and 2**12 apart in bfloat16
+    if dtype in ("float16", "bfloat16", "int32", "uint8") and max(arguments) > 2**31:
+        return  # beyond the dtype, or 2**12 apart in bfloat16
+    if dtype == "uint8" and min(arguments) < 0:
+        return  # what does not fit is anything
     same(lambda m: m.arange(*arguments, dtype=dtype and getattr(m, dtype)))
 
 
 @pytest.mark.parametrize(
-    "arguments", [(0, 1, 5), (1, -1, 4), (0, 1, 1), (3, 7, 0), (0.5, 2, 7), (0, 10, 11), (0, 1, -1)], ids=str
-)
-@pytest.mark.parametrize("dtype", [None, "float64", "float16", "complex64"])
-def test_linspace(same, arguments, dtype):
-    same(lambda m: m.linspace(*arguments, dtype=dtype and getattr(m, dtype)))
+    "arguments", [(0, 1, 5), (1, -1, 4), (0, 1, 1), (3, 7, 0), (0.5, 2, 7), (0, 10, 11), (0, 1, -1),
+                  (-4.9, 4.9, 3), (9.7, -3.2, 8), (2.9, 5, 1), (0, 4, 50)], ids=str
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [None, "float64", "float16", "bfloat16", "complex64", "int64", "int8"])
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_linspace_and_logspace(same, name, arguments, dtype):
+    if name == "logspace" and dtype == "int8" and max(arguments[:2]) > 2:
+        return  # what does not fit is anything
+    if name == "logspace" and dtype in ("float16", "bfloat16") and max(arguments[:2]) > 4:
+        return  # PyTorch rounds the exponents to three digits
+    tolerance = 1e-5 if name == "logspace" and dtype is None else None
+    same(lambda m: getattr(m, name)(*arguments, dtype=dtype and getattr(m, dtype)), tolerance=tolerance)
 
+
+def test_logspace_of_other_bases(same):
+    for base in (2, 2.5, 0.5, 1, 0, -2):
+        same(lambda m, base=base: m.logspace(0, 3, 4, base=base), tolerance=1e-6)
+    same(lambda m: m.logspace(-3, 5, 9, 2, dtype=m.int64))
+    same(lambda m: m.logspace(0, 1j, 3), tolerance=1e-5)
+
+
+def test_bounds_may_be_tensors(same):
+    for name in ("linspace", "logspace"):
+        same(
+            lambda m, x, y, name=name: getattr(m, name)(x, y, 4),
+            torch.tensor(1, dtype=torch.float64),
+            torch.tensor(3),
+        )
+        same(lambda m, x, name=name: getattr(m, name)(x, 2, steps=3, dtype=m.int32), torch.tensor(0.5))
+        same(lambda m, x, name=name: getattr(m, name)(0, x, steps=3), torch.tensor([2.0]))
+    assert tt.linspace(tt.empty((), device="cpu").fill_(2), 3, 2).tolist() == [2, 3]
+
+
+def test_complex_bounds_give_complex_numbers(same):
+    same(lambda m: m.linspace(0, 1 + 2j, 4))
+    same(lambda m: m.linspace(0, 1j, 4, dtype=m.float32))
+
+
+@pytest.mark.parametrize("dtype", [None, "float64", "int64", "float32"])
+def test_a_factory_takes_the_dtype_of_out_and_no_other(same, dtype):
+    for call in (
+        lambda m, **o: m.zeros(3, **o), lambda m, **o: m.arange(3, **o), lambda m, **o: m.full((3,), 2, **o),
+        lambda m, **o: m.linspace(0, 4.5, 3, **o), lambda m, **o: m.eye(3, **o), lambda m, **o: m.zeros(3, 2, **o),
+    ):  # fmt: skip
+        same(
+            lambda m, call=call: call(
+                m, out=m.ones(3, dtype=m.float64), **({"dtype": getattr(m, dtype)} if dtype else {})
+            )
+        )
+
+
+# --- matrices --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+def test_triangles(same, name):
+    for row, col in ((3, 3), (2, 5), (5, 2), (0, 3), (3, 0), (1, 1)):
+        for offset in (-9, -2, -1, 0, 1, 3, 9):
+            same(lambda m, a=(row, col, offset): getattr(m, name)(*a))
+    same(lambda m: getattr(m, name)(3, 4, 1, dtype=m.int32), strides=True)
+    for wrong in ((-1, 3), (3, -1)):
+        same(lambda m, wrong=wrong: getattr(m, name)(*wrong))
+    same(lambda m: getattr(m, name)(3, 4, dtype=m.float32))
+
+
+def test_block_diag(same):
+    blocks = [torch.ones(2, 3), torch.arange(3), torch.tensor(5.0), torch.zeros(0, 2), torch.tensor([[1j]])]
+    for count in range(1, 6):
+        same(lambda m, *x: m.block_diag(*x), *blocks[:count])
+    same(lambda m: m.block_diag())
+    same(lambda m, x: m.block_diag(x), torch.ones(2, 2, 2))
+
+
+# --- complex numbers -------------------------------------------------------------------------------------------
+
+EDGES = [0.0, -0.0, 1.5, -2.0, math.inf, -math.inf, math.nan]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16"])
+def test_complex_numbers_of_their_parts(same, dtype):
+    if not same_signs(same):
+        return
+    x, y = (torch.arange(n).reshape(shape).to(getattr(torch, dtype)) for n, shape in ((3, (3, 1)), (4, (4,))))
+    same(lambda m, x, y: m.complex(x, y), x, y)
+    same(lambda m, x, y: m.polar(x, y), x, y)
+    same(lambda m, x, y: m.complex(x, y.to(m.float16)), x, y)
+
+
+def same_signs(same):
+    """Compare what is no number or infinite in one part alone."""
+    real, imag = torch.meshgrid(torch.tensor(EDGES), torch.tensor(EDGES), indexing="ij")
+    for part in ("real", "imag"):
+        same(lambda m, x, y, part=part: getattr(m.complex(x, y), part), real, imag)
+    return True
+
+
+# --- memory formats --------------------------------------------------------------------------------------------
+
+FORMATS = {
+    "empty": lambda m, x, f: m.empty(x.shape, memory_format=f).shape,
+    "empty_like": lambda m, x, f: m.empty_like(x, memory_format=f).shape,
+    "zeros_like": lambda m, x, f: m.zeros_like(x, memory_format=f),
+    "ones_like": lambda m, x, f: m.ones_like(x, memory_format=f),
+    "full_like": lambda m, x, f: m.full_like(x, 3, memory_format=f),
+    "clone": lambda m, x, f: x.clone(memory_format=f),
+    "contiguous": lambda m, x, f: x.contiguous(memory_format=f),
+    "to": lambda m, x, f: x.to(m.float64, memory_format=f),
+    "to itself": lambda m, x, f: x.to(m.float32, memory_format=f),
+    "double": lambda m, x, f: x.double(memory_format=f),
+}
+
+
+@pytest.mark.parametrize(
+    "memory_format", ["contiguous_format", "channels_last", "channels_last_3d", "preserve_format"]
+)
+@pytest.mark.parametrize("name", FORMATS)
+def test_memory_formats(same, name, memory_format):
+    strided = getattr(same, "strided", True)
+    if name == "contiguous" and memory_format == "preserve_format":
+        return
+    for shape in ((2, 3, 4, 5), (2, 3, 2, 2, 3), (2, 3)):
+        for x in (torch.ones(shape), torch.ones(shape[::-1]).permute(*reversed(range(len(shape))))):
+            if strided or x.ndim == 2:
+                same(lambda m, x: FORMATS[name](m, x, getattr(m, memory_format)), x, strides=strided)
+
+
+def test_random_numbers_take_memory_formats_too():
+    x = tt.zeros(2, 3, 4, 5)
+    for call in (tt.rand_like, tt.randn_like, lambda x, **o: tt.randint_like(x, 5, **o)):
+        assert call(x, memory_format=tt.channels_last).stride() == (60, 1, 15, 3)
+        assert call(x.permute(0, 2, 3, 1)).stride() == x.permute(0, 2, 3, 1).stride()
+        assert call(x.permute(0, 2, 3, 1), memory_format=tt.contiguous_format).is_contiguous()
+
+
+# --- values ----------------------------------------------------------------------------------------------------
 
 FILLS = {
     "zeros": lambda m, **o: m.zeros(2, 3, **o),

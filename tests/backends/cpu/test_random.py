@@ -67,6 +67,22 @@ DRAWS = {
     "bernoulli_": lambda g: tt.zeros(1001).bernoulli_(0.25, generator=g),
     "normal_": lambda g: tt.zeros(1001).normal_(2, 3, generator=g),
     "uniform_": lambda g: tt.zeros(1001).uniform_(-2, 3, generator=g),
+    "uniform_ complex": lambda g: tt.zeros(1001, dtype=tt.complex64).uniform_(-2, 3, generator=g),
+    "rand_like": lambda g: tt.rand_like(tt.zeros(7, 11).t(), generator=g),
+    "randn_like": lambda g: tt.randn_like(tt.zeros(1001), generator=g),
+    "randint_like": lambda g: tt.randint_like(tt.zeros(1001), 3, 9, generator=g),
+    "bernoulli_ of a tensor": lambda g: tt.zeros(3, 1001).bernoulli_(tt.linspace(0, 1, 1001), generator=g),
+    "bernoulli_ of doubles": lambda g: tt.zeros(1001).bernoulli_(
+        tt.linspace(0, 1, 1001, dtype=tt.float64), generator=g
+    ),
+    "exponential_": lambda g: tt.zeros(1001).exponential_(2, generator=g),
+    "exponential_ double": lambda g: tt.zeros(1001, dtype=tt.float64).exponential_(generator=g),
+    "exponential_ half": lambda g: tt.zeros(1001, dtype=tt.float16).exponential_(generator=g),
+    "normal of tensors": lambda g: tt.normal(tt.arange(1001.0), tt.ones(1001), generator=g),
+    "normal of a size": lambda g: tt.normal(1.0, 2.0, (1001,), generator=g),
+    "multinomial": lambda g: tt.multinomial(tt.arange(1.0, 1002), 1000, generator=g),
+    "multinomial, one each": lambda g: tt.multinomial(tt.ones(1001, 3), 1, generator=g),
+    "multinomial with replacement": lambda g: tt.multinomial(tt.arange(50.0), 1001, True, generator=g),
 }
 
 
@@ -150,6 +166,102 @@ def test_complex_normal_numbers_have_variance_one(generator):
 def test_uniform_and_normal_with_parameters(generator):
     assert pvalue(tt.empty(20_000).uniform_(-3, 5, generator=generator), "uniform", -3, 8) > 0.01
     assert pvalue(tt.empty(20_000).normal_(-3, 5, generator=generator), "norm", -3, 5) > 0.01
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_exponential(generator, dtype):
+    x = tt.empty(50_000, dtype=getattr(tt, dtype)).exponential_(2.5, generator=generator)
+    assert pvalue(x, "expon", 0, 1 / 2.5) > 0.01 and x.min().item() > 0
+    assert not tt.empty(3).exponential_(math.inf).any().item()
+
+
+def test_normal_with_parameters_of_each_element(generator):
+    means, stds = tt.tensor([[-3.0], [7.0]]), tt.tensor([1.0, 5.0])
+    drawn = {
+        "both": tt.normal(means.expand(2, 20_000), tt.tensor([[1.0], [5.0]]), generator=generator),
+        "means": tt.normal(means.expand(2, 20_000), 2.0, generator=generator),
+        "deviations": tt.normal(1.5, stds.unsqueeze(1).expand(2, 20_000), generator=generator),
+    }
+    expected = {"both": ((-3, 1), (7, 5)), "means": ((-3, 2), (7, 2)), "deviations": ((1.5, 1), (1.5, 5))}
+    for name, x in drawn.items():
+        for row, parameters in zip(x, expected[name], strict=True):
+            assert pvalue(row, "norm", *parameters) > 0.01, name
+    assert pvalue(tt.normal(-1.0, 0.5, (20_000,), generator=generator), "norm", -1, 0.5) > 0.01
+    assert tt.normal(tt.zeros(2, dtype=tt.float64), tt.ones(2)).dtype is tt.float64
+    assert tt.normal(tt.zeros(2, 1), tt.ones(3)).shape == (2, 3)
+
+
+def test_multinomial_with_replacement_draws_by_weight(generator):
+    weights = tt.tensor([[1.0, 0.0, 2.0, 5.0], [0.0, 3.0, 3.0, 0.0]])
+    drawn = tt.multinomial(weights, 40_000, True, generator=generator).numpy()
+    for row, weight in zip(drawn, weights.numpy(), strict=True):
+        counts = np.bincount(row, minlength=4)
+        assert (counts[weight == 0] == 0).all()
+        expected = weight[weight > 0] / weight.sum() * 40_000
+        assert scipy.stats.chisquare(counts[weight > 0], expected).pvalue > 0.01
+
+
+def test_multinomial_without_replacement_draws_each_index_once(generator):
+    weights = tt.tensor([1.0, 2.0, 5.0])
+    drawn = tt.multinomial(weights.expand(30_000, 3), 3, generator=generator).numpy()
+    assert (np.sort(drawn, -1) == [0, 1, 2]).all()
+    chance = {(a, b, c): weights.tolist()[a] / 8 * weights.tolist()[b] / (8 - weights.tolist()[a])
+              for a, b, c in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))}  # fmt: skip
+    counts = [(drawn == order).all(-1).sum() for order in chance]
+    assert scipy.stats.chisquare(counts, [30_000 * p for p in chance.values()]).pvalue > 0.01
+    assert tt.multinomial(tt.tensor([0.0, 4.0, 0.0]), 1).tolist() == [1]
+
+
+def test_multinomial_never_draws_what_has_no_weight():
+    with_gaps = tt.tensor([0.0, 1e-30, 0.0, 1.0, 0.0])
+    assert set(tt.multinomial(with_gaps, 20_000, True).tolist()) == {3}
+    assert set(tt.multinomial(tt.tensor([1.0, 1.0, 0.0]), 20_000, True).tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_dropout_keeps_the_mean(p):
+    tt.manual_seed(3)
+    x = tt.ones(100_000)
+    dropped = tt.nn.functional.dropout(x, p)
+    assert scipy.stats.binomtest(int((dropped == 0).sum().item()), 100_000, p).pvalue > 0.01
+    assert dropped.unique().tolist() == [0, pytest.approx(1 / (1 - p))]
+
+
+def test_dropout_in_place_and_at_its_ends():
+    x = tt.ones(1000)
+    assert tt.nn.functional.dropout(x, 0.5, inplace=True) is x and (x == 0).any().item()
+    assert tt.nn.functional.dropout(x, 0.5, training=False) is x
+    assert not tt.nn.functional.dropout(x, 1.0).any().item()
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        tt.nn.functional.dropout(x, -0.5)
+    with pytest.raises(RuntimeError):
+        tt.nn.functional.dropout(tt.ones(3, dtype=tt.int64))
+
+
+def test_the_gradient_of_dropout_is_its_mask():
+    x = tt.ones(1000, requires_grad=True)
+    y = tt.nn.functional.dropout(x, 0.25)
+    y.sum().backward()
+    assert tt.equal(x.grad, y.detach())
+
+
+def test_alpha_dropout_keeps_mean_and_variance():
+    tt.manual_seed(3)
+    x = tt.randn(200_000)
+    y = tt.nn.functional.alpha_dropout(x, 0.3, training=True)
+    assert y.mean().item() == pytest.approx(0, abs=0.01) and y.var().item() == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [("dropout1d", (20, 30, 4)), ("dropout2d", (20, 30, 4, 5)), ("dropout3d", (20, 30, 2, 2, 2))],
+)
+def test_channels_are_dropped_as_a_whole(name, shape):
+    tt.manual_seed(3)
+    y = getattr(tt.nn.functional, name)(tt.ones(*shape), 0.4).reshape(20, 30, -1)
+    assert ((y == 0).all(-1) | (y != 0).all(-1)).all().item()
+    dropped = int((y[:, :, 0] == 0).sum().item())
+    assert scipy.stats.binomtest(dropped, 600, 0.4).pvalue > 0.01
 
 
 @pytest.mark.parametrize(
@@ -268,6 +380,30 @@ def test_threads_do_not_get_the_same_numbers():
         lambda: tt.zeros(2).normal_(0, -1),
         lambda: tt.zeros(2).uniform_(1, 0),
         lambda: tt.rand(2, dtype=tt.int64),
+        lambda: tt.rand_like(tt.zeros(2, dtype=tt.int64)),
+        lambda: tt.randint(0, 3, (2,), dtype=tt.bool),
+        lambda: tt.randperm(300, dtype=tt.uint8),
+        lambda: tt.randperm(3000, dtype=tt.float16),
+        lambda: tt.zeros(2).exponential_(0),
+        lambda: tt.zeros(2).exponential_(-1),
+        lambda: tt.zeros(2, dtype=tt.int64).exponential_(),
+        lambda: tt.zeros(2).bernoulli_(tt.tensor([0.5, 2.0])),
+        lambda: tt.zeros(2).bernoulli_(tt.tensor([1, 0])),
+        lambda: tt.zeros(2).bernoulli_(tt.rand(3)),
+        lambda: tt.normal(tt.zeros(2), -1.0),
+        lambda: tt.normal(0.0, tt.tensor([1.0, -1.0])),
+        lambda: tt.normal(tt.zeros(2), tt.ones(3)),
+        lambda: tt.normal(tt.zeros(2), tt.ones(2, dtype=tt.complex64)),
+        lambda: tt.normal(tt.zeros(2, dtype=tt.int64), 1.0),
+        lambda: tt.normal(0.0, -1.0, (2,)),
+        lambda: tt.multinomial(tt.ones(2, dtype=tt.int64), 1),
+        lambda: tt.multinomial(tt.zeros(2), 1),
+        lambda: tt.multinomial(tt.tensor([1.0, math.nan]), 1),
+        lambda: tt.multinomial(tt.tensor([1.0, math.inf]), 1, True),
+        lambda: tt.multinomial(tt.ones(2), 3),
+        lambda: tt.multinomial(tt.ones(2), 0),
+        lambda: tt.multinomial(tt.ones(2, 2, 2), 1),
+        lambda: tt.nn.functional.dropout1d(tt.ones(3)),
     ],
 )
 def test_mistakes_are_refused(call):

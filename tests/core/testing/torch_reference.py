@@ -32,6 +32,7 @@ FUNCTIONS: dict[str, Any] = {
     "functional_unfold": F.unfold,
     "functional_fold": F.fold,
     "copy": torch.Tensor.copy_,
+    "to.device": lambda self, copy=False, dtype=None: self.to(dtype or self.dtype, copy=copy),
     "zero": torch.Tensor.zero_,
     "fill": torch.fill,
     "resize": torch.Tensor.resize_,
@@ -50,6 +51,8 @@ def find(definition: Any) -> Any:
     name = definition.name.split(".")[0]
     if definition.name in FUNCTIONS:
         return FUNCTIONS[definition.name]
+    if name.startswith("fft_"):
+        return getattr(torch.fft, name.removeprefix("fft_"))
     if name.startswith("linalg_"):
         return getattr(torch.linalg, name.removeprefix("linalg_"))
     if definition.module == "special":

@@ -92,6 +92,8 @@ def runs(call: Call) -> bool:
         call(*call.inputs)
     except (tt.core.errors.NoKernelError, tt.core.errors.DtypeError):
         return False
+    except UserWarning:
+        return False  # a conversion drops the imaginary parts
     return True
 
 
@@ -111,7 +113,7 @@ BY_HAND |= {"linalg_qr", "qr", "linalg_pinv", "linalg_pinv.rcond", "pinverse", "
 NOT_IN_TORCH = {
     "copy",
     "div.optional_mode",
-    "to",
+    "to.device",
     "to.dtype",
     "to.other",
     "contiguous",
@@ -123,6 +125,7 @@ NOT_IN_TORCH = {
 NOT_IN_TORCH |= {"cholesky_solve", "cholesky_inverse"}
 # torch's gradient of a singular matrix is zero where that of its cofactors is not.
 NOT_IN_TORCH |= {"linalg_det", "det"}
+NOT_IN_TORCH |= {"float", "double", "half", "bfloat16", "cfloat", "cdouble"}
 NOT_IN_TORCH |= {"_vector_norm"}  # compared as linalg_vector_norm
 # torch gives self the gradient of what src replaced; the finite differences above say otherwise.
 NOT_IN_TORCH |= {"as_strided_scatter"}
