@@ -88,8 +88,9 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
     flat = _row_major(owner)
     if owner.nbytes and flat.flags.c_contiguous:
         return np.ndarray(tuple(size), self.dtype, flat, start, strides)
-    # Memory of another library in which there are gaps.
+    # Empty memory, or memory of another library in which there are gaps.
     first = np.lib.stride_tricks.as_strided(owner, (owner.nbytes // owner.itemsize,), (owner.itemsize,))
+    first = first.view(self.dtype)
     return np.lib.stride_tricks.as_strided(first[start // self.itemsize :], tuple(size), strides)
 
 

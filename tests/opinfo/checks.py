@@ -196,15 +196,16 @@ def compare_call(
         return shadow, f"raises {kind_of(shadow.failure)}: {str(shadow.failure)[:200]}"
     ours = shadow.ours(theirs) if not _plain(theirs) else shadow.result
     values = not (name in NO_VALUES or _drops(name, args, kwargs))
+    tensors = _torch_tensors([*call_args, *call_kwargs.values()])
     invariant = INVARIANTS.get(name)
     if invariant is not None and values:
-        shape = difference(ours, theirs, values=False)
+        shape = difference(ours, theirs, inputs=tensors, values=False)
         if shape:
             return shadow, shape
         ours_invariant = _flat(invariant(as_torch(ours), args, kwargs))
         theirs_invariant = _flat(invariant(theirs, args, kwargs))
         return shadow, _close(ours_invariant, theirs_invariant)
-    found = difference(ours, theirs, values=values)
+    found = difference(ours, theirs, inputs=tensors, values=values)
     if found and values and "dtype" not in found and "shape" not in found:
         torch.manual_seed(SEED)
         with warnings.catch_warnings():
@@ -213,8 +214,16 @@ def compare_call(
                 precise = op(*widened(args), **widened(kwargs))
             except Exception:
                 precise = None
-        found = difference(ours, theirs, precise)
+        found = difference(ours, theirs, precise, tensors)
     return shadow, found
+
+
+def _torch_tensors(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [found for item in value for found in _torch_tensors(item)]
+    return []
 
 
 def _plain(theirs: Any) -> bool:

@@ -111,12 +111,21 @@ def qr(result: Any, args: Any, kwargs: Any) -> Any:
     return R.abs(), (Q @ R if Q.numel() and R.numel() else Q), Q.mH @ Q
 
 
+# --- numbers with several names -----------------------------------------------------------------------------------
+
+
+def logcumsumexp(result: Any, args: Any, kwargs: Any) -> Any:
+    """The imaginary part is right up to multiples of 2π."""
+    return result.exp() if result.is_complex() else result
+
+
 INVARIANTS: dict[str, Invariant] = {
     "sort": sort,
     "argsort": argsort,
     "topk": topk,
     "kthvalue": kthvalue,
     "median": median,
+    "logcumsumexp": logcumsumexp,
     "linalg.svd": svd,
     "svd": legacy_svd,
     "linalg.eigh": eigh,

@@ -143,30 +143,32 @@ def same_dtype(dtype: Any) -> Any:
     return _DTYPES[dtype]
 
 
-def to_tt(tensor: Any) -> Any:
-    """Return a tensor of tt with the same values, shape, strides and `requires_grad`."""
-    source = tensor.detach().resolve_conj().resolve_neg()
+def to_tt(tensor: Any, memories: dict[Any, Any] | None = None) -> Any:
+    """Return a tensor of tt with the same values, shape, strides and `requires_grad`.
+
+    Tensors that share memory share it in tt, too, if they are converted with the same `memories`.
+    """
+    source = tensor.detach()
+    if source._is_zerotensor():
+        source = source.clone()
+    source = source.resolve_conj().resolve_neg()
     if source.dtype not in _DTYPES:
         raise LookupError(f"tt has no {source.dtype}")
-    overlaps = any(s == 0 and n > 1 for s, n in zip(source.stride(), source.shape, strict=True))
-    # The whole memory between the first and the last element, so that strides are the same.
-    if overlaps or source.numel() == 0:
-        flat = source.contiguous().reshape(-1).clone()
-        base = _from_flat(flat).reshape(tuple(source.shape))
-        if overlaps:
-            narrow = source
-            for dim, stride in enumerate(source.stride()):
-                if stride == 0:
-                    narrow = narrow.narrow(dim, 0, min(1, narrow.shape[dim]))
-            base = to_tt(narrow).expand(*source.shape) if source.dim() else base
-    else:
-        extent = 1 + sum((n - 1) * s for n, s in zip(source.shape, source.stride(), strict=True))
-        flat = source.as_strided((extent,), (1,), source.storage_offset())
-        base = _from_flat(flat.clone()).as_strided(tuple(source.shape), tuple(source.stride()), 0)
-    base = base.detach()
+    memories = {} if memories is None else memories
+    storage = source.untyped_storage()
+    # Empty memory has no address, and is shared by nobody.
+    key = storage.data_ptr() or object(), source.dtype
+    if key not in memories:
+        count = storage.nbytes() // source.element_size()
+        memories[key] = _from_flat(source.as_strided((count,), (1,), 0).clone())
+    twin = (
+        memories[key]
+        .as_strided(tuple(source.shape), tuple(source.stride()), source.storage_offset())
+        .detach()
+    )
     if tensor.requires_grad:
-        base.requires_grad_(True)
-    return base
+        twin.requires_grad_(True)
+    return twin
 
 
 def _from_flat(flat: Any) -> Any:
@@ -196,6 +198,7 @@ class Shadow(TorchFunctionMode):
         super().__init__()
         self.name = name
         self.twins: dict[int, Any] = {}
+        self.memories: dict[Any, Any] = {}
         self._kept: list[Any] = []
         self.calls: list[tuple[Callable[..., Any], Any, Any]] = []
         self.failure: BaseException | None = None
@@ -217,7 +220,7 @@ class Shadow(TorchFunctionMode):
         """Return the same argument for tt."""
         if isinstance(value, torch.Tensor):
             if id(value) not in self.twins:
-                self.pair(value, to_tt(value))
+                self.pair(value, to_tt(value, self.memories))
             return self.twins[id(value)]
         if isinstance(value, torch.dtype):
             if value not in _DTYPES:

@@ -198,3 +198,8 @@ def test_resize(same):
     same(lambda m, x: x.resize_(3, 2), torch.arange(6.0))
     same(lambda m, x: x.resize_(2, 2), torch.arange(6.0))
     assert tt.arange(2.0).resize_(4)[:2].tolist() == [0.0, 1.0]
+
+
+def test_a_strided_view_of_empty_memory_keeps_the_dtype_of_its_tensor():
+    empty = tt.from_numpy(np.zeros(0, np.int16)).view(tt.bfloat16)
+    assert empty.as_strided((0, 5), (5, 1), 0).dtype is tt.bfloat16
