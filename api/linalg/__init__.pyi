@@ -18,6 +18,7 @@ _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
 from tt.core.tensor import Tensor as Tensor
+from tt.core.errors import LinAlgError as LinAlgError
 from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 def vector_norm(x: Tensor, ord: _Scalar = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _DtypeLike | None = None, out: Tensor | None = None) -> Tensor:
     """Returns the norm of order ord of the vectors along some dimensions, or of all elements: the root of the sum of the absolute values' powers; the largest or smallest of them for inf and -inf, the number that are not zero for 0. Squares neither overflow nor underflow.

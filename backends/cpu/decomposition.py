@@ -177,10 +177,8 @@ def not_positive(op: str, place: tuple[int, ...], batch: tuple[int, ...], order:
 
 
 @cpu.kernel("linalg_lu_factor_ex", dtypes="linalg")
-def lu_factor_ex(A: Array, pivot: bool, check_errors: bool) -> Any:
+def lu_factor_ex(A: Array, check_errors: bool) -> Any:
     expect(A.ndim >= 2, "linalg.lu_factor_ex() takes matrices")
-    if not pivot:
-        raise errors.ValueRangeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     batch, size = A.shape[:-2], min(A.shape[-2:])
     factors, pivots, info = (
         np.empty_like(A, order="C"),

@@ -180,6 +180,11 @@ def _sizes(equation: Equation, operands: Sequence[Any]) -> dict[int, int]:
     for place, (term, operand) in enumerate(zip(equation.operands, operands, strict=True)):
         for dim, index in enumerate(term):
             size = operand.shape[dim]
+            if index in term[:dim] and operand.shape[term.index(index)] != size:
+                raise ShapeError(
+                    f"einsum(): subscript {LETTERS[index]} is repeated for operand {place}, but the sizes differ: "
+                    f"{operand.shape[term.index(index)]} and {size}"
+                )
             found = sizes.setdefault(index, size)
             if found == 1:
                 sizes[index] = size
@@ -198,11 +203,6 @@ def _without_repeats(term: Indices, tensor: Any) -> tuple[Indices, Any]:
         while term.count(index) > 1:
             one = term.index(index)
             other = term.index(index, one + 1)
-            if tensor.shape[one] != tensor.shape[other]:
-                raise ShapeError(
-                    f"einsum(): subscript {LETTERS[index]} is repeated for an operand whose sizes differ: "
-                    f"{tensor.shape[one]} and {tensor.shape[other]}"
-                )
             tensor = ops.movedim(ops.diagonal(tensor, 0, one, other), -1, one)
             term = term[:other] + term[other + 1 :]
     return term, tensor

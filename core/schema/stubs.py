@@ -168,10 +168,15 @@ def api_stub() -> str:
     return "\n".join(lines) + "\n"
 
 
+# What a namespace holds besides operators.
+_BESIDES = {"linalg": ("from tt.core.errors import LinAlgError as LinAlgError",)}
+
+
 def namespace_stub(module: str) -> str:
     """Return the stub of a namespace such as nn.functional."""
     found = importlib.import_module(f"tt.{module}")
     lines = [_NOTICE, HEADER_TYPES, ALIASES, "from tt.core.tensor import Tensor as Tensor"]
+    lines += _BESIDES.get(module, ())
     results = dict(filter(None, map(result_class, definitions().values())))
     lines += [f"from tt.core.tensor import {', '.join(sorted(results))}"]
     taken: set[str] = set()
