@@ -86,6 +86,8 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
         )
     strides = tuple(step * self.itemsize for step in stride)
     flat = _row_major(owner)
+    if 0 in size:
+        start = min(start, owner.nbytes)  # nothing is read there
     if owner.nbytes and flat.flags.c_contiguous:
         return np.ndarray(tuple(size), self.dtype, flat, start, strides)
     # Empty memory, or memory of another library in which there are gaps.

@@ -225,7 +225,7 @@ def test_a_list_of_numbers_stands_for_a_tensor_and_a_list_of_indices_for_a_tuple
                                    "..., :, ..., :", "..., ..., 0", "..., ..., None", "..., [0], ..."])  # fmt: skip
 def test_several_ellipses_fit_where_nothing_is_left_for_the_later_ones(index):
     torch = pytest.importorskip("torch")
-    items = eval(index)
+    items = eval(f"np.s_[{index}]")
     try:
         expected = torch.arange(12).reshape(3, 4)[items]
     except IndexError:
