@@ -173,6 +173,10 @@ class FunctionaliseLayer(Layer):
         returns = operator.definition.signature.returns
         if operator.definition.kind != "view" and any(r.alias for r in returns):
             return None  # a view or a copy, as its composite decides (reshape, contiguous)
+        if operator.definition.kind == "composite" and form == "functional":
+            return (
+                None  # its parts meet the layer; one of them may change an argument (embedding with max_norm)
+            )
         if operator.definition.kind == "view":
             return self._metadata_view if form == "inplace" else self._view
         return self._inplace if form == "inplace" else self._plain

@@ -358,6 +358,10 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
         return
     if found.ndim == 0 and found.device != self.device and not values_are_hidden(self):
         found = found.to(self.device)
-    if found.dtype is not self.dtype:
-        found = found.to(self.dtype)
+    if (
+        found.dtype is not self.dtype
+        and not found.ndim
+        and [m.dtype for m in advanced if m is not None] == [dt.bool_]
+    ):
+        found = found.to(self.dtype)  # one value for the places of a mask
     ops.index_put_(view, advanced, _fit(found, _indexed_ndim(view, advanced)))

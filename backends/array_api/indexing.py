@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.backends.array_api.kit import Kit
-from tt.core.library import errors
+from tt.core.library import errors, fitted_number
 
 __all__ = ["add_kernels"]
 
@@ -232,13 +232,9 @@ def _masks(kit: Kit) -> None:
         if kit.is_array(value):
             if value.ndim:
                 raise ValueError("one value")
-            value = kit.backend.cast(value, self.dtype)
-        elif isinstance(value, complex) and not kit.is_kind(self, "complex floating"):
-            raise errors.DtypeError(
-                f"value cannot be converted to type {self.dtype} without overflow: {value}"
-            )
-        elif kit.is_kind(self, ("bool", "integral")):
-            value = bool(value) if kit.is_kind(self, "bool") else int(value)
+            value = value if value.dtype == self.dtype else kit.backend.to_numpy(value).item()
+        if not kit.is_array(value):
+            value = fitted_number(value, kit.dtype(self))
         return xp.where(mask, kit.operand(value, self), self)
 
     @kit.kernel("nonzero", half="native")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tt.core.library import KernelTable, errors
+from tt.core.library import DTYPES, KernelTable, errors
 
 if TYPE_CHECKING:
     from tt.backends.array_api.backend import ArrayApiBackend
@@ -83,6 +83,10 @@ class Kit:
     def is_dtype(self, dtype: Any, kind: str | tuple[str, ...]) -> bool:
         """Tell whether a dtype is of a kind of the standard."""
         return self.backend.is_kind(dtype, kind)
+
+    def dtype(self, value: Array) -> Any:
+        """Return tt's dtype of an array."""
+        return next(d for d in DTYPES if getattr(self.xp, d.name, None) == value.dtype)
 
     def axis(self, dim: int, ndim: int) -> int:
         """Return a dimension counted from the front; the shape rule explains the IndexError to the user."""

@@ -111,7 +111,7 @@ def embedding(weight: Array, indices: Array, padding_idx: int | None, scale_grad
 
 @cpu.kernel("repeat_interleave.Tensor")
 def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
-    if repeats.ndim != 1:
+    if repeats.ndim != 1 or repeats.dtype.kind != "i":
         raise ValueError("counts of other dimensions, which the shape rule refuses")
     if repeats.size and repeats.min() < 0:
         raise errors.ShapeError("repeat_interleave(): repeats can not be negative")

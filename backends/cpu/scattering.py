@@ -138,7 +138,7 @@ def _slices(self: Array, dim: int, index: Array, source: Array) -> tuple[Array, 
     base = self if self.ndim else self.reshape(1)
     axis = dim % base.ndim
     shape = (*base.shape[:axis], index.size, *base.shape[axis + 1 :])
-    values = source if self.ndim else source.reshape(-1)
+    values = source if self.ndim or source.ndim else source.reshape(-1)
     if values.shape != shape and not (values.ndim == 0 and np.prod(shape) == 1):
         raise ValueError("a source of another shape, which the shape rule refuses")
     return base, axis, values.reshape(shape)
@@ -147,6 +147,8 @@ def _slices(self: Array, dim: int, index: Array, source: Array) -> tuple[Array, 
 @cpu.kernel("index_add", form="inplace")
 def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
     expect_vector(self, dim, index)
+    if source.ndim != self.ndim:
+        raise ValueError("a source of other dimensions, which the shape rule refuses")
     base, axis, values = _slices(self, dim, index, source)
     if alpha != 1:
         number = fitted_number(alpha, from_numpy_dtype(self.dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, python_value, widened
@@ -85,9 +86,23 @@ def embedding_bag(
     include_last_offset: bool,
     padding_idx: int | None,
 ) -> Any:
+    if weight.dtype in (int32, int64) and input.dtype.is_floating_point:
+        warnings.warn(
+            "the order of the arguments of embedding_bag is input, weight; weight, input is deprecated",
+            UserWarning,
+            stacklevel=2,
+        )
+        input, weight = weight, input
     _expect_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
     indices = ops.reshape(input, (-1,))
-    bags, owner = _owners(input, offsets, include_last_offset)
+    bags, owner, stop = _owners(input, offsets, include_last_offset)
+    if not bags:
+        return ops.new_zeros(weight, (0, weight.shape[1]))
+    if stop is not None and stop < indices.numel():
+        # What follows the last offset belongs to no bag.
+        indices, owner = ops.slice(indices, 0, 0, stop), ops.slice(owner, 0, 0, stop)
+        if per_sample_weights is not None:
+            per_sample_weights = ops.slice(per_sample_weights, 0, 0, stop)
     rows = weight.shape[0]
     _expect_rows(indices, rows)
     if padding_idx is not None:
@@ -165,19 +180,19 @@ def _expect_bags(
         )
 
 
-def _owners(input: Any, offsets: Any, include_last: bool) -> tuple[int, Any]:
-    """Return the number of bags, and for each element of input in which bag it lies."""
+def _owners(input: Any, offsets: Any, include_last: bool) -> tuple[int, Any, int | None]:
+    """Return the number of bags, for each element of input in which bag it lies, and where the last bag ends."""
     count = input.numel()
     places = ops.arange.default(count, device=input.device)
     if offsets is None:
         bags, size = input.shape
-        return bags, ops.div(places, max(size, 1), rounding_mode="floor")
+        return bags, ops.div(places, max(size, 1), rounding_mode="floor"), None
     length = offsets.shape[0]
     if include_last and not length:
         raise ShapeError("embedding_bag(): include_last_offset: number of offsets should be at least 1")
     bags = length - 1 if include_last else length
-    if not length:
-        return 0, ops.new_zeros(places, (count,))
+    if not bags:
+        return 0, places, None
     first, last = (python_value(ops.select(offsets, 0, at)) for at in (0, -1))
     if first is not None and last is not None:
         if first != 0:
@@ -189,11 +204,8 @@ def _owners(input: Any, offsets: Any, include_last: bool) -> tuple[int, Any]:
         falls = ops.lt(ops.slice(offsets, 0, 1, None), ops.slice(offsets, 0, 0, -1))
         if ops.any(falls).item():
             raise ShapeError("embedding_bag(): offsets must not decrease")
-    # With the last offset, as without, what follows the begin of the last bag belongs to it.
-    starts = ops.slice(offsets, 0, 0, bags) if include_last else offsets
-    if not bags:
-        return 0, ops.new_zeros(places, (count,))
-    return bags, ops.sub(ops._searchsorted(starts, places, True), 1)
+    starts = ops.slice(offsets, 0, 0, bags)
+    return bags, ops.sub(ops._searchsorted(starts, places, True), 1), last if include_last else None
 
 
 def _expect_rows(indices: Any, rows: int) -> None:

@@ -63,14 +63,8 @@ def take_along_dim(self: Any, indices: Any, dim: int | None) -> Any:
 
 @composite("repeat_interleave.Tensor")
 def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
-    if repeats.dtype not in (int32, int64):
-        raise DtypeError(
-            f"repeat_interleave(): repeats must have the dtype int32 or int64, got {repeats.dtype}"
-        )
-    if repeats.ndim != 1:
-        raise ShapeError(
-            f"repeat_interleave(): only accepts a 1D vector as repeats, got shape {list(repeats.shape)}"
-        )
+    if repeats.ndim != 1 or repeats.dtype not in (int32, int64):
+        check_shapes("repeat_interleave.Tensor", repeats, output_size)
     if not repeats.numel():
         return ops.new_zeros(repeats, (0,))
     smallest = python_value(ops.amin(repeats))

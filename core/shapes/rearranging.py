@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import DataDependentError, IndexValueError, ShapeError
+from tt.core.dtype import int32, int64
+from tt.core.errors import DataDependentError, IndexValueError, ShapeError, UnsupportedError
 from tt.core.shapes.geometry import Described, wrap_dim, wrap_dims
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
@@ -93,6 +94,8 @@ def constant_pad_nd(self: Described, pad: Sequence[int], *, op: str) -> Shape:
 @rule("repeat_interleave_counts")
 def repeat_interleave_counts(repeats: Described, output_size: int | None = None, *, op: str) -> Shape:
     """Each place of a vector of counts as often as it says."""
+    if repeats.dtype not in (int32, int64):
+        raise UnsupportedError(f"{op}(): repeats must have the dtype int32 or int64, not {repeats.dtype}")
     if repeats.ndim != 1:
         raise ShapeError(f"{op}(): only accepts a 1D vector as repeats, got shape {list(repeats.shape)}")
     if output_size is None:

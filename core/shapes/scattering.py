@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from tt.core.dtype import int64
-from tt.core.errors import DtypeError, IndexValueError, ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, IndexValueError, ShapeError, UnsupportedError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype, expect_mask, expect_places, expect_vector
 from tt.core.shapes.pointwise import like_strides
@@ -45,9 +45,9 @@ def scatter_reduce(
             f"{op}(): reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     if self.dtype.is_complex and reduce in ("amax", "amin"):
-        raise DtypeError(f"{op}(): complex numbers have no {reduce}")
+        raise UnsupportedError(f"{op}(): complex numbers have no {reduce}")
     if self.dtype.kind == "bool" and reduce == "mean":
-        raise DtypeError(f"{op}(): bools have no mean")
+        raise UnsupportedError(f"{op}(): bools have no mean")
     return scatter(self, dim, index, src, op=op)
 
 
@@ -68,9 +68,8 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
             raise (ShapeError if self.ndim else IndexValueError)(
                 f"{op}(): Number of indices ({count}) should be equal to source.size(dim): ({have}), for dim: {at}"
             )
-        if (
-            reduced_shape(self.shape, (at,), False) != reduced_shape(source.shape, (at,), False)
-            and source.ndim
+        if self.ndim != source.ndim or reduced_shape(self.shape, (at,), False) != reduced_shape(
+            source.shape, (at,), False
         ):
             raise ShapeError(
                 f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. "

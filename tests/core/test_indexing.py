@@ -317,12 +317,22 @@ def test_a_number_has_no_elements():
 @pytest.mark.parametrize("index", ["0", "[0]", "tt.tensor([True, False, False])"])
 def test_values_are_broadcast_and_converted(index):
     x = tt.zeros(3, 4)
-    write(x, index, "tt.tensor([1, 2, 3, 4])")
+    write(x, index, "tt.tensor([1.0, 2.0, 3.0, 4.0])")
     assert x[0].tolist() == [1.0, 2.0, 3.0, 4.0]
-    write(x, index, "tt.tensor([[[2.5]]], dtype=tt.float64)")
+    write(x, index, "tt.tensor([[[2.5]]])")
     assert x[0].tolist() == [2.5] * 4
     write(x, index, "True")
     assert x[0].tolist() == [1.0] * 4 and x[1:].sum().item() == 0
+
+
+def test_values_of_another_dtype_are_converted_by_views_and_for_one_value_by_a_mask():
+    x = tt.zeros(3, 4)
+    write(x, "0", "tt.tensor([1, 2, 3, 4])")
+    write(x, "tt.tensor([False, True, False])", "tt.tensor(5)")
+    assert x[:2].tolist() == [[1.0, 2.0, 3.0, 4.0], [5.0] * 4]
+    for index in ("[0]", "tt.tensor([True, False, False])"):
+        with pytest.raises(RuntimeError, match="same dtype"):
+            write(x, index, "tt.tensor([1, 2, 3, 4])")
 
 
 @pytest.mark.parametrize("index", ["0", "[0, 1]", "x > 5"])

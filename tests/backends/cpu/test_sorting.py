@@ -66,3 +66,83 @@ def test_unique_slices(same, dtype, dim):
     x = torch.randint(0, 2, (6, 3, 2), generator=torch.Generator().manual_seed(0)).to(getattr(torch, dtype))
     same(lambda m, x: m.unique(x, dim=dim), x)
     same(lambda m, x: m.unique(x, dim=dim, return_inverse=True, return_counts=True), x)
+
+
+# --- runs ------------------------------------------------------------------------------------------------------
+
+RUNS = {
+    "all": lambda m, x: (
+        m.unique_consecutive(x),
+        x.unique_consecutive(return_inverse=True, return_counts=True),
+    ),
+    "along a dimension": lambda m, x: [
+        m.unique_consecutive(x, return_inverse=True, return_counts=True, dim=dim) for dim in (0, 1, -1)
+    ],
+    "nothing": lambda m, x: m.unique_consecutive(x[:0], return_inverse=True, return_counts=True),
+    "no slices": lambda m, x: m.unique_consecutive(x[:0], return_inverse=True, return_counts=True, dim=0),
+    "slices of nothing": lambda m, x: m.unique_consecutive(x[:0], dim=1),
+    "a number": lambda m, x: m.unique_consecutive(x[0, 0, 0], return_inverse=True, return_counts=True),
+    "a dimension of a number": lambda m, x: m.unique_consecutive(x[0, 0, 0], dim=0),
+    "a dimension of a number, sorted": lambda m, x: m.unique(x[0, 0, 0], dim=0),
+    "sorted slices of nothing": lambda m, x: m.unique(x[:0], dim=1),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32", "bfloat16"])
+def test_unique_consecutive(same, name, dtype):
+    x = torch.tensor([[[1, 1]], [[1, 1]], [[0, 0]], [[0, 1]], [[1, 1]]]).to(getattr(torch, dtype))
+    same(RUNS[name], x)
+
+
+def test_msort(same):
+    same(lambda m, x: (m.msort(x), x.t().msort(), m.msort(x[0, 0])), NAN)
+
+
+# --- searching -------------------------------------------------------------------------------------------------
+
+SEQUENCE = torch.tensor([[1, 3, 3, 5, 9], [0, 0, 2, 8, 8]])
+VALUES = torch.tensor([[0, 3, 9, 10], [8, 1, 0, -1]])
+SEARCHES = {
+    "a vector": lambda m, s, v: (m.searchsorted(s[0], v), m.searchsorted(s[0], v, right=True)),
+    "rows": lambda m, s, v: (m.searchsorted(s, v), m.searchsorted(s, v, side="right")),
+    "columns": lambda m, s, v: m.searchsorted(s[0], v.t()),
+    "a number": lambda m, s, v: (m.searchsorted(s[0], 3), m.searchsorted(s[0], v[0, 1]), m.bucketize(3, s[0])),
+    "nothing": lambda m, s, v: (m.searchsorted(s[0, :0], v), m.searchsorted(s[0], v[:0]), m.searchsorted(s[:, :0], v)),
+    "int32": lambda m, s, v: (m.searchsorted(s, v, out_int32=True), m.bucketize(v, s[0], out_int32=True, right=True)),
+    "another dtype": lambda m, s, v: (m.searchsorted(s, v.to(m.float64) + 0.5), m.searchsorted(s[0], 2.5)),
+    "a sorter": lambda m, s, v: m.searchsorted(s.flip([1]), v, sorter=m.argsort(s.flip([1]), stable=True)),
+    "a sorter of another shape": lambda m, s, v: m.searchsorted(s, v, sorter=m.argsort(s[0])),
+    "a sorter in int32": lambda m, s, v: m.searchsorted(s, v, sorter=m.argsort(s).to(m.int32)),
+    "a sorter out of range": lambda m, s, v: m.searchsorted(s, v, sorter=m.argsort(s) + 1),
+    "opposite sides": lambda m, s, v: m.searchsorted(s, v, side="left", right=True),
+    "no side": lambda m, s, v: m.searchsorted(s, v, side="middle"),
+    "a number in rows": lambda m, s, v: m.searchsorted(s, 3),
+    "other rows": lambda m, s, v: m.searchsorted(s, v[:1]),
+    "no dimensions": lambda m, s, v: m.searchsorted(s[0, 0], v),
+    "boundaries in rows": lambda m, s, v: m.bucketize(v, s),
+    "bools": lambda m, s, v: m.searchsorted(s > 1, v > 1),
+    "isin": lambda m, s, v: (m.isin(v, s), m.isin(v, s, invert=True), m.isin(v, 3), m.isin(3, v), m.isin(v, s[0, :2])),
+    "isin of another dtype": lambda m, s, v: (m.isin(v, s.to(m.float32)), m.isin(v, 2.5)),
+    "isin of bools": lambda m, s, v: m.isin(v > 1, s > 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64"])
+def test_searching(same, name, dtype):
+    values = VALUES.abs() if dtype == "uint8" else VALUES
+    same(SEARCHES[name], SEQUENCE.to(getattr(torch, dtype)), values.to(getattr(torch, dtype)))
+
+
+def test_nan_belongs_behind_all_others(same):
+    same(lambda m, x: m.searchsorted(m.sort(x[1])[0], x), NAN)
+    same(lambda m, x: m.searchsorted(m.sort(x[0])[0], x, right=True), NAN)
+    same(lambda m, x: (m.isin(x, x), m.isin(x, m.cat([x, x, x], 1))), NAN)
+
+
+def test_an_order_of_equal_elements_is_that_of_their_places():
+    x = tt.tensor([2, 1, 2, 1])
+    assert x.argsort().tolist() == [1, 3, 0, 2]
+    assert x.argsort(descending=True).tolist() == [0, 2, 1, 3]
+    assert tt.sort(x, stable=None).indices.tolist() == [1, 3, 0, 2]
