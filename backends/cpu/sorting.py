@@ -124,7 +124,8 @@ def isin(elements: Array, test_elements: Array, assume_unique: bool, invert: boo
 @cpu.kernel("_unique2", dtypes="real")
 def unique(self: Array, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
     # NaN differs from itself, so each is one of its own.
-    found = np.unique(self, return_inverse=return_inverse, return_counts=return_counts, equal_nan=False)
+    asked: Any = {"return_inverse": return_inverse, "return_counts": return_counts, "equal_nan": False}
+    found = np.unique(self, **asked)
     output, *more = found if isinstance(found, tuple) else (found,)
     return (
         output,

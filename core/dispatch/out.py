@@ -84,8 +84,8 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     several = count > 1
     for out, result in zip(outs, results if several else (results,), strict=True):
         _check(operator.definition, out, result)
-        if out.shape == result.shape:
-            _refuse_shared(operator.definition, out, inputs)
+        if out.shape == result.shape or "exact_out" in operator.definition.tags:
+            _refuse_shared(operator.definition, out, inputs, result)
         if operator.name in _ROWS and out.numel() == result.numel():
             result = result.reshape(tuple(out.shape))
         _write(out, result)
@@ -114,7 +114,9 @@ def _check(definition: OpDefinition, out: TensorBase, result: TensorBase) -> Non
         raise CastError(name, result.dtype.name, out.dtype.name)
 
 
-def _refuse_shared(definition: OpDefinition, out: TensorBase, inputs: tuple[Any, ...]) -> None:
+def _refuse_shared(
+    definition: OpDefinition, out: TensorBase, inputs: tuple[Any, ...], result: TensorBase
+) -> None:
     """Refuse an output that overlaps with itself or with an input; reductions read all before they write."""
     if out.storage is None:
         return
@@ -125,7 +127,12 @@ def _refuse_shared(definition: OpDefinition, out: TensorBase, inputs: tuple[Any,
         return
     for position, value in enumerate(inputs):
         for tensor in value if isinstance(value, list | tuple) else (value,):
-            if not isinstance(tensor, TensorBase) or not shares_memory(tensor, out):
+            if not isinstance(tensor, TensorBase):
+                continue
+            if out.shape != result.shape:  # so it will be resized, and may reach what it does not reach yet
+                _refuse_span(definition, position, tensor, out, result.shape.numel())
+                continue
+            if not shares_memory(tensor, out):
                 continue
             # What changes its first argument may write its result there.
             if exact and not (tensor is out and position == 0 and definition.has_inplace):
@@ -134,9 +141,16 @@ def _refuse_shared(definition: OpDefinition, out: TensorBase, inputs: tuple[Any,
                 refuse_overlap(name, out, tensor)
 
 
-def _refuse_span(definition: OpDefinition, position: int, value: TensorBase, out: TensorBase) -> None:
-    """Raise if an output lies between the first and the last element of an argument, or the other way round."""
+def _refuse_span(
+    definition: OpDefinition, position: int, value: Any, out: Any, elements: int | None = None
+) -> None:
+    """Raise if an output (of so many elements) lies where an argument has elements, or between them."""
+    if value.untyped_storage() is not out.untyped_storage():
+        return
     start, stop = _span(out)
+    if elements is not None:
+        start = out.storage_offset() * out.dtype.itemsize
+        stop = start + elements * out.dtype.itemsize
     first, last = _span(value)
     if value.handle.shape and first < stop and start < last:
         raise InplaceError(

@@ -15,23 +15,23 @@ family = FamilyTable()
 def embedding(make: Inputs) -> Iterator[Sample]:
     public = make.definition.name == "embedding"
 
-    def call(indices: Any, weight: Any, **how: Any) -> Any:
-        return (indices, weight) if public else (weight, indices), how
+    def sample(indices: Any, weight: Any, name: str, error: Any = None, **how: Any) -> Sample:
+        return Sample((indices, weight) if public else (weight, indices), how, name, error)
 
     for shape in ((), (3,), (2, 3), (0,)):
-        yield Sample(*call(make.indices(*shape, limit=5), make.tensor(5, 4)), name=f"shape {shape}")
-    yield Sample(*call(make.of([1, 0, 1], int64), make.tensor(5, 4), padding_idx=1), name="padding")
+        yield sample(make.indices(*shape, limit=5), make.tensor(5, 4), name=f"shape {shape}")
+    yield sample(make.of([1, 0, 1], int64), make.tensor(5, 4), padding_idx=1, name="padding")
     repeated = make.of([[1, 0], [1, 1]], int64)
-    yield Sample(*call(repeated, make.tensor(5, 4), scale_grad_by_freq=True), name="scaled by frequency")
-    yield Sample(*call(make.of([1, 0], int32), make.tensor(5, 4)), name="int32")
-    yield Sample(*call(make.of([1, 0], int64), make.tensor(5, 4, layout="transposed")), name="transposed")
+    yield sample(repeated, make.tensor(5, 4), scale_grad_by_freq=True, name="scaled by frequency")
+    yield sample(make.of([1, 0], int32), make.tensor(5, 4), name="int32")
+    yield sample(make.of([1, 0], int64), make.tensor(5, 4, layout="transposed"), name="transposed")
     x = make.tensor(5, 4)
-    yield Sample(*call(make.of([5], int64), x), name="error: index", error=OUT_OF_RANGE)
-    yield Sample(*call(make.of([-1], int64), x), name="error: negative index", error=OUT_OF_RANGE)
-    yield Sample(*call(make.of([1], float32), x), name="error: dtype", error=RuntimeError)
-    yield Sample(*call(make.of([1], int64), make.tensor(5)), name="error: weight", error=RuntimeError)
+    yield sample(make.of([5], int64), x, name="error: index", error=OUT_OF_RANGE)
+    yield sample(make.of([-1], int64), x, name="error: negative index", error=OUT_OF_RANGE)
+    yield sample(make.of([1], float32), x, name="error: dtype", error=RuntimeError)
+    yield sample(make.of([1], int64), make.tensor(5), name="error: weight", error=RuntimeError)
     if public:
-        yield Sample(*call(make.of([1], int64), x, padding_idx=5), name="error: padding", error=ValueError)
+        yield sample(make.of([1], int64), x, padding_idx=5, name="error: padding", error=ValueError)
 
 
 @family("embedding_bag")

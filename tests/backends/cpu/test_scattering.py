@@ -195,9 +195,12 @@ def test_out_has_the_dtype_of_the_result_and_memory_of_its_own():
     out = tt.empty(2)
     assert tt.gather(x, 0, index, out=out) is out and out.tolist() == [1.0, 0.0]
     for wrong, message in (
-        (tt.empty(2, dtype=tt.float64), "expected the out tensor to have dtype float32, but it has float64"),
+        (tt.empty(2, dtype=tt.float64), "to have dtype float32, but got float64 instead"),
         (x[:2], "the out tensor and the argument 'self' share memory"),
-        (tt.empty(1).expand(2), "several elements of the out tensor lie in one place of memory"),
+        (
+            tt.empty(1).expand(2),
+            "more than one element of the written-to tensor refers to a single memory location",
+        ),
     ):
         with pytest.raises(RuntimeError, match=message):
             tt.gather(x, 0, index, out=wrong)
