@@ -331,7 +331,7 @@ def test_values_of_another_dtype_are_converted_by_views_and_for_one_value_by_a_m
     write(x, "tt.tensor([False, True, False])", "tt.tensor(5)")
     assert x[:2].tolist() == [[1.0, 2.0, 3.0, 4.0], [5.0] * 4]
     for index in ("[0]", "tt.tensor([True, False, False])"):
-        with pytest.raises(RuntimeError, match="same dtype"):
+        with pytest.raises(RuntimeError, match="one dtype"):
             write(x, index, "tt.tensor([1, 2, 3, 4])")
 
 
