@@ -3236,7 +3236,7 @@ def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _b
     tensor([1, 2, 3])
     """
     ...
-def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False) -> Tensor:
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, out: Tensor | None = None) -> Tensor:
     """Returns the indices that sort a tensor along a dimension.
 
     Examples
