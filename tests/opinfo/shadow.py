@@ -177,14 +177,6 @@ def _from_flat(flat: Any) -> Any:
     return tt.from_numpy(flat.numpy())
 
 
-def _tensors_of(value: Any) -> list[Any]:
-    """Return the tensors among arguments."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    return [tensor for item in items for tensor in _tensors_of(item)]
-
-
 class Missing(Exception):  # noqa: N818  it says what tt lacks; it is no error of the test
     """Raised when tt has no function or method of a name."""
 
@@ -254,19 +246,6 @@ class Shadow(TorchFunctionMode):
             return tt.Generator().manual_seed(value.initial_seed())
         return value
 
-    def share(self, arguments: Any) -> None:
-        """Give tensors that share memory in PyTorch twins that share memory."""
-        found: dict[int, list[Any]] = {}
-        for tensor in {id(t): t for t in _tensors_of(arguments) if id(t) not in self.twins}.values():
-            if tensor.numel() and not tensor.requires_grad and tensor.layout is torch.strided:
-                found.setdefault(tensor.untyped_storage().data_ptr(), []).append(tensor)
-        for tensors in found.values():
-            if len(tensors) > 1 and len({t.dtype for t in tensors}) == 1 and tensors[0].dtype in _DTYPES:
-                count = tensors[0].untyped_storage().nbytes() // tensors[0].element_size()
-                whole = to_tt(tensors[0].as_strided((count,), (1,), 0))
-                for t in tensors:
-                    self.pair(t, whole.as_strided(tuple(t.shape), tuple(t.stride()), t.storage_offset()))
-
     # --- calls -------------------------------------------------------------------------------------------------
 
     def find(self, func: Any) -> tuple[str, str]:
@@ -290,7 +269,6 @@ class Shadow(TorchFunctionMode):
         # Converted before PyTorch's call, which may change its arguments.
         ours_args = ours_kwargs = None
         if self.failure is None:
-            self.share([args, kwargs])
             ours_args, ours_kwargs = self.ours(tuple(args)), self.ours(kwargs)
         try:
             theirs = func(*args, **kwargs)
