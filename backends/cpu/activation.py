@@ -9,11 +9,16 @@ import numpy as np
 
 from tt.backends.array_api.activation import check_approximate
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.selection import select
+from tt.backends.cpu.special import erfc
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
 cpu: Final = KernelTable(device="cpu")
+
+SELU_ALPHA: Final = 1.6732632423543772848170429916717
+SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 # --- limits ----------------------------------------------------------------------------------------------------
 
@@ -27,28 +32,66 @@ def relu(self: Array) -> Any:
 def hardtanh(self: Array, min_val: float, max_val: float) -> Any:
     if min_val > max_val:
         raise errors.ValueRangeError("hardtanh(): min_val cannot be greater than max_val")
-    return np.minimum(np.maximum(self, min_val), max_val)
+    return np.clip(self, min_val, max_val)
 
 
 @cpu.kernel("leaky_relu", dtypes="floating")
 def leaky_relu(self: Array, negative_slope: float) -> Any:
-    result = self * negative_slope
-    return np.where(self > 0, self, result)
+    result = np.minimum(self, 0)
+    return np.add(np.maximum(self, 0), np.multiply(result, negative_slope))
+
+
+@cpu.kernel("threshold", dtypes="floating")
+def threshold_(self: Array, threshold: float, value: float) -> Any:
+    return select(np.less_equal(self, threshold), np.asarray(value, self.dtype), self)
 
 
 @cpu.kernel("hardshrink", dtypes="floating")
 def hardshrink(self: Array, lambd: float) -> Any:
-    return np.where(np.abs(self) <= lambd, self.dtype.type(0), self)
+    return select(np.less_equal(np.abs(self), lambd), np.zeros((), self.dtype), self)
+
+
+@cpu.kernel("softshrink", dtypes="floating")
+def softshrink(self: Array, lambd: float) -> Any:
+    if not lambd >= 0:
+        raise errors.ValueRangeError(
+            f"softshrink(): lambda must be greater or equal to 0, but found to be {lambd}"
+        )
+    return np.subtract(self, np.clip(self, -lambd, lambd))
 
 
 # --- exponential -----------------------------------------------------------------------------------------------
 
 
+def _elu(self: Array, slope: float, scale: float = 1.0, stretch: float = 1.0) -> Any:
+    """Return scale max(x, 0) + slope (exp(stretch min(x, 0)) - 1)."""
+    bent = np.atleast_1d(np.minimum(self, 0))
+    if stretch != 1:
+        bent *= stretch
+    np.expm1(bent, out=bent)
+    bent *= slope
+    straight = np.atleast_1d(np.maximum(self, 0))
+    if scale != 1:
+        straight *= scale
+    bent += straight
+    return bent.reshape(self.shape)
+
+
 @cpu.kernel("elu", dtypes="floating")
 def elu(self: Array, alpha: float) -> Any:
-    result = np.minimum(self, 0)
-    result = np.expm1(result) * alpha
-    return np.where(self > 0, self, result)
+    return _elu(self, alpha)
+
+
+@cpu.kernel("celu", dtypes="floating")
+def celu(self: Array, alpha: float) -> Any:
+    if alpha == 0:
+        raise errors.ValueRangeError("celu(): alpha cannot be 0, as x is divided by it")
+    return _elu(self, alpha, 1.0, 1 / alpha)
+
+
+@cpu.kernel("selu", dtypes="floating")
+def selu(self: Array) -> Any:
+    return _elu(self, SELU_ALPHA * SELU_SCALE, SELU_SCALE)
 
 
 # --- sigmoids --------------------------------------------------------------------------------------------------
@@ -59,33 +102,41 @@ def silu(self: Array) -> Any:
     return self / (1 + np.exp(-self))
 
 
+@cpu.kernel("mish", dtypes="floating")
+def mish(self: Array) -> Any:
+    return self * np.tanh(_softplus(self))
+
+
 @cpu.kernel("hardsigmoid", dtypes="floating")
 def hardsigmoid(self: Array) -> Any:
-    return np.minimum(np.maximum(self + 3, 0), 6) / 6
+    return np.clip(self + 3, 0, 6) / 6
 
 
 @cpu.kernel("hardswish", dtypes="floating")
 def hardswish(self: Array) -> Any:
-    return self * (np.minimum(np.maximum(self + 3, 0), 6) / 6)
+    return self * (np.clip(self + 3, 0, 6) / 6)
+
+
+def _softplus(x: Array) -> Any:
+    """Return log(1 + exp(x)) without overflow."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 @cpu.kernel("logsigmoid", dtypes="floating")
 def logsigmoid(self: Array) -> Any:
-    return np.minimum(self, 0) - np.log1p(np.exp(-np.abs(self)))
+    return -_softplus(-self)
 
 
 @cpu.kernel("softplus", dtypes="floating")
 def softplus(self: Array, beta: float, threshold: float) -> Any:
     steep = self * beta
-    smooth = (np.maximum(steep, 0) + np.log1p(np.exp(-np.abs(steep)))) / beta
-    return np.where(steep > threshold, self, smooth)
+    smooth, straight = np.divide(_softplus(steep), beta), np.greater(steep, threshold)
+    return select(straight, self, smooth) if np.any(straight) else smooth
 
 
 @cpu.kernel("gelu", dtypes="floating")
 def gelu(self: Array, approximate: str) -> Any:
     if approximate == "none":
-        from scipy.special import erfc  # SciPy takes as long to import as NumPy, and few programs need it
-
         return 0.5 * self * erfc(self * -math.sqrt(0.5))
     check_approximate(approximate)
     return 0.5 * self * (1 + np.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))

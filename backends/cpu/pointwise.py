@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
+from tt.backends.cpu.selection import select
 from tt.core.library import KernelTable, errors, result_type
 
 __all__ = ["cpu", "refuse_zero"]
@@ -188,7 +189,7 @@ def where(condition: Any, self: Any, other: Any) -> Any:
         )
     if not isinstance(other, np.ndarray):
         other = np.asarray(other, dtype=self.dtype)
-    return np.where(condition, self, other)
+    return select(condition, self, other)
 
 
 @cpu.kernel("clamp", dtypes="real_number")
