@@ -30,7 +30,7 @@ def vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
     if ord == 1:
         return total(size, axis, keepdim)
     if math.isinf(ord):
-        return (np.maximum if ord > 0 else np.minimum).reduce(size, axis=axis, keepdims=keepdim)
+        return _decisive(size, ord, axis, keepdim)
     return _scaled(size, ord, axis, keepdim)
 
 
@@ -46,11 +46,16 @@ def _is_exact(norm: Any) -> bool:
     return bool(np.all((norm > smallest) & (norm < np.inf)))
 
 
+def _decisive(size: Array, order: float, axis: Any, keepdim: Any) -> Any:
+    """Return the absolute value that decides the norm: the largest, for negative orders the smallest."""
+    return (np.maximum if order > 0 else np.minimum).reduce(size, axis=axis, keepdims=keepdim)
+
+
 def _scaled(size: Array, order: float, axis: Any, keepdim: bool) -> Any:
     """Return the norm of absolute values divided by the one that decides, which keeps powers within the dtype."""
     if not size.size and order > 0:
         return total(size, axis, keepdim)
-    scale = (np.maximum if order > 0 else np.minimum).reduce(size, axis=axis, keepdims=True)
+    scale = _decisive(size, order, axis, True)
     scale = np.where((scale > 0) & np.isfinite(scale), scale, size.dtype.type(1))
     scaled = size / scale
     if order == 2:

@@ -299,7 +299,7 @@ def triplet_margin_loss(
             f"triplet_margin_loss(): the tensors must have the same number of dimensions, got {list(anchor.shape)}, "
             f"{list(positive.shape)} and {list(negative.shape)}"
         )
-    dtype = result_type(anchor, positive, negative)
+    dtype = result_type(anchor, positive, negative).to_real()
     a, b, c = widened(anchor), widened(positive), widened(negative)
 
     def distance(one: Any, other: Any) -> Any:

@@ -57,8 +57,8 @@ def cross_entropy(make: Inputs) -> Iterator[Sample]:
     smooth = {"label_smoothing": 0.2}
     yield Sample((make.tensor(2, 4, 3), probabilities, weight), smooth, "probabilities, weight, smoothing")
     for reduction in ("mean", "sum", "none"):
-        smooth = {"label_smoothing": 0.2, "reduction": reduction, "ignore_index": 2}
-        yield Sample((scores, target, weight), smooth, f"weight, smoothing, ignored class, {reduction}")
+        options = {"label_smoothing": 0.2, "reduction": reduction, "ignore_index": 2}
+        yield Sample((scores, target, weight), options, f"weight, smoothing, ignored class, {reduction}")
     yield Sample((scores, target), {"label_smoothing": 1.5}, "error: smoothing", (ValueError, RuntimeError))
 
 
@@ -221,8 +221,8 @@ def margin_ranking_loss(make: Inputs) -> Iterator[Sample]:
         for margin in (0.0, 1.5):
             args = (make.tensor(5), make.tensor(5), signs(make, 5), margin)
             yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
-    args = (make.tensor(5), make.tensor(1, 5), signs(make, 5))
-    yield Sample(args, name="error: dimensions", error=RuntimeError)
+    wrong = (make.tensor(5), make.tensor(1, 5), signs(make, 5))
+    yield Sample(wrong, name="error: dimensions", error=RuntimeError)
 
 
 @family("triplet_margin_loss")
@@ -242,5 +242,5 @@ def cosine_embedding_loss(make: Inputs) -> Iterator[Sample]:
             args = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4), margin)
             yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
     yield Sample((make.tensor(3), make.tensor(3), signs(make)), name="one vector")
-    args = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4, 1))
-    yield Sample(args, name="error: dimensions", error=RuntimeError)
+    wrong = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4, 1))
+    yield Sample(wrong, name="error: dimensions", error=RuntimeError)

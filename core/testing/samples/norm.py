@@ -18,8 +18,8 @@ ORDERS = (2, 1, 0, 3, 2.5, 0.5, -1, -2.5, math.inf, -math.inf)
 def vector_norm(make: Inputs) -> Iterator[Sample]:
     for order in ORDERS:
         fails = order < 0 or order == math.inf
-        for shape in ((), (3,), (2, 3)):
-            yield Sample((make.tensor(*shape), order), name=f"order {order}, shape {shape}")
+        for size in ((), (3,), (2, 3)):
+            yield Sample((make.tensor(*size), order), name=f"order {order}, shape {size}")
         for dim in (0, -1, [0, 2], [], None):
             for keepdim in (False, True):
                 name = f"order {order}, dim {dim}, keepdim {keepdim}"

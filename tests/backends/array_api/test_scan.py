@@ -1,0 +1,3 @@
+"""The programs of the CPU's tests on arrays of the standard."""
+
+from tests.backends.cpu.test_scan import *  # noqa: F403 - its tests, with the fixture `same` of this folder
