@@ -1,0 +1,211 @@
+"""In-place calls whose target shares memory with itself or with an operand, or does not fit the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tt
+from tt.core.library import REGISTRY
+from tt.core.schema.classes import dtype_names
+
+INPLACE = [
+    d
+    for d in REGISTRY.definitions()
+    if "::" not in d.name
+    and d.has_inplace
+    and d.kind == "pointwise"
+    and not {"fill", "masked_fill"} & {d.name}
+]
+BINARY = [
+    d
+    for d in INPLACE
+    if len([a for a in d.signature.arguments if a.default is not None and a.type.is_tensor]) >= 2
+    and str(d.signature.arguments[1].type).startswith("Tensor")
+    and len(d.promote) >= 2
+]
+
+
+def dtype_of(definition: Any) -> Any:
+    served = dtype_names(definition.dtypes)
+    return getattr(tt, next((n for n in ("float32", "int64", "bool") if n in served), served[0]))
+
+
+def further(definition: Any, dtype: Any) -> list[Any]:
+    """Return values for the required arguments behind the second one."""
+    return [
+        tt.ones(1, dtype=dtype) if argument.type.is_tensor else 1
+        for argument in definition.signature.arguments[2:]
+        if not argument.keyword_only and not argument.type.optional and str(argument.type) != "Scalar"
+    ]
+
+
+def inplace(definition: Any, *args: Any) -> Any:
+    operator = REGISTRY.operator(definition.name)
+    caller = operator.caller("inplace")
+    binder = caller.binder or operator.binder(caller)
+    kwargs = {"rounding_mode": "floor"} if definition.name == "div.mode" else {}
+    return caller.dispatch(binder(args, kwargs))
+
+
+# --- every pointwise operator ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("definition", BINARY, ids=lambda d: d.name)
+def test_an_operand_in_a_part_of_the_target_is_refused(definition: Any) -> None:
+    dtype = dtype_of(definition)
+    memory = tt.ones(4, dtype=dtype)
+    with pytest.raises(RuntimeError, match="the input tensor and the written-to tensor"):
+        inplace(definition, memory[1:], memory[:-1], *further(definition, dtype))
+    assert memory.tolist() == [1] * 4
+
+
+@pytest.mark.parametrize("definition", BINARY, ids=lambda d: d.name)
+def test_a_broader_operand_is_refused(definition: Any) -> None:
+    dtype = dtype_of(definition)
+    target = tt.ones(3, dtype=dtype)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        inplace(definition, target, tt.ones(2, 3, dtype=dtype), *further(definition, dtype))
+
+
+@pytest.mark.parametrize("definition", BINARY, ids=lambda d: d.name)
+def test_an_expanded_target_is_refused(definition: Any) -> None:
+    dtype = dtype_of(definition)
+    target = tt.ones(1, dtype=dtype).expand(3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        inplace(definition, target, tt.ones(3, dtype=dtype), *further(definition, dtype))
+
+
+# --- PyTorch decides alike -------------------------------------------------------------------------------------
+
+CALLS = {
+    "a row": lambda x, v: x.add_(x[0]),
+    "an element": lambda x, v: v.div_(v[1]),
+    "the transpose": lambda x, v: x.add_(x.t()),
+    "itself": lambda x, v: x.add_(x),
+    "a view of itself": lambda x, v: x.add_(x.view(3, 3)),
+    "copy of neighbours": lambda x, v: v[1:].copy_(v[:-1]),
+    "assignment of neighbours": lambda x, v: v.__setitem__(slice(1, None), v[:-1]),
+    "even and odd": lambda x, v: v[::2].add_(v[1::2]),
+    "halves": lambda x, v: v[:2].add_(v[2:]),
+    "an expanded operand": lambda x, v: x.mul_(x[0].clone().expand(3, 3)),
+    "columns": lambda x, v: x[:, :1].add_(x[:, 1:2]),
+    "fill with an element": lambda x, v: v.fill_(v[0]),
+    "masked_fill with an element": lambda x, v: v.masked_fill_(v > 1, v[0]),
+    "fill of an expanded tensor": lambda x, v: v[:1].expand(3).fill_(7),
+    "index_add": lambda x, v: v.index_add_(0, v[:1].long() * 0, v[1:2]),
+    "scatter": lambda x, v: v.scatter_(0, v[:1].long() * 0, v[1:2]),
+    "lerp": lambda x, v: x.lerp_(x.t(), 0.5),
+    "clamp with an element": lambda x, v: v.clamp_(min=v[:1]),
+    "one element expanded once": lambda x, v: v[:1].expand(1).add_(1),
+    "a complex operand": lambda x, v: v.add_(1j),
+    "a shape that grows": lambda x, v: v.add_(x[:, :1]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_pytorch_refuses_the_same_calls(name: str) -> None:
+    torch = pytest.importorskip("torch")
+
+    def outcome(lib: Any) -> Any:
+        x, v = lib.arange(9.0).reshape(3, 3).clone(), lib.arange(1.0, 5.0)
+        try:
+            CALLS[name](x, v)
+        except RuntimeError:
+            return "refused"
+        return x.tolist(), v.tolist()
+
+    assert outcome(tt) == outcome(torch)
+
+
+def test_disjoint_parts_and_other_memory_are_no_overlap() -> None:
+    x = tt.arange(6.0)
+    x[:3].add_(x[3:])
+    assert x.tolist() == [3.0, 5.0, 7.0, 3.0, 4.0, 5.0]
+    x[3:].sub_(tt.from_numpy(x.numpy().copy())[3:])
+    assert x[3:].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_composite_refuses_as_a_kernel_does() -> None:
+    x = tt.arange(4.0)
+    with tt.mask_kernels("@non-core"), pytest.raises(RuntimeError, match="single memory location"):
+        x[1:].fmod_(x[:-1])
+
+
+def test_a_tensor_without_data_is_checked_too() -> None:
+    x = tt.zeros(3, 3, device="meta")
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.add_(x.t())
+    with pytest.raises(RuntimeError, match="single memory location"):
+        tt.zeros(1, device="meta").expand(3).add_(1)
+
+
+def test_a_change_under_autograd_is_checked_before_it_is_recorded() -> None:
+    leaf = tt.ones(3, 3, requires_grad=True)
+    x = leaf * 1
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.mul_(x.t())
+    x.sum().backward()
+    assert leaf.grad.tolist() == [[1.0] * 3] * 3
+
+
+# --- dtypes of in-place calls ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.add_(0.5),
+        lambda x: x.div_(2),
+        lambda x: x.mul_(tt.ones(2)),
+        lambda x: x.pow_(0.5),
+        lambda x: x.atan2_(x.clone()),
+        lambda x: x.logical_not_().add_(1j),
+    ],
+)
+def test_a_result_that_cannot_be_cast_to_the_target_is_refused(call: Any) -> None:
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        call(tt.tensor([1, 2]))
+
+
+def test_targets_of_an_exact_dtype() -> None:
+    with pytest.raises(RuntimeError, match="to have dtype float64, but got float32"):
+        tt.ones(2).float_power_(2)
+    assert tt.tensor([3.0], dtype=tt.float64).float_power_(2).item() == 9.0
+    with pytest.raises(RuntimeError, match="to have dtype float32, but got complex64"):
+        tt.ones(2, dtype=tt.complex64).abs_()
+
+
+# --- bools in differences --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda b, x: b - b,
+        lambda b, x: b - 1,
+        lambda b, x: x - b,
+        lambda b, x: x - True,
+        lambda b, x: True - x,
+        lambda b, x: 1 - b,
+        lambda b, x: tt.rsub(b, x),
+        lambda b, x: x.sub_(b),
+    ],
+)
+def test_bools_have_no_difference(call: Any) -> None:
+    with pytest.raises(RuntimeError, match="bool"):
+        call(tt.tensor([True]), tt.tensor([1.0]))
+
+
+def test_factors_of_add_and_sub_fit_the_result() -> None:
+    whole = tt.tensor([1])
+    with pytest.raises(RuntimeError, match="Boolean alpha"):
+        tt.add(whole, whole, alpha=True)
+    with pytest.raises(RuntimeError, match="Boolean alpha"):
+        tt.sub(tt.ones(1), 1, alpha=False)
+    with pytest.raises(RuntimeError, match="floating point"):
+        tt.add(whole, whole, alpha=0.5)
+    with pytest.raises(RuntimeError, match="complex"):
+        tt.add(tt.ones(1), 1, alpha=1j)
+    assert tt.add(tt.tensor([False]), tt.tensor([True]), alpha=True).tolist() == [True]
