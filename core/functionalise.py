@@ -149,8 +149,7 @@ def write(tensor: TensorBase, handle: Any) -> None:
     count = int(base.flat.shape[0])
     if len(np.unique(where)) != len(where):
         raise InplaceError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory "
-            "location. Please clone() the tensor before performing the operation."
+            "several elements of the tensor that is written to are one in memory\n  try: clone() it first"
         )
     # The new content is gathered from old content and new values laid end to end.
     source = np.arange(count, dtype=np.int64)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, is_integral, number, operand, python_value, widened
+from tt.core.composites.helpers import (
+    as_type,
+    check_shapes,
+    is_integral,
+    number,
+    operand,
+    python_value,
+    widened,
+)
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import complex128, float64, int32, int64
@@ -280,5 +288,15 @@ def _between(self: Any, end: Any, weight: Any, from_start: bool) -> Any:
 composite("conj_physical", lambda self: ops.conj(self))
 composite("resolve_conj", lambda self: self)
 composite("resolve_neg", lambda self: self)
-composite("view_as_real", lambda self: ops.view.dtype(ops.unsqueeze(self, -1), self.dtype.to_real()))
-composite("view_as_complex", lambda self: ops.squeeze.dim(ops.view.dtype(self, self.dtype.to_complex()), -1))
+
+
+@composite("view_as_real")
+def view_as_real(self: Any) -> Any:
+    check_shapes("view_as_real", self)
+    return ops.view.dtype(ops.unsqueeze(self, -1), self.dtype.to_real())
+
+
+@composite("view_as_complex")
+def view_as_complex(self: Any) -> Any:
+    check_shapes("view_as_complex", self)
+    return ops.squeeze.dim(ops.view.dtype(self, self.dtype.to_complex()), -1)

@@ -154,7 +154,7 @@ def _refuse_span(
     first, last = _span(value)
     if value.handle.shape and first < stop and start < last:
         raise InplaceError(
-            f"{definition.signature.name}(): unsupported operation: the out tensor and the argument "
+            f"{definition.signature.name}(): the out tensor and the argument "
             f"{definition.signature.arguments[position].name!r} share memory\n  try: out.clone()"
         )
 

@@ -55,8 +55,8 @@ def refuse_self_overlap(name: str, target: TensorBase) -> None:
     shape, strides, _ = _geometry(target)
     if 0 not in shape and any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
         raise InplaceError(
-            f"{name}(): unsupported operation: more than one element of the written-to tensor refers to a single "
-            "memory location. Please clone() the tensor before performing the operation."
+            f"{name}(): several elements of the tensor that is written to are one in memory\n"
+            "  try: clone() it first"
         )
 
 
@@ -76,8 +76,8 @@ def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
     (start, end, order), (first, last, other) = places
     if (start, end, order) != (first, last, other) and start < last and first < end:
         raise InplaceError(
-            f"{name}(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-            "single memory location. Please clone() the tensor before performing the operation."
+            f"{name}(): an operand covers a part of the memory that is written to, or all of it in another order\n"
+            "  try: clone() the operand first"
         )
 
 

@@ -106,9 +106,7 @@ def test_metadata_in_place(frozen: str) -> None:
 
 def test_writing_where_elements_overlap_is_refused(frozen: str) -> None:
     x = tt.zeros(1, device=frozen).expand(3)
-    with pytest.raises(
-        RuntimeError, match="more than one element of the written-to tensor refers to a single memory"
-    ):
+    with pytest.raises(RuntimeError, match="are one in memory"):
         x.add_(1)
 
 

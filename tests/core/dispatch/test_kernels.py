@@ -258,9 +258,7 @@ def test_a_ufunc_and_a_function_that_take_the_same_are_a_conflict(probe: Any) ->
 
 def test_in_place_on_overlapping_elements_is_refused() -> None:
     x = tt.ones(1)
-    with pytest.raises(
-        RuntimeError, match="more than one element of the written-to tensor refers to a single memory"
-    ):
+    with pytest.raises(RuntimeError, match="are one in memory"):
         x.expand(3).add_(1)
     assert x.tolist() == [1.0]
 

@@ -105,7 +105,7 @@ def test_a_result_is_not_cast_to_a_lesser_kind(call: Call) -> None:
     decided_by_out = call.operator.is_factory or DTYPE_OF_OUT in call.definition.tags
     if lesser is None or decided_by_out or call.definition.name.startswith("bernoulli"):
         pytest.skip("the result is cast to every dtype")
-    with pytest.raises(RuntimeError, match="dtype|cast"):
+    with pytest.raises(RuntimeError, match=r"dtype|cast"):
         call.into(call.fresh(lambda r: tt.zeros(tuple(r.shape), dtype=lesser)))
 
 
@@ -136,7 +136,7 @@ def test_an_output_on_another_device_is_refused(call: Call) -> None:
 def test_an_output_with_several_elements_in_one_place_is_refused(call: Call) -> None:
     if call.results[0].numel() < 2:
         pytest.skip("no result with several elements")
-    with pytest.raises(RuntimeError, match="single memory location"):
+    with pytest.raises(RuntimeError, match="are one in memory"):
         call.into(call.fresh(lambda r: tt.zeros((), dtype=r.dtype).expand(tuple(r.shape))))
 
 
@@ -157,7 +157,7 @@ def test_an_output_that_covers_a_part_of_an_operand_is_refused(call: Call) -> No
     operand = memory[:-1].view(tuple(value.shape))
     operand.copy_(value)
     call.args = (*call.args[:place], operand, *call.args[place + 1 :])
-    with pytest.raises(RuntimeError, match="single memory location"):
+    with pytest.raises(RuntimeError, match="memory"):
         call.into(call.fresh(lambda r: memory[1 : 1 + r.numel()].view(tuple(r.shape))))
 
 
@@ -180,7 +180,7 @@ def test_an_output_does_not_require_a_gradient(call: Call) -> None:
     def leaf(result: Any) -> Any:
         return tt.zeros(tuple(result.shape), dtype=result.dtype, requires_grad=True)
 
-    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+    with pytest.raises(RuntimeError, match="is not differentiated"):
         call.into(call.fresh(leaf))
     with tt.no_grad():
         outs = call.fresh(leaf)
@@ -191,7 +191,7 @@ def test_an_output_does_not_require_a_gradient(call: Call) -> None:
 
 def test_an_operand_does_not_require_a_gradient() -> None:
     x = tt.ones(2, requires_grad=True)
-    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+    with pytest.raises(RuntimeError, match="is not differentiated"):
         tt.mul(x, 2, out=tt.ones(2))
     assert tt.eq(x, 1, out=tt.zeros(2, dtype=tt.bool)).all()
 

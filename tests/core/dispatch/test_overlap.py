@@ -37,7 +37,7 @@ def further(definition: Any, dtype: Any) -> list[Any]:
     return [
         tt.ones(1, dtype=dtype) if argument.type.is_tensor else 1
         for argument in definition.signature.arguments[2:]
-        if not argument.keyword_only and not argument.type.optional and str(argument.type) != "Scalar"
+        if not argument.keyword_only and not argument.type.optional
     ]
 
 
@@ -56,7 +56,7 @@ def inplace(definition: Any, *args: Any) -> Any:
 def test_an_operand_in_a_part_of_the_target_is_refused(definition: Any) -> None:
     dtype = dtype_of(definition)
     memory = tt.ones(4, dtype=dtype)
-    with pytest.raises(RuntimeError, match="the input tensor and the written-to tensor"):
+    with pytest.raises(RuntimeError, match="an operand covers a part"):
         inplace(definition, memory[1:], memory[:-1], *further(definition, dtype))
     assert memory.tolist() == [1] * 4
 
@@ -73,7 +73,7 @@ def test_a_broader_operand_is_refused(definition: Any) -> None:
 def test_an_expanded_target_is_refused(definition: Any) -> None:
     dtype = dtype_of(definition)
     target = tt.ones(1, dtype=dtype).expand(3)
-    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+    with pytest.raises(RuntimeError, match="are one in memory"):
         inplace(definition, target, tt.ones(3, dtype=dtype), *further(definition, dtype))
 
 
@@ -129,22 +129,22 @@ def test_disjoint_parts_and_other_memory_are_no_overlap() -> None:
 
 def test_a_composite_refuses_as_a_kernel_does() -> None:
     x = tt.arange(4.0)
-    with tt.mask_kernels("@non-core"), pytest.raises(RuntimeError, match="single memory location"):
+    with tt.mask_kernels("@non-core"), pytest.raises(RuntimeError, match="an operand covers a part"):
         x[1:].fmod_(x[:-1])
 
 
 def test_a_tensor_without_data_is_checked_too() -> None:
     x = tt.zeros(3, 3, device="meta")
-    with pytest.raises(RuntimeError, match="single memory location"):
+    with pytest.raises(RuntimeError, match="an operand covers a part"):
         x.add_(x.t())
-    with pytest.raises(RuntimeError, match="single memory location"):
+    with pytest.raises(RuntimeError, match="are one in memory"):
         tt.zeros(1, device="meta").expand(3).add_(1)
 
 
 def test_a_change_under_autograd_is_checked_before_it_is_recorded() -> None:
     leaf = tt.ones(3, 3, requires_grad=True)
     x = leaf * 1
-    with pytest.raises(RuntimeError, match="single memory location"):
+    with pytest.raises(RuntimeError, match="an operand covers a part"):
         x.mul_(x.t())
     x.sum().backward()
     assert leaf.grad.tolist() == [[1.0] * 3] * 3
@@ -165,7 +165,7 @@ def test_a_change_under_autograd_is_checked_before_it_is_recorded() -> None:
     ],
 )
 def test_a_result_that_cannot_be_cast_to_the_target_is_refused(call: Any) -> None:
-    with pytest.raises(RuntimeError, match="can't be cast"):
+    with pytest.raises(RuntimeError, match="cannot hold"):
         call(tt.tensor([1, 2]))
 
 
