@@ -10,7 +10,7 @@ import numpy as np
 from tt.backends.array_api.creation import arange_size
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.copies import laid_out
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
@@ -57,6 +57,33 @@ cpu.kernel(
     half="native",
 )
 cpu.kernel("arange.start_step", numbers, dtypes="real_number", half="native")
+
+
+@cpu.kernel("linspace", dtypes="number", half="native")
+def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
+    if steps < 0:
+        raise ValueError("a number of steps is not negative")
+    wide: type[Any] = np.float64
+    if isinstance(start, complex) or isinstance(end, complex):
+        if dtype.kind != "c":
+            raise errors.DtypeError(
+                f"linspace(): complex bounds give complex numbers, which {dtype} cannot hold"
+            )
+        wide = np.complex128
+    elif dtype.kind in "iu":
+        start, end = int(start), int(end)
+    elif dtype.itemsize < 8:
+        start, end = (float(dtype.type(bound)) for bound in (start, end))
+    step = (end - start) / (steps - 1) if steps > 1 else 0.0
+    # From both ends, so that the last number is exact.
+    found = np.arange(steps, dtype=wide)
+    first = max(steps // 2, min(steps, 1))
+    found[first:] -= steps - 1
+    found *= step
+    found[:first] += start
+    found[first:] += end
+    return found.astype(dtype, copy=False)
+
 
 # --- matrices --------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ def workers(self: Array) -> int:
     return (os.cpu_count() or 1) if self.size >= _WORTH_THREADS else 1
 
 
-@cpu.kernel("_fft_c2c", dtypes="linalg", check=True)
+@cpu.kernel("_fft_c2c", dtypes="linalg")
 def fft_c2c(self: Array, dim: Sequence[int], norm: str, forward: bool) -> Array:
     from scipy import fft  # SciPy takes as long to import as NumPy, and few programs need it
 
@@ -41,7 +41,7 @@ def fft_c2c(self: Array, dim: Sequence[int], norm: str, forward: bool) -> Array:
     return found
 
 
-@cpu.kernel("_fft_r2c", dtypes=("float32", "float64"), check=True)
+@cpu.kernel("_fft_r2c", dtypes=("float32", "float64"))
 def fft_r2c(self: Array, dim: Sequence[int], norm: str) -> Array:
     from scipy import fft
 
@@ -54,10 +54,12 @@ def fft_r2c(self: Array, dim: Sequence[int], norm: str) -> Array:
     return fft.rfftn(self, axes=dim, norm=norm, workers=workers(self))  # type: ignore[no-any-return]
 
 
-@cpu.kernel("_fft_c2r", dtypes="linalg", check=True)
+@cpu.kernel("_fft_c2r", dtypes="linalg")
 def fft_c2r(self: Array, dim: Sequence[int], norm: str, last_dim_size: int) -> Array:
     from scipy import fft
 
+    if not last_dim_size >= 1 or last_dim_size // 2 + 1 != self.shape[dim[-1]]:
+        raise ValueError("a number of real values that these frequencies do not have")
     if not self.size:
         shape = list(self.shape)
         shape[dim[-1]] = last_dim_size

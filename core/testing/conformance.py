@@ -128,7 +128,9 @@ def check_conformance(
     """
     from tt.core.dispatch.registry import REGISTRY
     from tt.core.schema.classes import dtype_names
+    from tt.core.startup import start
 
+    start()  # results are asked by methods, which no public name has been used for yet
     wanted = None if dtypes is None else {to_dtype(d).name for d in dtypes}
     chosen = tuple(CHECKS) if checks is None else tuple(checks)
     report = Report()
