@@ -163,7 +163,7 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
                 np.add.at(wide, key, values.astype(np.float32))
                 self[...] = wide.astype(self.dtype)
             else:
-                np.add.at(self, key, values)
+                _add_at(self, key, values)
         else:
             self[key] = values
     except IndexError as error:
@@ -176,6 +176,25 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
             f"shape {list(found)}"
         ) from error
+
+
+def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
+    """Add values to the places of an index, in place."""
+    first = key[0] if key else None
+    if (
+        self.ndim > 1
+        and len(key) == 1
+        and isinstance(first, np.ndarray)
+        and first.ndim == 1
+        and first.dtype.kind == "i"
+    ):
+        from tt.backends.cpu.scattering import add_slices
+
+        places = np.where(first < 0, first + self.shape[0], first)
+        if places.size and places.min() >= 0 and places.max() < self.shape[0]:
+            add_slices(self, 0, places, np.broadcast_to(values, (places.size, *self.shape[1:])))
+            return
+    np.add.at(self, key, values)
 
 
 # --- masks -----------------------------------------------------------------------------------------------------

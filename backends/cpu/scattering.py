@@ -4,6 +4,11 @@ Note [Adding at places]
 -----------------------
 The `at` methods of NumPy's functions have a fast loop for one-dimensional arrays only.  So places in several dimensions
 become places in the flat array, which is ten times as fast.
+
+Note [Adding slices]
+--------------------
+Whole slices are added in rounds: in each round at most one to the same place, which is a sum of arrays.  There are as
+many rounds as the most frequent place has slices; where these are too many, every element is added at its flat place.
 """
 
 from __future__ import annotations
@@ -65,6 +70,33 @@ def combine(flat: Array, places: Array, values: Array, reduce: str, include_self
         reached = np.flatnonzero(counts)
         divide = np.floor_divide if flat.dtype.kind in "iu" else np.divide
         flat[reached] = divide(flat[reached], (counts[reached] + include_self).astype(flat.dtype))
+
+
+def add_slices(base: Array, axis: int, index: Array, values: Array) -> None:
+    """Add slices at the places of an axis that a vector names, in place; see Note [Adding slices]."""
+    slices, added = np.moveaxis(base, axis, 0), np.moveaxis(values, axis, 0)
+    counts = np.bincount(index, minlength=1)
+    rounds = int(counts.max(initial=0))
+    if base.dtype != np.bool_ and rounds * 2000 < values.size:
+        if rounds <= 1:
+            slices[index] += added
+            return
+        order = np.argsort(index, kind="stable")
+        ordered = index[order]
+        # The position of each index among those equal to it.
+        nth = np.arange(index.size) - np.searchsorted(ordered, ordered)
+        by_round = order[np.argsort(nth, kind="stable")]
+        ends = np.cumsum(np.bincount(nth))
+        for start, stop in zip((0, *ends[:-1]), ends, strict=True):
+            these = by_round[start:stop]
+            slices[index[these]] += added[these]
+        return
+    along = index.reshape((-1,) + (1,) * (base.ndim - axis - 1))
+    flat = flattened(base)
+    combine(
+        flat, flat_places(base.shape, axis, np.broadcast_to(along, values.shape)), values.reshape(-1), "sum"
+    )
+    written(base, flat)
 
 
 def identity(dtype: Any, reduce: str) -> Any:
@@ -153,12 +185,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) ->
     if alpha != 1:
         number = fitted_number(alpha, from_numpy_dtype(self.dtype))
         values = np.multiply(values, np.asarray(number, dtype=self.dtype))
-    along = index.reshape((-1,) + (1,) * (base.ndim - axis - 1))
-    flat = flattened(base)
-    combine(
-        flat, flat_places(base.shape, axis, np.broadcast_to(along, values.shape)), values.reshape(-1), "sum"
-    )
-    written(base, flat)
+    add_slices(base, axis, index.reshape(-1), values)
 
 
 @cpu.kernel("index_copy", form="inplace", half="native")

@@ -92,6 +92,13 @@ def searchsorted(sorted_sequence: Array, self: Array, right: bool) -> Array:
         raise ValueError("a sequence of another shape, which the shape rule refuses")
     if not size:
         return np.zeros(self.shape, np.int64)
+    rows = sorted_sequence.reshape(-1, size)
+    if self.shape[-1] >= 64 and not (floats and np.isnan(rows[:, -1]).any()):
+        side: Any = "right" if right else "left"
+        values = self.reshape(rows.shape[0], -1)
+        return np.stack([np.searchsorted(*row, side) for row in zip(rows, values, strict=True)]).reshape(
+            self.shape
+        )
     return _bisect(sorted_sequence, self, right)
 
 

@@ -135,6 +135,15 @@ def test_searching(same, name, dtype):
     same(SEARCHES[name], SEQUENCE.to(getattr(torch, dtype)), values.to(getattr(torch, dtype)))
 
 
+def test_searching_long_rows(same):
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.sort(torch.randn(4, 50, generator=generator))[0]
+    values = torch.randn(4, 100, generator=generator)
+    same(
+        lambda m, s, v: (m.searchsorted(s, v), m.searchsorted(s, m.cat([v, s], 1), right=True)), rows, values
+    )
+
+
 def test_nan_belongs_behind_all_others(same):
     same(lambda m, x: m.searchsorted(m.sort(x[1])[0], x), NAN)
     same(lambda m, x: m.searchsorted(m.sort(x[0])[0], x, right=True), NAN)
