@@ -20,7 +20,7 @@ def expect(condition: bool) -> None:
 
 def is_square(A: Any) -> bool:
     """Tell whether an array holds square matrices."""
-    return A.ndim >= 2 and A.shape[-1] == A.shape[-2]
+    return bool(A.ndim >= 2 and A.shape[-1] == A.shape[-2])
 
 
 def places(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -91,7 +92,7 @@ def svdvals(A: Array, driver: str | None) -> Any:
 def eigh(A: Array, UPLO: str) -> Any:
     expect(is_square(A), "linalg.eigh() takes square matrices")
     try:
-        return tuple(np.linalg.eigh(A, UPLO.upper()))  # type: ignore[arg-type]  # it raises for other words
+        return tuple(np.linalg.eigh(A, UPLO.upper()))  # type: ignore[call-overload]  # it raises for other words
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.eigh", A, error)
 
@@ -100,7 +101,7 @@ def eigh(A: Array, UPLO: str) -> Any:
 def eigvalsh(A: Array, UPLO: str) -> Any:
     expect(is_square(A), "linalg.eigvalsh() takes square matrices")
     try:
-        return np.linalg.eigvalsh(A, UPLO.upper())  # type: ignore[arg-type]  # it raises for other words
+        return np.linalg.eigvalsh(A, UPLO.upper())  # type: ignore[call-overload]  # it raises for other words
     except np.linalg.LinAlgError as error:
         return raise_unconverged("linalg.eigvalsh", A, error)
 
@@ -193,6 +194,28 @@ def lu_factor_ex(A: Array, check_errors: bool) -> Any:
     if check_errors and info.any():
         raise_singular("linalg.lu_factor_ex", A, ValueError("no pivot"))
     return factors, pivots, info
+
+
+@cpu.kernel("lu_unpack", dtypes="linalg", check=True)
+def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool, unpack_pivots: bool) -> Any:
+    (m, n), batch = LU_data.shape[-2:], LU_data.shape[:-2]
+    P = L = U = np.empty((0,), LU_data.dtype)
+    if unpack_data:
+        L = np.tril(LU_data[..., : min(m, n)], -1)
+        np.einsum("...ii->...i", L[..., : min(m, n), :])[...] = 1
+        U = np.triu(LU_data[..., : min(m, n), :])
+    if unpack_pivots:
+        # Every exchange of rows is made in all matrices of the batch at once.
+        pivots = LU_pivots.reshape(prod(batch), LU_pivots.shape[-1]) - 1
+        each = np.arange(len(pivots))
+        order = np.tile(np.arange(m), (len(pivots), 1))
+        for k in range(pivots.shape[1]):
+            other = pivots[:, k]
+            order[:, k], order[each, other] = order[each, other], order[:, k].copy()
+        P = np.zeros((len(pivots), m, m), LU_data.dtype)
+        P[each[:, np.newaxis], order, np.arange(m)] = 1
+        P = P.reshape(*batch, m, m)
+    return P, L, U
 
 
 # --- equations -------------------------------------------------------------------------------------------------

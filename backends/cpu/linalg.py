@@ -76,7 +76,20 @@ _added("addbmm", (3, 3), batched_sum, ("batch1", "batch2"))
 @cpu.kernel("linalg_vecdot", dtypes="floating_complex")
 def vecdot(x: Array, y: Array, dim: int) -> Any:
     x, y = np.broadcast_arrays(x, y)
-    return np.vecdot(x, y, axis=dim) if x.ndim else np.conj(x) * y
+    if not x.ndim:
+        return np.conj(x) * y
+    return np.vecdot(x, y, axis=dim)  # type: ignore[call-overload]  # NumPy's stubs lack the keyword
+
+
+@cpu.kernel("linalg_cross", dtypes="number", check=True)
+def cross(self: Array, other: Array, dim: int) -> Any:
+    result = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
+    # Along the first dimension, and as many dimensions on both sides.
+    a, b, c = (np.moveaxis(t, dim, 0) for t in (self, other, result))
+    for i in range(3):
+        np.multiply(a[i - 2, ...], b[i - 1, ...], c[i, ...])
+        c[i, ...] -= a[i - 1, ...] * b[i - 2, ...]
+    return result
 
 
 @cpu.kernel("cdist", dtypes=("float32", "float64"), check=True)

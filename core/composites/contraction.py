@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
@@ -45,9 +46,15 @@ def parse(equation: str, operands: Sequence[Any]) -> Equation:
     ValueRangeError, ShapeError
         When it is no equation, or does not fit the operands.
     """
+    return _complete(*_read(equation), operands)
+
+
+@lru_cache(maxsize=256)
+def _read(equation: str) -> tuple[tuple[Indices, ...], Indices | None]:
+    """Return the indices of the operands and, behind an arrow, of the result."""
     left, arrow, right = equation.partition("->")
-    terms = [_term(text, equation) for text in left.split(",")]
-    return _complete(terms, _term(right, equation) if arrow else None, operands)
+    terms = tuple(_term(text, equation) for text in left.split(","))
+    return terms, _term(right, equation) if arrow else None
 
 
 def _term(text: str, equation: str) -> Indices:
@@ -171,8 +178,17 @@ def contract(equation: Equation, operands: Sequence[Any]) -> Any:
         kept = {*equation.result}.union(*(indices for indices, _ in terms))
         terms.insert(one if not terms else len(terms), _pair(first, second, kept))
     indices, tensor = _summed(*terms[0], {*equation.result})
-    tensor = ops.permute(tensor, tuple(indices.index(i) for i in equation.result if i in indices))
-    return tensor
+    return _permuted(tensor, tuple(indices.index(i) for i in equation.result))
+
+
+def _permuted(tensor: Any, order: tuple[int, ...]) -> Any:
+    """Return the tensor with its dimensions in an order, itself if they are."""
+    return tensor if order == tuple(range(len(order))) else ops.permute(tensor, order)
+
+
+def _reshaped(tensor: Any, shape: tuple[int, ...]) -> Any:
+    """Return the tensor in a shape, itself if it has it."""
+    return tensor if tuple(tensor.shape) == shape else ops.reshape(tensor, shape)
 
 
 def _sizes(equation: Equation, operands: Sequence[Any]) -> dict[int, int]:
@@ -247,15 +263,15 @@ def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int
     sizes = {**dict(zip(a, x.shape, strict=True)), **dict(zip(b, y.shape, strict=True))}
 
     def arranged(indices: Indices, tensor: Any, order: tuple[Indices, ...]) -> Any:
-        turned = ops.permute(tensor, tuple(indices.index(i) for part in order for i in part))
+        turned = _permuted(tensor, tuple(indices.index(i) for part in order for i in part))
         shape = [sizes[i] for i in order[0]] + [prod(sizes[i] for i in part) for part in order[1:]]
-        return ops.reshape(turned, tuple(shape))
+        return _reshaped(turned, tuple(shape))
 
     result = (*batch, *rows, *columns)
     if not inner and not rows and not columns:
         return result, ops.mul(arranged(a, x, (batch,)), arranged(b, y, (batch,)))
     product = ops.matmul(arranged(a, x, (batch, rows, inner)), arranged(b, y, (batch, inner, columns)))
-    return result, ops.reshape(product, tuple(sizes[i] for i in result))
+    return result, _reshaped(product, tuple(sizes[i] for i in result))
 
 
 def _narrowed(a: Indices, x: Any, b: Indices, y: Any) -> tuple[Indices, Any]:

@@ -192,15 +192,12 @@ def lu(A: Any, pivot: bool) -> tuple[Any, Any, Any]:
 
 @composite("lu_unpack")
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bool) -> tuple[Any, Any, Any]:
-    _, m, n = expect_matrix("lu_unpack", LU_data)
+    check_shapes("lu_unpack", LU_data, LU_pivots, unpack_data, unpack_pivots)
+    m, n = LU_data.shape[-2:]
     k = min(m, n)
     nothing = ops.zeros((0,), dtype=LU_data.dtype, device=LU_data.device)
     P = L = U = nothing
     if unpack_pivots:
-        if LU_pivots.dtype is not int32:
-            raise DtypeError(
-                f"lu_unpack(): LU_pivots must be of int32, as linalg.lu_factor returns them, not {LU_pivots.dtype.name}"
-            )
         P = permutation(LU_pivots, m, LU_data)
     if unpack_data:
         L = ops.add(ops.tril(ops.narrow(LU_data, -1, 0, k), -1), eye_like(LU_data, m, k))

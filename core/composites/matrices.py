@@ -261,12 +261,12 @@ composite("matrix_exp", lambda self: ops.linalg_matrix_exp(self))
 
 @composite("linalg_vander")
 def linalg_vander(x: Any, N: int | None) -> Any:
-    if not x.ndim:
-        raise ShapeError("linalg.vander(): x must have at least 1 dimension")
+    if not x.ndim and N is None:
+        raise ShapeError("linalg.vander(): x must have at least 1 dimension, or N be given")
     count = x.shape[-1] if N is None else N
     if count <= 1:
         raise ValueRangeError(f"linalg.vander(): N must be greater than 1, got {count}")
-    return powers_of(x, count)
+    return powers_of(x if x.ndim else ops.unsqueeze(x, 0), count)
 
 
 def powers_of(x: Any, count: int) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tt.core.dtype import int32
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast
 from tt.core.shapes.registry import Result, RuleTable
 
@@ -115,6 +115,24 @@ def lu_factor_ex(self: Described, /, *, op: str) -> tuple[Result, Result, Result
     """L and U in one matrix, the pivots, and a number that says what is wrong."""
     batch, m, n = expect_matrix(op, self)
     return Result((*batch, m, n)), Result((*batch, min(m, n)), dtype=int32), Result(batch, dtype=int32)
+
+
+@rule("lu_unpack")
+def lu_unpack(
+    LU_data: Described, LU_pivots: Described, unpack_data: bool, unpack_pivots: bool, *, op: str
+) -> tuple[Shape, Shape, Shape]:
+    """P, L and U; what is not asked for is empty."""
+    batch, m, n = expect_matrix(op, LU_data)
+    k = min(m, n)
+    if unpack_pivots and LU_pivots.dtype is not int32:
+        raise DtypeError(
+            f"{op}(): LU_pivots must be of int32, as linalg.lu_factor returns them, not {LU_pivots.dtype.name}"
+        )
+    return (
+        (*batch, m, m) if unpack_pivots else (0,),
+        (*batch, m, k) if unpack_data else (0,),
+        (*batch, k, n) if unpack_data else (0,),
+    )
 
 
 # --- numbers of matrices ---------------------------------------------------------------------------------------

@@ -165,6 +165,7 @@ def linalg_matrix_exp(make: Inputs) -> Iterator[Sample]:
 def linalg_vander(make: Inputs) -> Iterator[Sample]:
     for shape, count in (((3,), None), ((2, 3), None), ((3,), 2), ((2,), 4)):
         yield Sample((make.tensor(*shape, low=-2, high=2),), {"N": count}, f"shape {shape}, N {count}")
+    yield Sample((make.tensor(),), {"N": 3}, "no dimensions")
     yield Sample((make.tensor(3),), {"N": 1}, "error: N", error=RuntimeError)
     yield Sample((make.tensor(),), name="error: no dimensions", error=RuntimeError)
 

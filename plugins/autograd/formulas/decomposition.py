@@ -119,7 +119,7 @@ def eigh_A(gs: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     gL, gV = gs
     V, L = eigenvectors, eigenvalues
     eye = ops.eye(L.shape[-1], dtype=L.dtype, device=L.device)
-    inner = None if gL is None else ops.unsqueeze(gL, -1) * eye
+    inner: Any = None if gL is None else ops.unsqueeze(gL, -1) * eye
     if gV is not None:
         product = ops.matmul(adjoint(V), gV)
         if V.dtype.is_complex:
@@ -134,7 +134,7 @@ def eig_A(gs: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     gL, gV = gs
     V, L = eigenvectors, eigenvalues
     eye = ops.eye(L.shape[-1], dtype=V.dtype, device=V.device)
-    inner = None if gL is None else ops.unsqueeze(gL, -1) * eye
+    inner: Any = None if gL is None else ops.unsqueeze(gL, -1) * eye
     if gV is not None:
         product = ops.matmul(adjoint(V), gV)
         along = ops.diagonal(product, 0, -2, -1)
