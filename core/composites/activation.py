@@ -6,12 +6,11 @@ import math
 import warnings
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, computed, floating, number, widened
+from tt.core.composites.helpers import as_type, check_shapes, computed, number, widened
 from tt.core.composites.reduction import softmax_parts
 from tt.core.dispatch.registry import REGISTRY, ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
-from tt.core.shapes.nn import glu as check_glu
+from tt.core.errors import ValueRangeError
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -110,7 +109,7 @@ def softplus(self: Any, beta: Any, threshold: Any) -> Any:
 # --- without kernels -------------------------------------------------------------------------------------------
 
 composite("softsign", lambda self: ops.div.default(self, ops.add(ops.abs(self), 1)))
-composite("tanhshrink", lambda self: ops.sub(floating(self), ops.tanh(self)))
+composite("tanhshrink", lambda self: ops.sub(self, ops.tanh(self)))
 
 
 @composite("relu6")
@@ -120,30 +119,14 @@ def relu6(self: Any, inplace: bool) -> Any:
 
 @composite("glu")
 def glu(self: Any, dim: int) -> Any:
-    check_glu(self, dim, op="glu")
+    check_shapes("glu", self, dim)
     half = self.shape[dim] // 2
     return ops.mul(ops.narrow(self, dim, 0, half), ops.sigmoid(ops.narrow(self, dim, half, half)))
 
 
 @composite("prelu")
 def prelu(self: Any, weight: Any) -> Any:
-    if weight.dtype is not self.dtype:
-        raise DtypeError(
-            f"prelu(): Type promoting not supported. Got {self.dtype} for the input and {weight.dtype} for weight"
-        )
-    if weight.numel() != 1:
-        if self.ndim == 0:
-            raise ShapeError("prelu(): Not allow zero-dim input tensor when weight has several elements")
-        channels = self.shape[1] if self.ndim > 1 else 1
-        if channels != weight.numel():
-            raise ShapeError(
-                f"prelu(): Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{weight.numel()} and channel size = {channels}."
-            )
-    if weight.ndim > 1:
-        raise ShapeError(
-            f"prelu(): Expected weight to be a scalar or 1D tensor, but got ndim = {weight.ndim}"
-        )
+    check_shapes("prelu", self, weight)
     shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
     return ops.where(ops.gt(self, 0), self, ops.mul(self, ops.reshape(weight, shape)))
 

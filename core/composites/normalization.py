@@ -10,8 +10,8 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, number, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, finfo
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.dtype import bool_, finfo, float32
+from tt.core.errors import DtypeError, DtypeNotServedError, ShapeError, ValueRangeError
 from tt.core.promotion import result_type
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.nn import attention as check_attention
@@ -41,6 +41,21 @@ def _normalized(op: str, input: Any, normalized_shape: Sequence[int], **paramete
     return tuple(range(-len(shape), 0))
 
 
+def _check_dtypes(op: str, input: Any, *parameters: Any) -> None:
+    """Raise unless the input is of floating point, and the parameters are of its dtype or, beside halves, float32."""
+    if not input.dtype.is_floating_point:
+        raise DtypeNotServedError(op, f"{op}(): is defined for floating point numbers, not for {input.dtype}")
+    for parameter in parameters:
+        if parameter is not None and parameter.dtype not in (
+            input.dtype,
+            float32 if input.dtype.itemsize == 2 else input.dtype,
+        ):
+            raise DtypeError(
+                f"{op}(): the parameters of an input of {input.dtype} must be of the same dtype or, beside half "
+                f"precision, of float32; found {parameter.dtype}"
+            )
+
+
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
     """Return x * weight + bias, less what is None."""
     x = x if weight is None else ops.mul(x, widened(weight))
@@ -49,6 +64,7 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 
 @composite("layer_norm")
 def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+    _check_dtypes("layer_norm", input, weight, bias)
     dims = _normalized("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     x = widened(input)
     var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
@@ -59,12 +75,12 @@ def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: A
 @composite("rms_norm")
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
     dims = _normalized("rms_norm", input, normalized_shape, weight=weight)
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        raise DtypeNotServedError("rms_norm", f"rms_norm(): is not defined for {input.dtype}")
     x = widened(input)
     eps = finfo(x.dtype.to_real()).eps if eps is None else eps
     result = ops.mul(x, ops.rsqrt(ops.add(ops.mean.dim(ops.square(x), dims, True), eps)))
-    return as_type(
-        _affine(result, weight, None), input.dtype if weight is None else result_type(input, weight)
-    )
+    return as_type(_affine(result, weight, None), input.dtype)
 
 
 # --- by channel ------------------------------------------------------------------------------------------------
@@ -102,6 +118,7 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Any:
+    _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if input.ndim < 2 and (not input.ndim or input.numel()):
         raise ShapeError(f"batch_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
     if input.ndim == 1:
@@ -183,6 +200,11 @@ def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) 
             f"shape {list(input.shape)} and num_groups={num_groups}"
         )
     _check_channels("group_norm", input, weight=weight, bias=bias)
+    _check_dtypes("group_norm", input, weight, bias)
+    if input.numel() == num_groups:
+        raise ValueRangeError(
+            f"group_norm(): a group of one number has no variance; the input has the shape {list(input.shape)}"
+        )
     x = widened(input)
     batch, channels = input.shape[0], input.shape[1]
     size = prod(input.shape[2:]) * (channels // num_groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, floating, is_integral, operand, widened
+from tt.core.composites.helpers import as_type, computed, floating, is_integral, operand, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, ValueRangeError
@@ -19,7 +19,7 @@ composite = composites.composite
 
 composite("square", lambda self: ops.pow.default(self, 2))
 composite("reciprocal", lambda self: ops.pow.default(floating(self), -1))
-composite("rsqrt", lambda self: ops.pow.default(ops.sqrt(self), -1))
+composite("rsqrt", computed(lambda self: ops.pow.default(ops.sqrt(self), -1)))
 composite("rsub", lambda self, other, alpha: ops.sub(operand(other, self), self, alpha=alpha))
 composite("remainder.Scalar", lambda self, other: ops.remainder.default(operand(self, other), other))
 composite("pow.Scalar", lambda self, exponent: ops.pow.default(operand(self, exponent), exponent))
@@ -63,8 +63,9 @@ def clamp(self: Any, min: Any, max: Any) -> Any:
 
 
 @composite("sigmoid")
+@computed
 def sigmoid(self: Any) -> Any:
-    return ops.reciprocal(ops.add(ops.exp(ops.neg(floating(self))), 1))
+    return ops.reciprocal(ops.add(ops.exp(ops.neg(self)), 1))
 
 
 @composite("conj")

@@ -81,6 +81,21 @@ def glu(self: Described, dim: int = -1, *, op: str) -> Shape:
     return tuple(shape)
 
 
+@rule("prelu")
+def prelu(self: Described, weight: Described, *, op: str) -> Result:
+    """The same shape; the weight has one number, or one for each channel."""
+    count = prod(weight.shape)
+    if weight.ndim > 1:
+        raise ShapeError(f"{op}(): expected weight to have 0 or 1 dimensions, found {weight.ndim}")
+    channels = self.shape[1] if self.ndim > 1 else 1
+    if count != 1 and (count != channels or not self.ndim):
+        raise ShapeError(
+            f"{op}(): weight has {count} numbers, and an input of shape {list(self.shape)} has "
+            f"{channels if self.ndim else 'no'} channels"
+        )
+    return Result(self.shape, like_strides(self))
+
+
 @rule("pixel_shuffle")
 def pixel_shuffle(self: Described, upscale_factor: int, *, op: str) -> Shape:
     """Channels turned into pixels."""

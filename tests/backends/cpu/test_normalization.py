@@ -139,3 +139,23 @@ def test_what_attention_refuses(same):
     same(attention(), q, k.double(), k)
     same(attention(), q, k[:, :3], k)
     same(attention(), q, k, k, torch.zeros(2, 3, dtype=torch.int64))
+
+
+# --- dtypes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "batch_norm", "group_norm"])
+def test_integers_and_parameters_of_another_dtype(same, name):
+    arguments = {
+        "layer_norm": ((4,),), "rms_norm": ((4,),), "batch_norm": (None, None, None, None, True), "group_norm": (2,),
+    }[name]  # fmt: skip
+    same(lambda m, x: getattr(m.nn.functional, name)(x, *arguments), torch.ones(2, 4, dtype=torch.int64))
+    arguments = {"batch_norm": (None, None), "group_norm": (2,)}.get(name, ((4,),))
+    options = {"training": True} if name == "batch_norm" else {}
+    call = lambda m, x, w: getattr(m.nn.functional, name)(x, *arguments, w, **options)  # noqa: E731
+    same(call, sample(2, 4), sample(4).double())
+    same(call, sample(2, 4).half(), sample(4))
+
+
+def test_a_group_of_one_number_has_no_variance(same):
+    same(lambda m, x: m.nn.functional.group_norm(x, 4), sample(1, 4))
