@@ -294,7 +294,13 @@ class Entry:
             self.operator.adapt(self, choice, args, prepared)
         how = self.writes_target
         if target.storage is not None and how != 3:
-            refuse_shared(self, target, args)
+            # Seldom more than a look: tensors that were never viewed or changed have no storage.
+            shared = target.base is not None
+            for value in args:
+                if isinstance(value, TensorBase) and value.storage is not None and value is not target:
+                    shared = True
+            if shared:
+                refuse_shared(self, target, args)
         if how == 1:  # the kernel changes its first argument
             try:
                 choice.function(*prepared)

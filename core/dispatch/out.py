@@ -177,7 +177,7 @@ def _refuse_parts(name: str, joined: list[Any], outs: tuple[Any, ...]) -> None:
         for tensor in joined:
             first, last = _span(tensor)
             overlap = first < stop and start < last
-            if tensor is out or (overlap and tensor.untyped_storage() is out.untyped_storage()):  # type: ignore[attr-defined]
+            if tensor is out or (overlap and tensor.untyped_storage() is out.untyped_storage()):
                 raise InplaceError(
                     f"{name}(): the out tensor shares memory with a tensor that is joined\n  try: out.clone()"
                 )
