@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["check_shapes", "failed", "failed_direct", "verify"]
 
 
+_NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul"})
+"""Operators to which a number that wraps around would mean something else."""
+
+
 def failed_direct(entry: Entry, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]) -> Any:
     """Handle an error of a direct call: repeat it, or raise what explains it."""
     args = (*leading, *tail)
@@ -43,8 +47,9 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
             return failed(entry, choice, second, args, prepared)
     if isinstance(error, TTError):
         raise error
-    if isinstance(error, OverflowError) and entry.operator.is_factory:
-        raise NumberRangeError(f"{entry.operator.definition.signature.name}(): {error}") from error
+    name = entry.operator.definition.signature.name
+    if isinstance(error, OverflowError) and (entry.operator.is_factory or name in _NO_WRAPPING):
+        raise NumberRangeError(f"{name}(): {error}") from error
     if isinstance(error, OverflowError):
         wrapped = _wrap_integers(entry, prepared)
         if wrapped is not None:

@@ -158,6 +158,19 @@ def test_negative_powers_of_integers() -> None:
     assert tt.float_power(tt.tensor([2]), 1j).dtype is tt.complex128
 
 
+def test_numbers_beyond_the_dtype() -> None:
+    x = tt.tensor([1, 100], dtype=tt.int8)
+    same(x + 300, [45, -112])  # as everywhere, integers wrap around
+    for wrong in (
+        lambda: x.clamp(max=300),
+        lambda: x.clamp_min(-300),
+        lambda: x**300,
+        lambda: x.addcmul(x, x, value=300),
+    ):
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            wrong()
+
+
 # --- floating point numbers ------------------------------------------------------------------------------------
 
 
