@@ -123,7 +123,7 @@ def unsqueeze(self: Array, dim: int) -> Array:
         raise IndexError("unsqueeze() at a dimension that is not there")
     axis = dim % (self.ndim + 1)
     shape = (*self.shape[:axis], 1, *self.shape[axis:])
-    if self.flags.c_contiguous:
+    if self.flags.c_contiguous and 1 not in self.shape:  # the stride of a size of 1 may be any
         return self.reshape(shape)
     # NumPy would give the new dimension a stride of zero.
     strides = [stride // self.itemsize for stride in self.strides]

@@ -166,7 +166,9 @@ def diagonal(self: Any, offset: int, dim1: int, dim2: int) -> Any:
     shape, strides, start = diagonal_geometry(
         "diagonal", tuple(self.shape), self.stride(), offset, dim1, dim2
     )
-    return ops.as_strided(self, shape, strides, self.storage_offset() + start)
+    if start:  # the first element of the diagonal comes first, so that the rest counts from there
+        self = ops.slice(self, dim2 if offset > 0 else dim1, abs(offset), None, 1)
+    return ops.as_strided(self, shape, strides)
 
 
 composite("linalg_diagonal", lambda matrix, offset, dim1, dim2: ops.diagonal(matrix, offset, dim1, dim2))
@@ -175,4 +177,4 @@ composite("linalg_diagonal", lambda matrix, offset, dim1, dim2: ops.diagonal(mat
 @composite("unfold")
 def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     shape, strides = unfold_geometry("unfold", tuple(self.shape), self.stride(), dimension, size, step)
-    return ops.as_strided(self, shape, strides, self.storage_offset())
+    return ops.as_strided(self, shape, strides)

@@ -184,7 +184,9 @@ def as_strided_self(
         flat = ops.index_put(flat, [_places(g, size, stride, start - low)], g, True)
     mine = _places(g, self_shape, self_strides, self_offset - low)
     if _overlaps(self_shape, self_strides):
-        count = ops.index_put(ops.new_zeros(g, (reach,)), [mine], ops.new_ones(g, self_shape), True)
+        whole = to_dtype("int64")
+        ones = ops.new_ones(g, self_shape, dtype=whole)
+        count = ops.index_put(ops.new_zeros(g, (reach,), dtype=whole), [mine], ones, True)
         flat = flat / ops.clamp(count, 1)
     return ops.index(flat, [mine]) if math.prod(self_shape) else ops.new_zeros(g, self_shape)
 

@@ -144,6 +144,11 @@ RULES["split"] = RULES["split.sizes"] = view(lambda x, level, sizes, dim: (sizes
 RULES["unbind"] = view(lambda x, level, dim: (_behind(x, dim),))
 RULES["squeeze.dim"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
 RULES["flip"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
+RULES["diagonal"] = view(lambda x, level, offset, dim1, dim2: (offset, _behind(x, dim1), _behind(x, dim2)))
+RULES["diag_embed"] = view(
+    lambda x, level, offset, dim1, dim2: (offset, _behind(x, dim1, 1), _behind(x, dim2, 1))
+)
+RULES["constant_pad_nd"] = view(lambda x, level, pad, value: (pad, value))
 RULES["clone"] = RULES["_to_copy"] = RULES["alias"] = view(lambda x, level, *rest: rest)
 
 
@@ -155,6 +160,37 @@ def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:
     for n in size:
         known *= n if n != -1 else 1
     return tuple(n if n != -1 else (x.shape.numel() // known if known else 0) for n in size)
+
+
+@rule("unfold")
+def unfold(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Take windows of a dim that the function sees; a number is a window of one."""
+    x, dimension, size, step = args
+    if not x.ndim:
+        return ops.slice(ops.unsqueeze(x, 0), 0, 0, size, 1)
+    inside, _ = hidden_dim_first(x, level)
+    return batched(ops.unfold(inside, _behind(x, dimension), size, step), 0, level)
+
+
+def replaced(shift: Callable[..., tuple[Any, ...]]) -> BatchingRule:
+    """Make the rule of an operator that replaces a part of one tensor by another."""
+
+    def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+        whole = []
+        for value in args[:2]:
+            inside, hidden = hidden_dim_first(value, level)
+            whole.append(inside if hidden else ops.expand(inside, (level.size, *inside.shape)))
+        result = operator.caller().dispatch((*whole, *shift(args[0], *args[2:])))
+        return batched(result, 0, level)
+
+    return run
+
+
+RULES["select_scatter"] = replaced(lambda x, dim, index: (_behind(x, dim), index))
+RULES["slice_scatter"] = replaced(lambda x, dim, *rest: (_behind(x, dim), *rest))
+RULES["diagonal_scatter"] = replaced(
+    lambda x, offset, dim1, dim2: (offset, _behind(x, dim1), _behind(x, dim2))
+)
 
 
 @rule("t")

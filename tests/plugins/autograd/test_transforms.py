@@ -281,3 +281,35 @@ def test_tensors_that_require_gradients_can_be_mapped() -> None:
 def test_wrong_calls_of_grad(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+# --- views and copies of parts ---------------------------------------------------------------------------------
+
+PARTS = {
+    "diagonal": lambda a: a.diagonal(1),
+    "diagonal below": lambda a: a.diagonal(-1, 1, 0),
+    "unfold": lambda a: a.unfold(1, 2, 1),
+    "unfold of a number": lambda a: a[0, 0].unfold(0, 1, 1),
+    "diag_embed": lambda a: a.diag_embed(1),
+    "pad": lambda a: tt.nn.functional.pad(a, (1, 1)),
+    "reflect": lambda a: tt.nn.functional.pad(a, (1, 1), "reflect"),
+    "select_scatter": lambda a: tt.zeros(2, 3).select_scatter(a[0], 0, 1),
+    "slice_scatter": lambda a: a.slice_scatter(tt.ones(2, 1), 1, 0, 1),
+    "diagonal_scatter": lambda a: a.diagonal_scatter(a[0, :2] * 2),
+    "repeat": lambda a: a.repeat(2, 1, 2),
+    "roll": lambda a: a.roll((1, 2), (0, 1)),
+    "rot90": lambda a: a.rot90(),
+    "hstack": lambda a: tt.hstack((a, a)),
+    "meshgrid": lambda a: tt.meshgrid(a[0], a[1], indexing="xy")[1],
+    "unflatten": lambda a: a.unflatten(1, (3, 1)),
+    "gradient": lambda a: tt.func.grad(lambda b: (b.unfold(1, 2, 1) ** 2).sum() + b.diagonal().prod())(a),
+}
+
+
+@pytest.mark.parametrize("masked", [False, True], ids=["kernels", "composites"])
+@pytest.mark.parametrize("name", PARTS)
+def test_vmap_of_parts_is_that_of_each_example(name: str, masked: bool) -> None:
+    x = tt.arange(12.0).reshape(2, 2, 3) + 1
+    with tt.mask_kernels("@non-core" if masked else "none of them"):
+        found = tt.vmap(PARTS[name])(x)
+        assert found.tolist() == [PARTS[name](a).tolist() for a in x]
