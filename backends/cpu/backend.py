@@ -105,7 +105,7 @@ class CpuBackend(ArrayApiBackend):
 
     def strides(self, handle: Array) -> tuple[int, ...]:
         """Return the strides in elements."""
-        if not handle.size and not self.storage_owner(handle).size:
+        if not handle.size and not any(handle.strides) and not self.storage_owner(handle).size:
             return contiguous_strides(handle.shape)  # NumPy's are zeros, those of views of such an array, too
         size = handle.itemsize
         return tuple(stride // size for stride in handle.strides)
