@@ -179,4 +179,8 @@ def _scans(kit: Kit) -> None:
             return kit.copy(self)
         if kit.is_kind(self, "bool"):
             raise errors.DtypeError("cumsum(): not implemented for bool with dtype=bool")
-        return xp.cumulative_sum(self, axis=axis, dtype=self.dtype)
+        # One after the other, a million float32 numbers would lose half of their digits.
+        wide = xp.complex128 if kit.is_kind(self, "complex floating") else xp.float64
+        if not kit.is_kind(self, ("real floating", "complex floating")):
+            wide = self.dtype
+        return xp.astype(xp.cumulative_sum(self, axis=axis, dtype=wide), self.dtype, copy=False)

@@ -160,15 +160,6 @@ for _name, _reduce, _position in (
     cpu.kernel("arg" + _name, _place, dtypes="real_number")
     cpu.kernel(_name + ".dim", _both, dtypes="real")
 
-# --- without NaN -----------------------------------------------------------------------------------------------
-
-
-@cpu.kernel("nansum", dtypes="real")
-def nansum(self: Array, dim: Any, keepdim: bool) -> Any:
-    x = np.where(np.isnan(self), self.dtype.type(0), self) if self.dtype.kind == "f" else self
-    return total(x, axes(dim, self.ndim), keepdim)
-
-
 # --- counts ----------------------------------------------------------------------------------------------------
 
 

@@ -31,11 +31,18 @@ def logcumsumexp(self: Array, dim: int) -> Any:
     return along(np.logaddexp, self, dim)
 
 
+_WIDE: Final = {"f": np.float64, "c": np.complex128}
+
+
 def along(function: np.ufunc, self: Array, dim: int) -> Any:
-    """Accumulate along a dimension, in the dtype of self."""
+    """Accumulate along a dimension: integers in their dtype, others in double precision.
+
+    One after the other, a million float32 numbers would lose half of their digits.
+    """
     if not self.ndim and dim in (0, -1):
         return self.copy()
-    return function.accumulate(self, axis=dim, dtype=self.dtype)
+    wide = _WIDE.get(self.dtype.kind, self.dtype)
+    return function.accumulate(self, axis=dim, dtype=wide).astype(self.dtype, copy=False)
 
 
 # --- differences -----------------------------------------------------------------------------------------------

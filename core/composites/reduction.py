@@ -9,7 +9,7 @@ from tt.core.composites.helpers import as_type, check_shapes, number, widened, w
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import bool_, uint8
-from tt.core.errors import DtypeError, DtypeNotServedError
+from tt.core.errors import DtypeError
 from tt.core.promotion import get_default_dtype
 from tt.core.shapes.geometry import dims_to_reduce
 
@@ -45,7 +45,9 @@ def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
             f"mean(): could not infer output dtype. {what} must be either a floating point or complex dtype. "
             f"Got: {name.name}"
         )
-    return ops.div.default(ops.sum.dim(self, dim, keepdim, dtype=dtype), _count("mean", self, dim))
+    # Sums of half precision numbers may be beyond their dtype, where their mean is not.
+    x = widened(self if dtype is None else as_type(self, dtype))
+    return as_type(ops.div.default(ops.sum.dim(x, dim, keepdim), _count("mean", self, dim)), found)
 
 
 def _orderable(self: Any) -> Any:
@@ -82,7 +84,6 @@ def trace(self: Any) -> Any:
 def nansum(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if self.dtype.is_complex:
         raise DtypeError("nansum(): complex numbers are not supported")
-    _expect_nan("nansum", self, dtype)
     return ops.sum.dim(_without_nan(self), dim, keepdim, dtype=dtype)
 
 
@@ -90,16 +91,11 @@ def nansum(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 def nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if not self.dtype.is_floating_point:
         raise DtypeError(f"nanmean(): expected input to have a floating point dtype, but got {self.dtype}")
-    _expect_nan("nanmean", self, dtype)
+    if dtype is not None and not dtype.is_floating_point:
+        raise DtypeError(f"nanmean(): dtype must be a floating point one, got {dtype}")
     x = widened(self if dtype is None else as_type(self, dtype))
     count = ops.sum.dim(ops.eq(x, x), dim, keepdim)
     return as_type(ops.div.default(ops.sum.dim(_without_nan(x), dim, keepdim), count), dtype or self.dtype)
-
-
-def _expect_nan(op: str, self: Any, dtype: Any) -> None:
-    """Raise for a dtype that would lose the NaN before they are left out."""
-    if dtype is not None and self.dtype.is_floating_point and not dtype.is_floating_point:
-        raise DtypeNotServedError(op, f"{op}(): {self.dtype} has NaN, which {dtype} has not")
 
 
 def _without_nan(self: Any) -> Any:

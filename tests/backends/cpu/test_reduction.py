@@ -42,8 +42,6 @@ def sample(dtype: str, shape: tuple[int, ...] = (2, 3, 4), seed: int = 0) -> tor
     ],
 )
 def test_over_all_elements(same, name, dtype):
-    if (name, dtype) in (("all", "uint8"), ("any", "uint8")):
-        pytest.skip("PyTorch gives uint8; the schema says bool, as for every other dtype")
     same(lambda m, x: getattr(m, name)(x), sample(dtype))
     same(lambda m, x: getattr(m, name)(x), sample(dtype, ()))
     same(lambda m, x: getattr(m, name)(x), sample(dtype).permute(2, 0, 1))
@@ -162,3 +160,84 @@ def test_half_precision_adds_in_single_precision(dtype):
     x = tt.full((10_000,), 0.125, dtype=getattr(tt, dtype))
     assert x.sum().item() == pytest.approx(1250, rel=1e-2)
     assert x.mean().item() == 0.125
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_mean_of_half_precision_numbers_does_not_overflow(masked):
+    x = tt.full((1000, 2), 60000.0, dtype=tt.float16)
+    with tt.mask_kernels("@non-core") if masked else tt.mask_kernels("nothing"):
+        assert tt.mean(x).item() == 60000
+        assert tt.mean(x, 0).tolist() == [60000.0, 60000.0]
+        assert tt.mean(x.float(), 0, dtype=tt.float16).tolist() == [60000.0, 60000.0]
+        assert tt.nanmean(x).item() == 60000
+
+
+def test_truth_of_uint8_is_uint8(same):
+    x = torch.tensor([[0, 2], [1, 1]], dtype=torch.uint8)
+    for name in ("all", "any"):
+        same(lambda m, x, n=name: getattr(m, n)(x), x)
+        same(lambda m, x, n=name: getattr(m, n)(x, 1), x)
+        same(lambda m, x, n=name: getattr(m, n)(x, (0, 1), True), x)
+
+
+def test_sums_without_nan(same):
+    x = torch.tensor([[1.0, math.nan, 2.0], [math.nan, math.nan, math.nan]])
+    for name in ("nansum", "nanmean"):
+        for dim in (None, 0, 1, (0, 1), (), 2):
+            same(lambda m, x, n=name, d=dim: getattr(m, n)(x, d), x)
+            same(lambda m, x, n=name, d=dim: getattr(m, n)(x, d, True, dtype=m.float64), x)
+        same(lambda m, x, n=name: getattr(m, n)(x), x.long())
+        same(lambda m, x, n=name: getattr(m, n)(x, dtype=m.float32), x.long())
+        same(lambda m, x, n=name: getattr(m, n)(x, dtype=m.int64), x)
+        same(lambda m, x, n=name: getattr(m, n)(x), x.to(torch.complex64))
+        same(lambda m, x, n=name: getattr(m, n)(x[:0], 0), x)
+
+
+def test_counts_of_what_is_not_zero(same):
+    x = torch.tensor([[1, 0, 2], [0, 0, 3]])
+    for dtype in (torch.int64, torch.bool, torch.float32, torch.complex64):
+        for dim in (None, 0, -1, (0, 1), (), (0, 0), 2):
+            same(lambda m, x, d=dim: m.count_nonzero(x, d), x.to(dtype))
+
+
+def test_the_smallest_and_the_largest(same):
+    x = torch.tensor([[3, 1, 2], [0, 5, 4]])
+    for dtype in (torch.int64, torch.bool, torch.float32, torch.bfloat16, torch.complex64):
+        for how in ({}, {"dim": 0}, {"dim": -1, "keepdim": True}, {"keepdim": True}):
+            same(lambda m, x, how=how: m.aminmax(x, **how), x.to(dtype))
+    same(lambda m, x: m.aminmax(x, dim=2), x)
+    same(lambda m, x: m.aminmax(x), torch.tensor([1.0, math.nan]))
+    same(lambda m, x: m.aminmax(x), x[:0])
+    same(lambda m, x: m.aminmax(x, dim=1), x[:0])
+
+
+def test_traces(same):
+    for shape in ((3, 3), (2, 4), (4, 2), (0, 3), (3,), (2, 2, 2)):
+        for dtype in (torch.int32, torch.float32, torch.float16, torch.complex64):
+            same(lambda m, x: m.trace(x), torch.arange(torch.Size(shape).numel()).reshape(shape).to(dtype))
+
+
+def test_deviations_with_their_means(same):
+    x = torch.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]])
+    for how in ({}, {"dim": 0}, {"dim": 1, "correction": 0, "keepdim": True}, {"unbiased": False}):
+        same(lambda m, x, how=how: m.std_mean(x, **how), x)
+    same(lambda m, x: m.std_mean(x, 0, False, True), x)
+    same(lambda m, x: m.std_mean(x), x.long())
+
+
+def test_products_as_truth(same):
+    same(lambda m, x: m.prod(x, dtype=m.bool), torch.tensor([0.5, 2.0]))
+    same(lambda m, x: m.prod(x, 0, dtype=m.bool), torch.tensor([[0.5, 0.0], [1.0, 1.0]]))
+
+
+def test_out_decides_the_dtype_of_sums():
+    x = tt.tensor([[0.5, 1.5], [2.5, 3.5]])
+    out = tt.empty(2, dtype=tt.int64)
+    tt.sum(x, 0, out=out)
+    assert out.tolist() == [2, 4]  # of the truncated numbers, as with dtype=int64
+    with pytest.raises(RuntimeError, match="dtype"):
+        tt.sum(x, 0, dtype=tt.float32, out=out)
+    with pytest.raises(RuntimeError, match="dtype"):
+        tt.amax(x, 0, out=out)
+    both = tt.max(tt.tensor(1), tt.tensor(6), out=tt.empty((), dtype=tt.int64))
+    assert both.item() == 6

@@ -68,6 +68,13 @@ def test_running_sums_in_half_precision_keep_growing():
     assert tt.cumsum(tt.ones(4096, dtype=tt.float16), 0)[-1].item() == 4096
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "logcumsumexp"])
+def test_long_scans_keep_their_digits(name):
+    x = tt.full((1_000_000,), {"cumsum": 0.1, "cumprod": 1.000001, "logcumsumexp": 0.0}[name])
+    expected = {"cumsum": 0.1e6, "cumprod": float(np.float32(1.000001)) ** 1e6, "logcumsumexp": math.log(1e6)}
+    assert getattr(tt, name)(x, 0)[-1].item() == pytest.approx(expected[name], rel=1e-6)
+
+
 def test_scans_by_composites_agree_with_kernels():
     x = tt.tensor(np.random.default_rng(0).standard_normal((3, 100)))
     for name in ("cumprod", "cummax", "cummin", "logcumsumexp"):
