@@ -29,6 +29,18 @@ cpu.kernel("sub", np.subtract, dtypes=[d for d in NATIVE if d != "bool"], form="
 cpu.kernel("mul", np.multiply)
 cpu.kernel("div", np.true_divide, dtypes="floating_complex")
 cpu.kernel("neg", np.negative, dtypes="number")
+
+
+@cpu.kernel("neg", form="inplace", dtypes="number")
+def neg_in_place(self: Any) -> None:
+    # NumPy 2.4 takes operand and output for contiguous where both have gaps and the operand's stride is of as many
+    # elements as an element has bytes, so the result goes through memory of its own.
+    if self.flags.forc:
+        np.negative(self, out=self)
+    else:
+        self[...] = np.negative(self)
+
+
 cpu.kernel("abs", np.absolute, dtypes="number")
 cpu.kernel("square", np.square, dtypes="number")
 cpu.kernel("reciprocal", np.reciprocal, dtypes="floating_complex")

@@ -204,3 +204,13 @@ def test_wide_unsigned_integers(dtype):
     assert (x + y).tolist() == [9, 5, 251] and (x * y).tolist() == [14, 6, 250]
     assert (x // y).tolist() == [3, 0, 250] and (x % y).tolist() == [1, 2, 0]
     assert (x > y).tolist() == [True, False, True] and (x - y).dtype is x.dtype
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"]
+)
+def test_negating_in_place_reads_with_any_stride(dtype):
+    for step in range(1, 17):
+        x = tt.arange(19 * step).to(getattr(tt, dtype))[::step]
+        expected = (-x.clone()).tolist()
+        assert x.neg_().tolist() == expected
