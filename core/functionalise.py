@@ -21,8 +21,9 @@ import numpy as np
 from tt.core.backend import contiguous_strides
 from tt.core.dispatch.layers import Layer, Rule
 from tt.core.dispatch.overlap import refuse_shared
-from tt.core.errors import InplaceError, ShapeError
+from tt.core.errors import CastError, InplaceError, ShapeError, TargetDtypeError
 from tt.core.meta import MetaHandle, run_rule
+from tt.core.promotion import can_cast
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
 
@@ -221,6 +222,11 @@ class FunctionaliseLayer(Layer):
             )
         handle = result.handle
         if result.dtype is not target.dtype:
+            name = entry.operator.definition.inplace_name
+            if "exact_target" in entry.operator.definition.tags:
+                raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
+            if entry.operator.name != "copy" and not can_cast(result.dtype, target.dtype):
+                raise CastError(name, result.dtype.name, target.dtype.name)
             handle = target.spec.backend.cast(handle, target.spec.backend.native_dtype(target.dtype))
         write(target, handle)
         return target
@@ -237,6 +243,7 @@ class FunctionaliseLayer(Layer):
         found = entry.resolution.results[0] if entry.resolution.results else None
         if found is not None and found is not args[0].dtype:
             # Gathering elements cannot reach the parts of complex numbers: the result is a copy.
+            self._geometry(entry, args)  # the rule refuses what is no view
             return self._plain(entry, args)
         storage, geometry = self._geometry(entry, args)
         if isinstance(geometry, list):
