@@ -804,7 +804,7 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], s
     """
     ...
 from tt import avg_pool1d as avg_pool1d
-def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0), ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0), ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Returns the mean of each window of a image of channels, or of a batch of them: the sum divided by the size of the window, with or without its padding, or by divisor_override.
 
     Examples
@@ -814,7 +814,7 @@ def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int |
     tensor([[[2.7500]]])
     """
     ...
-def avg_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0, 0), ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+def avg_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = (0, 0, 0), ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """Returns the mean of each window of a volume of channels, or of a batch of them: the sum divided by the size of the window, with or without its padding, or by divisor_override.
 
     Examples

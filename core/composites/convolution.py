@@ -116,7 +116,7 @@ def convolution_with_named_padding(op: str, count: int) -> Callable[..., Any]:
         y = convolve(input, weight, bias, 1, [(pad + 1) // 2 for pad in whole], dilation, groups)
         for dim, pad in enumerate(whole, -count):
             y = ops.narrow(y, dim, 1, y.shape[dim] - 1) if pad % 2 else y
-        return ops.contiguous(y)
+        return ops.clone(y, memory_format="contiguous_format") if any(pad % 2 for pad in whole) else y
 
     return conv
 

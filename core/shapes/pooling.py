@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.core.dtype import int64
-from tt.core.errors import ShapeError
+from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.convolution import dims_of, each, not_negative, positive
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import Result, RuleTable
@@ -104,7 +104,12 @@ def max_pool_with_indices(
 @rule("adaptive_pool")
 def adaptive_pool(input: Described, output_size: Any, *, op: str) -> Shape:
     """Windows chosen so that the output has a size; None keeps a dimension."""
-    lead, sizes = channels_of(op, input, dims_of(op))
+    count = dims_of(op)
+    if input.ndim <= count:
+        raise ValueRangeError(
+            f"{op}(): Input dimension should be at least {count + 1}, but the input is of size {list(input.shape)}"
+        )
+    lead, sizes = channels_of(op, input, count)
     wanted = each(op, output_size, len(sizes), "output_size")
     new = tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
     if min(new) < 0:

@@ -12,6 +12,8 @@ DIFFERENCES: dict[str, Predicate] = {
     # PyTorch cannot resize these outputs itself.
     "matmul": lambda check, dtype, args, kwargs: check == "out, transposed",
     "nn.functional.linear": lambda check, dtype, args, kwargs: check == "out, transposed",
+    # PyTorch writes as if the output were contiguous, and leaves its elements in the wrong order.
+    "nn.functional.avg_pool3d": lambda check, dtype, args, kwargs: check == "out, transposed",
     # One rule for the dtype of out=; PyTorch casts where it happens to compute with another function.
     "linalg.matrix_power": lambda check, dtype, args, kwargs: check == "out, floats",
     "linalg.cond": lambda check, dtype, args, kwargs: check == "out, floats",
