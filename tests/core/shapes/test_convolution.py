@@ -21,10 +21,10 @@ def test_convolutions(agree, count):
             torch.zeros((6, 4 // groups, *(3,) * count)),
         )
         how = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        agree("conv", conv, strides=False, input=x, weight=weight, bias=torch.zeros(6), **how)
+        agree(f"conv{count}d", conv, strides=False, input=x, weight=weight, bias=torch.zeros(6), **how)
         if padding != "same" and stride:
             weight = torch.zeros((4, 3, *(3,) * count))
-            agree("conv_transpose", transposed, strides=False, input=x, weight=weight, bias=None, stride=stride,
+            agree(f"conv_transpose{count}d", transposed, strides=False, input=x, weight=weight, bias=None, stride=stride,
                   padding=padding, output_padding=0, groups=groups, dilation=dilation)  # fmt: skip
 
 
@@ -42,24 +42,17 @@ def test_pooling(agree, count):
     ):
         x = torch.zeros((*batch, 3, *(7,) * count))
         how = {"kernel_size": kernel, "stride": stride, "padding": padding}
-        agree("avg_pool", average, strides=False, op=f"avg_pool{count}d", self=x, **how, ceil_mode=ceil_mode)
-        agree("max_pool", lambda x, k, s, p, c: largest(x, k, s, p, ceil_mode=c), strides=False,
-              op=f"max_pool{count}d", self=x, **how, ceil_mode=ceil_mode)  # fmt: skip
+        agree(f"avg_pool{count}d", average, strides=False, self=x, **how, ceil_mode=ceil_mode)
+        more = {"dilation": 1, "ceil_mode": ceil_mode}
+        agree(f"max_pool{count}d", largest, strides=False, self=x, **how, **more)
         if len(batch) < 3:  # PyTorch's adaptive pooling takes more batches, its other pooling does not
-            agree(
-                "adaptive_pool",
-                adaptive,
-                strides=False,
-                op=f"adaptive_avg_pool{count}d",
-                self=x,
-                output_size=kernel,
-            )
+            agree(f"adaptive_avg_pool{count}d", adaptive, strides=False, self=x, output_size=kernel)
 
 
 def test_windows_as_columns_and_other_sizes(agree):
     x = torch.zeros(2, 3, 8, 6)
     for kernel, dilation, padding, stride in product([2, (3, 2), 9], [1, 2], [0, 1], [1, 2]):
-        agree("im2col", F.unfold, strides=False, input=x, kernel_size=kernel, dilation=dilation, padding=padding,
+        agree("functional_unfold", F.unfold, strides=False, input=x, kernel_size=kernel, dilation=dilation, padding=padding,
               stride=stride)  # fmt: skip
     for size, factor in ((5, None), ((4, 7), None), (None, 2.5), (None, (0.5, 1.2)), (None, None), (3, 2.0)):
         agree("interpolate", F.interpolate, strides=False, input=x, size=size, scale_factor=factor)
