@@ -24,8 +24,9 @@ def test_convolutions(agree, count):
         agree(f"conv{count}d", conv, strides=False, input=x, weight=weight, bias=torch.zeros(6), **how)
         if padding != "same" and stride:
             weight = torch.zeros((4, 3, *(3,) * count))
-            agree(f"conv_transpose{count}d", transposed, strides=False, input=x, weight=weight, bias=None, stride=stride,
-                  padding=padding, output_padding=0, groups=groups, dilation=dilation)  # fmt: skip
+            how = {"stride": stride, "padding": padding, "output_padding": 0, "groups": groups}
+            given = {"input": x, "weight": weight, "bias": None, **how, "dilation": dilation}
+            agree(f"conv_transpose{count}d", transposed, strides=False, **given)
 
 
 def test_a_kernel_larger_than_its_input_is_refused(rule):
@@ -52,7 +53,7 @@ def test_pooling(agree, count):
 def test_windows_as_columns_and_other_sizes(agree):
     x = torch.zeros(2, 3, 8, 6)
     for kernel, dilation, padding, stride in product([2, (3, 2), 9], [1, 2], [0, 1], [1, 2]):
-        agree("functional_unfold", F.unfold, strides=False, input=x, kernel_size=kernel, dilation=dilation, padding=padding,
-              stride=stride)  # fmt: skip
+        how = {"kernel_size": kernel, "dilation": dilation, "padding": padding, "stride": stride}
+        agree("functional_unfold", F.unfold, strides=False, input=x, **how)
     for size, factor in ((5, None), ((4, 7), None), (None, 2.5), (None, (0.5, 1.2)), (None, None), (3, 2.0)):
         agree("interpolate", F.interpolate, strides=False, input=x, size=size, scale_factor=factor)

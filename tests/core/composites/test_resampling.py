@@ -1,0 +1,100 @@
+"""Interpolation: against PyTorch over sizes, factors and modes; bytes; what is refused."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+import tt.nn.functional as F
+
+torch = pytest.importorskip("torch")
+
+SIZES: list[dict[str, Any]] = [
+    *({"size": size} for size in ((1, 1), (3, 11), (7, 5), (14, 10), (20, 4))),
+    *({"scale_factor": factor} for factor in (0.5, 1.3, 2.0, (0.4, 3.1))),
+    {"scale_factor": (0.7, 1.9), "recompute_scale_factor": True},
+]
+
+
+@pytest.mark.parametrize("how", SIZES, ids=str)
+@pytest.mark.parametrize(
+    ("mode", "align_corners", "antialias"),
+    [
+        *((mode, None, False) for mode in ("nearest", "nearest-exact", "area")),
+        *product(("bilinear", "bicubic"), (False, True), (False, True)),
+    ],
+)
+def test_values_and_gradients_are_those_of_torch(
+    mode: str, align_corners: bool | None, antialias: bool, how: dict[str, Any]
+) -> None:
+    array = np.random.default_rng(0).standard_normal((2, 3, 7, 5))
+    x, theirs_x = tt.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
+    options: dict[str, Any] = {"mode": mode, "align_corners": align_corners, "antialias": antialias, **how}
+    found, expected = F.interpolate(x, **options), torch.nn.functional.interpolate(theirs_x, **options)
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-9)
+    found.square().sum().backward()
+    expected.square().sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), theirs_x.grad.numpy(), rtol=1e-9, atol=1e-9)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "how", SIZES[1:], ids=str
+)  # to a single pixel, PyTorch fails an assertion of its own
+@pytest.mark.parametrize(
+    ("mode", "antialias"), [("nearest", False), *product(("bilinear", "bicubic"), (False, True))]
+)
+def test_bytes_are_those_of_torch(mode: str, antialias: bool, how: dict[str, Any]) -> None:
+    array = np.random.default_rng(0).integers(0, 256, (2, 3, 7, 5)).astype(np.uint8)
+    options: dict[str, Any] = {"mode": mode, "antialias": antialias, **how}
+    found = F.interpolate(tt.tensor(array), **options)
+    expected = torch.nn.functional.interpolate(torch.tensor(array), **options).numpy()
+    assert found.dtype is tt.uint8
+    # Vector and scalar code of PyTorch round differently by one.
+    assert np.abs(found.numpy().astype(int) - expected.astype(int)).max() <= 1
+
+
+def test_many_sizes_have_the_same_nearest_elements_as_in_torch() -> None:
+    for size, new in product((1, 2, 3, 7, 10, 33), (1, 2, 3, 5, 14, 21, 66, 99)):
+        row = np.arange(size, dtype=np.float32).reshape(1, 1, size)
+        for mode in ("nearest", "nearest-exact"):
+            found = F.interpolate(tt.tensor(row), new, mode=mode).numpy()
+            expected = torch.nn.functional.interpolate(torch.tensor(row), new, mode=mode).numpy()
+            np.testing.assert_array_equal(found, expected, err_msg=f"{size} to {new}, {mode}")
+
+
+def test_an_infinite_element_stays_among_its_neighbours() -> None:
+    x = tt.tensor([[[1.0, 1.0, 1.0, float("inf")]]])
+    assert F.interpolate(x, 8, mode="linear")[0, 0, :5].tolist() == [1.0] * 5
+
+
+def test_half_precision_is_computed_in_single_precision() -> None:
+    array = np.random.default_rng(0).standard_normal((1, 1, 9)).astype(np.float16)
+    found = F.interpolate(tt.tensor(array), 23, mode="linear")
+    wide = F.interpolate(tt.tensor(array.astype(np.float32)), 23, mode="linear")
+    np.testing.assert_array_equal(found.numpy(), wide.numpy().astype(np.float16))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, ValueError, "either size or scale_factor"),
+        ({"size": 2, "scale_factor": 2.0}, ValueError, "only one of size or scale_factor"),
+        ({"size": (2, 2, 2)}, ValueError, "same number of spatial dimensions"),
+        ({"scale_factor": (2.0,)}, ValueError, "same number of spatial dimensions"),
+        ({"size": 2, "recompute_scale_factor": True}, ValueError, "not meaningful with an explicit size"),
+        ({"size": 2, "align_corners": True}, ValueError, "align_corners option can only be set"),
+        ({"size": 2, "antialias": True}, ValueError, "Anti-alias option is restricted"),
+        ({"size": 2, "mode": "cubic"}, NotImplementedError, "for the modes nearest"),
+        ({"size": 2, "mode": "trilinear"}, NotImplementedError, "trilinear mode needs 5D input"),
+        ({"size": 0}, RuntimeError, "should be greater than 0"),
+        ({"scale_factor": 0.1}, RuntimeError, "should be greater than 0"),
+        ({"size": 2.5}, TypeError, "size must be one int"),
+    ],
+)
+def test_an_error_says_what_is_wrong(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        F.interpolate(tt.zeros(1, 2, 3, 4), **options)
