@@ -16,7 +16,7 @@ from tt.core.tensor_base import TensorSpec
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Backend", "contiguous_strides"]
+__all__ = ["Backend", "contiguous_strides", "is_non_overlapping_and_dense"]
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -33,6 +33,20 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(step)
         step *= max(size, 1)
     return tuple(reversed(strides))
+
+
+def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether the elements fill their memory exactly once, in some order of the dimensions."""
+    if 0 in shape:
+        return True
+    step = 1
+    for stride, size in sorted(
+        (stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1
+    ):
+        if stride != step:
+            return False
+        step *= size
+    return True
 
 
 class Backend:

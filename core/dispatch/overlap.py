@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.backend import is_non_overlapping_and_dense
 from tt.core.errors import InplaceError
 from tt.core.tensor_base import TensorBase
 
@@ -62,8 +63,6 @@ def refuse_self_overlap(name: str, target: TensorBase) -> None:
 
 def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
     """Raise if an operand lies in a part of the target's memory, or in all of it in another order."""
-    from tt.core.shapes.geometry import is_non_overlapping_and_dense
-
     if target.layout.name != "strided" or operand.layout.name != "strided":
         return
     places = []

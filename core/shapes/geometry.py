@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Protocol
 
-from tt.core.backend import contiguous_strides
+from tt.core.backend import contiguous_strides, is_non_overlapping_and_dense
 from tt.core.errors import ArgumentError, BroadcastError, DimensionError, ShapeError, ValueRangeError
 from tt.core.size import Size
 
@@ -26,7 +26,6 @@ __all__ = [
     "is_channels_last",
     "is_contiguous",
     "is_described",
-    "is_non_overlapping_and_dense",
     "reduced_shape",
     "view_strides",
     "wrap_dim",
@@ -263,20 +262,6 @@ def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
         if shape[dim] != 1 and strides[dim] != step:
             return False
         step *= shape[dim]
-    return True
-
-
-def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Tell whether the elements fill their memory exactly once, in some order of the dimensions."""
-    if 0 in shape:
-        return True
-    step = 1
-    for stride, size in sorted(
-        (stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1
-    ):
-        if stride != step:
-            return False
-        step *= size
     return True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tt.core.backend import is_non_overlapping_and_dense
 from tt.core.errors import DtypeError, ShapeError
 from tt.core.memory_format import ORDERS
 from tt.core.shapes.geometry import (
@@ -13,7 +14,6 @@ from tt.core.shapes.geometry import (
     contiguous_strides,
     dense_strides,
     is_described,
-    is_non_overlapping_and_dense,
 )
 from tt.core.shapes.registry import Result, RuleTable
 
