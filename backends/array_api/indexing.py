@@ -170,8 +170,8 @@ def _full(kit: Kit) -> None:
                     raise IndexError("a mask of another shape")
                 found += xp.nonzero(item if kit.is_kind(item, "bool") else item != 0)
                 continue
-            if len(found) >= self.ndim:
-                raise IndexError("too many indices")
+            if len(found) >= self.ndim or not kit.is_kind(item, "integral"):
+                raise IndexError("too many indices, or one that is no integer")
             size, index = self.shape[len(found)], kit.int64(item)
             expect_in_range(kit, index, size, len(found), -size)
             found.append(xp.where(index < 0, index + size, index))

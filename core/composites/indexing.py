@@ -151,7 +151,8 @@ def masked_select(self: Any, mask: Any) -> Any:
     from tt.core.shapes.geometry import broadcast
 
     shape = broadcast("masked_select", tuple(self.shape), tuple(mask.shape))
-    return ops.index(ops.expand(self, shape), [ops.expand(mask, shape)])
+    flat, chosen = (ops.reshape(ops.expand(t, shape), (-1,)) for t in (self, mask))
+    return ops.index(flat, [chosen])
 
 
 @composite("nonzero.as_tuple")
