@@ -48,7 +48,7 @@ def batch_inside(x: Array, padding: Sizes) -> Array:
     lead = x.shape[:2]
     sizes = (size + 2 * pad for size, pad in zip(x.shape[2:], padding, strict=True))
     result = np.moveaxis(np.zeros((lead[1], *sizes, lead[0]), x.dtype), -1, 0)
-    inner = (slice(pad, pad + size) for size, pad in zip(x.shape[2:], padding, strict=True))
+    inner: Any = (slice(pad, pad + size) for size, pad in zip(x.shape[2:], padding, strict=True))
     result[(..., *inner)] = x
     return result
 
