@@ -262,7 +262,7 @@ def solve_triangular(A: Any, B: Any, upper: bool, left: bool, unitriangular: boo
         turned = ops.linalg_solve_triangular(
             ops.transpose(A, -2, -1), ops.transpose(B, -2, -1), upper=not upper, unitriangular=unitriangular
         )
-        return ops.transpose(turned, -2, -1)
+        return ops.contiguous(ops.transpose(turned, -2, -1))
     order = A.shape[-1]
     batch = broadcast("linalg.solve_triangular", A.shape[:-2], B.shape[:-2])
     right = ops.expand(B, (*batch, *B.shape[-2:]))

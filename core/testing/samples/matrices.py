@@ -13,6 +13,12 @@ from tt.core.testing.samples.decomposition import MATRICES, SQUARES, hermitian, 
 
 family = FamilyTable()
 
+
+def kind(value: Any) -> str:
+    """Return a number as text, and of a tensor what it is."""
+    return str(value) if isinstance(value, float | bool) else f"tensor {list(value.shape)}"
+
+
 # --- norms -----------------------------------------------------------------------------------------------------
 
 
@@ -98,7 +104,7 @@ def linalg_pinv(make: Inputs) -> Iterator[Sample]:
     a = make.of([np.diag([3.0, 1.0, 0.25]), np.diag([5.0, 2.0, 1.0])])
     tolerance = make.of([0.3, 1.5], make.dtype.to_real())
     for options in ({"atol": 0.5}, {"rtol": 0.5}, {"atol": tolerance}, {"rtol": tolerance, "atol": 0.1}):
-        yield Sample((a,), options, ", ".join(options))
+        yield Sample((a,), options, ", ".join(f"{k} {kind(v)}" for k, v in options.items()))
     yield Sample((make.of(hermitian(make, 2, 3, 3)),), {"hermitian": True}, "hermitian")
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 
@@ -106,7 +112,7 @@ def linalg_pinv(make: Inputs) -> Iterator[Sample]:
 @family("linalg_pinv_rcond")
 def linalg_pinv_rcond(make: Inputs) -> Iterator[Sample]:
     for rcond in (0.1, 0.5, make.of(0.5, make.dtype.to_real())):
-        yield Sample((make.of(np.diag([3.0, 1.0, 0.25])), rcond), name=f"rcond {rcond}")
+        yield Sample((make.of(np.diag([3.0, 1.0, 0.25])), rcond), name=f"rcond {kind(rcond)}")
 
 
 @family("pinverse")
@@ -128,7 +134,7 @@ def linalg_matrix_rank(make: Inputs) -> Iterator[Sample]:
         {"rtol": tolerance},
         {"hermitian": True},
     ):
-        yield Sample((a,), options, ", ".join(options))
+        yield Sample((a,), options, ", ".join(f"{k} {kind(v)}" for k, v in options.items()))
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 
 
@@ -136,7 +142,7 @@ def linalg_matrix_rank(make: Inputs) -> Iterator[Sample]:
 def linalg_matrix_rank_tol(make: Inputs) -> Iterator[Sample]:
     a = make.of([np.diag([3.0, 1.0, 0.25]), np.diag([5.0, 2.0, 1.0])])
     for tol in (0.5, 1.5, make.of([0.3, 1.5], make.dtype.to_real())):
-        yield Sample((a, tol), name=f"tol {tol}")
+        yield Sample((a, tol), name=f"tol {kind(tol)}")
     yield Sample((a, 0.5, True), name="hermitian")
 
 
