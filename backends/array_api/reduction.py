@@ -141,7 +141,7 @@ def _moments(kit: Kit) -> None:
         shape = tuple(total.shape)
         return total / xp.asarray(freedom, dtype=squares.dtype), xp.reshape(mean, shape)
 
-    options = {"dtypes": "floating_complex"}
+    options: Any = {"dtypes": "floating_complex"}
     kit.kernel("var_mean", moments, **options)
     kit.kernel(
         "var", lambda self, dim, correction, keepdim: moments(self, dim, correction, keepdim)[0], **options

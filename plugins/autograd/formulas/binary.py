@@ -78,15 +78,16 @@ def xlog1py_self(g: Any, self: Any, other: Any) -> Any:
 
 d.of("xlogy", self=xlogy_self, other=lambda g, self, other: g * (self / other))
 d.of("special_xlog1py", self=xlog1py_self, other=lambda g, self, other: g * (self / (other + 1)))
+# Bools beside floats are added, with the factor -1: they are not subtracted.
 d.of(
     "logaddexp",
-    self=lambda g, self, other: g / conj(1 + ops.exp(other - self)),
-    other=lambda g, self, other: g / conj(1 + ops.exp(self - other)),
+    self=lambda g, self, other: g / conj(1 + ops.exp(ops.add(other, self, alpha=-1))),
+    other=lambda g, self, other: g / conj(1 + ops.exp(ops.add(self, other, alpha=-1))),
 )
 d.of(
     "logaddexp2",
-    self=lambda g, self, other: g / (1 + 2.0 ** (other - self)),
-    other=lambda g, self, other: g / (1 + 2.0 ** (self - other)),
+    self=lambda g, self, other: g / (1 + 2.0 ** ops.add(other, self, alpha=-1)),
+    other=lambda g, self, other: g / (1 + 2.0 ** ops.add(self, other, alpha=-1)),
 )
 
 # --- geometry --------------------------------------------------------------------------------------------------

@@ -277,6 +277,8 @@ def call_torch(call: Call, tensors: list[Any]) -> Any:
     if base == "_embedding":  # torch writes -1 for no padding
         weight, indices, padding, scaled = positional
         return torch.ops.aten.embedding(weight, indices, -1 if padding is None else padding, scaled)
+    if not hasattr(torch.ops.aten, NAMES_IN_TORCH.get(base, base)):
+        return getattr(torch.Tensor, base)(*positional, **keywords)
     return getattr(torch.ops.aten, NAMES_IN_TORCH.get(base, base))(*positional, **keywords)
 
 
@@ -307,6 +309,8 @@ def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) 
             continue  # torch differentiates a norm that eps replaces; the finite differences above do not
         if (definition.name, name) in NAN_IN_TORCH:
             continue
+        if definition.name == "polar" and (call.inputs[0].detach().numpy() < 0).any():
+            continue  # torch takes a negative length for a positive one; the finite differences above do not
         theirs = [to_torch(t).requires_grad_() for t in call.inputs]
         try:
             expected = loss(torch, call_torch(call, theirs))
