@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, python_value
@@ -252,11 +252,18 @@ def _channels(op: str, self: Any, ranks: Sequence[int], batched: int) -> tuple[i
     return (*self.shape[:leading], *(1,) * (self.ndim - leading))
 
 
-composite("dropout", lambda self, *options: _drop(self, *options, self.shape))
-composite("alpha_dropout", lambda self, *options: _drop_alpha(self, *options, self.shape))
-composite("dropout1d", lambda self, *options: _drop(self, *options, _channels("dropout1d", self, (2, 3), 3)))
-composite("dropout2d", lambda self, *options: _drop(
-    self, *options, _channels("dropout2d", self, range(2, 9), 2)))  # fmt: skip
-composite("dropout3d", lambda self, *options: _drop(self, *options, _channels("dropout3d", self, (4, 5), 5)))
-composite("feature_alpha_dropout", lambda self, *options: _drop_alpha(
-    self, *options, _channels("feature_alpha_dropout", self, range(2, 9), 2)))  # fmt: skip
+def _define(op: str, drop: Callable[..., Any], ranks: Sequence[int] = (), batched: int = 0) -> None:
+    """Define an operator that drops elements or, of tensors with one of the given ranks, channels."""
+
+    def dropout(self: Any, p: float, training: bool, inplace: bool) -> Any:
+        return drop(self, p, training, inplace, _channels(op, self, ranks, batched) if ranks else self.shape)
+
+    composite(op, dropout)
+
+
+_define("dropout", _drop)
+_define("alpha_dropout", _drop_alpha)
+_define("dropout1d", _drop, (2, 3), 3)
+_define("dropout2d", _drop, range(2, 9), 2)
+_define("dropout3d", _drop, (4, 5), 5)
+_define("feature_alpha_dropout", _drop_alpha, range(2, 9), 2)
