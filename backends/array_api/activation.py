@@ -48,4 +48,4 @@ def add_kernels(kit: Kit) -> None:
 def check_approximate(approximate: str) -> None:
     """Raise unless the name of an approximation of gelu is known."""
     if approximate not in ("none", "tanh"):
-        raise errors.ValueRangeError("approximate argument must be either none or tanh.")
+        raise errors.ValueRangeError(f"gelu(): approximate is 'none' or 'tanh', not {approximate!r}")

@@ -50,4 +50,6 @@ def expect_one_element(self: Any) -> None:
     for size in self.shape:
         count *= size
     if count != 1:
-        raise errors.ShapeError(f"a Tensor with {count} elements cannot be converted to Scalar")
+        raise errors.ShapeError(
+            f"item(): one number is read from a tensor of one element, and this one has {count}"
+        )

@@ -116,7 +116,7 @@ def fitting(kit: Kit, value: Any, dtype: Any) -> Any:
     if kit.backend.is_kind(dtype, "bool"):
         return bool(value)
     if isinstance(value, complex) and not kit.backend.is_kind(dtype, "complex floating"):
-        raise errors.DtypeError(f"value cannot be converted to type {dtype} without overflow: {value}")
+        raise errors.DtypeError(f"{value} is a complex number, which {dtype} cannot hold")
     return int(value) if kit.backend.is_kind(dtype, "integral") else value
 
 

@@ -46,7 +46,7 @@ def _decompositions(kit: Kit) -> None:
         expect(A.ndim >= 2)
         if driver is not None:
             raise errors.ValueRangeError(
-                "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
+                "linalg.svd(): driver names an algorithm of CUDA: leave it out on other devices"
             )
         return tuple(xp.linalg.svd(A, full_matrices=full_matrices))
 
@@ -97,8 +97,8 @@ def _decompositions(kit: Kit) -> None:
                 place, order = next((i, order) for i, order in enumerate(orders) if order)
                 where = f"(Batch element {place}): " if batch else ""
                 raise errors.LinAlgError(
-                    f"linalg.cholesky_ex: {where}the input is not positive-definite (the leading minor of order "
-                    f"{order} is not positive-definite)"
+                    f"linalg.cholesky_ex: {where}the matrix is not positive-definite: its leading minor of "
+                    f"order {order} is not"
                 ) from error
         if upper:
             factors = xp.matrix_transpose(factors)

@@ -147,7 +147,9 @@ def _along(kit: Kit) -> None:
             return kit.copy(self)
         axis, flat = kit.axis(dim, self.ndim), xp.reshape(kit.int64(index), (-1,))
         if bool(xp.any((flat < 0) | (flat >= self.shape[axis]))):
-            raise errors.IndexValueError("index out of range in self")
+            raise errors.IndexValueError(
+                f"an index is not among the {self.shape[axis]} places of its dimension"
+            )
         return xp.take(self, flat, axis=axis)
 
 
@@ -213,8 +215,8 @@ def _full(kit: Kit) -> None:
             values = xp.broadcast_to(values, tuple(where.shape))
         except Exception as error:  # each library has its own
             raise errors.ShapeError(
-                f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result "
-                f"of shape {list(where.shape)}"
+                f"values of shape {list(values.shape)} do not broadcast to the shape {list(where.shape)} that the "
+                f"indices select"
             ) from error
         return put_flat(kit, self, where, values, adding(kit, self) if accumulate else None)
 

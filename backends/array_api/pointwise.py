@@ -24,22 +24,18 @@ def add_kernels(kit: Kit) -> None:
 def check_alpha(op: str, integral: bool, boolean: bool, is_complex: bool, alpha: Any) -> None:
     """Raise unless the factor fits the dtype of the result."""
     if isinstance(alpha, complex) and not is_complex:
-        raise errors.DtypeError(
-            f"{op}(): For non-complex input tensors, argument alpha must not be a complex number."
-        )
+        raise errors.DtypeError(f"{op}(): alpha is a complex number, which the tensors are not")
     if isinstance(alpha, bool) and not boolean:
-        raise errors.DtypeError(f"{op}(): Boolean alpha only supported for Boolean results.")
+        raise errors.DtypeError(f"{op}(): alpha is a bool, which the result is not")
     if (integral or boolean) and isinstance(alpha, float | complex):
-        raise errors.DtypeError(
-            f"{op}(): For integral input tensors, argument alpha must not be a floating point number."
-        )
+        raise errors.DtypeError(f"{op}(): alpha is a floating point number, and the tensors are integral")
 
 
 def check_rounding(rounding_mode: str) -> None:
     """Raise unless the rounding of a quotient has a known name."""
     if rounding_mode not in ("floor", "trunc"):
         raise errors.ValueRangeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+            f"div(): rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}"
         )
 
 
@@ -314,12 +310,12 @@ def _selection(kit: Kit) -> None:
         else:
             self, other = operand(self, like), operand(other, like)
         if not kit.is_kind(condition, "bool"):
-            raise errors.DtypeError("where expected condition to be a boolean tensor")
+            raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
         return xp.where(condition, self, other)
 
     @kit.kernel("clamp", dtypes="real_number")
     def clamp(self: Any, min: Any, max: Any) -> Any:
         if min is None and max is None:
-            raise errors.ArgumentError("clamp", "At least one of 'min' or 'max' must not be None")
+            raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
         result = self if min is None else xp.maximum(self, operand(min, self))
         return result if max is None else xp.minimum(result, operand(max, self))

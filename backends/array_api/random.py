@@ -81,7 +81,7 @@ def words_of(xp: Any, seed: int, offset: int, count: int) -> Any:
 def check_probability(p: float) -> None:
     """Raise unless p is a probability."""
     if not 0 <= p <= 1:
-        raise errors.ValueRangeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        raise errors.ValueRangeError(f"bernoulli_(): the probability p is between 0 and 1, not {p}")
 
 
 def check_normal(std: float) -> None:
@@ -94,21 +94,19 @@ def check_uniform(from_: float, to: float) -> None:
     """Raise unless the bounds are in order."""
     if from_ > to:
         raise errors.ValueRangeError(
-            f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}"
+            f"uniform_(): from is {from_} and to is {to}; from cannot be the larger one"
         )
 
 
 def check_integers(low: int, high: int, limits: tuple[int, int] | None) -> None:
     """Raise unless there are integers from low to before high, and a dtype with the limits holds them."""
     if low >= high:
-        raise errors.ShapeError(
-            f"randint(): random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-        )
+        raise errors.ShapeError(f"randint(): there is no integer from {low} to before {high}")
     smallest, largest = limits or (-(2**63), 2**64 - 1)
     if low < smallest:
-        raise errors.DtypeError(f"randint(): from ({low}) is out of bounds for the dtype")
+        raise errors.DtypeError(f"randint(): {low} is beyond the range of the dtype")
     if high - 1 > largest:
-        raise errors.DtypeError(f"randint(): to - 1 ({high - 1}) is out of bounds for the dtype")
+        raise errors.DtypeError(f"randint(): {high - 1} is beyond the range of the dtype")
 
 
 def check_permutation(n: int, limit: int | str) -> None:
@@ -117,9 +115,7 @@ def check_permutation(n: int, limit: int | str) -> None:
         raise ValueError("a negative number of elements")
     largest = 2 ** UNIT_BITS[limit] if isinstance(limit, str) else limit
     if n - 1 > largest:
-        raise errors.DtypeError(
-            f"randperm(): value cannot be converted without overflow: n={n} for this dtype"
-        )
+        raise errors.DtypeError(f"randperm(): the dtype cannot hold every integer below {n}")
 
 
 def threshold(p: float) -> int:

@@ -115,7 +115,9 @@ def _parts(kit: Kit) -> None:
     @kit.kernel("slice")
     def slice_(self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
         if step <= 0 or not self.ndim:
-            raise ValueError("slice step must be positive")
+            raise ValueError(
+                "a slice without a positive step, or of no dimension, which the shape rule refuses"
+            )
         axis = kit.axis(dim, self.ndim)
         first, stop, _ = slice(start, end).indices(self.shape[axis])
         return at(self, axis, slice(first, max(first, stop), step))

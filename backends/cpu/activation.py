@@ -54,9 +54,7 @@ def hardshrink(self: Array, lambd: float) -> Any:
 @cpu.kernel("softshrink", dtypes="floating")
 def softshrink(self: Array, lambd: float) -> Any:
     if not lambd >= 0:
-        raise errors.ValueRangeError(
-            f"softshrink(): lambda must be greater or equal to 0, but found to be {lambd}"
-        )
+        raise errors.ValueRangeError(f"softshrink(): lambd is {lambd}; it cannot be negative")
     return np.subtract(self, np.clip(self, -lambd, lambd))
 
 

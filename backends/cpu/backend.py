@@ -25,7 +25,9 @@ def cast(array: Array, native_dtype: Any) -> Array:
     Complex numbers lose their imaginary part, with a warning as in PyTorch.
     """
     if array.dtype.kind == "c" and native_dtype.kind not in "cb":
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=3)
+        warnings.warn(
+            "complex numbers become real ones, and their imaginary parts are lost", UserWarning, stacklevel=3
+        )
         array = array.real
     order: Any = "C" if 0 in array.strides else "K"
     if native_dtype.kind in "cfb" and native_dtype.itemsize >= array.itemsize:

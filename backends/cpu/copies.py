@@ -78,11 +78,11 @@ def fill(self: Array, value: Any) -> None:
     if isinstance(value, np.ndarray):
         if value.ndim:
             raise errors.ShapeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+                f"fill_(): the value is a number or a tensor without dimensions, not one with {value.ndim}"
             )
         value = value if value.dtype == self.dtype else cast(value, self.dtype)
     elif isinstance(value, complex) and self.dtype.kind != "c":
-        raise errors.DtypeError(f"value cannot be converted to type {self.dtype} without overflow: {value}")
+        raise errors.DtypeError(f"{value} is a complex number, which {self.dtype} cannot hold")
     elif self.dtype.kind in "iu" and isinstance(value, float):
         value = math.trunc(value)
     self[...] = value

@@ -54,7 +54,7 @@ def raise_singular(op: str, A: Array, error: Exception) -> None:
 def raise_unconverged(op: str, A: Array, error: Exception) -> None:
     """Raise the error of an iteration that does not end."""
     why = "" if np.isfinite(A).all() else ": the input has infinite elements or NaN"
-    raise errors.LinAlgError(f"{op}: The algorithm failed to converge{why} ({error})") from error
+    raise errors.LinAlgError(f"{op}: the iteration did not settle{why} ({error})") from error
 
 
 # --- singular values, eigenvalues ------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def expect_no_driver(driver: str | None) -> None:
     """Raise for the choice of an algorithm, which only CUDA has."""
     if driver is not None:
         raise errors.ValueRangeError(
-            "linalg.svd: keyword argument `driver=` is only supported on CUDA inputs"
+            "linalg.svd(): driver names an algorithm of CUDA: leave it out on other devices"
         )
 
 
@@ -172,8 +172,8 @@ def cholesky(A: Array, upper: bool) -> Any:
 def not_positive(op: str, place: tuple[int, ...], batch: tuple[int, ...], order: int) -> Exception:
     """Return the error of a matrix that has no Cholesky factor."""
     return errors.LinAlgError(
-        f"{op}: {element(place, batch)}the input is not positive-definite (the leading minor of order {order} is not "
-        f"positive-definite)"
+        f"{op}: {element(place, batch)}the matrix is not positive-definite: its leading minor of order {order} "
+        f"is not"
     )
 
 

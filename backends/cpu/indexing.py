@@ -85,7 +85,9 @@ def expect_vector(self: Array, dim: int, index: Array) -> None:
     if index.ndim > 1 or not -limit <= dim < limit:
         raise ValueError("an index or dimension that is not there, which the shape rule refuses")
     if not in_range(index, self.shape[dim] if self.ndim else 1):
-        raise errors.IndexValueError("index out of range in self")
+        raise errors.IndexValueError(
+            f"an index is not among the {self.shape[dim] if self.ndim else 1} places of its dimension"
+        )
 
 
 @cpu.kernel("take", half="native")
@@ -93,7 +95,7 @@ def take(self: Array, index: Array) -> Array:
     if index.dtype != np.int64:
         raise TypeError("an index of another dtype, which the shape rule refuses")
     if not self.size and index.size:
-        raise errors.IndexValueError("take(): tried to take from an empty tensor")
+        raise errors.IndexValueError("take(): the tensor has no elements to take")
     try:
         return np.asarray(np.take(self, index))
     except IndexError as error:
@@ -105,7 +107,7 @@ def embedding(weight: Array, indices: Array, padding_idx: int | None, scale_grad
     if weight.ndim != 2:
         raise ValueError("a weight of other dimensions, which the shape rule refuses")
     if not in_range(indices, weight.shape[0]):
-        raise errors.IndexValueError("index out of range in self")
+        raise errors.IndexValueError(f"an index is not among the {weight.shape[0]} places of its dimension")
     return weight.take(indices, 0)
 
 
@@ -173,8 +175,8 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
     except (ValueError, TypeError) as error:  # TypeError: values of several dimensions for a mask
         found = self[key].shape
         raise errors.ShapeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(found)}"
+            f"values of shape {list(values.shape)} do not broadcast to the shape {list(found)} that the indices "
+            f"select"
         ) from error
 
 

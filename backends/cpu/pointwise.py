@@ -192,9 +192,7 @@ for _op in ("isnan", "isinf", "isfinite"):
 @cpu.kernel("where", half="native")
 def where(condition: Any, self: Any, other: Any) -> Any:
     if condition.dtype != np.bool_:
-        raise errors.DtypeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
-        )
+        raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
     if not isinstance(self, np.ndarray):
         self = np.asarray(
             self, dtype=other.dtype if isinstance(other, np.ndarray) else result_type(self, other).numpy
@@ -208,6 +206,6 @@ def where(condition: Any, self: Any, other: Any) -> Any:
 def clamp(self: Any, min: Any, max: Any) -> Any:
     if max is None:
         if min is None:
-            raise errors.ArgumentError("clamp", "At least one of 'min' or 'max' must not be None")
+            raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
         return np.maximum(self, min)
     return np.minimum(self if min is None else np.maximum(self, min), max)

@@ -230,7 +230,7 @@ def put(self: Array, index: Array, source: Array, accumulate: bool) -> None:
     if places.min() < -self.size or places.max() >= self.size:
         wrong = places[(places < -self.size) | (places >= self.size)][0]
         raise errors.IndexValueError(
-            f"out of range: tried to access index {wrong} on a tensor of {self.size} elements"
+            f"put_(): index {wrong} is out of range: the tensor has {self.size} elements"
         )
     flat = flattened(self)
     if accumulate:

@@ -38,7 +38,7 @@ def check_limits(min_val: float, max_val: float) -> None:
 def check_lambd(lambd: float) -> None:
     """Raise unless the width of softshrink makes sense."""
     if not lambd >= 0:
-        raise ValueRangeError(f"softshrink(): lambda must be greater or equal to 0, but found to be {lambd}")
+        raise ValueRangeError(f"softshrink(): lambd is {lambd}; it cannot be negative")
 
 
 def check_alpha(alpha: float) -> None:
@@ -140,7 +140,7 @@ def gelu(self: Any, approximate: str) -> Any:
         inner = ops.mul(ops.add(x, ops.mul(ops.mul(ops.mul(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
         factor = ops.add(ops.tanh(inner), 1)
     else:
-        raise ValueRangeError("approximate argument must be either none or tanh.")
+        raise ValueRangeError(f"gelu(): approximate is 'none' or 'tanh', not {approximate!r}")
     return as_type(ops.mul(ops.mul(x, 0.5), factor), self.dtype)
 
 
@@ -183,7 +183,7 @@ def _implicit(name: str, self: Any, dim: int | None) -> int:
     if dim is not None:
         return dim
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        f"{name}(): no dim is given, and the choice of one for the caller is deprecated\n  try: {name}(x, dim=...)",
         UserWarning,
         stacklevel=3,
     )

@@ -114,7 +114,7 @@ def _sublist(value: Any) -> Indices:
 def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequence[Any]) -> Equation:
     """Check the terms against the operands and write out the ellipses."""
     if not operands:
-        raise ValueRangeError("einsum(): must provide at least one operand")
+        raise ValueRangeError("einsum(): no tensors are given")
     if len(terms) != len(operands):
         raise ValueRangeError(
             f"einsum(): the equation has {len(terms)} operands, and {len(operands)} tensors were given"
@@ -124,8 +124,7 @@ def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequen
         named = sum(index != ELLIPSIS for index in term)
         if operand.ndim != named if ELLIPSIS not in term else operand.ndim < named:
             raise ShapeError(
-                f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
-                f"({operand.ndim}) for operand {place}"
+                f"einsum(): operand {place} has {operand.ndim} dimensions, and the equation names {named} of it"
             )
         open_ndims.append(operand.ndim - named if ELLIPSIS in term else 0)
     widest = max(open_ndims)
@@ -138,12 +137,10 @@ def _complete(terms: Sequence[Indices], result: Indices | None, operands: Sequen
     known = {index for term in terms for index in term}
     for index in result:
         if index != ELLIPSIS and result.count(index) > 1:
-            raise ValueRangeError(
-                f"einsum(): output subscript {LETTERS[index]} appears more than once in the output"
-            )
+            raise ValueRangeError(f"einsum(): the output names the subscript {LETTERS[index]} twice or more")
         if index != ELLIPSIS and index not in known:
             raise ValueRangeError(
-                f"einsum(): output subscript {LETTERS[index]} does not appear in the equation for any input operand"
+                f"einsum(): the output names the subscript {LETTERS[index]}, which no operand has"
             )
     return Equation(written, _written(result, widest))
 
@@ -207,8 +204,8 @@ def _sizes(equation: Equation, operands: Sequence[Any]) -> dict[int, int]:
             elif size not in (1, found):
                 name = LETTERS[index] if index < len(LETTERS) else "..."
                 raise ShapeError(
-                    f"einsum(): subscript {name} has size {size} for operand {place} which does not broadcast with "
-                    f"previously seen size {found}"
+                    f"einsum(): subscript {name} has size {size} in operand {place} and {found} in one before it, "
+                    f"which do not broadcast"
                 )
     return sizes
 

@@ -52,9 +52,7 @@ def raise_at(op: str, info: Any, problem: str) -> None:
 SINGULAR: Final = (
     "the input matrix is singular: no pivot is left in column {}, so that diagonal element is zero"
 )
-NOT_POSITIVE: Final = (
-    "the input is not positive-definite (the leading minor of order {} is not positive-definite)"
-)
+NOT_POSITIVE: Final = "the matrix is not positive-definite: its leading minor of order {} is not"
 
 # --- Cholesky --------------------------------------------------------------------------------------------------
 

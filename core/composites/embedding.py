@@ -160,8 +160,8 @@ def _expect_bags(
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError(f"embedding_bag(): mode has to be one of sum, mean or max, got {mode}")
     if mode == "max" and (scaled or sparse):
-        what = "scaling the gradient by the frequency" if scaled else "sparse weights"
-        raise ValueRangeError(f"embedding_bag(): max mode does not support {what}")
+        what = "scale_grad_by_freq" if scaled else "sparse"
+        raise ValueRangeError(f"embedding_bag(): {what} is not for mode='max'")
     if per_sample_weights is None:
         return
     if mode != "sum":

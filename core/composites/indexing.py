@@ -40,7 +40,7 @@ def index_select(self: Any, dim: int, index: Any) -> Any:
 def take(self: Any, index: Any) -> Any:
     check_shapes("take", self, index)
     if not self.numel() and index.numel():
-        raise IndexValueError("take(): tried to take from an empty tensor")
+        raise IndexValueError("take(): the tensor has no elements to take")
     return ops.index(ops.reshape(self, (-1,)), [index])
 
 
@@ -87,9 +87,7 @@ def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
 def repeat_interleave_tensor(self: Any, repeats: Any, dim: int | None, output_size: int | None) -> Any:
     flat = ops.reshape(self, (-1,)) if dim is None else self
     if not flat.ndim:
-        raise IndexValueError(
-            f"repeat_interleave(): Dimension specified as {dim} but tensor has no dimensions"
-        )
+        raise IndexValueError(f"repeat_interleave(): there is no dimension {dim}: the tensor has none")
     axis = 0 if dim is None else wrap("repeat_interleave", dim, self)
     size = flat.shape[axis]
     if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
@@ -106,9 +104,7 @@ def repeat_interleave_tensor(self: Any, repeats: Any, dim: int | None, output_si
 def repeat_interleave(self: Any, repeats: int, dim: int | None, output_size: int | None) -> Any:
     flat = ops.reshape(self, (-1,)) if dim is None else self
     if not flat.ndim:
-        raise IndexValueError(
-            f"repeat_interleave(): Dimension specified as {dim} but tensor has no dimensions"
-        )
+        raise IndexValueError(f"repeat_interleave(): there is no dimension {dim}: the tensor has none")
     axis = 0 if dim is None else wrap("repeat_interleave", dim, self)
     if repeats < 0:
         raise ShapeError(f"repeat_interleave(): repeats must not be negative, got {repeats}")
@@ -179,19 +175,23 @@ def argwhere(self: Any) -> Any:
 def one_hot(input: Any, num_classes: int) -> Any:
     self = input
     if self.dtype is not int64:
-        raise DtypeError("one_hot is only applicable to index tensor of type LongTensor.")
+        raise DtypeError(f"one_hot(): classes have the dtype int64, not {self.dtype}")
     if not self.numel():
         if num_classes <= 0:
-            raise ShapeError("Can not infer total number of classes from empty tensor.")
+            raise ShapeError(
+                "one_hot(): an empty tensor does not tell how many classes there are: give num_classes"
+            )
         return ops.zeros((*self.shape, num_classes), dtype=int64, device=self.device)
     smallest = python_value(ops.amin(self))
     if smallest is not None and smallest < 0:
-        raise ValueRangeError("one_hot: Class values must be non-negative.")
+        raise ValueRangeError("one_hot(): a class is negative")
     if num_classes == -1:
         num_classes = ops.amax(self).item() + 1
     elif num_classes < 1:
-        raise ValueRangeError("one_hot: num_classes should be positive")
+        raise ValueRangeError(
+            f"one_hot(): num_classes is positive, or -1 to count the classes, not {num_classes}"
+        )
     elif smallest is not None and ops.amax(self).item() >= num_classes:
-        raise ValueRangeError("one_hot: Class values must be smaller than num_classes.")
+        raise ValueRangeError(f"one_hot(): a class is not below num_classes, which is {num_classes}")
     classes = ops.arange.default(num_classes, device=self.device)
     return as_type(ops.eq(ops.unsqueeze(self, -1), classes), int64)

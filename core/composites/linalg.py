@@ -83,22 +83,18 @@ def check_factors(op: str, self: Any, beta: Any, alpha: Any) -> None:
     """Raise for factors that the dtype of the product cannot hold."""
     for name, value in (("beta", beta), ("alpha", alpha)):
         if isinstance(value, bool) and self.dtype is not bool_:
-            raise DtypeError(f"{op}(): Boolean {name} only supported for Boolean results.")
+            raise DtypeError(f"{op}(): {name} is a bool, which the result is not")
         if is_integral(self.dtype) and isinstance(value, float | complex):
-            raise DtypeError(
-                f"{op}(): For integral input tensors, argument {name} must not be a floating point number."
-            )
+            raise DtypeError(f"{op}(): {name} is a floating point number, and the tensors are integral")
         if isinstance(value, complex) and not self.dtype.is_complex:
-            raise DtypeError(
-                f"{op}(): argument {name} must not be complex beside tensors of {self.dtype.name}."
-            )
+            raise DtypeError(f"{op}(): {name} is a complex number, and the tensors are {self.dtype.name}")
 
 
 @composite("outer")
 def outer(self: Any, vec2: Any) -> Any:
     for name, value in (("self", self), ("vec2", vec2)):
         if value.ndim != 1:
-            raise ShapeError(f"outer: Expected 1-D argument {name}, but got {value.ndim}-D")
+            raise ShapeError(f"outer(): {name} is a vector, not a tensor of {value.ndim} dimensions")
     return ops.mul(ops.unsqueeze(self, 1), vec2)
 
 
@@ -194,7 +190,7 @@ def chain_matmul(matrices: Sequence[Any]) -> Any:
 def chain(op: str, tensors: Sequence[Any]) -> Any:
     """Return the product of a chain of matrices, of which the first and the last may be vectors."""
     if len(tensors) < 2:
-        raise ShapeError(f"{op}(): expected at least 2 tensors but got {len(tensors)}")
+        raise ShapeError(f"{op}(): a chain of products has at least 2 tensors, not {len(tensors)}")
     for place, tensor in enumerate(tensors):
         ends = place in (0, len(tensors) - 1)
         if tensor.ndim != 2 and not (ends and tensor.ndim == 1):
@@ -214,7 +210,7 @@ def chain(op: str, tensors: Sequence[Any]) -> Any:
     for one, other in pairwise(matrices):
         if one.shape[1] != other.shape[0]:
             raise ShapeError(
-                f"{op}(): tensors cannot be multiplied: {list(one.shape)} and {list(other.shape)}"
+                f"{op}(): {list(one.shape)} and {list(other.shape)} cannot be multiplied: the inner sizes differ"
             )
     result = _multiply(
         matrices, _splits([m.shape[0] for m in matrices] + [matrices[-1].shape[1]]), 0, len(matrices) - 1
@@ -254,7 +250,7 @@ def _multiply(matrices: Sequence[Any], cuts: dict[tuple[int, int], int], first: 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
     if input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(
-            f"bilinear(): input batch dimensions do not match: {list(input1.shape)} and {list(input2.shape)}"
+            f"bilinear(): the inputs differ before the last dimension: {list(input1.shape)} and {list(input2.shape)}"
         )
     if weight.ndim != 3 or (input1.shape[-1], input2.shape[-1]) != tuple(weight.shape[1:]):
         raise ShapeError(

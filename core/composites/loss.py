@@ -373,7 +373,7 @@ def cross_entropy(
 ) -> Any:  # fmt: skip
     reduction = chosen("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueRangeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise ValueRangeError(f"cross_entropy(): label_smoothing is between 0 and 1, not {label_smoothing}")
     if not input.ndim:
         raise ShapeError("cross_entropy(): expected an input of at least 1 dimension, got 0")
     dim = 0 if input.ndim == 1 else 1

@@ -24,7 +24,7 @@ def expect_floating(op: str, self: Any) -> None:
     """Raise for integers and bools."""
     if is_integral(self.dtype):
         raise DtypeError(
-            f"{op}(): Expected a floating point or complex tensor as input. Got {self.dtype.name}"
+            f"{op}(): the input is of floating point or complex numbers, not of {self.dtype.name}"
         )
 
 
@@ -129,7 +129,7 @@ def tolerance(op: str, A: Any, largest: Any, atol: Any, rtol: Any) -> Any:
     """Return the size up to which singular values count as zero, with a last dimension of 1."""
     for name, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, complex) or (isinstance(value, TensorBase) and value.dtype.is_complex):
-            raise DtypeError(f"{op}(): {name} tensor of complex type is not supported.")
+            raise DtypeError(f"{op}(): {name} is a real number or tensor, not a complex one")
     default = epsilon(A) * max(A.shape[-2:])
     if rtol is None:
         if isinstance(atol, TensorBase):

@@ -26,17 +26,15 @@ def _normalized(op: str, input: Any, normalized_shape: Sequence[int], **paramete
     """Return the dimensions to normalise, after a look at the shapes."""
     shape = list(normalized_shape)
     if not shape:
-        raise ShapeError(f"{op}(): Expected normalized_shape to be at least 1-dimensional")
+        raise ShapeError(f"{op}(): normalized_shape is empty: give the size of at least one dimension")
     if list(input.shape)[-len(shape) :] != shape:
         raise ShapeError(
-            f"{op}(): Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))}], "
-            f"but got input of size {list(input.shape)}"
+            f"{op}(): the shape of the input, {list(input.shape)}, does not end in normalized_shape, {shape}"
         )
     for name, value in parameters.items():
         if value is not None and list(value.shape) != shape:
             raise ShapeError(
-                f"{op}(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(value.shape)} and normalized_shape = {shape}"
+                f"{op}(): {name} has the shape {list(value.shape)}, and normalized_shape is {shape}"
             )
     return tuple(range(-len(shape), 0))
 
@@ -126,7 +124,7 @@ def batch_norm(
     count = input.shape.numel() // max(input.shape[1], 1)
     if training and count == 1:
         raise ValueRangeError(
-            f"batch_norm(): Expected more than 1 value per channel when training, got input size {list(input.shape)}"
+            f"batch_norm(): training needs several values a channel, and the input has the shape {list(input.shape)}"
         )
     _check_channels(
         "batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var
@@ -139,9 +137,7 @@ def batch_norm(
         # The variance of all numbers, of which the batch is a sample.
         _move(running_var, ops.mul(ops.reshape(var, (-1,)), count / max(count - 1, 1)), momentum)
     elif running_mean is None or running_var is None:
-        raise ValueRangeError(
-            "batch_norm(): Expected running_mean and running_var to be defined when training=False"
-        )
+        raise ValueRangeError("batch_norm(): without training, running_mean and running_var are needed")
     else:
         mean, var = _by_channel(running_mean, input.ndim), _by_channel(running_var, input.ndim)
     scale = ops.rsqrt(ops.add(var, eps))
@@ -164,13 +160,13 @@ def instance_norm(
 ) -> Any:
     if not use_input_stats and (running_mean is None or running_var is None):
         raise ValueRangeError(
-            "instance_norm(): Expected running_mean and running_var to be defined when use_input_stats is false"
+            "instance_norm(): without use_input_stats, running_mean and running_var are needed"
         )
     if input.ndim < 2:
         raise ShapeError(f"instance_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
     if use_input_stats and prod(input.shape[2:]) == 1:
         raise ValueRangeError(
-            f"instance_norm(): Expected more than 1 spatial element when training, got input size {list(input.shape)}"
+            f"instance_norm(): training needs several values a channel, and the input has the shape {list(input.shape)}"
         )
     _check_channels(
         "instance_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var
@@ -196,8 +192,8 @@ def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) 
         raise ShapeError(f"group_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
     if num_groups <= 0 or input.shape[1] % num_groups:
         raise ShapeError(
-            f"group_norm(): Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {list(input.shape)} and num_groups={num_groups}"
+            f"group_norm(): the channels of an input of shape {list(input.shape)} do not divide into "
+            f"{num_groups} groups"
         )
     _check_channels("group_norm", input, weight=weight, bias=bias)
     _check_dtypes("group_norm", input, weight, bias)

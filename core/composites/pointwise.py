@@ -30,9 +30,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
     if rounding_mode == "floor":
         return ops.floor_divide(self, other)
     if rounding_mode != "trunc":
-        raise ValueRangeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-        )
+        raise ValueRangeError(f"div(): rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
     dtype = result_type(self, other)
     if not is_integral(dtype):
         # The half dtypes in float32, or a quotient just below an integer would be rounded up before it is truncated.
@@ -57,7 +55,7 @@ def div_optional_mode(self: Any, other: Any, rounding_mode: str | None) -> Any:
 @composite("clamp")
 def clamp(self: Any, min: Any, max: Any) -> Any:
     if min is None and max is None:
-        raise ArgumentError("clamp", "At least one of 'min' or 'max' must not be None")
+        raise ArgumentError("clamp", "min and max are both None: give one of them")
     result = self if min is None else ops.maximum(self, operand(min, self))
     return result if max is None else ops.minimum(result, operand(max, self))
 
@@ -115,7 +113,7 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
         raise DtypeError(f"isclose(): {self.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
         name, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
-        raise ValueRangeError(f"isclose(): {name} must be greater than or equal to zero, but got {value}")
+        raise ValueRangeError(f"isclose(): {name} is {value}; it cannot be negative")
     close = ops.eq(self, other)
     if equal_nan and not is_integral(self.dtype):
         close = ops.logical_or(close, ops.logical_and(ops.isnan(self), ops.isnan(other)))

@@ -86,7 +86,7 @@ def bernoulli_tensor(self: Any, p: Any, generator: Any) -> Any:
 @composite("bernoulli.p")
 def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
     if not 0 <= p <= 1:
-        raise ValueRangeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        raise ValueRangeError(f"bernoulli_(): the probability p is between 0 and 1, not {p}")
     return as_type(ops.lt(uniform_like(self, generator, float32), p), self.dtype)
 
 
@@ -153,9 +153,7 @@ def normal(self: Any, mean: float, std: float, generator: Any) -> Any:
 @composite("uniform")
 def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
     if from_ > to:
-        raise ValueRangeError(
-            f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}"
-        )
+        raise ValueRangeError(f"uniform_(): from is {from_} and to is {to}; from cannot be the larger one")
     return ops.add(ops.mul(uniform_like(self, generator, self.dtype), to - from_), from_)
 
 
@@ -199,7 +197,7 @@ def multinomial(self: Any, num_samples: int, replacement: bool, generator: Any) 
 
 def _expect_probability(p: float) -> None:
     if not 0 <= p <= 1:
-        raise ValueRangeError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise ValueRangeError(f"the dropout probability p is between 0 and 1, not {p}")
 
 
 def _kept(self: Any, p: float, shape: Sequence[int]) -> Any:
@@ -245,9 +243,7 @@ _SATURATION: Final = 1.7580993408473766
 def _channels(op: str, self: Any, ranks: Sequence[int], batched: int) -> tuple[int, ...]:
     """Return the shape of one number for each channel."""
     if self.ndim not in ranks:
-        raise ShapeError(
-            f"{op}(): Expected {' or '.join(f'{n}D' for n in ranks)} input, but received a {self.ndim}D input"
-        )
+        raise ShapeError(f"{op}(): the input has {' or '.join(map(str, ranks))} dimensions, not {self.ndim}")
     leading = 2 if self.ndim >= batched else 1
     return (*self.shape[:leading], *(1,) * (self.ndim - leading))
 

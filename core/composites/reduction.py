@@ -40,10 +40,10 @@ def _count(op: str, self: Any, dim: Any) -> int:
 def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     found = dtype or self.dtype
     if not (found.is_floating_point or found.is_complex):
-        what, name = ("Input dtype", self.dtype) if dtype is None else ("dtype", dtype)
+        what, name = ("the input", self.dtype) if dtype is None else ("the dtype asked for", dtype)
         raise DtypeError(
-            f"mean(): could not infer output dtype. {what} must be either a floating point or complex dtype. "
-            f"Got: {name.name}"
+            f"mean(): means are floating point or complex numbers, and {what} is {name.name}\n"
+            f"  try: dtype=tt.float32"
         )
     # Sums of half precision numbers may be beyond their dtype, where their mean is not.
     x = widened(self if dtype is None else as_type(self, dtype))

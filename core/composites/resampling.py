@@ -35,25 +35,24 @@ def _sizes(
     count, old = input.ndim - 2, list(input.shape[2:])
     sizes, factors = _listed(size, count), _listed(scale_factor, count)
     if (sizes is None) == (factors is None):
-        which = "either" if sizes is None else "only one of"
-        raise ValueRangeError(f"interpolate(): {which} size or scale_factor should be defined")
+        found = "neither is" if sizes is None else "both are"
+        raise ValueRangeError(f"interpolate(): one of size and scale_factor is needed, and {found} given")
     if sizes is not None:
         if len(sizes) != count:
             raise ValueRangeError(
-                f"interpolate(): Input and output must have the same number of spatial dimensions, but got input with "
-                f"spatial dimensions of {old} and output size of {size}"
+                f"interpolate(): size has a number for each of the dimensions {old} of the input, and {size} has not"
             )
         if recompute:
             raise ValueRangeError(
-                "interpolate(): recompute_scale_factor is not meaningful with an explicit size."
+                "interpolate(): recompute_scale_factor is for a scale_factor, and size is given"
             )
         if not all(isinstance(new, int) for new in sizes):
             raise ArgumentError("interpolate", f"size must be one int or several, got {size}")
         return sizes, [None] * count
     if factors is None or len(factors) != count:
         raise ValueRangeError(
-            f"interpolate(): Input and scale_factor must have the same number of spatial dimensions, but got input "
-            f"with spatial dimensions of {old} and scale_factor of {scale_factor}"
+            f"interpolate(): scale_factor has a number for each of the dimensions {old} of the input, and "
+            f"{scale_factor} has not"
         )
     new = [math.floor(float(n) * float(factor)) for n, factor in zip(old, factors, strict=True)]
     return new, [None] * count if recompute else [float(factor) for factor in factors]
@@ -225,14 +224,9 @@ def interpolate(
     if mode == "area":
         return getattr(ops, f"adaptive_avg_pool{len(sizes)}d")(input, sizes)
     if min(*sizes, *old) < 1:
-        raise ShapeError(
-            f"interpolate(): Input and output sizes should be greater than 0, but got input {old} output {sizes}"
-        )
+        raise ShapeError(f"interpolate(): no size can be 0, and the input has {old} and the output {sizes}")
     if not input.shape[1]:
-        raise ShapeError(
-            f"interpolate(): Non-empty {input.ndim}D data tensor expected but got a tensor with sizes "
-            f"{list(input.shape)}"
-        )
+        raise ShapeError(f"interpolate(): the input has no channels: its shape is {list(input.shape)}")
     x = input
     if mode.startswith("nearest"):
         for dim, (n, new, factor) in enumerate(zip(old, sizes, factors, strict=True), 2):

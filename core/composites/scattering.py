@@ -84,9 +84,7 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
 @composite("index_reduce")
 def index_reduce(self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> Any:
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise ValueRangeError(
-            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}"
-        )
+        raise ValueRangeError(f"index_reduce(): reduce is one of prod, mean, amax and amin, not {reduce}")
     check_shapes("index_add", self, dim, index, source)
     if not self.ndim:
         flat, places, values = (ops.reshape(t, (-1,)) for t in (self, index, source))

@@ -96,8 +96,8 @@ def _arranged(op: str, sequence: Any, sorter: Any) -> Any:
     """Return a sequence in the order that a sorter holds."""
     if sorter.shape != sequence.shape:
         raise ShapeError(
-            f"{op}(): boundary and sorter must have the same size, but got {list(sequence.shape)} and "
-            f"{list(sorter.shape)}"
+            f"{op}(): the sorter has the shape {list(sorter.shape)}, and what it sorts has "
+            f"{list(sequence.shape)}"
         )
     if sorter.dtype is not int64:
         raise DtypeError(f"{op}(): sorter must have the dtype int64 but got {sorter.dtype}")
@@ -125,7 +125,7 @@ def expect_real(*tensors: Any) -> None:
     """Raise for dtypes that isin does not serve."""
     for tensor in tensors:
         if tensor.dtype.is_complex or tensor.dtype.kind == "bool":
-            raise DtypeError(f"Unsupported input type encountered for isin(): {tensor.dtype}")
+            raise DtypeError(f"isin(): elements of {tensor.dtype} are not served, only real numbers")
 
 
 @composite("isin")
@@ -194,12 +194,10 @@ def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim
 def expect_unique_dim(op: str, self: Any, dim: int) -> int:
     """Return the dimension whose slices are compared, counted from the front."""
     if not self.ndim:
-        raise IndexValueError(f"{op}(): Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has none")
     axis = wrap(op, dim, self)
     if 0 in (size for d, size in enumerate(self.shape) if d != axis):
-        raise ShapeError(
-            f"{op}(): There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
-        )
+        raise ShapeError(f"{op}(): the slices along dimension {dim} have no elements to compare")
     return axis
 
 

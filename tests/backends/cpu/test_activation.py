@@ -75,14 +75,14 @@ def test_a_leaf_is_not_changed_in_place():
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 4), (1, 2, 3, 2)])
-@pytest.mark.filterwarnings("ignore:Implicit dimension")
+@pytest.mark.filterwarnings("ignore:.*no dim is given")
 def test_without_a_dimension(same, name, shape):
     same(lambda m, x: getattr(m.nn.functional, name)(x), torch.randn(shape))
     same(lambda m, x: getattr(m.nn.functional, name)(x, dim=0, dtype=m.float64), torch.randn(shape))
 
 
 def test_a_dimension_that_is_guessed_is_warned_of():
-    with pytest.warns(UserWarning, match="dim=X"):
+    with pytest.warns(UserWarning, match=r"dim=\.\.\."):
         F.softmax(tt.zeros(2, 2))
 
 

@@ -164,7 +164,7 @@ def test_copy_between_overlapping_parts_is_refused():
 
 def test_a_complex_number_copied_to_a_real_tensor_warns():
     x = tt.zeros(1)
-    with pytest.warns(UserWarning, match="discards the imaginary part"):
+    with pytest.warns(UserWarning, match="imaginary parts are lost"):
         x.copy_(tt.tensor([1 + 2j]))
     assert x.tolist() == [1.0]
 
