@@ -70,7 +70,6 @@ _LAZY = {
     "from_numpy": "tt.core.construct",
     "from_dlpack": "tt.core.construct",
     "frombuffer": "tt.core.construct",
-    "broadcast_shapes": "tt.core.shapes.geometry",
     "Tensor": "tt.core.tensor",
     "Parameter": "tt.core.parameter",
     "set_printoptions": "tt.core.printing",

@@ -84,7 +84,6 @@ from tt.core.construct import asarray as asarray
 from tt.core.construct import from_numpy as from_numpy
 from tt.core.construct import from_dlpack as from_dlpack
 from tt.core.construct import frombuffer as frombuffer
-from tt.core.shapes.geometry import broadcast_shapes as broadcast_shapes
 from tt.core.tensor import Tensor as Tensor
 from tt.core.parameter import Parameter as Parameter
 from tt.core.printing import set_printoptions as set_printoptions
@@ -2410,6 +2409,28 @@ def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     >>> import tt
     >>> tt.unflatten(tt.zeros(2, 6), 1, (-1, 3)).shape
     tt.Size([2, 2, 3])
+    """
+    ...
+@overload
+def broadcast_shapes(shapes: Sequence[Any]) -> Any:
+    """Returns the shape to which tensors of the given shapes broadcast; a number stands for a shape of one dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.broadcast_shapes((2, 1), 3, (1,))
+    tt.Size([2, 3])
+    """
+    ...
+@overload
+def broadcast_shapes(*shapes: Any) -> Any:
+    """Returns the shape to which tensors of the given shapes broadcast; a number stands for a shape of one dimension.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.broadcast_shapes((2, 1), 3, (1,))
+    tt.Size([2, 3])
     """
     ...
 @overload

@@ -10,7 +10,7 @@ from tt.core.composites.helpers import check_shapes, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError
-from tt.core.shapes.geometry import broadcast, infer_size, view_strides, wrap_dims
+from tt.core.shapes.geometry import broadcast, common_shape, infer_size, view_strides, wrap_dims
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -143,6 +143,11 @@ def unflatten(self: Any, dim: int, sizes: Sequence[int]) -> Any:
         )
     inner = infer_size("unflatten", sizes, shape[index])
     return ops.view.default(self, (*shape[:index], *inner, *shape[index + 1 :]))
+
+
+@composite("broadcast_shapes")
+def broadcast_shapes(shapes: Sequence[Any]) -> Any:
+    return common_shape(*shapes)
 
 
 @composite("broadcast_tensors")

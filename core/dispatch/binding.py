@@ -286,9 +286,11 @@ def make_binder(
     names = {a.name for a in arguments}
 
     sizes = (list, tuple, type(None))
+    # Of arguments that are lists themselves, one alone is the first and not all of them.
+    never_a_list = tensors_one_by_one and arguments[list_at].type.base == "any"
 
     def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
-        if variadic and len(args) > list_at and not isinstance(args[list_at], sizes):
+        if variadic and len(args) > list_at and (never_a_list or not isinstance(args[list_at], sizes)):
             args = (*args[:list_at], args[list_at:])
         elif tensors_one_by_one and len(args) == list_at and list_name not in (kwargs or ()):
             args = (*args, ())

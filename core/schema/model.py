@@ -95,7 +95,7 @@ TAGS: Final[dict[str, str]] = {
     "exact_target": "what out= and the in-place form write to must have the dtype of the result; nothing is cast",
     "pass_through": "layers let it pass",
     "out_decides": "computes in the dtype of out= where no dtype= is given",
-    "variadic": "the tensors of its last positional argument, a list, may also be given one by one",
+    "variadic": "the tensors of its last positional argument, a list, may also be given one by one (any[]: always are)",
 }
 Kind = Literal["pointwise", "reduction", "view", "factory", "composite", "other"]
 

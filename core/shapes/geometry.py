@@ -16,9 +16,9 @@ from tt.core.size import Size
 __all__ = [
     "Described",
     "broadcast",
-    "broadcast_shapes",
     "broadcast_strides",
     "check_size",
+    "common_shape",
     "contiguous_strides",
     "dense_strides",
     "dims_to_reduce",
@@ -189,8 +189,8 @@ def broadcast(op: str, *shapes: Sequence[int]) -> Shape:
     return result
 
 
-def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
-    """Return the shape to which tensors of the given shapes broadcast; public as `tt.broadcast_shapes`.
+def common_shape(*shapes: Sequence[int] | int) -> Size:
+    """Return the shape to which tensors of the given shapes broadcast, as a user of `tt.broadcast_shapes` gives them.
 
     Parameters
     ----------
@@ -206,8 +206,8 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
 
     Examples
     --------
-    >>> import tt
-    >>> tt.broadcast_shapes((2, 1), 3, (1,))
+    >>> from tt.core.shapes.geometry import common_shape
+    >>> common_shape((2, 1), 3, (1,))
     tt.Size([2, 3])
     """
     found = []

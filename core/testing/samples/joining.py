@@ -26,6 +26,17 @@ def stack_along(make: Inputs) -> Iterator[Sample]:
         yield Sample(([],), name="error: nothing", error=RuntimeError)
 
 
+@family("broadcast_shapes")
+def broadcast_shapes(make: Inputs) -> Iterator[Sample]:
+    yield Sample(((2, 1), 3, (1,)), name="shapes and a number")
+    yield Sample(((2, 1),), name="one shape")
+    yield Sample((2, 1), name="numbers")
+    yield Sample((), name="nothing")
+    yield Sample(((0, 3), [1, 1]), name="no elements")
+    yield Sample(((2, 3), (4,)), name="error: shapes that do not broadcast", error=RuntimeError)
+    yield Sample(((2, -1),), name="error: negative size", error=RuntimeError)
+
+
 @family("broadcast_tensors")
 def broadcast_tensors(make: Inputs) -> Iterator[Sample]:
     for shapes in (((3,),), ((3,), (2, 1)), ((), (2, 3)), ((2, 0, 3), (1, 3)), ((1, 3), (2, 1), (1,))):
