@@ -84,10 +84,9 @@ def expect_vector(self: Array, dim: int, index: Array) -> None:
     limit = self.ndim or 1
     if index.ndim > 1 or not -limit <= dim < limit:
         raise ValueError("an index or dimension that is not there, which the shape rule refuses")
-    if not in_range(index, self.shape[dim] if self.ndim else 1):
-        raise errors.IndexValueError(
-            f"an index is not among the {self.shape[dim] if self.ndim else 1} places of its dimension"
-        )
+    size = self.shape[dim] if self.ndim else 1
+    if not in_range(index, size):
+        raise errors.IndexValueError(f"an index is not among the {size} places of its dimension")
 
 
 @cpu.kernel("take", half="native")
