@@ -226,9 +226,8 @@ class DeviceMismatchError(DeviceError):
         self.op, self.found = op, tuple(found)
         devices = list(dict.fromkeys(device for _, device in found))
         lines = [
-            f"{op}(): Expected all tensors to be on the same device, but found at least two devices, "
-            + " and ".join(devices[:2])
-            + "!"
+            f"{op}(): the tensors of one call must lie on one device, but these lie on "
+            + " and ".join(devices)
         ]
         lines += [f"  argument {name!r} is on {device}" for name, device in found]
         lines.append(f"  try: {found[-1][0]}.to({devices[0]!r})")

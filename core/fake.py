@@ -191,8 +191,8 @@ def _change(operator: Operator, target: TensorBase, handle: Any, found: dtype | 
             raise CastError(name, found.name, target.dtype.name)
         if handle.shape != tuple(target.handle.shape):
             raise InplaceError(
-                f"{name}(): output with shape {list(target.handle.shape)} doesn't match the broadcast shape "
-                f"{list(handle.shape)}"
+                f"{name}(): the result has shape {list(handle.shape)}, which the target of shape "
+                f"{list(target.handle.shape)} cannot hold"
             )
     target.bump_version()
     return target

@@ -217,8 +217,8 @@ class FunctionaliseLayer(Layer):
         result = functional.execute(prepared)
         if result.shape != target.shape and entry.operator.name != "resize":
             raise ShapeError(
-                f"{entry.operator.definition.inplace_name}(): output with shape {list(target.shape)} doesn't match "
-                f"the broadcast shape {list(result.shape)}"
+                f"{entry.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
+                f"target of shape {list(target.shape)} cannot hold"
             )
         handle = result.handle
         if result.dtype is not target.dtype:

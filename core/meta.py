@@ -313,7 +313,8 @@ class MetaBackend(Backend):
         shape = tuple(source.shape)
         if broadcast("copy_", target.shape, shape) != target.shape:
             raise ShapeError(
-                f"copy_(): output with shape {list(target.shape)} doesn't match the broadcast shape of {list(shape)}"
+                f"copy_(): the result has shape {list(shape)}, which the target of shape "
+                f"{list(target.shape)} cannot hold"
             )
 
     # --- memory ------------------------------------------------------------------------------------------------

@@ -78,8 +78,8 @@ def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = 
         and result.shape != tuple(args[0].shape)
     ):
         raise InplaceError(
-            f"{entry.operator.definition.inplace_name}(): output with shape {list(args[0].shape)} doesn't match the "
-            f"broadcast shape {list(result.shape)}"
+            f"{entry.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
+            f"target of shape {list(args[0].shape)} cannot hold"
         ) from cause
 
 

@@ -237,8 +237,8 @@ class Operator:
             handle = backend.normalise(handle)
         if tuple(handle.shape) != tuple(target.handle.shape):
             raise InplaceError(
-                f"{self.definition.inplace_name}(): output with shape {list(target.handle.shape)} doesn't match the "
-                f"broadcast shape {list(handle.shape)}"
+                f"{self.definition.inplace_name}(): the result has shape {list(handle.shape)}, which the "
+                f"target of shape {list(target.handle.shape)} cannot hold"
             )
         backend.copy_into(target.handle, handle)
 

@@ -66,7 +66,7 @@ def _of_the_dtype(operator: Operator, bound: tuple[Any, ...], out: TensorBase) -
     asked = bound[at]
     if asked is not None and asked is not out.dtype:
         raise DtypeError(
-            f"{operator.definition.signature.name}(): dtype {asked} does not match dtype of out parameter ({out.dtype})"
+            f"{operator.definition.signature.name}(): the dtype asked for is {asked}, that of out is {out.dtype}"
         )
     return (*bound[:at], out.dtype, *bound[at + 1 :])
 
@@ -187,8 +187,8 @@ def _write(out: TensorBase, result: TensorBase) -> None:
     if out.shape != result.shape:
         if out.shape.numel():
             warnings.warn(
-                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
-                f"not match the required output shape {list(result.shape)}. Pass an empty tensor or one of that shape.",
+                f"out has shape {list(out.shape)} and the result {list(result.shape)}: out was resized. "
+                f"Pass an empty tensor or one of that shape.",
                 UserWarning,
                 stacklevel=4,
             )

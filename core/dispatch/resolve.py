@@ -251,8 +251,8 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tupl
             raise CastError(name, result.dtype.name, target.dtype.name)
         if result.shape != target.shape:
             raise InplaceError(
-                f"{name}(): output with shape {list(target.shape)} doesn't match the broadcast shape "
-                f"{list(result.shape)}"
+                f"{name}(): the result has shape {list(result.shape)}, which the target of shape "
+                f"{list(target.shape)} cannot hold"
             )
         return ops.copy_(target, result)
 

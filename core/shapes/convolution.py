@@ -50,8 +50,8 @@ def conv(
     expect_weight(op, weight, count, groups)
     if channels != weight.shape[1] * groups:
         raise ShapeError(
-            f"{op}(): Given groups={groups}, weight of size {list(weight.shape)}, expected input{list(input.shape)} "
-            f"to have {weight.shape[1] * groups} channels, but got {channels} channels instead"
+            f"{op}(): the weight {list(weight.shape)} in groups={groups} takes {weight.shape[1] * groups} channels, "
+            f"but the input {list(input.shape)} has {channels}"
         )
     expect_bias(op, bias, weight.shape[0], weight)
     kernel = weight.shape[2:]
@@ -62,8 +62,8 @@ def conv(
         reach, whole = gap * (width - 1) + 1, size + 2 * pad
         if whole < reach:
             raise ShapeError(
-                f"{op}(): Calculated padded input size per channel: ({whole}). Kernel size: ({reach}). Kernel size "
-                f"can't be greater than actual input size"
+                f"{op}(): the kernel spans {reach} elements with its dilation, more than the {whole} of the padded "
+                f"input"
             )
         spatial.append((whole - reach) // step + 1)
     return (*batch, weight.shape[0], *spatial)
@@ -73,7 +73,7 @@ def split_channels(op: str, input: Described, count: int) -> tuple[Shape, int, S
     """Return batch, channels and spatial sizes of an input with or without a batch."""
     if input.ndim not in (count + 1, count + 2):
         raise ShapeError(
-            f"{op}(): Expected {count + 1}D (unbatched) or {count + 2}D (batched) input, but got input of size: "
+            f"{op}(): the input has {count + 1} dimensions, or {count + 2} with a batch, but this one has shape "
             f"{list(input.shape)}"
         )
     lead = input.ndim - count - 1
@@ -92,7 +92,7 @@ def not_negative(op: str, value: Any, count: int, name: str) -> tuple[int, ...]:
     """Return a number for each spatial dimension, none below zero."""
     values = each(op, value, count, name)
     if min(values) < 0:
-        raise ShapeError(f"{op}(): negative {name} is not supported, got {list(values)}")
+        raise ShapeError(f"{op}(): {name} must be zero or more, got {list(values)}")
     return values
 
 
@@ -101,11 +101,11 @@ def expect_weight(op: str, weight: Described, count: int, groups: int) -> None:
     if weight.ndim != count + 2:
         raise ShapeError(f"{op}(): expected a {count + 2}D weight, but got one of size {list(weight.shape)}")
     if groups <= 0:
-        raise ShapeError(f"{op}(): non-positive groups is not supported, got {groups}")
+        raise ShapeError(f"{op}(): groups must be greater than zero, got {groups}")
     if weight.shape[0] < groups or weight.shape[0] % groups:
         raise ShapeError(
-            f"{op}(): Given groups={groups}, expected weight to be at least {groups} at dimension 0 and divisible by "
-            f"groups, but got weight of size {list(weight.shape)}"
+            f"{op}(): dimension 0 of the weight divides into groups={groups} of at least one filter, which the "
+            f"weight {list(weight.shape)} does not"
         )
     if 0 in weight.shape[2:]:
         raise ShapeError(f"{op}(): the filters have no elements: weight is of size {list(weight.shape)}")
@@ -115,8 +115,8 @@ def expect_bias(op: str, bias: Any, channels: int, weight: Described) -> None:
     """Raise unless a bias has one number for each channel of the result."""
     if bias is not None and tuple(bias.shape) != (channels,):
         raise ShapeError(
-            f"{op}(): Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {channels} "
-            f"elements, but got bias of size {list(bias.shape)} instead"
+            f"{op}(): the weight {list(weight.shape)} needs a bias of shape [{channels}], but this one has shape "
+            f"{list(bias.shape)}"
         )
 
 
@@ -139,8 +139,8 @@ def conv_transpose(
     expect_weight(op, weight, count, groups)
     if channels != weight.shape[0]:
         raise ShapeError(
-            f"{op}(): Given transposed=1, weight of size {list(weight.shape)}, expected input{list(input.shape)} to "
-            f"have {weight.shape[0]} channels, but got {channels} channels instead"
+            f"{op}(): the weight {list(weight.shape)} takes {weight.shape[0]} channels, but the input "
+            f"{list(input.shape)} has {channels}"
         )
     expect_bias(op, bias, weight.shape[1] * groups, weight)
     steps, gaps = positive(op, stride, count, "stride"), positive(op, dilation, count, "dilation")
@@ -152,14 +152,14 @@ def conv_transpose(
     ):
         if extra >= max(step, gap):
             raise ShapeError(
-                f"{op}(): output padding must be smaller than either stride or dilation, but got output_padding "
-                f"{list(more)}, stride {list(steps)}, dilation {list(gaps)}"
+                f"{op}(): output_padding {list(more)} must be below the larger of stride {list(steps)} and dilation "
+                f"{list(gaps)}"
             )
         spatial.append((size - 1) * step - 2 * pad + gap * (width - 1) + extra + 1)
     if min(spatial) <= 0:
         raise ShapeError(
-            f"{op}(): Given input size per channel: {list(sizes)}. Calculated output size per channel: {spatial}. "
-            f"Output size is too small"
+            f"{op}(): an input of spatial size {list(sizes)} would give an output of {spatial}, whose sizes must be "
+            f"at least 1"
         )
     return (*batch, weight.shape[1] * groups, *spatial)
 
@@ -183,15 +183,15 @@ def im2col(
     op = op.removeprefix("functional_")
     if input.ndim not in (3, 4) or 0 in input.shape[-3:]:
         raise ShapeError(
-            f"{op}(): Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions "
-            f"for input, but got: {list(input.shape)}"
+            f"{op}(): the input has 3 dimensions, or 4 with a batch, and only the batch may be empty, but this one has "
+            f"shape {list(input.shape)}"
         )
     sizes = tuple(input.shape[-2:])
     widths, blocks = blocks_of(op, sizes, kernel_size, dilation, padding, stride)
     if min(blocks) < 1:
         raise ShapeError(
-            f"{op}(): Given input with spatial size {list(sizes)} and kernel_size={list(widths)}, the calculated shape "
-            f"of the array of sliding blocks is {list(blocks)}, which is too small (non-positive)"
+            f"{op}(): a window of kernel_size={list(widths)} does not fit into an image of {list(sizes)}: it would "
+            f"have {list(blocks)} places"
         )
     return (*input.shape[:-3], input.shape[-3] * prod(widths), prod(blocks))
 
@@ -211,21 +211,20 @@ def col2im(
     op = op.removeprefix("functional_")
     if input.ndim not in (2, 3) or 0 in input.shape[-2:]:
         raise ShapeError(
-            f"{op}(): Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
-            f"dimensions for input, but got: {list(input.shape)}"
+            f"{op}(): the input has 2 dimensions, or 3 with a batch, and only the batch may be empty, but this one has "
+            f"shape {list(input.shape)}"
         )
     sizes = positive(op, output_size, 2, "output_size")
     widths, blocks = blocks_of(op, sizes, kernel_size, dilation, padding, stride)
     if input.shape[-2] % prod(widths):
         raise ShapeError(
-            f"{op}(): Expected size of input's dimension {input.ndim - 2} to be divisible by the product of "
-            f"kernel_size, but got {input.shape[-2]} and kernel_size={list(widths)}"
+            f"{op}(): dimension {input.ndim - 2} of the input has size {input.shape[-2]}, which is no multiple of the "
+            f"{prod(widths)} elements of a window of kernel_size={list(widths)}"
         )
     if min(blocks) < 1 or prod(blocks) != input.shape[-1]:
         raise ShapeError(
-            f"{op}(): Given output_size={list(sizes)} and kernel_size={list(widths)}, expected size of input's "
-            f"dimension {input.ndim - 1} to match the calculated number of sliding blocks {list(blocks)}, but got "
-            f"{input.shape[-1]}"
+            f"{op}(): a window of kernel_size={list(widths)} has {list(blocks)} places in output_size={list(sizes)}, "
+            f"but dimension {input.ndim - 1} of the input holds {input.shape[-1]}"
         )
     return (*input.shape[:-2], input.shape[-2] // prod(widths), *sizes)
 

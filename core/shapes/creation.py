@@ -40,10 +40,10 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, op: str) -> Res
     """A tensor of the size and the strides that the call names."""
     if len(size) != len(stride):
         raise ShapeError(
-            f"{op}(): dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+            f"{op}(): a stride for each size is needed, but there are {len(size)} sizes and {len(stride)} strides"
         )
     if any(value < 0 for value in stride):
-        raise ShapeError(f"{op}(): Negative strides are not supported, got strides: {list(stride)}")
+        raise ShapeError(f"{op}(): strides must be zero or more, got {list(stride)}")
     return Result(check_size(op, size), tuple(stride))
 
 
@@ -77,7 +77,7 @@ def arange(end: Any, start: Any = 0, step: Any = 1, dtype: Any = None, *, op: st
 def linspace(steps: int, *, op: str) -> Shape:
     """So many numbers between two."""
     if steps < 0:
-        raise ShapeError(f"{op}(): number of steps must be non-negative")
+        raise ShapeError(f"{op}(): steps must be zero or more, got {steps}")
     return (steps,)
 
 
@@ -86,7 +86,7 @@ def eye(n: int, m: int | None = None, *, op: str) -> Shape:
     """A matrix with ones on its diagonal."""
     for name, value in (("n", n), ("m", m)):
         if value is not None and value < 0:
-            raise ShapeError(f"{op}(): {name} must be greater or equal to 0, got {value}")
+            raise ShapeError(f"{op}(): {name} must be zero or more, got {value}")
     return n, n if m is None else m
 
 
@@ -106,7 +106,7 @@ def triangle_size(op: str, row: int, col: int, offset: int) -> int:
     """Return how many places lie on and below a diagonal."""
     for name, value in (("row", row), ("col", col)):
         if value < 0:
-            raise ShapeError(f"{op}(): {name} must be non-negative, got {value}")
+            raise ShapeError(f"{op}(): {name} must be zero or more, got {value}")
     first, last = max(-offset, 0), max(min(row, col - offset), 0)  # rows between these have 1, 2, ... places
     first = min(first, row)
     full = row - max(last, first)

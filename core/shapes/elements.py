@@ -26,12 +26,12 @@ def view_dtype(self: Described, dtype: Any, *, op: str) -> Result:
         return Result(self.shape, tuple(self.strides), self.offset, dtype)
     if not self.ndim:
         raise ShapeError(
-            f"{op}(): self.dim() cannot be 0 to view {self.dtype} as {dtype} (different element sizes)"
+            f"{op}(): a tensor without dimensions of {self.dtype} cannot be read as {dtype}, which has another size"
         )
     if self.strides[-1] != 1:
         raise ShapeError(
-            f"{op}(): self.stride(-1) must be 1 to view {self.dtype} as {dtype} (different element sizes), "
-            f"but got {self.strides[-1]}"
+            f"{op}(): {self.dtype} read as {dtype}, which has another size, needs a last stride of 1, but it is "
+            f"{self.strides[-1]}"
         )
     if old > new:
         ratio = old // new
@@ -45,7 +45,7 @@ def view_dtype(self: Described, dtype: Any, *, op: str) -> Result:
     if self.shape[-1] % ratio or self.offset % ratio or any(stride % ratio for stride in self.strides[:-1]):
         raise ShapeError(
             f"{op}(): the last size ({self.shape[-1]}), the strides {list(self.strides[:-1])} and the storage offset "
-            f"({self.offset}) must be divisible by {ratio} to view {self.dtype} as {dtype} (different element sizes)"
+            f"({self.offset}) must be multiples of {ratio} to read {self.dtype} as {dtype}"
         )
     return Result(
         (*self.shape[:-1], self.shape[-1] // ratio),
@@ -59,7 +59,7 @@ def view_dtype(self: Described, dtype: Any, *, op: str) -> Result:
 def view_as_real(self: Described, /, *, op: str) -> Result:
     """Complex numbers as a last dimension of two reals."""
     if not self.dtype.is_complex:
-        raise DtypeError(f"{op} is only supported for complex tensors")
+        raise DtypeError(f"{op}(): the tensor must be complex, but is {self.dtype}")
     real = self.dtype.to_real()
     strides = (*(2 * stride for stride in self.strides), 1)
     return Result((*self.shape, 2), strides, 2 * self.offset, real)
@@ -69,15 +69,15 @@ def view_as_real(self: Described, /, *, op: str) -> Result:
 def view_as_complex(self: Described, /, *, op: str) -> Result:
     """A last dimension of two reals as complex numbers."""
     if not self.dtype.is_floating_point:
-        raise DtypeError(f"{op} is only supported for floating point tensors, but got {self.dtype}")
+        raise DtypeError(f"{op}(): the tensor must be of floating point, but is {self.dtype}")
     if not self.ndim or self.shape[-1] != 2:
-        raise ShapeError(f"{op}(): Tensor must have a last dimension of size 2, got size {list(self.shape)}")
+        raise ShapeError(f"{op}(): the last dimension must have size 2, but the shape is {list(self.shape)}")
     if self.strides[-1] != 1:
-        raise ShapeError(f"{op}(): Tensor must have a last dimension with stride 1")
+        raise ShapeError(f"{op}(): the last stride must be 1, but is {self.strides[-1]}")
     if any(stride % 2 for stride in self.strides[:-1]):
-        raise ShapeError(f"{op}(): Tensor must have a stride divisible by 2 for all but last dimension")
+        raise ShapeError(f"{op}(): every stride but the last must be even, but they are {list(self.strides)}")
     if self.offset % 2:
-        raise ShapeError(f"{op}(): Tensor must have a storage_offset divisible by 2")
+        raise ShapeError(f"{op}(): the storage offset must be even, but is {self.offset}")
     strides = tuple(stride // 2 for stride in self.strides[:-1])
     return Result(self.shape[:-1], strides, self.offset // 2, self.dtype.to_complex())
 
@@ -94,7 +94,7 @@ def real(self: Described, /, *, op: str) -> Result:
 def imag(self: Described, /, *, op: str) -> Result:
     """The imaginary parts as a view."""
     if not self.dtype.is_complex:
-        raise DtypeError(f"{op} is not implemented for tensors with non-complex dtypes.")
+        raise DtypeError(f"{op}(): the tensor must be complex, but is {self.dtype}")
     return select(view_as_real(self, op=op).described(self.dtype.to_real()), -1, 1, op=op)
 
 

@@ -45,7 +45,7 @@ def gather(self: Described, dim: int, index: Described, *, op: str) -> Shape:
 def expect_index_dtype(op: str, index: Described) -> None:
     """Raise unless an index has an integer dtype that PyTorch takes."""
     if index.dtype not in (int32, int64):
-        raise DtypeError(f"{op}(): Expected dtype int32/int64 for index, got {index.dtype}")
+        raise DtypeError(f"{op}(): the index must have dtype int32 or int64, but has {index.dtype}")
 
 
 def expect_places(op: str, self: Described, dim: int, index: Described) -> None:
@@ -61,14 +61,14 @@ def expect_index_fits(op: str, self: Described, dim: int, index: Described, name
     at = wrap_dim(op, dim, self.ndim)
     if (self.ndim or 1) != (index.ndim or 1):
         raise ShapeError(
-            f"{op}(): Index tensor must have the same number of dimensions as {name} tensor: the index has shape "
+            f"{op}(): the index and {name} must have equally many dimensions, but the index has shape "
             f"{list(index.shape)}, {name} {list(self.shape)}"
         )
     for i, (size, limit) in enumerate(zip(index.shape, self.shape, strict=False)):
         if i != at and size > limit:
             raise ShapeError(
-                f"{op}(): Size does not match at dimension {i} expected index {list(index.shape)} to be no larger "
-                f"than {name} {list(self.shape)} apart from dimension {at}"
+                f"{op}(): the index {list(index.shape)} is larger than {name} {list(self.shape)} in dimension {i}, "
+                f"which is allowed in dimension {at} only"
             )
 
 
@@ -78,13 +78,13 @@ def take_along_dim(self: Described, indices: Described, dim: int | None = None, 
     if dim is None:
         return (prod(indices.shape),)
     if not self.ndim:
-        raise IndexValueError(f"{op}(): Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has 0 dimensions")
     if indices.dtype is not int64:
-        raise DtypeError(f"{op}(): dtype of indices should be int64, got {indices.dtype}")
+        raise DtypeError(f"{op}(): indices must have dtype int64, but have {indices.dtype}")
     if self.ndim != indices.ndim:
         raise ShapeError(
-            f"{op}(): input and indices should have the same number of dimensions, but got {self.ndim} dimensions "
-            f"for input, and {indices.ndim} dimensions for indices"
+            f"{op}(): input and indices must have equally many dimensions, but have {self.ndim} and "
+            f"{indices.ndim}"
         )
     at = wrap_dim(op, dim, self.ndim)
     rest = broadcast(
@@ -106,21 +106,23 @@ def index_select(self: Described, dim: int, index: Described, *, op: str) -> Sha
     if shape:
         shape[at] = count
     elif count != 1:
-        raise ShapeError(f"{op}(): Index to scalar can have only 1 value, got {count} value(s)")
+        raise ShapeError(
+            f"{op}(): a tensor of 0 dimensions takes an index of 1 element, but this one has {count}"
+        )
     return tuple(shape)
 
 
 def expect_vector(op: str, index: Described, kind: type[Exception] = IndexValueError) -> None:
     """Raise unless an index has at most one dimension."""
     if index.ndim > 1:
-        raise kind(f"{op}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+        raise kind(f"{op}(): the index must be a vector, but has {index.ndim} dimensions")
 
 
 @rule("take")
 def take(self: Described, index: Described, *, op: str) -> Result:
     """Elements by their place in the flattened tensor."""
     if index.dtype is not int64:
-        raise DtypeError(f"{op}(): Expected a long tensor for index, but got {index.dtype}")
+        raise DtypeError(f"{op}(): the index must have dtype int64, but has {index.dtype}")
     return Result(index.shape)
 
 
@@ -142,7 +144,7 @@ def index(self: Described, indices: Sequence[Any], *, op: str) -> Result:
     except BroadcastError as error:
         shapes = ", ".join(str(list(i.shape)) for i in tensors)
         raise IndexValueError(
-            f"{op}(): shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+            f"{op}(): the index tensors do not broadcast: their shapes are {shapes}"
         ) from error
     rest = [dim for dim in range(self.ndim) if dim not in places]
     # Neighbouring indices stay where they are; separated ones go to the front.
@@ -182,7 +184,9 @@ def expect_indices(op: str, self: Described, indices: Sequence[Any]) -> None:
             dim += 1
             continue
         if i.dtype not in (int64, int32, uint8, bool_):
-            raise IndexValueError(f"{op}(): tensors used as indices must be long, int, byte or bool tensors")
+            raise IndexValueError(
+                f"{op}(): an index tensor must have dtype int64, int32, uint8 or bool, but has {i.dtype}"
+            )
         if i.dtype in (bool_, uint8):
             for own in range(i.ndim):
                 if dim + own >= self.ndim or i.shape[own] != self.shape[dim + own]:
@@ -203,8 +207,8 @@ def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op
         place = index(self, indices, op=op).shape
         if not broadcasts_to(values.shape, place):
             raise ShapeError(
-                f"{op}(): shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
-                f"result of shape {list(place)}"
+                f"{op}(): values of shape {list(values.shape)} do not broadcast to the indexed places, whose shape is "
+                f"{list(place)}"
             )
     return Result(self.shape, like_strides(self))
 
@@ -294,19 +298,18 @@ def _replaced(op: str, self: Described, src: Described, shape: Shape) -> Result:
 def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
     """The place of each value in a sorted sequence (or in the row of its batch)."""
     if not sorted_sequence.ndim:
-        raise ShapeError(f"{op}(): boundaries tensor should have positive dimension, but got 0 dimension")
+        raise ShapeError(f"{op}(): the boundaries must have at least 1 dimension, but have 0")
     if sorted_sequence.ndim != 1 and not getattr(self, "ndim", 0):
         raise ShapeError(
-            f"{op}(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries "
-            f"tensor dim({sorted_sequence.ndim})"
+            f"{op}(): a single value is looked up in boundaries of 1 dimension, but these have "
+            f"{sorted_sequence.ndim}"
         )
     if not hasattr(self, "shape"):
         return ()
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != self.shape[:-1]:
         raise ShapeError(
-            f"{op}(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
-            f"input value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input "
-            f"value tensor {list(self.shape)}"
+            f"{op}(): boundaries of several dimensions must agree with the values in all but the last, but the "
+            f"boundaries have shape {list(sorted_sequence.shape)} and the values {list(self.shape)}"
         )
     return tuple(self.shape)
 
@@ -315,7 +318,7 @@ def searchsorted(sorted_sequence: Described, self: Any, *, op: str) -> Shape:
 def bucketize(boundaries: Described, self: Any, *, op: str) -> Shape:
     """The bucket of each value."""
     if boundaries.ndim != 1:
-        raise ShapeError(f"{op}(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+        raise ShapeError(f"{op}(): the boundaries must have 1 dimension, but have {boundaries.ndim}")
     return tuple(self.shape) if hasattr(self, "shape") else ()
 
 

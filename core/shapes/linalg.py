@@ -38,10 +38,12 @@ def mismatch(op: str, self: Described, other: Described) -> ShapeError:
     shapes = " and ".join("x".join(map(str, t.shape)) for t in (self, other))
     if self.ndim == 1 and other.ndim == 1:
         return ShapeError(
-            f"{op}(): inconsistent tensor size, expected tensor [{self.shape[0]}] and src [{other.shape[0]}] to have "
-            f"the same number of elements"
+            f"{op}(): the vectors must be equally long, but have {self.shape[0]} and {other.shape[0]} "
+            f"elements"
         )
-    return ShapeError(f"{op}(): mat1 and mat2 shapes cannot be multiplied ({shapes})")
+    return ShapeError(
+        f"{op}(): matrices of {shapes} do not multiply: the columns of the first are the rows of the second"
+    )
 
 
 def expect_ndim(op: str, ndim: int, **tensors: Described) -> None:
@@ -116,7 +118,9 @@ def outer(self: Described, vec2: Described, /, *, op: str) -> Shape:
 def cross(self: Described, other: Described, /, dim: int | None = -1, *, op: str) -> Shape:
     """The cross product of vectors of three along a dimension."""
     if self.ndim != other.ndim:
-        raise ShapeError(f"{op}(): inputs must have the same number of dimensions.")
+        raise ShapeError(
+            f"{op}(): the tensors must have equally many dimensions, but have {self.ndim} and {other.ndim}"
+        )
     shape = broadcast(op, self.shape, other.shape)
     if dim is None:
         at = next((i for i, size in enumerate(self.shape) if size == 3), -1)
@@ -124,7 +128,7 @@ def cross(self: Described, other: Described, /, dim: int | None = -1, *, op: str
         at = wrap_dim(op, dim, self.ndim)
     if at < 0 or not shape or self.shape[at] != 3 or other.shape[at] != 3:
         raise ShapeError(
-            f"{op}(): inputs dimension {dim} must have length 3. Got {list(self.shape)} and {list(other.shape)}"
+            f"{op}(): dimension {dim} must have size 3, but the shapes are {list(self.shape)} and {list(other.shape)}"
         )
     return shape
 
@@ -137,7 +141,7 @@ def added(op: str, self: Described, shape: Shape) -> Shape:
     found = broadcast(op, shape, self.shape)
     if found != shape:
         raise ShapeError(
-            f"{op}(): The expanded size of the tensor self {list(self.shape)} must match the shape of the product "
+            f"{op}(): self of shape {list(self.shape)} does not broadcast to the product, whose shape is "
             f"{list(shape)}"
         )
     return shape
@@ -180,7 +184,7 @@ def addbmm(self: Described, batch1: Described, batch2: Described, /, *, op: str)
 def trace(self: Described, /, *, op: str) -> Shape:
     """The sum of the diagonal."""
     if self.ndim != 2:
-        raise ShapeError(f"{op}(): expected a matrix, but got tensor with dim {self.ndim}")
+        raise ShapeError(f"{op}(): the tensor must be a matrix, but has {self.ndim} dimensions")
     return ()
 
 
@@ -191,7 +195,7 @@ def diag(self: Described, diagonal: int = 0, *, op: str) -> Shape:
         size = self.shape[0] + abs(diagonal)
         return size, size
     if self.ndim != 2:
-        raise ShapeError(f"{op}(): Supports 1D or 2D tensors. Got {self.ndim}D")
+        raise ShapeError(f"{op}(): the tensor must be a vector or a matrix, but has {self.ndim} dimensions")
     rows, columns = self.shape
     return (max(min(rows, columns - diagonal) if diagonal >= 0 else min(rows + diagonal, columns), 0),)
 

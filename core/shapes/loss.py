@@ -45,7 +45,7 @@ def same_shape_loss(
     chosen_reduction(op, reduction, size_average, reduce)
     if tuple(input.shape) != tuple(target.shape):
         raise ValueRangeError(
-            f"{op}(): target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"
+            f"{op}(): target and input must have one shape, but have {list(target.shape)} and {list(input.shape)}"
         )
     shape = tuple(input.shape)
     for name, tensor in (("weight", weight), ("pos_weight", pos_weight)):
@@ -70,21 +70,21 @@ def nll_loss(
     """The negative log likelihood of a class index: (C), (N, C) or (N, C, ...) against (), (N) or (N, ...)."""
     chosen_reduction(op, reduction, size_average, reduce)
     if not input.ndim:
-        raise ValueRangeError(f"{op}(): Expected 1 or more dimensions (got 0)")
+        raise ValueRangeError(f"{op}(): the input must have at least 1 dimension, but has 0")
     if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
         raise ValueRangeError(
-            f"{op}(): Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+            f"{op}(): input and target must have one batch size, but have {input.shape[0]} and {target.shape[0]}"
         )
     classes = input.shape[0] if input.ndim == 1 else input.shape[1]
     expected = () if input.ndim == 1 else (input.shape[0], *input.shape[2:])
     if tuple(target.shape) != expected:
         raise ShapeError(
-            f"{op}(): size mismatch (got input: {list(input.shape)}, target: {list(target.shape)}, expected target: "
-            f"{list(expected)})"
+            f"{op}(): an input of shape {list(input.shape)} needs a target of shape {list(expected)}, but it has "
+            f"{list(target.shape)}"
         )
     if weight is not None and tuple(weight.shape) != (classes,):
         raise ShapeError(
-            f"{op}(): weight tensor should be defined either for all {classes} classes or no classes but got weight "
-            f"tensor of shape: {list(weight.shape)}"
+            f"{op}(): the weight must have shape [{classes}], a number for each class, but has "
+            f"{list(weight.shape)}"
         )
     return reduced(op, expected, reduction, size_average, reduce)

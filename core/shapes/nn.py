@@ -178,17 +178,17 @@ def layer_norm(
     """Normalised over the last dimensions."""
     shape = tuple(normalized_shape)
     if not shape:
-        raise ShapeError(f"{op}(): Expected normalized_shape to be at least 1-dimensional")
+        raise ShapeError(f"{op}(): normalized_shape is empty, but names at least one dimension")
     for name, tensor in (("weight", weight), ("bias", bias)):
         if tensor is not None and tuple(tensor.shape) != shape:
             raise ShapeError(
-                f"{op}(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{list(tensor.shape)} and normalized_shape = {list(shape)}"
+                f"{op}(): {name} must have the shape normalized_shape={list(shape)}, but has "
+                f"{list(tensor.shape)}"
             )
     if tuple(input.shape[-len(shape) :]) != shape or input.ndim < len(shape):
         raise ShapeError(
-            f"{op}(): Given normalized_shape={list(shape)}, expected input with shape [*, "
-            f"{', '.join(map(str, shape))}], but got input of size {list(input.shape)}"
+            f"{op}(): the input must end with the sizes of normalized_shape={list(shape)}, but has shape "
+            f"{list(input.shape)}"
         )
     return input.shape
 
@@ -201,7 +201,7 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
     """Values weighted by how well their keys fit the queries."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.ndim < 2:
-            raise ShapeError(f"{op}(): {name} must have at least 2 dimensions, got {tensor.ndim}")
+            raise ShapeError(f"{op}(): {name} has {tensor.ndim} dimensions and needs 2 or more")
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"{op}(): query {list(query.shape)}, key {list(key.shape)} and value {list(value.shape)} do not fit"

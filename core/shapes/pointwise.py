@@ -74,7 +74,7 @@ def expect_broadcastable_to(op: str, shape: tuple[int, ...], target: tuple[int, 
     found = broadcast(op, target, shape)
     if found != target:
         raise ShapeError(
-            f"{op}(): output with shape {list(target)} doesn't match the broadcast shape {list(found)}"
+            f"{op}(): the result has shape {list(found)}, which the target of shape {list(target)} cannot hold"
         )
 
 

@@ -19,8 +19,8 @@ def channels_of(op: str, input: Described, count: int) -> tuple[Shape, Shape]:
     """Return the sizes of batch and channels, and the spatial ones, none of which is zero."""
     if input.ndim not in (count + 1, count + 2) or 0 in input.shape[input.ndim - count - 1 :]:
         raise ShapeError(
-            f"{op}(): Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for "
-            f"input, but got input of size: {list(input.shape)}"
+            f"{op}(): the input has {count + 1} dimensions, or {count + 2} with a batch, and only the batch may be "
+            f"empty, but this one has shape {list(input.shape)}"
         )
     lead = input.ndim - count
     return tuple(input.shape[:lead]), tuple(input.shape[lead:])
@@ -52,8 +52,8 @@ def pooled(
     for pad, width, gap in zip(pads, widths, gaps, strict=True):
         if pad > (gap * (width - 1) + 1) // 2:
             raise ShapeError(
-                f"{op}(): pad should be at most half of effective kernel size, but got pad={pad}, "
-                f"kernel_size={width} and dilation={gap}"
+                f"{op}(): padding={pad} is more than half of the window, which spans {gap * (width - 1) + 1} elements "
+                f"(kernel_size={width}, dilation={gap})"
             )
     result = tuple(
         windows_in(size, width, step, pad, gap, ceil_mode)
@@ -61,7 +61,8 @@ def pooled(
     )
     if min(result) < 1:
         raise ShapeError(
-            f"{op}(): Given input size: {list(sizes)}. Calculated output size: {list(result)}. Output size is too small"
+            f"{op}(): an input of spatial size {list(sizes)} would give an output of {list(result)}, whose "
+            f"sizes must be at least 1"
         )
     return result
 
@@ -80,7 +81,7 @@ def avg_pool(
     """The mean in each window; the operator's name tells the number of spatial dimensions."""
     lead, sizes = channels_of(op, input, dims_of(op))
     if divisor_override == 0:
-        raise ShapeError(f"{op}(): divisor must be not zero")
+        raise ShapeError(f"{op}(): divisor_override must not be zero")
     return (*lead, *pooled(op, sizes, kernel_size, stride, padding, 1, ceil_mode))
 
 
@@ -107,15 +108,13 @@ def adaptive_pool(input: Described, output_size: Any, *, op: str) -> Shape:
     count = dims_of(op)
     if input.ndim <= count:
         raise ValueRangeError(
-            f"{op}(): Input dimension should be at least {count + 1}, but the input is of size {list(input.shape)}"
+            f"{op}(): the input must have at least {count + 1} dimensions, but has shape {list(input.shape)}"
         )
     lead, sizes = channels_of(op, input, count)
     wanted = each(op, output_size, len(sizes), "output_size")
     new = tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
     if min(new) < 0:
-        raise ShapeError(
-            f"{op}(): elements of output_size must be greater than or equal to 0, got {list(new)}"
-        )
+        raise ShapeError(f"{op}(): output_size must be zero or more, got {list(new)}")
     return (*lead, *new)
 
 

@@ -50,13 +50,15 @@ def expect_nonempty(op: str, shape: Shape, dims: Shape, *, dim_given: bool) -> N
             # PyTorch's argmax and argmin raise IndexError here, its other reductions RuntimeError.
             kind = IndexValueError if op.startswith("arg") else ShapeError
             raise kind(
-                f"{op}(): Expected reduction dim to be specified for input.numel() == 0. "
-                f"Specify the reduction dim with the 'dim' argument."
+                f"{op}(): a tensor without elements, here of shape {list(shape)}, has no result for all of them; "
+                f"name a dimension that is not empty with dim"
             )
         return
     for dim in dims:
         if shape and shape[dim] == 0:
-            raise IndexValueError(f"{op}(): Expected reduction dim {dim} to have non-zero size.")
+            raise IndexValueError(
+                f"{op}(): dimension {dim} of shape {list(shape)} is empty, and so has no result"
+            )
 
 
 @rule("reduce_two")

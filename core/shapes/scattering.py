@@ -25,12 +25,13 @@ def scatter(self: Described, dim: int, index: Described, src: Any = None, *, op:
     expect_places(op, self, dim, index)
     if hasattr(src, "shape") and 0 not in index.shape:
         if (src.ndim or 1) != (index.ndim or 1):
-            raise ShapeError(f"{op}(): Index tensor must have the same number of dimensions as src tensor")
+            raise ShapeError(
+                f"{op}(): the index and src must have equally many dimensions, but have {index.ndim} and {src.ndim}"
+            )
         for i, (size, limit) in enumerate(zip(index.shape, src.shape, strict=False)):
             if size > limit:
                 raise ShapeError(
-                    f"{op}(): Expected index {list(index.shape)} to be no larger than src {list(src.shape)} "
-                    f"at dimension {i}"
+                    f"{op}(): the index {list(index.shape)} is larger than src {list(src.shape)} in dimension {i}"
                 )
     return Result(self.shape)
 
@@ -41,9 +42,7 @@ def scatter_reduce(
 ) -> Result:
     """Combine elements along a dimension; the result is like the first argument."""
     if reduce not in REDUCTIONS:
-        raise ValueRangeError(
-            f"{op}(): reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
-        )
+        raise ValueRangeError(f"{op}(): reduce must be sum, prod, mean, amax or amin, got {reduce!r}")
     if self.dtype.is_complex and reduce in ("amax", "amin"):
         raise UnsupportedError(f"{op}(): complex numbers have no {reduce}")
     if self.dtype.kind == "bool" and reduce == "mean":
@@ -66,14 +65,14 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
         if count != have:
             # PyTorch raises RuntimeError, but IndexError for a number.
             raise (ShapeError if self.ndim else IndexValueError)(
-                f"{op}(): Number of indices ({count}) should be equal to source.size(dim): ({have}), for dim: {at}"
+                f"{op}(): there are {count} indices, but source has {have} slices along dimension {at}"
             )
         if self.ndim != source.ndim or reduced_shape(self.shape, (at,), False) != reduced_shape(
             source.shape, (at,), False
         ):
             raise ShapeError(
-                f"{op}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
-                f"Got self.shape = {list(self.shape)} source.shape = {list(source.shape)}"
+                f"{op}(): source and self must have one shape apart from dimension {at}, but have "
+                f"{list(source.shape)} and {list(self.shape)}"
             )
     return Result(self.shape)
 
@@ -84,25 +83,27 @@ def index_copy(self: Described, dim: int, index: Described, source: Described, *
     at = wrap_dim(op, dim, self.ndim)
     expect_vector(op, index)
     if index.dtype is not int64:
-        raise DtypeError(f"{op}(): Expected a long tensor for index, but got {index.dtype}")
+        raise DtypeError(f"{op}(): the index must have dtype int64, but has {index.dtype}")
     if self.ndim and source.ndim and self.ndim != source.ndim:
         raise IndexValueError(
-            f"{op}(): When source and destination are not scalars, their dimensionality must match. Source "
-            f"dimensionality ({source.ndim}), destination dimensionality ({self.ndim})"
+            f"{op}(): source and self must have equally many dimensions unless one has none, but have "
+            f"{source.ndim} and {self.ndim}"
         )
     count, have = prod(index.shape), source.shape[at] if source.ndim else 1
     if not source.ndim and count != 1:
-        raise IndexValueError(f"{op}(): When source is scalar, index should have one element (got {count})")
+        raise IndexValueError(
+            f"{op}(): a source of 0 dimensions needs an index of 1 element, but this one has {count}"
+        )
     if count != have:
         raise IndexValueError(
-            f"{op}(): Number of indices ({count}) should be equal to source.size(dim) ({have})"
+            f"{op}(): there are {count} indices, but source has {have} slices along dimension {at}"
         )
     wanted = reduced_shape(self.shape, (at,), False) if self.ndim else ()
     given = reduced_shape(source.shape, (at,), False) if source.ndim else ()
     if wanted != given and (prod(wanted) != 1 or source.ndim):
         raise ShapeError(
-            f"{op}(): Source/destination tensor must have same slice shapes. Destination slice shape: {list(wanted)} "
-            f"at dimension {at} and source slice shape: {list(given)} at dimension {at}"
+            f"{op}(): the slices along dimension {at} must have one shape, but have {list(given)} in source and "
+            f"{list(wanted)} in self"
         )
     return Result(self.shape)
 
@@ -113,11 +114,9 @@ def index_fill(self: Described, dim: int, index: Described, value: Any = None, *
     wrap_dim(op, dim, self.ndim)
     expect_vector(op, index, ShapeError)
     if index.dtype is not int64:
-        raise IndexValueError(f"{op}(): Expected dtype int64 for index, got {index.dtype}")
+        raise IndexValueError(f"{op}(): the index must have dtype int64, but has {index.dtype}")
     if getattr(value, "ndim", 0):
-        raise ShapeError(
-            f"{op}(): only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-        )
+        raise ShapeError(f"{op}(): value must be a number or a tensor of 0 dimensions, but has {value.ndim}")
     return Result(self.shape, like_strides(self))
 
 
@@ -128,11 +127,11 @@ def index_fill(self: Described, dim: int, index: Described, value: Any = None, *
 def put(self: Described, index: Described, source: Described, *, op: str) -> Result:
     """Write elements by their place in the flattened tensor."""
     if index.dtype is not int64:
-        raise DtypeError(f"{op}(): Expected a long tensor for index, but got {index.dtype}")
+        raise DtypeError(f"{op}(): the index must have dtype int64, but has {index.dtype}")
     if prod(index.shape) != prod(source.shape):
         raise IndexValueError(
-            f"{op}(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{prod(source.shape)}, index.numel() = {prod(index.shape)}"
+            f"{op}(): source and index must have equally many elements, but have {prod(source.shape)} and "
+            f"{prod(index.shape)}"
         )
     return Result(self.shape, like_strides(self))
 

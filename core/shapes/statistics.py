@@ -18,7 +18,5 @@ def kthvalue(
     results = reduce_with_indices(self, dim, keepdim, op=op)
     size = self.shape[wrap_dim(op, dim, self.ndim)] if self.ndim else 1
     if not 1 <= k <= size:
-        raise ShapeError(
-            f"{op}(): selected number k out of range for dimension {dim}: k is {k}, the size {size}"
-        )
+        raise ShapeError(f"{op}(): k={k} is not from 1 to {size}, the size of dimension {dim}")
     return results

@@ -235,9 +235,8 @@ def _check_deterministic(
             difference = float(np.max(np.abs(first - second)))
             if difference > tolerance:
                 raise GradcheckError(
-                    f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                    f"gives different values, although analytical gradient matches numerical gradient. The tolerance "
-                    f"for nondeterminism was {tolerance}; the gradients of input {place} differ by {difference}."
+                    f"the backward pass is not deterministic: run twice with the same values, it gives gradients of "
+                    f"input {place} that differ by {difference}, more than the {tolerance} allowed"
                 )
 
 

@@ -106,7 +106,7 @@ def test_errors_are_those_of_the_operators():
         x = tt.zeros(2, 3, device="cuda")
         with pytest.raises(RuntimeError, match="do not broadcast"):
             x + tt.zeros(2, device="cuda")
-        with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        with pytest.raises(RuntimeError, match="do not multiply"):
             x @ x
         with pytest.raises(RuntimeError, match="cannot hold"):
             tt.zeros(2, dtype=tt.int64).add_(1.5)

@@ -290,7 +290,7 @@ def test_a_zero_dimensional_tensor_takes_no_dimension():
         ),
         ("tt.tensor([True, False])", IndexError, r"a mask of shape \[2\] does not fit"),
         ("[True, False]", IndexError, r"a mask of shape \[2\] does not fit"),
-        ("[0, 1], [0, 1, 2]", IndexError, "could not be broadcast together"),
+        ("[0, 1], [0, 1, 2]", IndexError, "index tensors do not broadcast"),
     ],
 )
 def test_wrong_indices_are_refused_for_reading_and_writing(index, error, message):

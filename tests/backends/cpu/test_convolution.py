@@ -148,22 +148,22 @@ def test_a_second_derivative_flows_through_all_three_products() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x, w: F.conv2d(x, w[:, :2]), "expected input.* to have 2 channels, but got 3 channels"),
+        (lambda x, w: F.conv2d(x, w[:, :2]), "takes 2 channels, but the input .* has 3"),
         (lambda x, w: F.conv2d(x, w, stride=0), "stride must be greater than zero"),
-        (lambda x, w: F.conv2d(x, w, padding=-1), "negative padding"),
-        (lambda x, w: F.conv2d(x[:, :, :1], w), "Kernel size can't be greater than actual input size"),
-        (lambda x, w: F.conv2d(x, w, groups=3), "at least 3 at dimension 0 and divisible by groups"),
-        (lambda x, w: F.conv2d(x, w, tt.zeros(3)), "expected bias to be 1-dimensional with 4 elements"),
-        (lambda x, w: F.conv2d(x[0, 0], w), "Expected 3D .* or 4D"),
+        (lambda x, w: F.conv2d(x, w, padding=-1), "padding must be zero or more"),
+        (lambda x, w: F.conv2d(x[:, :, :1], w), "more than the 1 of the padded input"),
+        (lambda x, w: F.conv2d(x, w, groups=3), "divides into groups=3"),
+        (lambda x, w: F.conv2d(x, w, tt.zeros(3)), r"needs a bias of shape \[4\]"),
+        (lambda x, w: F.conv2d(x[0, 0], w), "has 3 dimensions, or 4 with a batch"),
         (lambda x, w: F.conv2d(x, w, padding="full"), "must be 'same' or 'valid'"),
         (lambda x, w: F.conv2d(x, w, padding="same", stride=2), "not supported for strided convolutions"),
-        (lambda x, w: F.conv_transpose2d(x[:, :1], w), "to have 4 channels, but got 1"),
+        (lambda x, w: F.conv_transpose2d(x[:, :1], w), "takes 4 channels, but the input .* has 1"),
         (
             lambda x, w: F.conv_transpose2d(x, w[:3], output_padding=1),
-            "smaller than either stride or dilation",
+            "must be below the larger of stride",
         ),
-        (lambda x, w: F.unfold(x, 9), "too small"),
-        (lambda x, w: F.fold(x[:, 0], 4, 3), "divisible by the product of kernel_size"),
+        (lambda x, w: F.unfold(x, 9), "does not fit into an image"),
+        (lambda x, w: F.fold(x[:, 0], 4, 3), "is no multiple of the 9 elements"),
     ],
 )
 def test_an_error_says_what_was_asked_and_what_was_found(call: object, message: str) -> None:

@@ -125,14 +125,14 @@ def test_an_adaptive_mean_keeps_nan_in_its_windows() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: F.max_pool2d(x, 9), RuntimeError, "too small"),
-        (lambda x: F.max_pool2d(x, 2, padding=2), RuntimeError, "at most half of effective kernel size"),
+        (lambda x: F.max_pool2d(x, 9), RuntimeError, "whose sizes must be at least 1"),
+        (lambda x: F.max_pool2d(x, 2, padding=2), RuntimeError, "more than half of the window"),
         (lambda x: F.max_pool2d(x, 2, 0), RuntimeError, "stride must be greater than zero"),
         (lambda x: F.max_pool2d(x, (2, 2, 2)), (RuntimeError, TypeError), "kernel_size"),
-        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "divisor must be not zero"),
-        (lambda x: F.avg_pool2d(x[:, :0], 2), RuntimeError, "optional 0 dim batch size"),
-        (lambda x: F.adaptive_avg_pool2d(x, -1), RuntimeError, "greater than or equal to 0"),
-        (lambda x: F.adaptive_max_pool2d(x[0, 0], 1), ValueError, "should be at least 3"),
+        (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "divisor_override must not be zero"),
+        (lambda x: F.avg_pool2d(x[:, :0], 2), RuntimeError, "only the batch may be empty"),
+        (lambda x: F.adaptive_avg_pool2d(x, -1), RuntimeError, "output_size must be zero or more"),
+        (lambda x: F.adaptive_max_pool2d(x[0, 0], 1), ValueError, "must have at least 3"),
     ],
 )
 def test_an_error_says_what_is_wrong(call: Any, error: Any, message: str) -> None:

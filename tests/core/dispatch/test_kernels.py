@@ -228,7 +228,7 @@ def test_in_place_refuses_to_grow_the_target(probe: Any) -> None:
     probe.kernel("mul", lambda self, other: self * other)
     x = probe.tensor([2.0], tt.float32)
     with pytest.raises(
-        RuntimeError, match=r"output with shape \[1\] doesn't match the broadcast shape \[3\]"
+        RuntimeError, match=r"the result has shape \[3\], which the target of shape \[1\] cannot hold"
     ):
         x.mul_(probe.tensor([1.0, 2.0, 3.0], tt.float32))
 

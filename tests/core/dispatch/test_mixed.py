@@ -27,7 +27,7 @@ def test_a_cpu_tensor_with_dimensions_may_not_and_every_argument_is_named(probe:
     with pytest.raises(DeviceMismatchError) as caught:
         tt.mul(x, tt.ones(2))
     assert str(caught.value) == (
-        "mul(): Expected all tensors to be on the same device, but found at least two devices, probe and cpu!\n"
+        "mul(): the tensors of one call must lie on one device, but these lie on probe and cpu\n"
         "  argument 'self' is on probe\n"
         "  argument 'other' is on cpu\n"
         "  try: other.to('probe')"

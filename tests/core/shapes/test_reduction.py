@@ -43,7 +43,7 @@ def test_reductions_remove_or_keep_dimensions(agree, shape, dim, keepdim):
 def test_reducing_everything_without_identity_refuses_no_elements(agree, rule):
     for shape in SHAPES:
         agree("reduce_nonempty", torch.max, self=torch.zeros(shape))
-    with pytest.raises(IndexValueError, match="Expected reduction dim 1 to have non-zero size"):
+    with pytest.raises(IndexValueError, match=r"dimension 1 of shape \[2, 0\] is empty"):
         rule("reduce_nonempty", self=torch.zeros(2, 0), dim=1)
 
 
