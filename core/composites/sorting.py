@@ -35,7 +35,8 @@ def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any,
     values, indices = ops.sort(self, dim, largest)
     if not self.ndim:
         return values, indices
-    return ops.slice(values, dim, 0, k, 1), ops.slice(indices, dim, 0, k, 1)
+    # Of their own memory, as a kernel's: the rest of what was sorted is not kept.
+    return ops.contiguous(ops.slice(values, dim, 0, k, 1)), ops.contiguous(ops.slice(indices, dim, 0, k, 1))
 
 
 composite("msort", lambda self: ops.sort(self, 0)[0])
