@@ -23,7 +23,7 @@ class Settings:
     """What a training run depends on, besides the data."""
 
     seed: int = 0
-    epochs: int = 16
+    epochs: int = 12
     batch: int = 32
     channels: tuple[int, int] = (32, 64)
     learning_rate: float = 0.1
