@@ -45,9 +45,14 @@ def pages(namespace: str = "tt") -> dict[str, str]:
             groups.setdefault(title_of(definition), []).append(definition)
     if not groups:
         return {}
-    shown = [place for place in places() if place.device != "meta"]
+    shown = [place for place in places() if place.device != "meta" and (namespace != "tt" or _is_own(place))]
     found = {file_of(title): page(title, group, shown) for title, group in groups.items()}
     return {INDEX: index(namespace, groups), **found}
+
+
+def _is_own(place: Place) -> bool:
+    """Tell whether tt itself brings a backend: what else happens to be installed does not change its pages."""
+    return REGISTRY.backend_sources[place.device, place.layout].distribution == "tt-tensor"
 
 
 def title_of(definition: OpDefinition) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry import REGISTRY, Source
 from tt.core.pages import pages, stale, write
 from tt.core.schema.snapshot import definitions
 
@@ -17,6 +19,13 @@ def wanted():
 def test_the_pages_are_current(root, wanted):
     found = stale(root / "docs" / "operators", wanted)
     assert not found, f"run `tt ops pages docs/operators`: {', '.join(found)}"
+
+
+def test_backends_of_others_do_not_change_the_pages_of_tt(wanted):
+    elsewhere = copy.copy(REGISTRY.backend("cpu"))
+    elsewhere.device_type = "elsewhere"
+    with REGISTRY.add_backend(elsewhere, Source("the test")):
+        assert pages() == wanted
 
 
 def test_every_overload_stands_on_a_page_with_its_signature_and_its_example(wanted):
