@@ -24,11 +24,14 @@ help: ## list the commands
 demo: $(STAMP) ## train a network to read handwritten digits, from five seeds
 	OPENBLAS_NUM_THREADS=1 $(BIN)/tt demo --seeds 5
 
+# One process for each core, and one thread for each process; a file's tests stay together, with what they set up.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+
 test: $(STAMP) ## the tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-all: $(STAMP) ## the tests and the exhaustive sweep
-	$(BIN)/python -m pytest -m "" --hypothesis-profile=exhaustive
+	$(PYTEST) -m "" --hypothesis-profile=exhaustive
 
 develop: $(BIN)/python ## install the project into the virtual environment, so that edits take effect at once
 	$(BIN)/python -m pip install --quiet --editable ".[test]"

@@ -141,9 +141,8 @@ def test_the_core_set_is_small_and_serves_every_operator_through_composites():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_cpu_conforms_for_every_dtype(seed):
-    assert failures_of(check_conformance("cpu", dtypes=None, seed=seed)) == ""
+def test_the_cpu_conforms_for_every_dtype():
+    assert failures_of(check_conformance("cpu", dtypes=None, seed=1)) == ""
 
 
 def test_the_cpu_agrees_with_pytorch():
