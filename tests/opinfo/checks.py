@@ -51,8 +51,8 @@ OPERATORS = {
     )
 }
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64, torch.bfloat16)
-# Each run draws other samples; a failure says with which seed it comes again.  As with Hypothesis (tests/conftest.py), a
-# CI service judges every change by the same samples.
+# Each run draws other samples; a failure says with which seed it comes again.  As with Hypothesis (tests/conftest.py),
+# a CI service judges every change by the same samples.
 SEED = int(
     os.environ.get("TT_TEST_SEED")
     or (0 if os.environ.get("CI") else random.SystemRandom().randrange(1 << 31))
