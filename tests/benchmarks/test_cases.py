@@ -107,7 +107,8 @@ def test_two_reports_are_compared_by_their_ratios() -> None:
 def test_the_import_is_measured_in_fresh_interpreters() -> None:
     measure_import = importlib.import_module("benchmarks.import_time").measure_import
     found = measure_import(rounds=1)
-    assert found.tt > found.numpy > 0
+    # Which is longer is for the benchmark to say: a machine that is busy decides it here.
+    assert found.tt > 0 and found.numpy > 0
     assert found.to_dict()["difference"] == pytest.approx(found.tt - found.numpy)
 
 
