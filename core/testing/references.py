@@ -147,6 +147,8 @@ def _call(
         positional = [[a for a in positional[0] if a.shape != (0,)] or positional[0]]  # as PyTorch skips them
         if not positional[0][0].ndim or (positional[0][0].shape == (0,) and named.get("axis")):
             return NotImplemented
+    if function is np.angle and array is not None and array.dtype.kind in "iu":
+        positional = [array.astype(np.float64)]  # NumPy answers integers of eight bits in half precision
     if function is np.transpose and "axis" in named:
         named["axes"] = named.pop("axis")
     with warnings.catch_warnings(), np.errstate(all="ignore"):

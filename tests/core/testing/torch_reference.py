@@ -155,3 +155,7 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
             return to_arrays(function(*positional, **named))
         except (NotImplementedError, TypeError):
             return NotImplemented  # PyTorch (or NumPy on the way back) lacks the dtype there
+        except RuntimeError as error:
+            if "Promotion for uint16, uint32, uint64" in str(error):
+                return NotImplemented  # PyTorch has these dtypes, but no promotion of them
+            raise
