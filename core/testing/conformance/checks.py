@@ -1,0 +1,29 @@
+"""The table of all checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from tt.core.testing.conformance.calls import check_inputs, check_runs
+from tt.core.testing.conformance.case import Case
+from tt.core.testing.conformance.forms import check_inplace, check_out
+from tt.core.testing.conformance.memory import check_view
+from tt.core.testing.conformance.metadata import check_meta
+from tt.core.testing.conformance.seeds import check_seed
+from tt.core.testing.conformance.values import check_composite, check_values
+
+__all__ = ["CHECKS"]
+
+CHECKS: Final[dict[str, Callable[[Case], Iterator[str]]]] = {
+    "runs": check_runs,
+    "inputs": check_inputs,
+    "meta": check_meta,
+    "values": check_values,
+    "view": check_view,
+    "inplace": check_inplace,
+    "out": check_out,
+    "seed": check_seed,
+    "composite": check_composite,
+}
+"""The checks in the order in which they are made; without "runs" the others have nothing to look at."""
