@@ -308,25 +308,15 @@ def check_backend(place: Place) -> list[Problem]:
 
 def unserved_dtypes(operator: Operator, served: set[str]) -> list[str]:
     """Return the promised dtypes whose compute dtype no kernel serves."""
-    from tt.core.dispatch.dtypes import resolve_dtypes
+    from tt.core.coverage import compute_dtype
     from tt.core.dtype import to_dtype
-    from tt.core.promotion import DIM_BITS
     from tt.core.schema.classes import dtype_names
 
     if REGISTRY.composite(operator.name) is not None:
         return []
     absent = []
     for name in dtype_names(operator.definition.dtypes):
-        dtype = to_dtype(name)
-        if operator.group:
-            bits = DIM_BITS[dtype.code]
-        elif operator.others:
-            bits = (dtype.code + 1) << operator.others[0][1]
-        elif operator.dtype_at >= 0:
-            bits = (dtype.code + 1) << operator.dtype_shift
-        else:
-            return []
-        compute = resolve_dtypes(operator, "functional", bits).compute
+        compute = compute_dtype(operator, to_dtype(name))
         if compute is not None and compute.name not in served:
             absent.append(name)
     return absent

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from tt.cli.ops.check import check
+from tt.cli.ops.coverage import show_coverage
 from tt.cli.ops.explain import explain
 from tt.cli.ops.list import list_ops
 from tt.cli.ops.pages import write_pages
@@ -26,4 +27,5 @@ app.command("list")(list_ops)
 app.command("show")(show)
 app.command("check")(check)
 app.command("explain")(explain)
+app.command("coverage")(show_coverage)
 app.command("pages")(write_pages)

@@ -1,33 +1,40 @@
-"""Coverage: which operators a backend serves, how, and in which dtypes, from the dispatcher's own tables."""
+"""What serves an operator on a backend, and in which dtypes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from tt.core.dispatch.fallback import policy_of
 from tt.core.dispatch.registry import REGISTRY
-from tt.core.dtype import DTYPES
-from tt.core.errors import UnknownNameError
+from tt.core.dtype import DTYPES, to_dtype
+from tt.core.errors import DtypeError, UnknownNameError
 from tt.core.schema.snapshot import public_names
 
 if TYPE_CHECKING:
+    from tt.core.backend import Backend
+    from tt.core.dispatch.operator import Operator
     from tt.core.dispatch.registry import KernelRegistration
+    from tt.core.dtype import dtype as Dtype
     from tt.core.schema.model import OpDefinition
 
 __all__ = [
+    "HOWS",
     "Coverage",
+    "How",
     "Place",
     "brought_by",
+    "compute_dtype",
     "coverage",
     "definitions_of",
-    "dtypes_in_words",
     "kernel_dtypes",
     "parse_place",
     "places",
 ]
 
-How = Literal["kernel", "generic kernel", "composite", "other layout", "missing"]
+How = Literal["kernel", "generic kernel", "composite", "fallback", "other layout", "missing"]
+HOWS: Final[tuple[How, ...]] = get_args(How)
+"""The ways in which a backend serves an operator, or does not, the best first."""
 HALF = frozenset({"float16", "bfloat16"})
 
 
@@ -60,8 +67,9 @@ class Coverage:
     place : Place
         The device and layout.
     how : str
-        kernel, generic kernel (the backend serves any operator), composite, other layout (a plugin's own operator
-        that is for tensors of other layouts only), or missing.
+        kernel, generic kernel (the backend serves any operator), composite, fallback (another device serves it, where
+        the user's policy allows), other layout (a plugin's own operator that is for tensors of other layouts only), or
+        missing.
     dtypes : tuple of str
         The compute dtypes of the kernels; empty for composites, which serve what their parts serve.
     sources : tuple of str
@@ -163,54 +171,89 @@ def kernel_dtypes(registration: KernelRegistration, definition: OpDefinition) ->
     return found
 
 
-def coverage(definition: OpDefinition, place: Place) -> Coverage:
-    """Return how a backend serves an operator."""
-    kernels = REGISTRY.kernels_of(definition.name, place.device, (place.layout,))
+def compute_dtype(operator: Operator, dtype: Dtype) -> Dtype | None:
+    """Return the dtype in which a call computes whose arguments have a dtype; None where no argument decides it."""
+    from tt.core.dispatch.dtypes import resolve_dtypes
+    from tt.core.promotion import DIM_BITS
+
+    if operator.group:
+        bits = DIM_BITS[dtype.code]
+    elif operator.others:
+        bits = (dtype.code + 1) << operator.others[0][1]
+    elif operator.dtype_at >= 0:
+        bits = (dtype.code + 1) << operator.dtype_shift
+    else:
+        return None
+    return resolve_dtypes(operator, "functional", bits).compute
+
+
+def coverage(definition: OpDefinition, place: Place, dtype: Dtype | str | None = None) -> Coverage:
+    """Return how a backend serves an operator.
+
+    Parameters
+    ----------
+    definition : OpDefinition
+        The operator.
+    place : Place
+        The backend.
+    dtype : dtype or str, optional
+        Only for arguments of this dtype; by default for any that the backend serves.
+
+    Examples
+    --------
+    >>> from tt.core.coverage import Place, coverage, definitions_of
+    >>> exp = definitions_of("exp")[0]
+    >>> coverage(exp, Place("cpu")).how, coverage(exp, Place("meta")).how
+    ('kernel', 'generic kernel')
+    """
+    name = definition.name
+    operator = REGISTRY.operator(name)
+    backend: Any = REGISTRY.backend(place.device, place.layout)
+    asked = None if dtype is None else to_dtype(dtype)
+    if asked is not None and not _holds(backend, asked):
+        return Coverage(name, place, "missing")
+    kernels = REGISTRY.kernels_of(name, place.device, (place.layout,))
+    compute = None if asked is None else compute_dtype(operator, asked)
+    if compute is not None:
+        kernels = [r for r in kernels if compute.name in kernel_dtypes(r, definition)]
     if kernels:
         served = set[str]().union(*(kernel_dtypes(r, definition) for r in kernels))
         dtypes = tuple(d.name for d in DTYPES if d.name in served)
-        return Coverage(definition.name, place, "kernel", dtypes, tuple(str(r) for r in kernels))
-    backend: Any = REGISTRY.backend(place.device, place.layout)
-    if backend.generic_kernel(REGISTRY.operator(definition.name)) is not None:
-        return Coverage(
-            definition.name, place, "generic kernel", (), (str(REGISTRY.backend_sources[_key(place)]),)
-        )
-    composite = REGISTRY.composite(definition.name)
+        return Coverage(name, place, "kernel", dtypes, tuple(dict.fromkeys(map(str, kernels))))
+    if backend.generic_kernel(operator) is not None:
+        return Coverage(name, place, "generic kernel", (), (str(REGISTRY.backend_sources[_key(place)]),))
+    fallback = _fallback(definition, backend, asked)
+    if fallback and backend.prefer_fallback and policy_of(place.device) != "error":
+        return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources)
+    composite = REGISTRY.composite(name)
     if composite is not None:
-        return Coverage(definition.name, place, "composite", (), (str(composite),))
-    layouts = {layout for r in REGISTRY.kernels.get(definition.name, ()) for layout in r.layouts}
+        return Coverage(name, place, "composite", (), (str(composite),))
+    if fallback:
+        return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources)
+    layouts = {layout for r in REGISTRY.kernels.get(name, ()) for layout in r.layouts}
     if definition.signature.namespace != "tt" and layouts and place.layout not in layouts:
-        return Coverage(definition.name, place, "other layout")
-    return Coverage(definition.name, place, "missing")
+        return Coverage(name, place, "other layout")
+    return Coverage(name, place, "missing")
+
+
+def _fallback(definition: OpDefinition, backend: Backend, dtype: Dtype | None) -> Coverage | None:
+    """Return how the device serves an operator to which a backend's calls may fall back."""
+    if backend.fallback is None or backend.fallback == backend.device_type:
+        return None
+    found = coverage(definition, Place(backend.fallback), dtype)
+    return None if found.how in ("missing", "other layout") else found
+
+
+def _holds(backend: Backend, dtype: Dtype) -> bool:
+    """Tell whether the arrays of a backend can have a dtype; one whose library is not there is believed to."""
+    try:
+        backend.native_dtype(dtype)
+    except (DtypeError, KeyError):
+        return False
+    except Exception:  # without its driver, what a backend brings is known all the same
+        return True
+    return True
 
 
 def _key(place: Place) -> tuple[str, str]:
     return place.device, place.layout
-
-
-# --- words -----------------------------------------------------------------------------------------------------
-
-CLASSES = {
-    "bool": ("bool",),
-    "integers": tuple(d.name for d in DTYPES if d.kind in ("signed", "unsigned")),
-    "floating": tuple(d.name for d in DTYPES if d.kind == "floating"),
-    "complex": tuple(d.name for d in DTYPES if d.kind == "complex"),
-}
-
-
-def dtypes_in_words(names: Iterable[str]) -> str:
-    """Return a set of dtypes in as few words as possible.
-
-    Examples
-    --------
-    >>> from tt.core.coverage import dtypes_in_words
-    >>> dtypes_in_words(["float16", "bfloat16", "float32", "float64", "int64"])
-    'int64, floating'
-    """
-    found = set(names)
-    if found.issuperset(d.name for d in DTYPES):
-        return "all"
-    words: list[str] = []
-    for word, members in CLASSES.items():
-        words += [word] if found.issuperset(members) else [name for name in members if name in found]
-    return ", ".join(words)

@@ -1,0 +1,67 @@
+"""Files that commands write: whole or not at all, and never over something else."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import typer
+
+__all__ = ["require_writable", "write"]
+
+
+def require_writable(path: Path, mark: str) -> None:
+    """Refuse a place where a report cannot, or must not, be written.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is to go.
+    mark : str
+        What one of the first two lines of an earlier report is; any other file that is there is kept.
+
+    Raises
+    ------
+    typer.BadParameter
+        Saying what is in the way.
+    """
+    if path.is_dir():
+        raise typer.BadParameter(f"cannot write {path}: it is a folder; give the name of a file in it")
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"cannot write {path}: there is no folder {path.parent}; make it first")
+    if path.exists() and not _is_marked(path, mark):
+        raise typer.BadParameter(
+            f"{path} is there already, and this command did not write it: give another name, or remove it first"
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"cannot write {path}: no permission to write into {path.parent}")
+
+
+def _is_marked(path: Path, mark: str) -> bool:
+    """Tell whether a file is an earlier report, or empty."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = [file.readline(200).strip() for _ in range(2)]
+    except (OSError, UnicodeDecodeError):
+        return False
+    return mark in first or first == ["", ""]
+
+
+def write(path: Path, text: str) -> None:
+    """Write a report that `require_writable` has allowed: all of it, or nothing.
+
+    Raises
+    ------
+    typer.BadParameter
+        When the file cannot be written.
+    """
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            file.write(text)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,39 @@
+"""Coverage: which operators a backend serves, how, and in which dtypes, from the dispatcher's own tables."""
+
+from __future__ import annotations
+
+from tt.core.coverage.matrix import Matrix, Row, family_of, matrix
+from tt.core.coverage.served import (
+    HOWS,
+    Coverage,
+    How,
+    Place,
+    brought_by,
+    compute_dtype,
+    coverage,
+    definitions_of,
+    kernel_dtypes,
+    parse_place,
+    places,
+)
+from tt.core.coverage.words import dtypes_in_words, percentage
+
+__all__ = [
+    "HOWS",
+    "Coverage",
+    "How",
+    "Matrix",
+    "Place",
+    "Row",
+    "brought_by",
+    "compute_dtype",
+    "coverage",
+    "definitions_of",
+    "dtypes_in_words",
+    "family_of",
+    "kernel_dtypes",
+    "matrix",
+    "parse_place",
+    "percentage",
+    "places",
+]
