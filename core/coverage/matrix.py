@@ -177,7 +177,7 @@ def matrix(
     >>> from tt.core.coverage import Place, matrix
     >>> found = matrix([Place("cpu")], ops=["exp", "softmax"])
     >>> [(row.definition.name, row.cells[0].how) for row in found.rows]
-    [('exp', 'kernel'), ('softmax.int', 'kernel'), ('softmax', 'composite')]
+    [('exp', 'kernel'), ('softmax', 'kernel'), ('softmax.implicit', 'composite')]
     """
     known = places()
     chosen = (
