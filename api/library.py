@@ -9,14 +9,19 @@ from tt.core.library import __all__ as _names
 
 if TYPE_CHECKING:
     from tt.backends.array_api import ArrayApiBackend
+    from tt.core.testing.opcheck import opcheck
 
-__all__ = [*_names, "ArrayApiBackend"]
+__all__ = [*_names, "ArrayApiBackend", "opcheck"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when it is asked for: the authors of operators need no backend.
+    # Imported when it is asked for: the authors of operators need no backend, programs no checks.
     if name == "ArrayApiBackend":
         from tt.backends.array_api import ArrayApiBackend
 
         return ArrayApiBackend
+    if name == "opcheck":
+        from tt.core.testing.opcheck import opcheck
+
+        return opcheck
     raise AttributeError(f"module 'tt.library' has no attribute {name!r}")

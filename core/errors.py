@@ -37,9 +37,11 @@ __all__ = [
     "KeyBitsExhaustedError",
     "LayoutError",
     "LinAlgError",
+    "MissingFakeError",
     "NoKernelError",
     "NumberRangeError",
     "NumpyError",
+    "OpCheckError",
     "PlaceError",
     "PluginError",
     "PluginFailedError",
@@ -297,6 +299,10 @@ class NoKernelError(DispatchError):
     """No kernel, composite or fallback serves this operator on this backend."""
 
 
+class MissingFakeError(NoKernelError):
+    """An operator with kernels, but nothing that says what its results look like, met tensors without data."""
+
+
 class DtypeNotServedError(NoKernelError):
     """The backend has kernels for this operator, but not for this dtype."""
 
@@ -389,6 +395,14 @@ class GradientError(TTError, RuntimeError):
 
 class GradcheckError(GradientError):
     """A gradient that is not what finite differences say, found by `gradcheck`."""
+
+
+class OpCheckError(TTError, AssertionError):
+    """An operator that does not do what its registrations say, found by `opcheck`."""
+
+    def __init__(self, op: str, failures: Sequence[Any], report: str) -> None:
+        self.op, self.failures, self.report = op, tuple(failures), report
+        super().__init__(report)
 
 
 class SavedTensorError(GradientError):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.device import Device, to_device
 from tt.core.dispatch.layers import Layer, Rule
 from tt.core.dispatch.modes import Mode
+from tt.core.dispatch.unserved import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
 from tt.core.keys import KEYS
 from tt.core.layout import strided
@@ -125,11 +126,19 @@ class FakeLayer(Layer):
             return _refuse
         if not definition.meta and operator.registry.kernels_of(operator.name, "meta", (strided.name,)):
             return _run_on_meta
-        return _run if definition.meta else None
+        if definition.meta:
+            return _run
+        if operator.registry.composite(operator.name) is None and lacks_fake(operator):
+            return _missing
+        return None
 
 
 def _refuse(entry: Entry, args: tuple[Any, ...]) -> Any:
     raise DataDependentError(entry.operator.name, "fake")
+
+
+def _missing(entry: Entry, args: tuple[Any, ...]) -> Any:
+    raise missing_fake(entry.operator, args)
 
 
 def _run(entry: Entry, args: tuple[Any, ...]) -> Any:

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from tt.core.testing.compare import assert_close
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
+from tt.core.testing.opcheck import opcheck
 
-__all__ = ["assert_close", "gradcheck", "gradgradcheck"]
+__all__ = ["assert_close", "gradcheck", "gradgradcheck", "opcheck"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from tt.core.errors import DtypeNotServedError, NoKernelError, TTError
+from tt.core.errors import DtypeNotServedError, MissingFakeError, NoKernelError, TTError
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
     from tt.core.dispatch.resolution import Resolution
 
-__all__ = ["NOT_ALL_ARGUMENTS", "no_kernel"]
+__all__ = ["NOT_ALL_ARGUMENTS", "lacks_fake", "missing_fake", "no_kernel"]
 
 NOT_ALL_ARGUMENTS = "takes not all of the arguments of this call"
 """The reason noted where kernels are there, but leave an argument out that the call gives."""
@@ -28,6 +28,8 @@ def no_kernel(
 ) -> NoKernelError:
     """Return the error for an operator that has no kernel for a backend, or none for the dtype."""
     name = operator.name
+    if backend.device_type == "meta" and lacks_fake(operator):
+        return missing_fake(operator, args)
     place = f"{'+'.join(layouts)}/{backend.device_type}" if layouts != ("strided",) else backend.device_type
     dtype = f"/{resolution.compute.name}" if resolution.compute is not None else ""
     signature = operator.definition.signature
@@ -60,6 +62,33 @@ def no_kernel(
     head = f"{name}({_short(operator)}) has no kernel for {place}{dtype}"
     return NoKernelError(
         str(signature), head, arguments=arguments, tried=tried, exist=exist, hint=hint, see=see
+    )
+
+
+def lacks_fake(operator: Operator) -> bool:
+    """Tell whether nothing says what the results of an operator look like, although there are kernels for it."""
+    registrations = operator.registry.kernels.get(operator.name, ())
+    return (
+        bool(registrations)
+        and not operator.definition.meta
+        and not any(r.device == "meta" for r in registrations)
+    )
+
+
+def missing_fake(operator: Operator, args: tuple[Any, ...]) -> MissingFakeError:
+    """Return the error for an operator that met tensors without data and has only kernels."""
+    name = operator.name
+    arguments = [(a.name, _describe(v)) for a, v in zip(operator.arguments, args, strict=False)
+                 if isinstance(v, TensorBase)]  # fmt: skip
+    return MissingFakeError(
+        str(operator.definition.signature),
+        f"{name}({_short(operator)}) has kernels, but no fake implementation: nothing says what its result looks like "
+        "for tensors without data",
+        arguments=arguments,
+        exist=_places(operator),
+        hint=f"@op.fake (in YAML: meta:), a function that returns tt.empty_like(x) or the like; `tt ops suggest-fake "
+        f"{name}` proposes one",
+        see="docs/opcheck.md",
     )
 
 

@@ -77,6 +77,10 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         # A dim of size one takes the place of the dims that are not there.
         inside = ops.unsqueeze(inside, -1)
         shifted: Any = 1 if isinstance(dim, int) else (1,)
+    elif (
+        everything and not operator.arguments[place].type.list
+    ):  # argmax counts the elements of all dims together
+        inside, shifted = ops.reshape(inside, (inside.shape[0], -1)), 1
     elif everything:
         shifted = tuple(range(1, ndim + 1))
     else:
@@ -87,6 +91,8 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         rest[operator.positions["keepdim"] - 1] = False
     result = operator.caller().dispatch((inside, *rest))
     if isinstance(result, TensorBase):
+        if everything and result.ndim == 2 and ndim > 1:
+            result = ops.reshape(result, (inside.shape[0],) + (1,) * ndim)
         return batched(result, 0, level)
     return operator.return_type([batched(r, 0, level) for r in result])
 
@@ -160,6 +166,16 @@ def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:
     for n in size:
         known *= n if n != -1 else 1
     return tuple(n if n != -1 else (x.shape.numel() // known if known else 0) for n in size)
+
+
+@rule("as_strided")
+def as_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Take the same places of memory of every example, counted from where the first one begins."""
+    x, size, stride, offset = args
+    inside, _ = hidden_dim_first(x, level)
+    start = int(inside.storage_offset()) if offset is None else offset
+    found = ops.as_strided(inside, (level.size, *size), (inside.stride()[0], *stride), start)
+    return batched(found, 0, level)
 
 
 @rule("unfold")

@@ -76,7 +76,13 @@ def _batching_rule(operator: Operator, form: str) -> batching.BatchingRule | Non
 
 def _as_seen(entry: Entry, result: Any) -> Any:
     """Return a result in the dtype that the function expects: what has no dims for it may have some inside."""
-    wanted = entry.resolution.results[0]
+    if not isinstance(result, TensorBase):
+        pairs = zip(result, entry.resolution.results, strict=True)
+        return type(result)._make(_cast(r, wanted) for r, wanted in pairs)
+    return _cast(result, entry.resolution.results[0])
+
+
+def _cast(result: Any, wanted: Any) -> Any:
     return result if wanted is None or result.dtype is wanted else result.to(wanted)
 
 
@@ -90,6 +96,10 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
     if not any(returned.type.is_tensor for returned in operator.definition.signature.returns):
         raise errors.HiddenValuesError(
             f"vmap: {operator.name}() gives a Python value, and there would be another one for each example"
+        )
+    if form == "inplace" and "metadata_inplace" in operator.definition.tags:
+        raise errors.UnsupportedError(
+            f"vmap: {operator.definition.inplace_name}() changes the shape of a tensor, and the examples lie in one"
         )
     results = [
         operator.caller(form).dispatch(tuple(_example(value, level, number) for value in args))

@@ -1,0 +1,222 @@
+"""opcheck itself: the tests, the calls on which each is made, and the report."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tt.core.errors import ArgumentError, OpCheckError, UnknownNameError, ValueRangeError
+from tt.core.testing.opcheck.aliasing import probe_aliasing
+from tt.core.testing.opcheck.call import Call, bind, in_words, tensors_in
+from tt.core.testing.opcheck.contract import never_changed, probe_schema
+from tt.core.testing.opcheck.fakes import probe_fake
+from tt.core.testing.opcheck.gradients import probe_gradients, probe_registration
+from tt.core.testing.opcheck.log import Log, Probe, same_seed
+from tt.core.testing.opcheck.places import (
+    devices_of,
+    dtypes_of,
+    probe_device,
+    probe_dtype,
+    probe_empty,
+    probe_layout,
+)
+from tt.core.testing.opcheck.repeat import repeat, smallest
+from tt.core.testing.opcheck.repeated import probe_determinism, probe_vmap
+from tt.core.testing.opcheck.report import Finding, OpCheckFailure, OpCheckReport
+from tt.core.testing.opcheck.variants import converted, empties, layouts, sizes
+
+__all__ = ["TESTS", "opcheck"]
+
+Calls = Callable[[Call, Log], Iterable[Call]]
+Part = tuple[Calls, Probe]
+"""Calls made from the given one, and what looks at each; what the operator refuses of them is left out."""
+
+
+def _given(call: Call, log: Log) -> Iterator[Call]:
+    yield call
+
+
+def _layouts(call: Call, log: Log) -> Iterator[Call]:
+    yield from layouts(call)
+
+
+def _sizes(call: Call, log: Log) -> Iterator[Call]:
+    yield from sizes(call)
+
+
+def _empties(call: Call, log: Log) -> Iterator[Call]:
+    yield from empties(call)
+
+
+def _dtypes(call: Call, log: Log) -> Iterator[Call]:
+    for dtype in dtypes_of(call):
+        yield converted(call, dtype)
+
+
+def _devices(call: Call, log: Log) -> Iterator[Call]:
+    yield from devices_of(call, log)
+
+
+TESTS: Final[dict[str, tuple[Part, ...]]] = {
+    "test_schema": (
+        (_given, probe_schema), (_layouts, probe_schema), (_empties, probe_schema), (_dtypes, probe_schema),
+    ),
+    "test_aliasing": ((_given, probe_aliasing), (_layouts, probe_aliasing), (_empties, probe_aliasing)),
+    "test_faketensor": (
+        (_given, probe_fake), (_sizes, probe_fake), (_empties, probe_fake), (_layouts, probe_fake),
+        (_dtypes, probe_fake),
+    ),
+    "test_autograd_registration": ((_given, probe_registration),),
+    "test_gradients": ((_given, probe_gradients),),
+    "test_vmap": ((_given, probe_vmap),),
+    "test_determinism": ((_given, probe_determinism),),
+    "test_layouts": ((_layouts, probe_layout), (_empties, probe_empty)),
+    "test_devices": ((_dtypes, probe_dtype), (_devices, probe_device)),
+}  # fmt: skip
+"""The tests by name, in the order in which they are made."""
+
+
+def opcheck(
+    op: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] | None = None,
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> OpCheckReport:
+    """Check that an operator does what its registrations say, on these arguments and on what follows from them.
+
+    Parameters
+    ----------
+    op : operator
+        `tt.ops.acme.twice`, what `custom_op` returned, or "acme::twice"; also one of tt's own.
+    args, kwargs : tuple, dict
+        Arguments that the operator takes.  They are copied; nothing is done to them.  Choose values at which the
+        operator is smooth, and sizes that differ from each other.
+    test_utils : str or sequence of str, optional
+        Which of `TESTS` to make; all by default.
+    raise_exception : bool
+        Raise if something was found; otherwise it is in what is returned.
+    atol, rtol : float, optional
+        How far values may differ; given both or neither.  By default, as far as their dtypes say.
+
+    Returns
+    -------
+    OpCheckReport
+        A dict: the name of each test -> "SUCCESS" or an OpCheckError.
+
+    Raises
+    ------
+    OpCheckError
+        With all failures of all tests.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.library.opcheck(tt.ops.exp, (tt.tensor([0.5, 1.0]),))["test_gradients"]
+    'SUCCESS'
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueRangeError("opcheck(): rtol and atol must both be given or both be left out")
+    chosen = _chosen(test_utils)
+    call = bind(op, args, kwargs)
+    if any(t.device.type == "meta" or not _has_data(t) for t in tensors_in(call.args)):
+        raise ArgumentError("opcheck", "the arguments must have data", hint="give tensors on device='cpu'")
+    report = OpCheckReport(str(call.signature))
+    log = Log(rtol=rtol, atol=atol)
+    with warnings.catch_warnings(), same_seed(call):
+        # The operator may warn whoever calls it; here it is called with arguments that nobody chose.
+        warnings.simplefilter("ignore")
+        fails = _calling(call, log)
+        for name in chosen:
+            found = [fails] if fails is not None else list(_make(name, call, log, report))
+            failures = [_failure(name, finding, also, log) for finding, also in _grouped(found)]
+            report.failures += failures
+            report[name] = (
+                OpCheckError(call.operator.name, failures, _text(failures)) if failures else "SUCCESS"
+            )
+            if fails is not None:
+                break
+    report.calls = log.calls
+    if report.failures and raise_exception:
+        raise OpCheckError(call.operator.name, report.failures, str(report))
+    return report
+
+
+def _has_data(tensor: Any) -> bool:
+    from tt.core.fake import is_fake
+
+    return not is_fake(tensor)
+
+
+def _chosen(test_utils: str | Sequence[str] | None) -> list[str]:
+    if test_utils is None:
+        return list(TESTS)
+    names = [test_utils] if isinstance(test_utils, str) else list(test_utils)
+    for name in names:
+        if name not in TESTS:
+            raise UnknownNameError("test of opcheck", str(name), TESTS)
+    return names
+
+
+def _text(failures: Sequence[OpCheckFailure]) -> str:
+    return "\n".join(map(str, failures))
+
+
+def _calling(call: Call, log: Log) -> Finding | None:
+    """Make the call as it was given: what fails here fails everywhere."""
+    try:
+        log.result(call)
+    except Exception as error:  # whatever the author's kernel raises is what is to be reported
+        return Finding("call_fails", f"{type(error).__name__}: {error}", call)
+    return None
+
+
+def _make(name: str, call: Call, log: Log, report: OpCheckReport) -> Iterator[Finding]:
+    """Make one test."""
+    log.notes = []
+    for calls, probe in TESTS[name]:
+        try:
+            variants = list(calls(call, log))
+        except Exception as error:  # the operators that make them may be missing on a device
+            log.note(f"{calls.__name__.strip('_')} cannot be made: {in_words(error)}")
+            continue
+        for variant in variants:
+            try:
+                yield from probe(variant, log)
+            except Exception as error:  # arguments that nobody chose need not be what the operator takes
+                if variant is call:
+                    yield Finding("call_fails", f"{type(error).__name__}: {error}", call)
+                else:
+                    log.note(f"{variant.on}: {in_words(error)}")
+    if name == "test_schema":
+        yield from never_changed(call, log)
+    for note in log.notes:
+        report.note(name, note)
+
+
+def _grouped(findings: Sequence[Finding]) -> Iterator[tuple[Finding, tuple[str, ...]]]:
+    """Yield the first finding of each fault and argument, and on which other calls there was the same."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.fault, finding.argument), []).append(finding)
+    for group in groups.values():
+        first = group[0]
+        yield first, tuple(dict.fromkeys(f.call.on for f in group[1:] if f.call.on != first.call.on))
+
+
+def _failure(test: str, finding: Finding, also: tuple[str, ...], log: Log) -> OpCheckFailure:
+    probes = [probe for _, probe in TESTS[test]]
+
+    def look(call: Call) -> Iterator[Finding]:
+        for probe in dict.fromkeys(probes):
+            yield from probe(call, Log(log.rtol, log.atol))
+
+    on = finding.call.on
+    if finding.fault not in ("call_fails", "never_mutated", "empty_fails"):
+        finding = smallest(finding, look)
+    snippet = repeat(finding.call, finding.how)
+    return OpCheckFailure(test, finding.fault, finding.message, on, also, snippet, finding.hint)

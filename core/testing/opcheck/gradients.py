@@ -1,0 +1,274 @@
+"""The tests of gradients: whether there are any, and whether they are right.
+
+Gradients are reached through the members that their layer gives to tensors (`requires_grad_`, `backward`, `grad`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tt.core.dtype import to_dtype
+from tt.core.errors import DataDependentError, GradcheckError, GradientError, TTError
+from tt.core.testing.gradcheck import gradcheck, gradgradcheck
+from tt.core.testing.opcheck.call import Call, tensors_in, unserved
+from tt.core.testing.opcheck.contract import declared
+from tt.core.testing.opcheck.log import Log, same_seed, unlike
+from tt.core.testing.opcheck.memory import copied, is_strided, plain, values
+from tt.core.testing.opcheck.report import Finding
+from tt.core.testing.opcheck.variants import converted, main_dtype
+
+__all__ = ["probe_gradients", "probe_registration"]
+
+LARGE = 400
+"""How many entries of Jacobians are compared one by one; beyond, they are compared along random directions."""
+TOO_LARGE = 100_000
+"""With more elements than this, finite differences are too coarse a comparison, and too slow."""
+
+
+def _wide(tensor: Any) -> bool:
+    return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+
+
+def _candidates(call: Call) -> list[int]:
+    """Return the positions, among the tensors of a call, of those that have a gradient."""
+    promised = call.definition.grad
+    changed = declared(call)
+    return [
+        i
+        for i, (a, _, t) in enumerate(call.tensors())
+        if a.name in promised and a.name not in changed and _wide(t) and is_strided(t)
+    ]
+
+
+def _applies(call: Call, log: Log) -> bool:
+    """Tell whether gradients can be asked for, and note why not."""
+    if not call.definition.grad or "nondifferentiable" in call.tags:
+        log.note("the operator is declared non-differentiable")
+        return False
+    if not _candidates(call):
+        log.note("no argument that may have a gradient is a floating-point tensor")
+        return False
+    try:
+        first = next(t for t in tensors_in(call.args))
+        plain(first).clone().to(to_dtype("float64")).requires_grad_()
+    except (AttributeError, TTError) as error:
+        log.note(f"tensors have no gradients here: {str(error).splitlines()[0]}")
+        return False
+    return True
+
+
+def _recorded(call: Call, log: Log) -> tuple[Call, list[Any], Any]:
+    """Return a copy of the call whose arguments require gradients, these arguments, and the result."""
+    wanted = {*_candidates(call)}
+    copies = [t.detach() for t in tensors_in(copied(call.args))]
+    for place in wanted:
+        copies[place] = copies[place].requires_grad_()
+    ready = call.with_tensors(copies)
+    with same_seed(call):
+        result = log.run(ready)
+    return ready, [copies[i] for i in sorted(wanted)], result
+
+
+# --- registration ----------------------------------------------------------------------------------------------
+
+
+def probe_registration(call: Call, log: Log) -> Iterator[Finding]:
+    """Make a call whose arguments require gradients, and look whether its result has them."""
+    if not _applies(call, log):
+        return
+    _, _, result = _recorded(call, log)
+    results = [t for t in tensors_in(result) if _wide(t) and t.numel()]
+    if not results:
+        log.note("no result is a floating-point tensor with elements")
+        return
+    ready = _with_gradients(call)
+    layer = _without_rule(ready)
+    if layer:
+        yield Finding(
+            "no_gradient",
+            f"the arguments may require gradients, and the layer {layer!r} has no formula for the operator",
+            ready, "backward",
+        )  # fmt: skip
+    elif not any(t.requires_grad for t in results):
+        yield Finding(
+            "detached",
+            "the arguments require gradients, the operator has neither a formula nor is it declared "
+            "non-differentiable, and its result has no history: gradients are lost without a word",
+            ready, "backward",
+        )  # fmt: skip
+
+
+def _with_gradients(call: Call) -> Call:
+    """Return a copy of the call whose arguments require gradients."""
+    wanted = {*_candidates(call)}
+    copies = [t.detach() for t in tensors_in(copied(call.args))]
+    return call.with_tensors([c.requires_grad_() if i in wanted else c for i, c in enumerate(copies)])
+
+
+def _without_rule(call: Call) -> str:
+    """Return the name of a layer that holds a tensor of the call and can do nothing with the operator, or ""."""
+    from tt.core.keys import KEYS
+
+    keys = 0
+    for tensor in tensors_in(call.args):
+        keys |= tensor.keys & ~tensor.spec.keys
+    registry, operator = call.operator.registry, call.operator
+    for name in KEYS.names("layer", keys):
+        layer = registry.layer(name)
+        if (
+            layer.rule(operator, call.caller.form) is None
+            and registry.composite(operator.name) is None
+            and not layer.passes_through(operator, call.caller.form)
+        ):
+            return name
+    return ""
+
+
+# --- values ----------------------------------------------------------------------------------------------------
+
+
+def probe_gradients(call: Call, log: Log) -> Iterator[Finding]:
+    """Compare gradients of the first and second order with finite differences, in double precision."""
+    if not _applies(call, log):
+        return
+    main = main_dtype(call)
+    double = to_dtype("complex128" if main is not None and main.is_complex else "float64")
+    call = converted(call, double)
+    if sum(t.numel() for t in tensors_in(call.args)) > TOO_LARGE:
+        log.note("the arguments have too many elements for finite differences")
+        return
+    try:
+        ready, leaves, result = _recorded(call, log)
+    except TTError as error:
+        if not unserved(error):
+            raise
+        log.note(f"the operator does not serve {double}: {str(error).splitlines()[0]}")
+        return
+    results = [t for t in tensors_in(result) if _wide(t) and t.requires_grad]
+    if not results or _without_rule(ready):
+        log.note("no result has a gradient")
+        return
+    if any(t.numel() == 0 for t in leaves) or all(t.numel() == 0 for t in results):
+        log.note("there are no elements")
+        return
+    if not all(np.isfinite(values(t)).all() for t in results):
+        log.note("a result is not finite, so there are no differences to compare with")
+        return
+    findings = list(_backward(ready, leaves, results))
+    yield from findings
+    if findings and findings[0].fault == "gradient_fails":
+        return
+    shown = _with_gradients(call)
+    places = _candidates(call)
+    others = [t.detach() for t in tensors_in(copied(call.args))]
+
+    def function(*tensors: Any) -> Any:
+        given = dict(zip(places, tensors, strict=True))
+        fresh = [given.get(i, t.clone()) for i, t in enumerate(others)]
+        with same_seed(call):
+            found = log.run(call.with_tensors(fresh))
+        found = [t for t in tensors_in(found) if _wide(t)]
+        return tuple(found)
+
+    inputs = tuple(others[i].clone().requires_grad_() for i in places)
+    fast = sum(t.numel() for t in inputs) * max(1, sum(t.numel() for t in results)) > LARGE
+    first = list(_first_order(function, inputs, fast, shown, log))
+    yield from first
+    if not first:
+        yield from _second_order(function, inputs, shown, log)
+
+
+def _first_order(
+    function: Callable[..., Any], inputs: tuple[Any, ...], fast: bool, call: Call, log: Log
+) -> Iterator[Finding]:
+    rtol = 1e-3 if log.rtol is None else log.rtol
+    atol = 1e-5 if log.atol is None else log.atol
+    try:
+        gradcheck(function, inputs, fast_mode=fast, check_grad_dtypes=True, rtol=rtol, atol=atol)
+    except GradcheckError as error:
+        yield Finding(_kind(str(error)), str(error), call, "gradcheck")
+    except Exception as error:  # whatever the author's gradient raises is what is to be reported
+        yield Finding("gradient_fails", f"{type(error).__name__}: {error}", call, "gradcheck")
+
+
+def _kind(text: str) -> str:
+    if "not deterministic" in text:
+        return "gradient_random"
+    if "undefined gradient" in text:
+        return "gradient_undefined"
+    return "gradient_dtype" if "has the dtype" in text else "gradient_wrong"
+
+
+def _second_order(
+    function: Callable[..., Any], inputs: tuple[Any, ...], call: Call, log: Log
+) -> Iterator[Finding]:
+    rtol = 1e-3 if log.rtol is None else log.rtol
+    atol = 1e-4 if log.atol is None else log.atol
+    try:
+        gradgradcheck(function, inputs, fast_mode=True, rtol=rtol, atol=atol)
+    except GradcheckError as error:
+        yield Finding("second_gradient_wrong", str(error), call, "gradgradcheck")
+    except (GradientError, DataDependentError) as error:
+        log.note(f"the second derivative is refused: {str(error).splitlines()[0]}")
+    except Exception as error:  # whatever the author's gradient raises is what is to be reported
+        yield Finding("second_gradient_fails", f"{type(error).__name__}: {error}", call, "gradgradcheck")
+
+
+def _backward(call: Call, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
+    """Run backward twice from the same results, with the gradient in two places of memory, and watch what changes."""
+    random = np.random.default_rng(0)
+    watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]
+    watched += [(f"result {i}", t) for i, t in enumerate(results)]
+    for number, result in enumerate(results):
+        from tt.core.dispatch.registry import ops
+
+        row = random.uniform(0.5, 1.5)
+        if result.ndim:  # the same for all elements along the last dim, so that it can be expanded
+            small = ops.full_like(plain(result).narrow(-1, 0, min(1, result.shape[-1])), row)
+            expanded = small.expand(*result.shape)
+        else:
+            expanded = ops.full_like(plain(result), row)
+        dense = expanded.contiguous().clone()
+        before = [values(t) for _, t in watched]
+        got: list[list[Any]] = []
+        for gradient in (dense, expanded):
+            for leaf in leaves:
+                leaf.grad = None
+            kept = values(gradient)
+            try:
+                result.backward(gradient, retain_graph=True)
+            except Exception as error:  # whatever the author's gradient raises is what is to be reported
+                if gradient is dense:
+                    yield Finding("gradient_fails", f"{type(error).__name__}: {error}", call, "backward")
+                else:
+                    yield Finding(
+                        "gradient_layout",
+                        f"with an expanded gradient, backward raises {type(error).__name__}: {error}",
+                        call, "backward",
+                    )  # fmt: skip
+                return
+            got.append([None if leaf.grad is None else plain(leaf.grad).clone() for leaf in leaves])
+            if values(gradient).tobytes() != kept.tobytes():
+                yield Finding(
+                    "gradient_mutates", f"backward changed the gradient that it got for result {number}",
+                    call, "backward",
+                )  # fmt: skip
+                return
+            for (name, tensor), old in zip(watched, before, strict=True):
+                if values(tensor).tobytes() != old.tobytes():
+                    yield Finding("gradient_mutates", f"backward changed {name}", call, "backward")
+                    return
+        for leaf in leaves:
+            leaf.grad = None
+        for one, other in zip(*got, strict=True):
+            text = "" if one is None or other is None else unlike(other, one, 1e-6, 1e-9)
+            if text or (one is None) != (other is None):
+                yield Finding(
+                    "gradient_layout",
+                    f"an expanded gradient of the same values gives another result: {text}",
+                    call, "backward",
+                )  # fmt: skip
+                return

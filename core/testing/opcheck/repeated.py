@@ -1,0 +1,162 @@
+"""The tests that repeat a call: over a batch of examples, and with the same arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tt.core.errors import DataDependentError, HiddenValuesError, PluginError, TTError, UnsupportedError
+from tt.core.tensor_base import TensorBase
+from tt.core.testing.opcheck.call import Call, in_words, map_tensors, tensors_in, undefined
+from tt.core.testing.opcheck.contract import declared
+from tt.core.testing.opcheck.log import Log, same_seed, unlike
+from tt.core.testing.opcheck.memory import copied, is_strided, plain
+from tt.core.testing.opcheck.report import Finding
+from tt.core.testing.opcheck.variants import flipped
+
+__all__ = ["probe_determinism", "probe_vmap"]
+
+# --- vmap ------------------------------------------------------------------------------------------------------
+
+
+def probe_vmap(call: Call, log: Log) -> Iterator[Finding]:
+    """Compare vmap with a loop: over all tensors together, over each one alone, and over another dim."""
+    tensors = [plain(t) for t in tensors_in(call.args)]
+    reason = _unmappable(call, tensors)
+    if reason:
+        log.note(reason)
+        return
+    try:
+        from tt import func
+    except (ImportError, TTError) as error:
+        log.note(f"there is no vmap: {error}")
+        return
+    everything = range(len(tensors))
+    changed = declared(call)
+    targets = {i for i, (a, _, _) in enumerate(call.tensors()) if a.name in changed}
+    runs: list[tuple[str, Sequence[int], int]] = [("all tensors", everything, 0)]
+    if len(tensors) > 1:
+        names = [name for _, name, _ in call.tensors()]
+        runs += [(f"'{names[i]}' alone", (i,), 0) for i in everything if targets <= {i}]
+    if call.definition.kind != "view":  # a view may need the strides that only the first dim leaves
+        runs.append(("all tensors along their last dim", everything, -1))
+    for words, places, dim in runs:
+        batches = [_batch(t, dim) if i in places else t for i, t in enumerate(tensors)]
+        expected = _loop(call, tensors, places, log)
+        if expected is None:
+            return
+        dims = tuple(dim if i in places else None for i in everything)
+        try:
+            found = func.vmap(_function(call, targets, log), in_dims=dims)(*copied(batches))
+        except (HiddenValuesError, DataDependentError, PluginError, UnsupportedError) as error:
+            log.note(f"vmap refuses the operator: {str(error).splitlines()[0]}")
+            return
+        except Exception as error:  # whatever the author's rule raises is what is to be reported
+            yield Finding("vmap_fails", f"over {words}: {type(error).__name__}: {error}", call, "vmap")
+            return
+        text = unlike(list(found), expected, log.rtol, log.atol)
+        if text:
+            yield Finding("vmap_wrong", f"over {words}: {text}", call, "vmap")
+            return
+
+
+def _unmappable(call: Call, tensors: list[Any]) -> str:
+    """Return why vmap cannot be compared with a loop, or ""."""
+    if undefined(call):
+        return "the values are undefined"
+    if not tensors:
+        return "the call has no tensors"
+    if not all(is_strided(t) for t in tensors):
+        return "vmap takes strided tensors, and an argument is not"
+    if "random" in call.tags:
+        return "each example of a random operator draws other numbers than a loop does"
+    if "data_dependent_shape" in call.tags or "data_dependent" in call.tags:
+        return "the examples may have results of different shapes"
+    if not any(r.type.is_tensor for r in call.signature.returns) and not declared(call):
+        return "the operator returns no tensors"
+    return ""
+
+
+def _function(call: Call, targets: set[int], log: Log) -> Callable[..., Any]:
+    """Return the call as a function of its tensors that also returns those that it changes."""
+
+    def function(*tensors: Any) -> Any:
+        result = log.run(call.with_tensors(tensors))
+        return (*tensors_in(result), *(tensors[i] for i in sorted(targets)))
+
+    return function
+
+
+def _batch(tensor: Any, dim: int) -> Any:
+    from tt.core.dispatch.registry import ops
+
+    return ops.stack([tensor, flipped(tensor)], dim)
+
+
+def _loop(call: Call, tensors: list[Any], places: Sequence[int], log: Log) -> list[Any] | None:
+    """Return the results for each example, stacked; None where an example is refused."""
+    from tt.core.dispatch.registry import ops
+
+    changed = declared(call)
+    targets = {i for i, (a, _, _) in enumerate(call.tensors()) if a.name in changed}
+    function = _function(call, targets, log)
+    rows = []
+    for example in (0, 1):
+        chosen = [flipped(t) if example and i in places else t for i, t in enumerate(tensors)]
+        try:
+            rows.append(function(*copied(chosen)))
+        except Exception as error:  # the flipped values need not be what the operator takes
+            log.note(f"a loop over examples raises {in_words(error)}")
+            return None
+    if any(tuple(a.shape) != tuple(b.shape) for a, b in zip(*rows, strict=True)):
+        log.note("the examples have results of different shapes")
+        return None
+    return [ops.stack([plain(a), plain(b)]) for a, b in zip(*rows, strict=True)]
+
+
+# --- determinism -----------------------------------------------------------------------------------------------
+
+TIMES = 3
+
+
+def probe_determinism(call: Call, log: Log) -> Iterator[Finding]:
+    """Make the same call several times, and compare the results bit by bit."""
+    from tt.core.random import get_rng_state
+
+    if undefined(call):
+        log.note("the values are undefined")
+        return
+    random = "random" in call.tags
+    first: Any = None
+    for number in range(TIMES):
+        with same_seed(call):
+            before = get_rng_state()
+            copy = log.copy(call)
+            result = _kept(log.run(copy), copy)
+            drawn = bool(unlike(get_rng_state(), before, 0.0, 0.0))
+        if drawn and not random:
+            yield Finding(
+                "untagged_random", "the call draws from tt's generator, and has no tag that says so", call
+            )
+            return
+        if number == 0:
+            first = result
+            continue
+        text = unlike(result, first, 0.0, 0.0)
+        if text:
+            fault = "seed_ignored" if random else "nondeterministic"
+            again = "the same seed gave other numbers" if random else "the same call gave another result"
+            yield Finding(fault, f"{again}: {text}", call, "twice")
+            return
+
+
+def _kept(result: Any, call: Call) -> list[Any]:
+    """Return copies of a result and of the arguments that were changed."""
+    changed = declared(call)
+    kept = [result, [value for a, value in call.named() if a.name in changed]]
+    copies: list[Any] = map_tensors(kept, lambda t: plain(t).clone())
+    return [_flat(copies[0]), _flat(copies[1])]
+
+
+def _flat(value: Any) -> Any:
+    return value if isinstance(value, TensorBase) or not isinstance(value, list | tuple) else list(value)
