@@ -22,13 +22,15 @@ __all__ = ["probe_determinism", "probe_vmap"]
 def probe_vmap(call: Call, log: Log) -> Iterator[Finding]:
     """Compare vmap with a loop: over all tensors together, over each one alone, and over another dim."""
     tensors = [plain(t) for t in tensors_in(call.args)]
+    import tt
+
     reason = _unmappable(call, tensors)
     if reason:
         log.note(reason)
         return
     try:
-        from tt import func
-    except (ImportError, TTError) as error:
+        vmap = tt.func.vmap
+    except (ImportError, AttributeError, TTError) as error:
         log.note(f"there is no vmap: {error}")
         return
     everything = range(len(tensors))
@@ -47,7 +49,7 @@ def probe_vmap(call: Call, log: Log) -> Iterator[Finding]:
             return
         dims = tuple(dim if i in places else None for i in everything)
         try:
-            found = func.vmap(_function(call, targets, log), in_dims=dims)(*copied(batches))
+            found = vmap(_function(call, targets, log), in_dims=dims)(*copied(batches))
         except (HiddenValuesError, DataDependentError, PluginError, UnsupportedError) as error:
             log.note(f"vmap refuses the operator: {str(error).splitlines()[0]}")
             return
