@@ -254,7 +254,7 @@ def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
             counts = ops.sum.dim(windows.inside, (1,)) if windows.inside is not None else 1
             counts = ops.reshape(counts, (-1, *(1,) * (x.ndim - dim - 1))) if new else 1
             x = ops.div.default(summed(x, dim, windows), counts)
-        return as_type(ops.alias(x) if x is input else x, input.dtype)
+        return as_type(ops.clone(x) if x is input else x, input.dtype)
 
     return pool
 

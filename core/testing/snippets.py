@@ -89,6 +89,6 @@ def snippet(definition: OpDefinition, form: str, args: Sequence[Any], kwargs: Ma
     given = [code_of(value) for value in args]
     named = [f"{name}={code_of(value)}" for name, value in kwargs.items()]
     if form == "inplace":
-        return f"import tt\n{given[0]}.{definition.inplace_name}({', '.join([*given[1:], *named])})"
+        return f"import tt\n{given[0]}.{definition.signature.name}_({', '.join([*given[1:], *named])})"
     path = definition.name.replace("::", ".")
     return f"import tt\ntt.ops.{path}({', '.join([*given, *named])})"

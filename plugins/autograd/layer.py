@@ -99,6 +99,12 @@ class AutogradLayer(Layer):
         if form == "out":
             return run_out if "nondifferentiable" in definition.tags else refuse_out
         if formula is None:
+            if (
+                form == "functional"
+                and "nondifferentiable" in definition.tags
+                and definition.kind != "factory"
+            ):
+                return run_below  # not its composite, whose parts may well be differentiable
             if form == "inplace" and not definition.grad and not _has_composite(operator):
                 # The new values do not depend on the old ones: a leaf is refused, any other history ends here.
                 return make_rule(
@@ -170,6 +176,11 @@ def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
             "gradient; call it without out=, or under no_grad()"
         )
     return run_out(entry, args)
+
+
+def run_below(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run what lies below: the results have no history."""
+    return entry.call_below(args)
 
 
 def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:

@@ -1,20 +1,24 @@
 """Conformance: whether a device serves the operators as the schema says.
 
-Every operator runs on its samples.  Each call is checked in several ways, each under a name:
+Every operator runs on its samples, and each call is checked in several ways, each under a name:
 
 - runs: the call succeeds, or raises the error that the sample names;
+- inputs: the arguments are unchanged;
 - meta: shape, dtype and (for views and row-major inputs) strides are those of the shape rule; what depends on data
   is refused without data;
+- device: results and intermediates are where the arguments are, and nothing is read back to the host;
 - values: the values are those of a reference;
-- inputs: the arguments are unchanged;
 - view: the result shares its argument's memory;
-- inplace, out: these forms do what the functional form does;
-- seed: a random operator repeats itself for the same seed;
-- composite: without the kernels of non-core operators the result is the same.
+- alias: a result that is no view has memory of its own;
+- method, inplace, out: these forms do what the functional form does;
+- seed: a random operator repeats itself for the same seed, and only for the same;
+- gradient: the backward pass gives the derivative;
+- composite: without the kernels of non-core operators the result is the same;
+- laws: what kind, tags, variants and rules of result promise holds.
 """
 
 from tt.core.testing.conformance.checks import CHECKS
 from tt.core.testing.conformance.report import Failure, Report
-from tt.core.testing.conformance.run import QUICK, check_conformance
+from tt.core.testing.conformance.run import QUICK, Target, check_conformance, check_target, targets
 
-__all__ = ["CHECKS", "QUICK", "Failure", "Report", "check_conformance"]
+__all__ = ["CHECKS", "QUICK", "Failure", "Report", "Target", "check_conformance", "check_target", "targets"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.testing.conformance.case import Case, tensors_in
+from tt.core.testing.conformance.case import Case
 from tt.core.testing.references import as_array
 
 __all__ = ["check_inputs", "check_runs"]
@@ -13,7 +13,7 @@ __all__ = ["check_inputs", "check_runs"]
 
 def check_runs(case: Case) -> Iterator[str]:
     """Call the operator, or meet the error that the sample names."""
-    case.before = [(t, as_array(t).copy(), t._version) for t in tensors_in(case.sample.args)]
+    case.before = [(t, as_array(t).copy(), t._version) for t in case.tensors]
     error = case.sample.error
     if error is None:
         case.result = case.run()

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dtype import dtype as Dtype
 from tt.core.tensor_base import TensorBase
 from tt.core.testing.conformance.report import Failure
+from tt.core.testing.conformance.reproduce import reproduce
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import Sample
-from tt.core.testing.snippets import snippet
 
 if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
 
 __all__ = ["ROUNDED", "SKIPPED", "UNDEFINED", "Case", "copy_of", "tensors_in", "to_meta"]
 
-# Their values are undefined.
 UNDEFINED: Final = frozenset({"empty", "empty_strided", "empty_like", "new_empty"})
+"""Operators whose values are undefined."""
 ROUNDED: Final = 4
 """How many intermediate results of a composite may be rounded to half precision."""
 SKIPPED: Final = "skipped"
@@ -28,7 +29,23 @@ SKIPPED: Final = "skipped"
 
 @dataclass
 class Case:
-    """One sample of one operator, and its result once it ran."""
+    """One sample of one operator, and its result once it ran.
+
+    Attributes
+    ----------
+    operator, device, dtype, sample : Operator, str, dtype, Sample
+        The call.
+    reference : callable or None
+        What values are compared with, where the caller has chosen.
+    result : object
+        What the call returned.
+    before : list
+        The tensors among the arguments, with their values and versions before the call.
+    shared : dict
+        What a check remembers from one sample of an operator and dtype to the next.
+    first, last : bool
+        Whether it is the first or the last sample of an operator and dtype that must succeed.
+    """
 
     operator: Operator
     device: str
@@ -37,6 +54,9 @@ class Case:
     reference: Reference | None
     result: Any = None
     before: Any = None
+    shared: dict[str, Any] = field(default_factory=dict)
+    first: bool = False
+    last: bool = False
 
     @property
     def definition(self) -> Any:
@@ -52,6 +72,28 @@ class Case:
     def random(self) -> bool:
         """Whether the values are drawn."""
         return "random" in self.definition.tags
+
+    @cached_property
+    def bound(self) -> dict[str, Any]:
+        """All arguments by name, with defaults filled in."""
+        operator = self.operator
+        caller = operator.caller("inplace" if self.inplace_only else "functional")
+        bind = caller.binder or operator.binder(caller)
+        values = bind(self.sample.args, dict(self.sample.kwargs))
+        return dict(zip(operator.positions, values, strict=True))
+
+    @cached_property
+    def tensors(self) -> list[Any]:
+        """The tensors among the arguments."""
+        return [*tensors_in(self.sample.args), *tensors_in(list(self.sample.kwargs.values()))]
+
+    @property
+    def places(self) -> set[str]:
+        """The device types on which results may be: those of the tensors, and those that an argument names."""
+        from tt.core.device import Device
+
+        named = {value.type for value in self.bound.values() if isinstance(value, Device)}
+        return named | {t.device.type for t in self.tensors} or {str(self.device).partition(":")[0]}
 
     @property
     def steps(self) -> int:
@@ -72,10 +114,16 @@ class Case:
             return self.call((copy_of(given[0]), *given[1:]), "inplace")
         return self.call(given)
 
+    def run_bound(self, bound: dict[str, Any]) -> Any:
+        """Call the operator with all arguments by name."""
+        if self.inplace_only:
+            first, *rest = bound.values()
+            return self.operator.caller("inplace").dispatch((copy_of(first), *rest))
+        return self.operator.caller().dispatch(tuple(bound.values()))
+
     def failure(self, check: str, message: str) -> Failure:
         """Return a failed check."""
-        form = "inplace" if self.inplace_only or check == "inplace" else "functional"
-        code = snippet(self.definition, form, self.sample.args, self.sample.kwargs)
+        code = reproduce(self, check)
         return Failure(
             self.operator.name, str(self.device), self.dtype.name, self.sample.name, check, message, code
         )

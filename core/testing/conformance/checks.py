@@ -7,9 +7,12 @@ from typing import Final
 
 from tt.core.testing.conformance.calls import check_inputs, check_runs
 from tt.core.testing.conformance.case import Case
-from tt.core.testing.conformance.forms import check_inplace, check_out
-from tt.core.testing.conformance.memory import check_view
+from tt.core.testing.conformance.forms import check_inplace, check_method, check_out
+from tt.core.testing.conformance.gradients import check_gradient
+from tt.core.testing.conformance.laws import check_laws
+from tt.core.testing.conformance.memory import check_alias, check_view
 from tt.core.testing.conformance.metadata import check_meta
+from tt.core.testing.conformance.placement import check_device
 from tt.core.testing.conformance.seeds import check_seed
 from tt.core.testing.conformance.values import check_composite, check_values
 
@@ -19,11 +22,16 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[str]]]] = {
     "runs": check_runs,
     "inputs": check_inputs,
     "meta": check_meta,
+    "device": check_device,
     "values": check_values,
     "view": check_view,
+    "alias": check_alias,
+    "method": check_method,
     "inplace": check_inplace,
     "out": check_out,
     "seed": check_seed,
+    "gradient": check_gradient,
     "composite": check_composite,
+    "laws": check_laws,
 }
 """The checks in the order in which they are made; without "runs" the others have nothing to look at."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from tt.core.promotion import can_cast
 from tt.core.tensor_base import TensorBase
@@ -10,7 +11,7 @@ from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, copy_of, 
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.references import as_array
 
-__all__ = ["check_inplace", "check_out"]
+__all__ = ["check_inplace", "check_method", "check_out"]
 
 
 def check_inplace(case: Case) -> Iterator[str]:
@@ -61,3 +62,27 @@ def check_out(case: Case) -> Iterator[str]:
             yield "the out= form does not return its target"
     for out, result in zip(outs, results, strict=True):
         yield from differences(out, as_array(result))
+
+
+def check_method(case: Case) -> Iterator[str]:
+    """Compare the method, or the attribute, with the function."""
+    definition = case.definition
+    args = case.sample.args
+    attribute = definition.has_property
+    if (
+        not (definition.has_method or attribute)
+        or case.random
+        or not args
+        or not isinstance(args[0], TensorBase)
+    ):
+        yield SKIPPED
+        return
+    found: Any = getattr(args[0], definition.signature.name)
+    result = found if attribute else found(*args[1:], **case.sample.kwargs)
+    if definition.name in UNDEFINED:
+        return
+    one, other = list(tensors_in(result)), list(tensors_in(case.result))
+    if [(t.dtype, t.shape, t.device) for t in one] != [(t.dtype, t.shape, t.device) for t in other]:
+        yield f"the method returns {one}, the function {other}"
+        return
+    yield from differences(result, as_array(case.result))

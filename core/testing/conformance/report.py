@@ -47,8 +47,18 @@ class Report:
         What the schema promises and the device does not serve.
     checks : Counter
         How often each check was made.
+    samples : int
+        On how many calls.
     """
 
     failures: list[Failure] = field(default_factory=list)
     missing: list[tuple[str, str]] = field(default_factory=list)
     checks: Counter[str] = field(default_factory=Counter)
+    samples: int = 0
+
+    def add(self, other: Report) -> None:
+        """Add what another run found."""
+        self.failures += other.failures
+        self.missing += other.missing
+        self.checks += other.checks
+        self.samples += other.samples

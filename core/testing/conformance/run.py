@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
-from tt.core.errors import NoKernelError, PluginMissingError
+from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError, UnknownOpError
 from tt.core.testing.conformance.case import SKIPPED, Case
 from tt.core.testing.conformance.checks import CHECKS
 from tt.core.testing.conformance.report import Report
@@ -18,12 +19,98 @@ from tt.core.testing.samples import samples
 from tt.core.testing.samples.base import has_dtype
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.operator import Operator
+    from tt.core.schema.model import OpDefinition
 
-__all__ = ["QUICK", "check_conformance"]
+__all__ = ["QUICK", "Target", "check_conformance", "check_target", "chosen_checks", "select", "targets"]
 
 QUICK: Final = ("bool", "uint8", "int64", "float16", "float32", "complex64")
 """One dtype of each kind: what runs unless other dtypes are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is checked as a unit: an operator with a dtype.
+
+    Attributes
+    ----------
+    op, dtype : str
+        Their names.
+    """
+
+    op: str
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.op}[{self.dtype}]"
+
+
+# --- choosing ----------------------------------------------------------------------------------------------------
+
+
+def select(patterns: Sequence[str]) -> list[OpDefinition]:
+    """Return the operators that patterns mean: "add", "max" with its overloads, "max.dim", "linalg_*", "acme::*".
+
+    Raises
+    ------
+    UnknownOpError
+        When no operator fits one of the patterns.
+    """
+    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.startup import start
+
+    start()
+    for namespace in {pattern.partition("::")[0] for pattern in patterns if "::" in pattern}:
+        REGISTRY.overloads(f"{namespace}::")
+    definitions = list(REGISTRY.definitions())
+    for pattern in patterns:
+        if not any(_fits(d.name, pattern) for d in definitions):
+            raise UnknownOpError(pattern, REGISTRY.names())
+    return [d for d in definitions if any(_fits(d.name, pattern) for pattern in patterns)]
+
+
+def _fits(name: str, pattern: str) -> bool:
+    pattern = pattern.removeprefix("tt::")
+    return fnmatchcase(name, pattern) or fnmatchcase(name.partition(".")[0], pattern)
+
+
+def targets(
+    device: str = "cpu", ops: Sequence[str] = ("*",), dtypes: Sequence[Dtype | str] | None = QUICK
+) -> list[Target]:
+    """Return what a run with these arguments checks; operators without samples are left out.
+
+    Raises
+    ------
+    UnknownOpError, UnknownNameError
+        When a pattern or a dtype means nothing.
+    """
+    from tt.core.schema.classes import dtype_names
+
+    wanted = None if dtypes is None else {to_dtype(d).name for d in dtypes}
+    found = []
+    for definition in select(ops):
+        if definition.samples is None:
+            continue
+        promised = [n for n in dtype_names(definition.dtypes) if has_dtype(device, to_dtype(n))]
+        chosen = [n for n in promised if wanted is None or n in wanted] or promised
+        found += [Target(definition.name, name) for name in chosen]
+    return found
+
+
+def chosen_checks(checks: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the checks to make, in the order in which they are made; all of them by default.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no check of a name.
+    """
+    for name in checks or ():
+        if name not in CHECKS:
+            raise UnknownNameError("check", name, CHECKS)
+    return tuple(name for name in CHECKS if checks is None or name in checks or name == "runs")
+
+
+# --- checking ----------------------------------------------------------------------------------------------------
 
 
 def check_conformance(
@@ -34,6 +121,7 @@ def check_conformance(
     seed: int = 0,
     reference: Reference | None = None,
     checks: Sequence[str] | None = None,
+    step: Callable[[Target, Report], None] | None = None,
 ) -> Report:
     """Check the operators of a device on their samples.
 
@@ -42,7 +130,7 @@ def check_conformance(
     device : str
         What to check.
     ops : sequence of str
-        Qualified operator names, with `*` wildcards.
+        Operator names with `*` wildcards; a name without overload means all of its overloads.
     dtypes : sequence of dtype or str, optional
         Which dtypes to check, of those that each operator promises; None for all.  An operator that promises none of
         them is checked with all of its own.
@@ -51,7 +139,14 @@ def check_conformance(
     reference : callable, optional
         What values are compared with; by default the operator's `ref`, and the CPU for every other device.
     checks : sequence of str, optional
-        Which of `CHECKS` to make; all by default.
+        Which of `CHECKS` to make; all by default, and "runs" always.
+    step : callable, optional
+        Called after each operator and dtype with the target and what was found in it.
+
+    Raises
+    ------
+    UnknownOpError, UnknownNameError
+        When a pattern, a dtype or a check means nothing.
 
     Examples
     --------
@@ -59,55 +154,64 @@ def check_conformance(
     >>> check_conformance("cpu", ops=["neg"], dtypes=["float32"]).failures
     []
     """
-    from tt.core.dispatch.registry import REGISTRY
-    from tt.core.schema.classes import dtype_names
-    from tt.core.startup import start
-
-    start()  # results are asked by methods, which no public name has been used for yet
-    wanted = None if dtypes is None else {to_dtype(d).name for d in dtypes}
-    chosen = tuple(CHECKS) if checks is None else tuple(checks)
+    chosen = chosen_checks(checks)
     report = Report()
-    for definition in REGISTRY.definitions():
-        if definition.samples is None or not any(fnmatchcase(definition.name, pattern) for pattern in ops):
-            continue
-        promised = [name for name in dtype_names(definition.dtypes) if has_dtype(device, to_dtype(name))]
-        for name in [n for n in promised if wanted is None or n in wanted] or promised:
-            operator = REGISTRY.operator(definition.name)
-            _check_dtype(operator, device, to_dtype(name), seed, reference, chosen, report)
+    for target in targets(device, ops, dtypes):
+        found = check_target(target, device, seed=seed, reference=reference, checks=chosen)
+        report.add(found)
+        if step is not None:
+            step(target, found)
     return report
 
 
-def _check_dtype(
-    operator: Operator,
-    device: str,
-    dtype: Dtype,
-    seed: int,
-    reference: Reference | None,
-    checks: Sequence[str],
-    report: Report,
-) -> None:
-    for sample in samples(operator.definition, device, dtype, seed):
-        case = Case(operator, device, dtype, sample, reference)
-        for name in checks:
-            try:
-                with warnings.catch_warnings():
-                    # An operator may warn its user, but NumPy's warnings of a kernel must not get out.
-                    warnings.simplefilter("ignore")
-                    warnings.simplefilter("error", RuntimeWarning)
-                    made = list(CHECKS[name](case))
-            except (NoKernelError, PluginMissingError) as error:
-                if sample.error is not None:
-                    break
-                if name != "runs":
-                    report.failures.append(case.failure(name, f"{type(error).__name__}: {error}"))
-                    continue
-                report.missing.append((operator.name, dtype.name))
-                return
-            except Exception as error:  # what a plugin's kernel raises is what is to be reported
-                made = [f"{type(error).__name__}: {error}"]
-            if made == [SKIPPED]:
+def check_target(
+    target: Target,
+    device: str = "cpu",
+    *,
+    seed: int = 0,
+    reference: Reference | None = None,
+    checks: Sequence[str] | None = None,
+) -> Report:
+    """Check one operator with one dtype; the arguments are those of `check_conformance`."""
+    from tt.core.dispatch.registry import REGISTRY
+
+    report = Report()
+    operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
+    found = list(samples(operator.definition, device, dtype, seed))
+    succeed = [index for index, sample in enumerate(found) if sample.error is None] or [-1]
+    shared: dict[str, object] = {}
+    for index, sample in enumerate(found):
+        case = Case(operator, device, dtype, sample, reference, shared=shared)
+        case.first, case.last = index == succeed[0], index == succeed[-1]
+        report.samples += 1
+        if not _check_case(case, checks or chosen_checks(None), report):
+            break
+    return report
+
+
+def _check_case(case: Case, checks: Sequence[str], report: Report) -> bool:
+    """Make the checks of one sample; return False where the operator is missing, so that others are of no use."""
+    for name in checks:
+        try:
+            with warnings.catch_warnings():
+                # An operator may warn its user, but NumPy's warnings of a kernel must not get out.
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("error", RuntimeWarning)
+                made = list(CHECKS[name](case))
+        except (NoKernelError, PluginMissingError) as error:
+            if case.sample.error is not None:
+                return True
+            if name != "runs":
+                report.failures.append(case.failure(name, f"{type(error).__name__}: {error}"))
                 continue
-            report.checks[name] += 1
-            report.failures += [case.failure(name, message) for message in made]
-            if name == "runs" and (made or sample.error is not None):
-                break
+            report.missing.append((case.operator.name, case.dtype.name))
+            return False
+        except Exception as error:  # what a plugin's kernel raises is what is to be reported
+            made = [f"{type(error).__name__}: {error}"]
+        if made == [SKIPPED]:
+            continue
+        report.checks[name] += 1
+        report.failures += [case.failure(name, message) for message in made]
+        if name == "runs" and (made or case.sample.error is not None):
+            return True
+    return True

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.dtype import bool_, float32, float64, int64
-from tt.core.testing.samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inputs, Sample
+from tt.core.dtype import to_dtype as named_dtype
+from tt.core.testing.samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inputs, Sample, has_dtype
 
 family = FamilyTable()
 
@@ -164,8 +165,18 @@ def like(make: Inputs) -> Iterator[Sample]:
 FORMATS = (("contiguous_format", (2, 3)), ("preserve_format", (2, 3)), ("channels_last", (2, 3, 4, 5)))
 
 
+# Of those methods whose names are not those of dtypes.
+SHORTCUTS = {
+    name: named_dtype(name)
+    for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble")
+}
+SHORTCUTS |= {"char": named_dtype("int8"), "byte": named_dtype("uint8")}
+
+
 @family("to_shortcut")
 def to_shortcut(make: Inputs) -> Iterator[Sample]:
+    if not has_dtype(make.device, SHORTCUTS[make.definition.name]):
+        return  # the arrays of the device have no such dtype
     for shape in SHAPES:
         yield Sample((make.tensor(*shape),), name=f"shape {shape}")
     for name, shape in FORMATS:
@@ -230,6 +241,8 @@ def randint(make: Inputs) -> Iterator[Sample]:
 @family("randint_low")
 def randint_low(make: Inputs) -> Iterator[Sample]:
     yield from sized(make, *((1, 2) if make.dtype is bool_ else (2, 10)))
+    if make.dtype is bool_:
+        yield Sample((0, 2, (2, 3)), place(make), "both values")
     yield Sample((3, 3, (2,)), place(make), "error: no number", RuntimeError)
 
 
@@ -365,6 +378,6 @@ def dropout3d(make: Inputs) -> Iterator[Sample]:
 def dropout(make: Inputs) -> Iterator[Sample]:
     for shape in SHAPES:
         yield Sample((make.tensor(*shape), 0.5), name=f"shape {shape}")
-    for p, training in ((0.5, False), (0.0, True), (1.0, True)):
+    for p, training in ((0.5, True), (0.5, False), (0.0, True), (1.0, True)):
         yield Sample((make.tensor(2, 3), p, training), name=f"p {p}, training {training}")
     yield Sample((make.tensor(2), 1.5), name="error: no probability", error=OPTION)

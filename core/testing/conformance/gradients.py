@@ -1,0 +1,264 @@
+"""Checks of gradients: against differences in double precision, or against the CPU.
+
+Autograd is reached through the members that it gives to tensors; without it there is nothing to check.
+
+Along one random direction of the arguments and one of the results, the derivative that the backward pass gives is
+compared with a central difference.  The differences are taken in double precision on the CPU, whatever the dtype and
+device of the call, and where those to both sides do not agree (at a kink or a jump, next to a pole) nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.dtype import complex128, float64
+from tt.core.tensor_base import TensorBase
+from tt.core.testing.compare import tolerances
+from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
+from tt.core.testing.references import as_array
+
+__all__ = ["check_gradient"]
+
+STEP: Final = 1e-5
+MOST_ELEMENTS: Final = 200
+PRECISE: Final = ("float32", "float64", "complex64", "complex128")
+"""Half precision is left out: its gradients are those of single precision, rounded."""
+
+# Vectors whose phase is anybody's choice: the derivative of what was chosen means nothing.
+_FREE: Final = frozenset(
+    {"linalg_svd", "svd", "linalg_eigh", "linalg_eig", "linalg_eigvals", "linalg_qr", "qr"}
+)
+# They read one triangle of a Hermitian matrix, and their gradient is that of the whole matrix.
+_TRIANGULAR: Final = frozenset({"linalg_eigvalsh", "linalg_cholesky", "linalg_cholesky_ex", "cholesky"})
+# The gradient of a row that pads, or scaled by frequency, is by definition not that of the result.
+_CONVENTIONS: Final = frozenset({"embedding", "_embedding"})
+# What a tolerance cuts off for zero has a gradient of zero, and the difference quotient does not.
+_CUT_OFF: Final = frozenset({"linalg_pinv", "linalg_pinv.rcond", "pinverse", "linalg_lstsq"})
+# 0 * log(x) is 0 everywhere, and its gradient 0 / x is not: PyTorch's is NaN at 0, too.
+_SINGULAR: Final = frozenset({("xlogy.Scalar", "zero")})
+_CONSTANTS: Final = {"cross_entropy": ("weight",)}
+"""Arguments that are constants by PyTorch's definition."""
+
+
+def check_gradient(case: Case) -> Iterator[str]:
+    """Compare the backward pass with differences, and on other devices with that of the CPU."""
+    if not _applies(case):
+        yield SKIPPED
+        return
+    names = _differentiable(case)
+    points = [t for name in names for t in _floats(case.bound[name])]
+    if not points or sum(t.numel() for t in points) > MOST_ELEMENTS:
+        yield SKIPPED
+        return
+    leaves = [copy_of(t.detach()).requires_grad_() for t in points]
+    result = case.run_bound(_filled(case, names, leaves))
+    outputs = [t for t in tensors_in(result) if t.requires_grad]
+    if not outputs:
+        yield SKIPPED
+        return
+    random = np.random.default_rng(0)
+    weights = [_direction(random, tuple(t.shape), t.dtype) for t in outputs]
+    gradients = _backward(outputs, leaves, weights)
+    for leaf, gradient in zip(leaves, gradients, strict=True):
+        if gradient is not None and (gradient.shape, gradient.dtype, gradient.device) != (
+            leaf.shape, leaf.dtype, leaf.device,
+        ):  # fmt: skip
+            yield (
+                f"the gradient of {leaf.dtype} {list(leaf.shape)} on {leaf.device} is {gradient.dtype} "
+                f"{list(gradient.shape)} on {gradient.device}"
+            )
+            return
+    if str(case.device).partition(":")[0] != "cpu":
+        yield from _compare_with_cpu(case, names, points, weights, gradients)
+    else:
+        yield from _compare_with_differences(case, names, points, weights, gradients, outputs)
+
+
+def _applies(case: Case) -> bool:
+    from tt.core import host
+
+    definition = case.definition
+    if (
+        case.random
+        or case.inplace_only
+        or case.dtype.name not in PRECISE
+        or not host.declares("member", "backward")
+    ):
+        return False
+    if (definition.name, case.sample.name) in _SINGULAR:
+        return False
+    if definition.name in _FREE | _TRIANGULAR | _CONVENTIONS | _CUT_OFF:
+        return False
+    return bool(definition.grad) or (
+        definition.kind == "composite" and "nondifferentiable" not in definition.tags
+    )
+
+
+def _differentiable(case: Case) -> list[str]:
+    names = case.definition.grad or tuple(case.bound)
+    return [n for n in names if n not in _CONSTANTS.get(case.definition.name, ())]
+
+
+def _floats(value: Any) -> list[Any]:
+    return [t for t in tensors_in(value) if t.dtype.is_floating_point or t.dtype.is_complex]
+
+
+def _filled(case: Case, names: list[str], tensors: list[Any]) -> dict[str, Any]:
+    """Return the arguments with other tensors in the place of those that are differentiated."""
+    remaining = iter(tensors)
+
+    def fill(value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            return next(remaining) if _floats(value) else value
+        return type(value)(map(fill, value)) if isinstance(value, list | tuple) and _floats(value) else value
+
+    return {name: fill(value) if name in names else value for name, value in case.bound.items()}
+
+
+def _direction(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    found = random.standard_normal(shape)
+    if dtype.is_complex:
+        found = found + 1j * random.standard_normal(shape)
+    return np.asarray(found)
+
+
+def _backward(outputs: list[Any], leaves: list[Any], weights: list[Any]) -> list[Any]:
+    import tt
+
+    for output, weight in zip(outputs, weights, strict=True):
+        given = tt.tensor(weight.astype(output.dtype.numpy), device=output.device)
+        output.backward(given, retain_graph=True)
+    return [leaf.grad for leaf in leaves]
+
+
+# --- the CPU -----------------------------------------------------------------------------------------------------
+
+
+def _compare_with_cpu(
+    case: Case, names: list[str], points: list[Any], weights: list[Any], gradients: list[Any]
+) -> Iterator[str]:
+    leaves = [t.detach().to("cpu").clone().requires_grad_() for t in points]
+    bound = {name: _to_cpu(value) for name, value in _filled(case, names, leaves).items()}
+    outputs = [t for t in tensors_in(case.run_bound(bound)) if t.requires_grad]
+    if [tuple(t.shape) for t in outputs] != [w.shape for w in weights]:
+        yield f"{len(weights)} results have a gradient, on the CPU {len(outputs)}"
+        return
+    expected = _backward(outputs, leaves, weights)
+    for number, (one, other) in enumerate(zip(gradients, expected, strict=True)):
+        if (one is None) != (other is None):
+            yield f"tensor {number} has {'no' if one is None else 'a'} gradient, unlike on the CPU"
+        elif one is not None:
+            rtol, atol = tolerances(one.dtype)
+            found, wanted = as_array(one), as_array(other)
+            scale = float(np.max(np.abs(wanted), initial=1.0, where=np.isfinite(wanted)))
+            close = np.isclose(found, wanted, rtol=10 * rtol, atol=10 * scale * (rtol + atol), equal_nan=True)
+            if not np.all(close):
+                yield f"the gradient of tensor {number} is {found.tolist()}, on the CPU {wanted.tolist()}"
+
+
+def _to_cpu(value: Any) -> Any:
+    from tt.core.device import Device
+
+    if isinstance(value, TensorBase):
+        moved: Any = value
+        return value if value.device.type == "cpu" else moved.to("cpu")
+    if isinstance(value, list | tuple):
+        return type(value)(_to_cpu(item) for item in value)
+    return Device("cpu") if isinstance(value, Device) else value
+
+
+# --- differences -------------------------------------------------------------------------------------------------
+
+
+def _compare_with_differences(
+    case: Case,
+    names: list[str],
+    points: list[Any],
+    weights: list[Any],
+    gradients: list[Any],
+    outputs: list[Any],
+) -> Iterator[str]:
+    random = np.random.default_rng(1)
+    arrays = [_wide(as_array(t)) for t in points]
+    if not all(np.isfinite(a).all() for a in arrays):
+        return
+    directions = [_direction(random, a.shape, t.dtype) for a, t in zip(arrays, points, strict=True)]
+    places = [
+        i for i, t in enumerate(tensors_in(case.result)) if t.dtype.is_floating_point or t.dtype.is_complex
+    ]
+    if len(places) != len(outputs):
+        return  # some results do not depend on what is differentiated
+
+    def at(step: float) -> float | None:
+        moved = [a + step * d for a, d in zip(arrays, directions, strict=True)]
+        if step and any((m == a).any() for m, a in zip(moved, arrays, strict=True)):
+            return None  # the step is lost beside large numbers
+        return _weighted(case, names, moved, places, weights)
+
+    values = [at(step) for step in (-STEP, 0.0, STEP)]
+    if any(v is None or not np.isfinite(v) for v in values):
+        return
+    left, middle, right = (float(v) for v in values if v is not None)
+    slopes = (middle - left) / STEP, (right - middle) / STEP
+    numerical = (right - left) / (2 * STEP)
+    pairs = [(_wide(as_array(g)), d) for g, d in zip(gradients, directions, strict=True) if g is not None]
+    with np.errstate(all="ignore"):
+        found = sum(float(np.vdot(g, d).real) for g, d in pairs)
+        size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
+    single = case.dtype.itemsize < (16 if case.dtype.is_complex else 8)
+    noise = 1e-9 * abs(middle) / STEP  # what the difference of two large numbers loses
+    allowed = 1e-4 * max(1.0, abs(numerical)) + noise + (1e-4 * size if single and np.isfinite(size) else 0.0)
+    if abs(slopes[0] - slopes[1]) > allowed or not np.isfinite(numerical):
+        return
+    if abs(found - numerical) <= allowed:
+        return
+    # A branch point looks smooth to steps of one length.
+    wider = [at(step) for step in (-10 * STEP, 10 * STEP)]
+    if wider[0] is not None and wider[1] is not None:
+        again = (wider[1] - wider[0]) / (20 * STEP)
+        if not abs(again - numerical) <= allowed:
+            return
+        yield f"the derivative along a direction is {found:.6g}, by differences {numerical:.6g}"
+
+
+def _wide(array: Any) -> Any:
+    return np.asarray(array, np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
+def _weighted(
+    case: Case, names: list[str], arrays: list[Any], places: list[int], weights: list[Any]
+) -> float | None:
+    """Return the weighted sum of the results at a point, in double precision; None where the call is refused."""
+    import tt
+
+    tensors = [tt.tensor(a) for a in arrays]
+    bound = {name: _doubled(value) for name, value in _filled(case, names, tensors).items()}
+    try:
+        results = list(tensors_in(case.run_bound(bound)))
+    except (RuntimeError, ValueError):
+        return None  # at the edge of what the operator takes, or a part that lacks the precision
+    chosen = [results[i] for i in places]
+    if any(t.dtype not in (float64, complex128) for t in chosen):
+        return None
+    if [tuple(t.shape) for t in chosen] != [w.shape for w in weights]:
+        return None
+    return sum(float(np.vdot(w, as_array(t)).real) for w, t in zip(weights, chosen, strict=True))
+
+
+def _doubled(value: Any) -> Any:
+    """Return the other tensors in double precision, too, so that all promote to it."""
+    from tt.core.dtype import dtype as Dtype
+
+    if isinstance(value, Dtype):
+        return complex128 if value.is_complex else float64 if value.is_floating_point else value
+    if isinstance(value, TensorBase):
+        moved: Any = value
+        if value.dtype.is_complex:
+            return moved.to(complex128)
+        return moved.to(float64) if value.dtype.is_floating_point else value
+    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
+        return type(value)(_doubled(item) for item in value)
+    return value

@@ -1,0 +1,39 @@
+"""What a law is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tt.core.testing.conformance.case import Case
+
+__all__ = ["Law", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """What a word of the schema promises, and how that is checked.
+
+    Attributes
+    ----------
+    statement : str
+        The promise, in one sentence.
+    check : callable or str
+        Yields what is wrong with a case; or the name of the conformance check that looks at just this.
+    every : bool
+        Whether it is checked on every sample; else on the first sample on which it can be.
+    """
+
+    statement: str
+    check: Callable[[Case], Iterator[str]] | str
+    every: bool = False
+
+
+def refused(call: Callable[[], Any], what: str) -> Iterator[str]:
+    """Yield a message unless a call raises an error that a user may catch."""
+    try:
+        call()
+    except (RuntimeError, TypeError, ValueError):
+        return
+    yield f"{what} is not refused"

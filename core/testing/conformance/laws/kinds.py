@@ -1,0 +1,148 @@
+"""The laws of the kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.tensor_base import TensorBase
+from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, tensors_in
+from tt.core.testing.conformance.differences import differences
+from tt.core.testing.conformance.laws.base import Law
+from tt.core.testing.references import as_array
+
+__all__ = ["KIND_LAWS"]
+
+
+def pointwise(case: Case) -> Iterator[str]:
+    """Compare the shape with the broadcast one, and the last row with the call on last rows only."""
+    shape = np.broadcast_shapes(*(tuple(t.shape) for t in case.tensors))
+    results = list(tensors_in(case.result))
+    for result in results:
+        if tuple(result.shape) != shape:
+            yield f"arguments that broadcast to {list(shape)} give {list(result.shape)}"
+            return
+    if case.random or case.inplace_only or not shape or shape[0] < 2 or case.definition.name in UNDEFINED:
+        return
+
+    def last(value: Any) -> Any:
+        if isinstance(value, TensorBase) and value.ndim == len(shape) and value.shape[0] > 1:
+            rows: Any = value
+            return rows[-1:]
+        return value
+
+    alone = case.run_bound({name: last(value) for name, value in case.bound.items()})
+    for part, whole in zip(tensors_in(alone), results, strict=True):
+        for message in differences(part, as_array(whole)[-1:], case.steps):
+            yield f"the last row depends on other rows: {message}"
+
+
+def reduction(case: Case) -> Iterator[str]:
+    """Compare the shape with what is left, and the last slice of a dimension that is kept with the call on it alone."""
+    tensor = case.tensors[0]
+    dims = _reduced(case, tensor.ndim)
+    scans = str(case.definition.meta).startswith("scan")
+    keep = bool(case.bound.get("keepdim", False)) or scans
+    shape = [
+        size if d not in dims or scans else 1 for d, size in enumerate(tensor.shape) if keep or d not in dims
+    ]
+    for result in tensors_in(case.result):
+        if list(result.shape) != shape:
+            yield f"{list(tensor.shape)} without the dimensions {sorted(dims)} gives {list(result.shape)}"
+            return
+    kept = [d for d in range(tensor.ndim) if d not in dims and tensor.shape[d] > 1]
+    if not kept:
+        return
+    dim = kept[0]
+    at = dim if keep else dim - sum(d < dim for d in dims)
+    name = next(name for name, value in case.bound.items() if value is tensor)
+    alone = case.run_bound({**case.bound, name: tensor.narrow(dim, tensor.shape[dim] - 1, 1)})
+    for part, whole in zip(tensors_in(alone), tensors_in(case.result), strict=True):
+        array = as_array(whole)
+        for message in differences(part, np.take(array, [array.shape[at] - 1], axis=at), case.steps):
+            yield f"the last slice of dimension {dim} depends on the others: {message}"
+
+
+def _reduced(case: Case, ndim: int) -> set[int]:
+    given = case.bound.get("dim")
+    if case.definition.name == "trace":
+        return {0, 1}
+    if given is None or (given in ([], ()) and case.definition.name not in ("all.dim", "any.dim")):
+        return set(range(ndim))
+    dims = given if isinstance(given, list | tuple) else [given]
+    return {d % ndim if ndim else d for d in dims} & set(range(ndim))
+
+
+def view(case: Case) -> Iterator[str]:
+    """Look for the memory of the argument behind each result."""
+    from tt.core.dispatch.overlap import shares_memory
+
+    base = case.tensors[0]
+    if case.inplace_only or not base.spec.backend.has_views:
+        yield SKIPPED  # where the core keeps track of views, the check `view` sees whether they work
+        return
+    for result in tensors_in(case.result):
+        if not shares_memory(result, base):
+            yield "the result has memory of its own"
+
+
+def factory(case: Case) -> Iterator[str]:
+    """Compare size, dtype and device with what was asked for."""
+    bound = case.bound
+    size, dtype = bound.get("size"), bound.get("dtype")
+    for result in tensors_in(case.result):
+        if size is not None and list(result.shape) != list(size):
+            yield f"the size {list(size)} was asked for, and the result has {list(result.shape)}"
+        if dtype is not None and result.dtype is not dtype:
+            yield f"{dtype} was asked for, and the result has {result.dtype}"
+        like = case.tensors[0] if case.tensors else None
+        if (
+            size is None
+            and like is not None
+            and "like" in case.definition.name
+            and result.shape != like.shape
+        ):
+            yield f"the argument has the shape {list(like.shape)}, the result {list(result.shape)}"
+
+
+def composite(case: Case) -> Iterator[str]:
+    """Look for a composite, and for kernels that the schema does not allow."""
+    from tt.core.dispatch.registry import REGISTRY
+
+    name = case.definition.name
+    if REGISTRY.composite(name) is None:
+        yield "there is no composite"
+    for registration in REGISTRY.kernels_of(name, str(case.device).partition(":")[0], ("strided",)):
+        yield f"a kernel is registered: {registration}"
+
+
+def other(case: Case) -> Iterator[str]:
+    """Compare number and types of the results with the signature."""
+    returns = case.definition.signature.returns
+    results = case.result if len(returns) > 1 else (case.result,)
+    if len(returns) != len(results):
+        yield f"{len(results)} results, the signature names {len(returns)}"
+        return
+    for value, declared in zip(results, returns, strict=True):
+        items = value if declared.type.list and isinstance(value, list | tuple) else [value]
+        if declared.type.base == "Tensor" and not all(isinstance(item, TensorBase) for item in items):
+            yield f"the signature names a tensor ({declared}), and the result is {value!r}"
+
+
+KIND_LAWS: Final[dict[str, Law]] = {
+    "pointwise": Law(
+        "The shape is that to which the tensors broadcast, and each element depends on elements at its place only.",
+        pointwise, every=True,
+    ),
+    "reduction": Law(
+        "The dimensions that are combined are gone, or have size 1 with keepdim=True (a scan keeps them); slices along "
+        "the others do not depend on each other.",
+        reduction, every=True,
+    ),
+    "view": Law("The result shares the memory and the version of its argument; nothing is copied.", view, every=True),
+    "factory": Law("The result has the size, the dtype and the device that were asked for.", factory, every=True),
+    "composite": Law("It has a composite and no kernel.", composite),
+    "other": Law("It returns what its signature names.", other, every=True),
+}  # fmt: skip

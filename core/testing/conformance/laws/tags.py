@@ -1,0 +1,200 @@
+"""The laws of the tags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tt.core.dtype import bool_, float32, float64
+from tt.core.tensor_base import TensorBase
+from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
+from tt.core.testing.conformance.differences import differences
+from tt.core.testing.conformance.laws.base import Law, refused
+from tt.core.testing.references import as_array
+from tt.core.testing.samples.base import has_dtype
+
+__all__ = ["TAG_LAWS"]
+
+
+def random(case: Case) -> Iterator[str]:
+    """Draw twice from generators with one seed, and look whether the default generator moved."""
+    if "generator" not in case.bound or case.inplace_only:
+        yield SKIPPED
+        return
+    from tt.core.random import Generator, generator_of
+
+    device = str(case.device).partition(":")[0]
+    default = generator_of(device)
+    before = default.get_state().tolist()
+    first, second = (
+        case.run_bound({**case.bound, "generator": Generator(device).manual_seed(5)}) for _ in range(2)
+    )
+    for message in differences(second, as_array(first)):
+        yield f"two generators with one seed gave different numbers: {message}"
+    if default.get_state().tolist() != before:
+        yield "the default generator moved although another was given"
+
+
+def nondifferentiable(case: Case) -> Iterator[str]:
+    """Look for a history behind the results."""
+    from tt.core import host
+
+    floats = [t for t in case.tensors if t.dtype.is_floating_point or t.dtype.is_complex]
+    if not floats or case.inplace_only or not host.declares("member", "requires_grad_"):
+        yield SKIPPED
+        return
+
+    def recorded(value: Any) -> Any:
+        if isinstance(value, TensorBase) and any(value is t for t in floats):
+            leaf: Any = value
+            return copy_of(leaf.detach()).requires_grad_()
+        return type(value)(map(recorded, value)) if isinstance(value, list | tuple) else value
+
+    result = case.run_bound({name: recorded(value) for name, value in case.bound.items()})
+    for tensor in tensors_in(result):
+        if tensor.requires_grad:
+            yield "the result requires a gradient"
+
+
+def _other_dtype(case: Case, than: Any) -> Any:
+    return next((d for d in (float64, float32) if d is not than and has_dtype(case.device, d)), bool_)
+
+
+def same_dtype(case: Case) -> Iterator[str]:
+    """Give the last tensor of `promote` another dtype."""
+    names = [n for n in case.definition.promote if isinstance(case.bound[n], TensorBase)]
+    if len(names) < 2 or case.inplace_only:
+        yield SKIPPED
+        return
+    value = case.bound[names[-1]]
+    other = value.to(_other_dtype(case, value.dtype))
+    yield from refused(
+        lambda: case.run_bound({**case.bound, names[-1]: other}), f"{other.dtype} beside {value.dtype}"
+    )
+
+
+def no_bool(case: Case) -> Iterator[str]:
+    """Give the first tensor of `promote` the dtype bool."""
+    names = [n for n in case.definition.promote if isinstance(case.bound[n], TensorBase)]
+    other = case.bound[names[0]] != 0
+    yield from refused(lambda: case.run_bound({**case.bound, names[0]: other}), "a tensor of bools")
+
+
+def metadata_inplace(case: Case) -> Iterator[str]:
+    """Look at memory and values before and after the in-place form."""
+    target = copy_of(case.tensors[0])
+    storage, pointer = target.untyped_storage(), target.data_ptr()
+    args = (target, *case.sample.args[1:])
+    case.call(args, "inplace")
+    if target.untyped_storage() is not storage or (target.numel() and pointer and not storage.data_ptr()):
+        yield "the in-place form gave the tensor other memory"
+
+
+def inplace_only(case: Case) -> Iterator[str]:
+    """Look for public names of the functional form."""
+    import tt
+
+    definition = case.definition
+    if definition.public_names or definition.has_method:
+        yield "the functional form has a public name"
+    if not callable(getattr(tt.Tensor, definition.inplace_name, None)):
+        yield f"tensors have no method {definition.inplace_name!r}"
+
+
+def internal(case: Case) -> Iterator[str]:
+    """Look for public names."""
+    if case.definition.public_names:
+        yield f"it has public names: {', '.join(case.definition.public_names)}"
+
+
+def exact_out(case: Case) -> Iterator[str]:
+    """Give out= another dtype, and the memory of an argument."""
+    results = list(tensors_in(case.result))
+    if not case.definition.has_out or not results:
+        yield SKIPPED
+        return
+    outs = [copy_of(t) for t in results]
+    wrong = [t.to(_other_dtype(case, t.dtype)) for t in outs]
+    yield from refused(
+        lambda: _into(case, wrong), f"out= of {wrong[0].dtype} for a result of {outs[0].dtype}"
+    )
+    wanted = results[0].dtype, results[0].shape
+    name = next((n for n, v in case.bound.items() if _fits(v, *wanted)), None)
+    if name is not None and len(outs) == 1 and "exact_out" in case.definition.tags:
+        argument = copy_of(case.bound[name])
+        bound = {**case.bound, name: argument}
+        shared = argument.view(tuple(argument.shape))
+        call = case.operator.caller("out").dispatch
+        yield from refused(lambda: call((*bound.values(), shared)), "out= in the memory of an argument")
+
+
+def _fits(value: Any, dtype: Any, shape: Any) -> bool:
+    if not isinstance(value, TensorBase) or not (value.dtype is dtype and value.shape == shape):
+        return False
+    tensor: Any = value
+    return bool(tensor.ndim and tensor.is_contiguous() and tensor.numel())  # one number may be overwritten
+
+
+def _into(case: Case, outs: list[Any]) -> Any:
+    return case.call(case.sample.args, out=outs[0] if len(outs) == 1 else tuple(outs))
+
+
+def out_decides(case: Case) -> Iterator[str]:
+    """Compare out= of double precision with dtype= of double precision."""
+    if case.bound.get("dtype") is not None or case.dtype.is_complex or not has_dtype(case.device, float64):
+        yield SKIPPED
+        return
+    wide = copy_of(case.result).to(float64)
+    case.call(case.sample.args, out=wide)
+    expected = case.run_bound({**case.bound, "dtype": float64})
+    for message in differences(wide, as_array(expected)):
+        yield f"out= of float64 gives something else than dtype=float64: {message}"
+
+
+def pass_through(case: Case) -> Iterator[str]:
+    """Ask every layer that has no rule of its own."""
+    from tt.core.dispatch.registry import REGISTRY
+
+    for layer in REGISTRY.layers.values():
+        rule = layer.rule(case.operator, "functional")
+        if rule is None and not layer.passes_through(case.operator, "functional"):
+            yield f"the layer {layer.name!r} has no rule for it and does not let it pass"
+
+
+def variadic(case: Case) -> Iterator[str]:
+    """Give the items of the list one by one."""
+    *before, items = case.sample.args or (None,)
+    if not isinstance(items, list | tuple) or not items or not isinstance(items[0], TensorBase):
+        yield SKIPPED
+        return
+    result = case.call((*before, *items))
+    if list(tensors_in(result)):
+        for message in differences(result, as_array(case.result)):
+            yield f"given one by one, the tensors give something else: {message}"
+    elif result != case.result:
+        yield f"given one by one, the tensors give {result!r} instead of {case.result!r}"
+
+
+TAG_LAWS: Final[dict[str, Law]] = {
+    "data_dependent": Law("Without data the call raises DataDependentError.", "meta"),
+    "data_dependent_shape": Law("Without data the call raises DataDependentError.", "meta"),
+    "random": Law(
+        "The same seed gives the same numbers and another one others (the check `seed`); a generator that is given is "
+        "the only one that moves.",
+        random,
+    ),
+    "nondifferentiable": Law("No result requires a gradient, whatever the arguments do.", nondifferentiable),
+    "same_dtype": Law("Arguments of `promote` with different dtypes are refused.", same_dtype),
+    "metadata_inplace": Law("The in-place form leaves the tensor in its memory.", metadata_inplace),
+    "inplace_only": Law("Tensors have the in-place method, and there is no other public name.", inplace_only),
+    "exact_out": Law(
+        "out= of another dtype is refused, and so is another tensor in the memory of an argument.",
+        exact_out,
+    ),
+    "internal": Law("It has no public name.", internal),
+    "no_bool": Law("Bools among the arguments of `promote` are refused.", no_bool),
+    "exact_target": Law("out= of another dtype is refused.", exact_out),
+    "pass_through": Law("Every layer has a rule for it or lets it pass.", pass_through),
+    "out_decides": Law("out= without dtype= gives what dtype= with the dtype of out= gives.", out_decides),
+    "variadic": Law("The tensors of the last list may be given one by one.", variadic),
+}
