@@ -87,6 +87,8 @@ _LAZY = {
     "count": "tt.core.dispatch.trace",
     "explain": "tt.core.dispatch.explain",
     "mask_kernels": "tt.core.dispatch.masking",
+    "prefer": "tt.core.choosing",
+    "set_preference": "tt.core.choosing",
     "fallback_policy": "tt.core.dispatch.fallback",
     "set_fallback_policy": "tt.core.dispatch.fallback",
     "no_grad": "tt.autograd",

@@ -101,6 +101,8 @@ from tt.core.dispatch.trace import trace_calls as trace_calls
 from tt.core.dispatch.trace import count as count
 from tt.core.dispatch.explain import explain as explain
 from tt.core.dispatch.masking import mask_kernels as mask_kernels
+from tt.core.choosing import prefer as prefer
+from tt.core.choosing import set_preference as set_preference
 from tt.core.dispatch.fallback import fallback_policy as fallback_policy
 from tt.core.dispatch.fallback import set_fallback_policy as set_fallback_policy
 from tt.autograd import no_grad as no_grad

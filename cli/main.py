@@ -6,6 +6,7 @@ Exit codes: 0 all is well; 1 what was asked for was done and found something wro
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -88,6 +89,9 @@ def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
         output.problem(str(error))
         return
     for name, target in brought.items():
+        if isinstance(target, TTError):  # several plugins bring it, and none is preferred
+            app.command(name, help=str(target))(refuse(target))
+            continue
         module, _, attribute = target.partition(":")
         try:
             if name in taken:
@@ -100,6 +104,15 @@ def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
             app.add_typer(command, name=name)
         else:
             app.command(name)(command)
+
+
+def refuse(error: TTError) -> Callable[[], None]:
+    """Return a command that only says why it is none."""
+
+    def command() -> None:
+        raise error
+
+    return command
 
 
 def main() -> None:

@@ -12,28 +12,33 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.claims import Claims, PluginScope
+from tt.core.configuration import configured_rules
 from tt.core.device import CORE_DEVICES
-from tt.core.errors import (
-    DuplicateRegistrationError,
-    PluginError,
-    PluginFailedError,
-    PluginMissingError,
-    UnknownNameError,
-)
+from tt.core.discovery import GROUP, discover, installed, named_plugins, namesakes, read_manifest
+from tt.core.dispatch.preference import OTHERS, Rule
+from tt.core.dispatch.state import STATE, DispatchState
+from tt.core.errors import PluginConflictError, PluginError
 from tt.core.lazy_member import LazyMember
-from tt.core.manifest import API_VERSION, Declares, Manifest
+from tt.core.manifest import Declares
+from tt.core.plugin_code import PLUGIN_CODE
+from tt.core.plugin_commands import commands_of
 from tt.core.plugin_state import BROKEN, KNOWN_PLUGINS, Plugin, PluginState, first_line
+from tt.core.preferences import Preferences
+from tt.core.unusable import cannot_prefer, failed_to_load, refuse_known, unknown_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from tt.core.dispatch.registry import PluginRegistry
+    from tt.core.dispatch.plugin_registry import PluginRegistry
 
 __all__ = [
+    "GROUP",
     "HOST",
     "KNOWN_PLUGINS",
     "Host",
@@ -47,18 +52,6 @@ __all__ = [
     "require",
 ]
 
-GROUP: Final = "tt.plugins"
-
-
-def _installed() -> Iterable[EntryPoint]:
-    from importlib.metadata import entry_points
-
-    return entry_points(group=GROUP)
-
-
-def _split(value: str) -> list[str]:
-    return [name.strip() for name in value.split(",") if name.strip()]
-
 
 class Host:
     """Finds, loads and activates plugins.  A process has one, `HOST`.
@@ -68,27 +61,31 @@ class Host:
     find : callable
         Returns the entry points.
     environ : mapping
-        Where TT_PLUGINS (the only plugins to use) and TT_DISABLE_PLUGINS (those not to use) are read; both
-        are names of plugins, separated by commas.
+        Where TT_PLUGINS (the only plugins to use), TT_DISABLE_PLUGINS (those not to use), TT_PREFER and TT_CONFIG
+        (which to prefer) are read.
     tensor_class : type, optional
         The class that gets the members of manifests; None: `Tensor`.
     registry : Registry, optional
         What `tt_register` hooks fill; None: the one of this process.
+    state : DispatchState, optional
+        Where the preferences are kept; None: a state of the host's own.
     """
 
     def __init__(
         self,
-        find: Callable[[], Iterable[EntryPoint]] = _installed,
+        find: Callable[[], Iterable[EntryPoint]] = installed,
         environ: Mapping[str, str] = os.environ,
         tensor_class: type | None = None,
         registry: Any = None,
+        state: DispatchState | None = None,
     ) -> None:
         self._find, self._environ = find, environ
         self._tensor_class, self._registry = tensor_class, registry
+        self.preferences = Preferences(DispatchState() if state is None else state)
         self._lock = threading.RLock()
         self._loaded = False
         self._plugins: tuple[Plugin, ...] = ()
-        self._owners: dict[tuple[Declares, str], Plugin] = {}
+        self._claims = Claims(lambda: self.preferences.rules)
         self._done: set[tuple[Declares, str]] = set()
         self._activating: list[Plugin] = []
 
@@ -100,7 +97,9 @@ class Host:
         Raises
         ------
         UnknownNameError
-            When TT_PLUGINS or TT_DISABLE_PLUGINS names a plugin that is not installed.
+            When a variable of the environment or the configuration file names a plugin that is not installed.
+        ConfigurationError
+            When TT_PREFER or the configuration file cannot be understood.
         """
         if self._loaded:
             return
@@ -110,109 +109,110 @@ class Host:
                 self._loaded = True
 
     def _load(self) -> None:
-        # tt's own plugins come first, so that no other can take their names.
-        entries = sorted(self._find(), key=lambda e: (not e.value.startswith("tt."), e.name, e.value))
-        self._block(plugins := tuple(Plugin(entry) for entry in entries))
-        self._owners = {}
-        names: dict[str, Plugin] = {}
+        # All variables are read before the code of any plugin runs.
+        plugins = discover(self._find, self._environ)
+        rules = configured_rules(self._environ)
+        for rule in rules:
+            self.preferences.check_plugins(rule, plugins)
+        claims = Claims(lambda: self.preferences.rules)
         for plugin in plugins:
             if plugin.state == "blocked":
                 continue
             start = time.perf_counter()
             try:
-                self._read_manifest(plugin)
-                self._claim(plugin, names)
+                namesakes(plugins, plugin, lambda p: any(p.distribution in rule.plugins for rule in rules))
+                with PLUGIN_CODE.of(plugin):
+                    read_manifest(plugin)
             except BROKEN as error:
                 plugin.fail(error)
             else:
                 plugin.state = "loaded"
+                self._claim(claims, plugin)
             plugin.load_time = time.perf_counter() - start
-        self._plugins = plugins
-        for plugin in plugins:
-            for member in plugin.members:
-                setattr(member.owner, member.name, member)
-
-    def _block(self, plugins: tuple[Plugin, ...]) -> None:
-        present = {plugin.name for plugin in plugins}
-        for variable in ("TT_PLUGINS", "TT_DISABLE_PLUGINS"):
-            listed = _split(self._environ.get(variable, ""))
-            for name in listed:
-                if name not in present:
-                    raise UnknownNameError(
-                        "plugin", name, present, note=f"it is listed in the environment variable {variable}"
-                    )
-            for plugin in plugins:
-                if variable == "TT_PLUGINS" and listed and plugin.name not in listed:
-                    plugin.state, plugin.reason = "blocked", f"not listed in {variable}"
-                if variable == "TT_DISABLE_PLUGINS" and plugin.name in listed:
-                    plugin.state, plugin.reason = "blocked", f"listed in {variable}"
-
-    def _read_manifest(self, plugin: Plugin) -> None:
-        import pluggy
-
-        from tt.core.hooks import Hooks
-
-        # One manager a plugin: what is wrong with the hooks of one cannot touch another.
-        manager = pluggy.PluginManager("tt")
-        manager.add_hookspecs(Hooks)
-        manager.register(plugin.entry.load(), plugin.name)
-        manager.check_pending()
-        if not manager.hook.tt_manifest.get_hookimpls():
-            raise PluginError(f"{plugin.entry.value} has no function tt_manifest marked with @hookimpl")
-        manifest = manager.hook.tt_manifest()
-        if not isinstance(manifest, Manifest):
-            raise PluginError(
-                f"tt_manifest() must return a tt.library.Manifest, not {type(manifest).__name__}"
+        for rule in rules:
+            self.preferences.check_device(rule, (*claims.names("device"), *CORE_DEVICES))
+        self._claims, self._plugins = claims, plugins
+        self.preferences.replace((*self.preferences.rules, *rules))
+        for name in claims.names("member"):
+            setattr(
+                self._class(), name, LazyMember(self._class(), name, partial(self._target_of_member, name))
             )
-        plugin.manifest, plugin.manager = manifest, manager
-        if manifest.api_version != API_VERSION:
-            newer = manifest.api_version > API_VERSION
-            raise PluginError(
-                f"it was made for version {manifest.api_version} of the plugin interface and this tt offers "
-                f"version {API_VERSION}\n  try: upgrade {'tt-tensor' if newer else plugin.distribution}"
-            )
-        if manifest.name != plugin.name:
-            raise PluginError(f"its manifest is named {manifest.name!r}, its entry point {plugin.name!r}")
 
-    def _claim(self, plugin: Plugin, names: dict[str, Plugin]) -> None:
-        """Note the plugin as the owner of what it declares, if nobody else is."""
-        assert plugin.manifest is not None  # read just before; a failure there does not come here
-        if plugin.name in names:
-            raise _conflict(f"plugin {plugin.name!r}", names[plugin.name], plugin)
-        for declared in plugin.manifest.all_declared():
-            owner = self._owners.get(declared)
-            if owner is not None or declared in [("device", name) for name in CORE_DEVICES]:
-                raise _conflict(f"{declared[0]} {declared[1]!r}", owner, plugin)
-        members = self._members_of(plugin) if plugin.manifest.members else []
-        names[plugin.name] = plugin
-        plugin.members = members
-        self._owners.update(dict.fromkeys(plugin.manifest.all_declared(), plugin))
+    def _claim(self, claims: Claims, plugin: Plugin) -> None:
+        """Note what the plugin declares."""
+        assert plugin.manifest is not None  # read just before
+        declared = plugin.manifest.all_declared()
+        taken = [name for name in declared if name[0] == "device" and name[1] in CORE_DEVICES]
+        taken += [name for name in declared if name[0] == "member" and hasattr(self._class(), name[1])]
+        claims.add(plugin, declared, taken)
 
-    def _members_of(self, plugin: Plugin) -> list[LazyMember]:
-        assert plugin.manifest is not None
+    def _class(self) -> type:
         if self._tensor_class is None:
             from tt.core.tensor import Tensor
 
             self._tensor_class = Tensor
-        for name in plugin.manifest.members:
-            if hasattr(self._tensor_class, name):
-                raise _conflict(f"tensor member {name!r}", None, plugin)
-        return [
-            LazyMember(self._tensor_class, name, target, partial(self.activate, "member", name))
-            for name, target in plugin.manifest.members.items()
-        ]
+        return self._tensor_class
+
+    def _target_of_member(self, name: str) -> str:
+        self.activate("member", name)
+        owner = self._claims.settle(("member", name))
+        assert (
+            owner is not None and owner.manifest is not None
+        )  # declared, and `settle` raises for a conflict
+        return owner.manifest.members[name]
+
+    # --- preferences ----------------------------------------------------------------------------------------
+
+    def check_rule(self, rule: Rule) -> None:
+        """Refuse a preference that names what does not exist, or what cannot be used.
+
+        Raises
+        ------
+        UnknownNameError
+            For a plugin or device that nobody has, with the nearest.
+        PluginError, PluginFailedError
+            When a plugin is blocked or failed.
+        """
+        self.load()
+        self.preferences.check_plugins(rule, self._plugins)
+        self.preferences.check_device(rule, (*self.names("device"), *CORE_DEVICES))
+        self.preferences.check_usable(rule, self._plugins)
+
+    def prefer(self, rules: tuple[Rule, ...], named: Iterable[str]) -> None:
+        """Put rules into force and let the plugins that are named register what they bring for others' devices.
+
+        Raises
+        ------
+        PluginFailedError
+            When one of them fails to register.
+        PluginError
+            When a name that is in use would go to another plugin.
+        """
+        before = self.preferences.rules
+        self.preferences.replace(rules)
+        try:
+            with self._lock:
+                self._claims.refuse_late_change()
+                for plugin in [p for name in named for p in named_plugins(self._plugins, name)]:
+                    if plugin.manifest is not None and plugin.manifest.extends:
+                        self._register(plugin)
+                        if plugin.state == "failed":
+                            raise cannot_prefer(plugin)
+        except BaseException:
+            self.preferences.replace(before)
+            raise
 
     # --- what is declared -----------------------------------------------------------------------------------
 
     def declares(self, kind: Declares, name: str) -> bool:
         """Tell whether a plugin that can be used declares a name."""
         self.load()
-        return (kind, name) in self._owners
+        return (kind, name) in self._claims
 
     def names(self, kind: Declares) -> tuple[str, ...]:
         """Return the declared names of a kind, tt's own plugins first."""
         self.load()
-        return tuple(name for declared, name in self._owners if declared == kind)
+        return self._claims.names(kind)
 
     def require(self, kind: Declares, name: str) -> None:
         """Raise unless a plugin declares a name; activates nothing.
@@ -221,50 +221,18 @@ class Host:
         ------
         UnknownNameError
             With the nearest names and the plugins that could not be asked.
+        PluginConflictError
+            When several plugins declare it and nothing says which is meant.
         PluginError, PluginFailedError, PluginMissingError
             When the plugin is known but blocked, broken or not installed.
         """
         if self.declares(kind, name):
+            if self._claims.owner((kind, name)) is None:
+                raise self._claims.conflict((kind, name))
             return
-        self._refuse_known(kind, name)
-        aside = [
-            f"{p.name} ({p.state}: {first_line(p.reason)})"
-            for p in self._plugins
-            if p.state in ("failed", "blocked")
-        ]
-        candidates = [*self.names(kind), *(CORE_DEVICES if kind == "device" else ())]
-        note = f"plugins that could not be asked: {', '.join(aside)}; see: tt plugins list" if aside else ""
-        raise UnknownNameError(kind, name, candidates, note=note)
-
-    def _refuse_known(self, kind: Declares, name: str) -> None:
-        """Raise when tt knows which plugin would bring a name that nobody declares."""
-        known = KNOWN_PLUGINS.get((kind, name))
-        if known is None:
-            return
-        for plugin in self._plugins:
-            if plugin.name == known.plugin and plugin.state == "blocked":
-                raise PluginError(
-                    f"the {kind} {name!r} is brought by the {plugin}, which is blocked: {plugin.reason}"
-                )
-            if plugin.name == known.plugin and plugin.state == "failed":
-                raise self._failed(kind, name, plugin)
-        raise PluginMissingError(
-            "",
-            f"the {kind} {name!r} is brought by the plugin {known.plugin!r}, which is not installed",
-            hint=f"pip install {known.install}",
-            see="tt plugins list",
-        )
-
-    @staticmethod
-    def _failed(kind: Declares, name: str, plugin: Plugin) -> PluginFailedError:
-        error = PluginFailedError(
-            "",
-            f"the {kind} {name!r} is brought by the {plugin}, which failed to load",
-            tried=[first_line(plugin.reason)],
-            see="tt plugins list",
-        )
-        error.add_note(plugin.traceback)
-        return error
+        refuse_known(kind, name, self._plugins)
+        core = CORE_DEVICES if kind == "device" else ()
+        raise unknown_name(kind, name, [*self.names(kind), *core], self._plugins)
 
     # --- stage 2: registration ------------------------------------------------------------------------------
 
@@ -278,6 +246,8 @@ class Host:
 
         Raises
         ------
+        PluginConflictError
+            When several plugins declare it and nothing says which is meant.
         PluginFailedError
             When the plugin fails to register, now or at an earlier use; the traceback is a note of the
             exception.
@@ -287,21 +257,44 @@ class Host:
         if (kind, name) in self._done:
             return True
         self.load()
-        owner = self._owners.get((kind, name))
-        if owner is None:
-            self._refuse_known(kind, name)
-            return False
         with self._lock:
+            owner = self._claims.settle((kind, name))
+            if owner is None:
+                refuse_known(kind, name, self._plugins)
+                return False
             self._register(owner)
             if owner.state == "failed":
-                raise self._failed(kind, name, owner)
+                raise failed_to_load(kind, name, owner)
+            if owner.view is not None and owner not in self._activating:
+                owner.view.names_were_decided()
             if kind == "device":
-                for plugin in self._plugins:
-                    if plugin.manifest is not None and name in plugin.manifest.extends:
-                        self._register(plugin)
+                self._register_preferred(name)
             if not self._activating:
                 self._done.add((kind, name))
         return True
+
+    def _register_preferred(self, device: str) -> None:
+        """Let the plugins with further kernels for a device register, if a preference names them."""
+        for plugin in self._extending(device):
+            if plugin.state == "loaded" and self.preferences.naming(plugin):
+                self._register(plugin)
+                if plugin.failed:
+                    warnings.warn(
+                        f"the {plugin} is preferred for {device} and failed to load: {first_line(plugin.reason)}; "
+                        f"see: tt plugins list",
+                        UserWarning,
+                        stacklevel=2,
+                    )
+
+    def _extending(self, device: str) -> list[Plugin]:
+        return [p for p in self._plugins if p.manifest and {device, OTHERS} & {*p.manifest.extends}]
+
+    def activate_extending(self, device: str) -> None:
+        """Let the plugins with further kernels for a device register, so that `explain` can tell of them."""
+        self.load()
+        with self._lock:
+            for plugin in self._extending(device):
+                self._register(plugin)
 
     def activate_all(self) -> None:
         """Let every plugin register, for a report on all of them; failures are noted in `plugins()`."""
@@ -323,7 +316,8 @@ class Host:
                 self._register(needed)
                 if needed.state == "failed":
                     raise PluginError(f"it requires the {needed}, which failed: {first_line(needed.reason)}")
-            plugin.manager.hook.tt_register(registry=registry)
+            with PLUGIN_CODE.of(plugin, registry):
+                plugin.manager.hook.tt_register(registry=registry)
         except BROKEN as error:
             registry.remove()
             plugin.fail(error)
@@ -333,18 +327,14 @@ class Host:
             self._activating.remove(plugin)
             plugin.load_time += time.perf_counter() - start
 
-    def current_registry(self) -> PluginRegistry | None:
-        """Return what the plugin that is registering just now was given, or None.
-
-        A module that registers when it is imported (`custom_op` does) belongs to the plugin that imports it.
-        """
-        return self._activating[-1].view if self._activating else None
-
     def _view(self, plugin: Plugin) -> PluginRegistry:
         from tt.core.dispatch.registry import REGISTRY, Source
 
         registry = REGISTRY if self._registry is None else self._registry
-        view: PluginRegistry = registry.for_plugin(Source(plugin.distribution, plugin.version, plugin.name))
+        source = Source(plugin.distribution, plugin.version, plugin.name)
+        view: PluginRegistry = registry.for_plugin(
+            source, None if plugin.own else PluginScope(self._claims, plugin)
+        )
         return view
 
     def _required(self, plugin: Plugin) -> Iterator[Plugin]:
@@ -358,48 +348,36 @@ class Host:
 
     # --- commands -------------------------------------------------------------------------------------------
 
-    def commands(self) -> dict[str, str]:
-        """Return the commands of `tt` that plugins bring: name -> "module:attribute".
+    def commands(self) -> dict[str, str | PluginConflictError]:
+        """Return the commands of `tt` that plugins bring: name -> "module:attribute", or why nobody has the name.
 
-        A plugin whose hook fails, or that takes a name which another has, is put aside.
+        A plugin whose hook fails is put aside.
         """
         self.load()
-        found: dict[str, str] = {}
-        for plugin in self._plugins:
-            if plugin.state not in ("loaded", "active"):
-                continue
-            try:
-                brought = dict(plugin.manager.hook.tt_commands() or {})
-                for name in brought:
-                    if name in found:
-                        raise DuplicateRegistrationError(f"command {name!r}", found[name], str(plugin))
-            except BROKEN as error:
-                plugin.fail(error)
-            else:
-                found.update(brought)
-        return found
+        return commands_of(self._plugins, self.preferences)
 
     # --- reports --------------------------------------------------------------------------------------------
 
     def plugins(self) -> tuple[PluginState, ...]:
         """Return the state of every plugin that was found."""
         self.load()
-        return tuple(plugin.snapshot() for plugin in self._plugins)
+        return tuple(self._snapshot(plugin) for plugin in self._plugins)
+
+    def _snapshot(self, plugin: Plugin) -> PluginState:
+        preferred = [f"{rule.where} by {rule.origin}" for rule in self.preferences.naming(plugin)]
+        with PLUGIN_CODE.of(plugin):  # asks whether it is available
+            return plugin.snapshot(self._claims.contested(plugin), preferred)
 
 
-def _conflict(what: str, first: Plugin | None, second: Plugin) -> DuplicateRegistrationError:
-    hint = "uninstall one of the two, or list it in TT_DISABLE_PLUGINS"
-    return DuplicateRegistrationError(what, str(first or "tt itself"), str(second), hint=hint)
-
-
-HOST: Final = Host()
+HOST: Final = Host(state=STATE)
 """The host of this process."""
 
 load = HOST.load
 activate = HOST.activate
 activate_all = HOST.activate_all
+activate_extending = HOST.activate_extending
 commands = HOST.commands
-current_registry = HOST.current_registry
+current_registry = PLUGIN_CODE.current_registry
 declares = HOST.declares
 names = HOST.names
 plugins = HOST.plugins

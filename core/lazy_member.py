@@ -22,14 +22,13 @@ class LazyMember:
         The class that carries it.
     name : str
         The name of the attribute.
-    target : str
-        "module:attribute" of what takes its place.
-    activate : callable
-        Activates the plugin; raises when it failed.
+    target : callable
+        Activates the plugin and returns "module:attribute" of what takes its place; raises when the plugin failed, or
+        several bring the member.
     """
 
-    def __init__(self, owner: type, name: str, target: str, activate: Callable[[], object]) -> None:
-        self.owner, self.name, self.target, self._activate = owner, name, target, activate
+    def __init__(self, owner: type, name: str, target: Callable[[], str]) -> None:
+        self.owner, self.name, self._target = owner, name, target
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
@@ -37,13 +36,13 @@ class LazyMember:
 
     def resolve(self) -> Any:
         """Activate the plugin, replace this object by its target, and return the target."""
-        self._activate()
-        module, _, attribute = self.target.partition(":")
+        target = self._target()
+        module, _, attribute = target.partition(":")
         try:
             found = getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise PluginError(
-                f"the member {self.name!r} of {self.owner.__name__} cannot be found at {self.target}: {error}"
+                f"the member {self.name!r} of {self.owner.__name__} cannot be found at {target}: {error}"
             ) from error
         setattr(self.owner, self.name, found)
         return found
@@ -70,4 +69,4 @@ class LazyMember:
             object.__delattr__(instance, self.name)
 
     def __repr__(self) -> str:
-        return f"<member {self.name!r} of {self.owner.__name__}, to be found at {self.target}>"
+        return f"<member {self.name!r} of {self.owner.__name__}, to be found at its first use>"

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from tt.core.errors import PluginError
 
-__all__ = ["API_VERSION", "Declares", "Manifest"]
+__all__ = ["API_VERSION", "Declares", "Manifest", "major_and_minor"]
 
-API_VERSION: Final = 1
-"""The version of the hooks and of `tt.core.library` that this tt offers to plugins."""
+API_VERSION: Final = "1.0"
+"""The version of the hooks and of `tt.core.library` that this tt offers to plugins: a new major version takes something
+away or changes it, a new minor version only adds."""
 
-Declares = Literal["device", "layout", "layer", "namespace", "member"]
-"""The kinds of names that a manifest declares; using one for the first time activates the plugin."""
+Declares = Literal["device", "layout", "layer", "namespace", "member", "command"]
+"""The kinds of names that plugins bring; using one for the first time activates the plugin.  All but the commands,
+which the hook `tt_commands` names, stand in the manifest."""
+
+DECLARED: Final[tuple[Declares, ...]] = ("device", "layout", "layer", "namespace", "member")
+
+
+def major_and_minor(version: object) -> tuple[int, int]:
+    """Return the two parts of a version of the plugin interface.
+
+    Raises
+    ------
+    ValueError
+        When it is neither "MAJOR.MINOR", "MAJOR" nor an int.
+
+    Examples
+    --------
+    >>> from tt.core.manifest import major_and_minor
+    >>> major_and_minor("1.2"), major_and_minor(1)
+    ((1, 2), (1, 0))
+    """
+    if isinstance(version, int) and not isinstance(version, bool):
+        return version, 0
+    match = re.fullmatch(r"(\d+)(?:\.(\d+))?", version) if isinstance(version, str) else None
+    if match is None:
+        raise ValueError(f"no version: {version!r}")
+    return int(match[1]), int(match[2] or 0)
 
 
 def _is_word(value: object) -> bool:
@@ -30,8 +57,8 @@ class Manifest:
     ----------
     name : str
         The name of the plugin, the same as that of its entry point.
-    api_version : int
-        The `API_VERSION` for which the plugin was written.
+    api_version : str or int
+        The `API_VERSION` for which the plugin was written: "1.0"; 1 is the same.
     devices : tuple of str
         Device types that the plugin brings, for instance ("cuda",).
     layouts : tuple of str
@@ -45,7 +72,8 @@ class Manifest:
     requires : tuple of str
         Names of the plugins that must be active before this one.
     extends : tuple of str
-        Device types of other plugins for which this one brings further kernels.
+        Device types of other plugins for which this one brings further kernels, or ("*",) for any.  They serve where
+        a preference names the plugin.
     available : str
         "module:function" of a function that returns None, or the reason why the plugin cannot work on this
         machine; it must not import what may be missing.
@@ -63,7 +91,7 @@ class Manifest:
     """
 
     name: str
-    api_version: int = API_VERSION
+    api_version: str | int = API_VERSION
     devices: tuple[str, ...] = ()
     layouts: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
@@ -77,8 +105,12 @@ class Manifest:
         # Manifests come from packages that nobody type-checked, so the annotations above promise nothing.
         if not _is_word(self.name):
             raise PluginError(f"the name of a manifest is a word, not {self.name!r}")
-        if not isinstance(self.api_version, int):
-            raise PluginError(f"manifest {self.name!r}: api_version is an int, not {self.api_version!r}")
+        try:
+            major_and_minor(self.api_version)
+        except ValueError:
+            raise PluginError(
+                f"manifest {self.name!r}: api_version is a version like {API_VERSION!r}, not {self.api_version!r}"
+            ) from None
         for name in ("devices", "layouts", "layers", "namespaces"):
             self._check_names(name, identifiers=True)
         for name in ("requires", "extends"):
@@ -116,7 +148,7 @@ class Manifest:
 
     def all_declared(self) -> tuple[tuple[Declares, str], ...]:
         """Return every (kind, name) that the manifest declares."""
-        return tuple((kind, name) for kind in get_args(Declares) for name in self.declares(kind))
+        return tuple((kind, name) for kind in DECLARED for name in self.declares(kind))
 
     def as_dict(self) -> dict[str, object]:
         """Return the fields as plain data, as `tt plugins list --json` prints them."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from tt.core.lazy_member import LazyMember
-from tt.core.manifest import Declares, Manifest
+from tt.core.manifest import API_VERSION, Declares, Manifest, major_and_minor
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -59,12 +58,18 @@ class PluginState:
         Why it is failed, blocked or unavailable.
     load_time : float
         Seconds that both stages took so far.
-    api_version : int or None
+    api_version : str or None
         The version of the hooks for which it was written.
     manifest : Manifest or None
         What it brings, once known.
     traceback : str
         Where it failed.
+    contested : tuple of str
+        Which of its names other plugins declare, too, and who has them.
+    preferred : tuple of str
+        The preferences that name it: "cpu:exp* by TT_PREFER".
+    undone : tuple of str
+        What it changed of the process while it was loaded, which was put back.
     """
 
     name: str
@@ -73,9 +78,12 @@ class PluginState:
     state: State
     reason: str = ""
     load_time: float = 0.0
-    api_version: int | None = None
+    api_version: str | None = None
     manifest: Manifest | None = None
     traceback: str = ""
+    contested: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -89,13 +97,23 @@ class Plugin:
     load_time: float = 0.0
     manifest: Manifest | None = None
     manager: Any = None
-    members: list[LazyMember] = field(default_factory=list)
     view: Any = None
+    undone: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> bool:
+        """Whether tt itself brings it."""
+        return self.entry.value.startswith("tt.")
 
     @property
     def name(self) -> str:
         """The name of its entry point."""
         return self.entry.name
+
+    @property
+    def failed(self) -> bool:
+        """Whether it broke."""
+        return self.state == "failed"
 
     @property
     def distribution(self) -> str:
@@ -119,8 +137,15 @@ class Plugin:
         self.state = "failed"
         self.reason = f"{type(error).__name__}: {error}"
         self.traceback = traceback.format_exc()
+        if self.manifest is not None:
+            wanted, offered = major_and_minor(self.manifest.api_version), major_and_minor(API_VERSION)
+            if wanted[0] == offered[0] and wanted > offered:  # a newer minor version may miss what it needs
+                self.reason += (
+                    f"\n  it was made for version {self.manifest.api_version} of the plugin interface and this tt "
+                    f"offers version {API_VERSION}\n  try: upgrade tt-tensor"
+                )
 
-    def snapshot(self) -> PluginState:
+    def snapshot(self, contested: Iterable[str] = (), preferred: Iterable[str] = ()) -> PluginState:
         """Return what is known now, after asking whether the plugin can work on this machine."""
         state, reason = self.state, self.reason
         if state in ("loaded", "active") and self.manifest is not None and self.manifest.available:
@@ -137,9 +162,12 @@ class Plugin:
             state,
             reason,
             self.load_time,
-            self.manifest.api_version if self.manifest is not None else None,
+            str(self.manifest.api_version) if self.manifest is not None else None,
             self.manifest,
             self.traceback,
+            tuple(contested),
+            tuple(preferred),
+            tuple(dict.fromkeys(self.undone)),
         )
 
 

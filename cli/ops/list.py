@@ -113,7 +113,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
         "doc": definition.doc,
     }
     if place is not None:
-        from tt.core.coverage import coverage
+        from tt.core.coverage import coverage, passed_over
 
         served = coverage(definition, place)
         found |= {
@@ -121,6 +121,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
             "served_by": served.how,
             "dtypes": list(served.dtypes),
             "sources": list(served.sources),
+            "passed_over": list(passed_over(definition, place)),
         }
     return found
 

@@ -79,13 +79,15 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for registration in REGISTRY.kernels.get(definition.name, ()):
         kernel, dtypes = registration.kernel, kernel_dtypes(registration, definition)
+        refusal = registration.standing().refusal
         rows.append(
             {
                 "where": registration.where,
-                "how": f"kernel, {kernel.form}",
+                "how": f"kernel, {kernel.form}" + (", passed over" if refusal else ""),
                 "dtypes": [d.name for d in DTYPES if d.name in dtypes],
                 "by": str(registration.source),
                 "code": code_location(kernel.function),
+                "passed_over": refusal,
             }
         )
     rows.sort(key=lambda row: row["where"])
@@ -99,6 +101,7 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
                 "dtypes": [],
                 "by": str(composite.source),
                 "code": location,
+                "passed_over": "",
             }
         )
     for name in host.names("layer"):
@@ -106,7 +109,14 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
         rule = layer.rule(REGISTRY.operator(definition.name), "functional") if layer is not None else None
         if rule is not None:
             rows.append(
-                {"where": f"layer {name}", "how": "rule", "dtypes": [], "by": layer_source(name), "code": ""}
+                {
+                    "where": f"layer {name}",
+                    "how": "rule",
+                    "dtypes": [],
+                    "by": layer_source(name),
+                    "code": "",
+                    "passed_over": "",
+                }
             )
     return rows
 
@@ -144,3 +154,7 @@ def print_description(found: dict[str, Any]) -> None:
         [[r["where"], r["how"], dtypes_in_words(r["dtypes"]), r["by"], r["code"]] for r in found["served"]],
         empty="nobody",
     )
+    passed_over = [f"{r['by']} {r['code']}: {r['passed_over']}" for r in found["served"] if r["passed_over"]]
+    if passed_over:
+        output.heading("passed over")
+        output.text(*passed_over)

@@ -14,6 +14,7 @@ from tt.core.coverage.served import (
     definitions_of,
     kernel_dtypes,
     parse_place,
+    passed_over,
     places,
 )
 from tt.core.coverage.words import dtypes_in_words, percentage
@@ -34,6 +35,7 @@ __all__ = [
     "kernel_dtypes",
     "matrix",
     "parse_place",
+    "passed_over",
     "percentage",
     "places",
 ]

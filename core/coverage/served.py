@@ -29,6 +29,7 @@ __all__ = [
     "definitions_of",
     "kernel_dtypes",
     "parse_place",
+    "passed_over",
     "places",
 ]
 
@@ -242,6 +243,13 @@ def _fallback(definition: OpDefinition, backend: Backend, dtype: Dtype | None) -
         return None
     found = coverage(definition, Place(backend.fallback), dtype)
     return None if found.how in ("missing", "other layout") else found
+
+
+def passed_over(definition: OpDefinition, place: Place) -> tuple[str, ...]:
+    """Return the kernels for a place that take no part at present, each with the reason."""
+    found = REGISTRY.all_kernels_of(definition.name, place.device, (place.layout,))
+    standings = [(registration, registration.standing()) for registration in found]
+    return tuple(f"{r}: {standing.refusal}" for r, standing in standings if standing.refusal)
 
 
 def _holds(backend: Backend, dtype: Dtype) -> bool:

@@ -214,6 +214,8 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     host.load()
     operator, form = _find(name, form, len(specs))
     arguments = [parse_spec(text) for text in specs]
+    for device in dict.fromkeys(argument.device for argument in arguments if argument.device):
+        host.activate_extending(device)  # to tell why their kernels serve or do not
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
     found = Explanation(operator.name, form, str(operator.signature(form)), named)
     try:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tt.core.dispatch.dtypes import HALF, CallDtypes, upcast_of
+from tt.core.dispatch.dtypes import CallDtypes, upcast_of
 from tt.core.dispatch.entry import KERNEL, LIST, ONE, RAW, SEVERAL, Choice, Entry
 from tt.core.dispatch.quiet import quiet
 from tt.core.dispatch.resolution import Resolution
+from tt.core.dispatch.serving import Serving, changes_metadata, choose_form, refuse_ties, serving
 from tt.core.dispatch.sources import code_location
 from tt.core.dispatch.state import STATE
 from tt.core.dispatch.tables import taken_names
@@ -47,7 +46,7 @@ def kernel_entry(
     dtypes: CallDtypes,
 ) -> Entry | None:
     """Return the entry of the kernels that serve a call on one device, or None if none does."""
-    served = _serving(operator, resolution, backend.device_type, layouts, dtypes)
+    served = serving(operator, resolution, backend.device_type, layouts, dtypes)
     if not served:
         generic = backend.generic_kernel(operator)
         if generic is None:
@@ -59,33 +58,6 @@ def kernel_entry(
     return _build(operator, form, keys, bits, resolution, backend, dtypes, served)
 
 
-def _serving(
-    operator: Operator, resolution: Resolution, device: str, layouts: tuple[str, ...], dtypes: CallDtypes
-) -> list[tuple[KernelRegistration, bool]]:
-    """Return the registrations that serve the dtype, each with whether it computes in float32 for a half dtype."""
-    from tt.core.dispatch.masking import is_masked
-
-    compute = dtypes.compute
-    found = operator.registry.kernels_of(operator.name, device, layouts)
-    if not found:
-        resolution.note("kernel", "(none)", False, f"no kernel for {device}/{'+'.join(layouts)}")
-    served: list[tuple[KernelRegistration, bool]] = []
-    for registration in found:
-        kernel = registration.kernel
-        if is_masked(operator.definition, kernel, device):
-            resolution.note("kernel", registration, False, "masked")
-            continue
-        native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
-        upcast = compute is not None and compute.name in HALF and not native
-        wanted = "float32" if upcast else (compute.name if compute is not None else None)
-        if wanted is not None and wanted not in registration.dtypes:
-            names = ", ".join(sorted(registration.dtypes))
-            resolution.note("kernel", registration, False, f"serves {names}, not {wanted}")
-            continue
-        served.append((registration, upcast))
-    return served
-
-
 def _build(
     operator: Operator,
     form: str,
@@ -94,16 +66,24 @@ def _build(
     resolution: Resolution,
     backend: Backend,
     dtypes: CallDtypes,
-    served: list[tuple[KernelRegistration, bool]],
+    served: list[Serving],
 ) -> Entry:
-    how, chosen = _choose_form(operator, form, backend, dtypes, served)
-    upcast = chosen[0][1]
-    chosen = [(r, u) for r, u in chosen if u == upcast]
-    # Priority first; then what overrides, the latest first; then the narrowest.
-    ranked = [(_choice(operator, r, backend, how), r.kernel, age) for age, (r, _) in enumerate(chosen)]
-    ranked.sort(key=lambda c: (-c[1].priority, c[2] if c[1].override else len(chosen), len(c[0].takes)))
+    how, chosen = choose_form(operator, form, backend, dtypes, served)
+    upcast = chosen[0].upcast
+    chosen = [s for s in chosen if s.upcast == upcast]
+    # What is preferred first; then priority; then what overrides, the latest first; then the narrowest.
+    ranked = [(_choice(operator, s.registration, backend, how), s, age) for age, s in enumerate(chosen)]
+    ranked.sort(
+        key=lambda c: (
+            c[1].rank,
+            -c[1].registration.kernel.priority,
+            c[2] if c[1].registration.kernel.override else len(chosen),
+            len(c[0].takes),
+        )
+    )
+    refuse_ties(operator, [(choice.takes, s) for choice, s, _ in ranked])
     choices = [choice for choice, _, _ in ranked]
-    for index, registration in enumerate(choice.registration for choice in choices):
+    for index, (choice, s, _) in enumerate(ranked):
         form_note = {
             1: " in place",
             2: " with its output given",
@@ -115,7 +95,7 @@ def _build(
             if len(chosen) > 1
             else "serves the dtype"
         )
-        resolution.note("kernel", registration, index == 0, note + form_note)
+        resolution.note("kernel", choice.registration, index == 0, note + form_note + s.preferred)
     entry = make_entry(
         operator,
         form,
@@ -127,7 +107,7 @@ def _build(
         writes_target=how % 4,
         backend=backend,
     )
-    layout = chosen[0][0].result
+    layout = chosen[0].registration.result
     made_by = backend if layout is None else operator.registry.backend(backend.device_type, layout)
     _set_results(entry, operator, made_by, dtypes)
     compute = upcast_of(dtypes.compute) if upcast else dtypes.compute
@@ -140,37 +120,6 @@ def _build(
         entry.downcast = True
     _allow_direct(entry, operator, dtypes)
     return entry
-
-
-def _choose_form(
-    operator: Operator,
-    form: str,
-    backend: Backend,
-    dtypes: CallDtypes,
-    served: list[tuple[KernelRegistration, bool]],
-) -> tuple[int, list[tuple[KernelRegistration, bool]]]:
-    """Return how the form is made (see `Entry.writes_target`; 4: functional from in-place) and from which kernels."""
-    functional = [s for s in served if s[0].kernel.form == "functional"]
-    inplace = [s for s in served if s[0].kernel.form == "inplace"]
-    out = [s for s in served if s[0].kernel.form == "out"]
-    if form == "functional":
-        if functional:
-            return 0, functional
-        return (4, inplace) if inplace else (5, out)
-    if _changes_metadata(operator):
-        return 3, functional
-    same = dtypes.target is not None and dtypes.results[0] is dtypes.target
-    # A kernel that changes its argument must get the target itself, not a copy in another dtype.
-    if inplace and same and not any(upcast for _, upcast in inplace):
-        return 1, inplace
-    if same and out:
-        return 2, out
-    ufuncs = [s for s in functional if isinstance(s[0].kernel.function, np.ufunc) and not s[1]]
-    if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
-        return 2, ufuncs
-    if functional:
-        return 0, functional
-    return (4, inplace) if inplace else (5, out)
 
 
 def _choice(operator: Operator, registration: KernelRegistration, backend: Backend, how: int) -> Choice:
@@ -304,11 +253,6 @@ def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
             entry.result_bits = 0 if dtypes.zero_dim else entry.spec.dim_bit
 
 
-def _changes_metadata(operator: Operator) -> bool:
-    """Tell whether the in-place form points the tensor to another handle instead of writing into it."""
-    return operator.definition.kind == "view" or "metadata_inplace" in operator.definition.tags
-
-
 def _generic_entry(
     operator: Operator,
     form: str,
@@ -327,7 +271,7 @@ def _generic_entry(
     choice = Choice(
         function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
     )
-    how = 3 if _changes_metadata(operator) and form == "inplace" else 0
+    how = 3 if changes_metadata(operator) and form == "inplace" else 0
     entry = make_entry(
         operator, form, keys, bits, KERNEL, resolution, choices=(choice,), writes_target=how, backend=backend
     )

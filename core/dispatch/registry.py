@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device
 from tt.core.dispatch.namespace import Operators
+from tt.core.dispatch.plugin_registry import PluginRegistry
+from tt.core.dispatch.preference import Scope, in_order
 from tt.core.dispatch.sources import (
     TT_SOURCE,
     CompositeRegistration,
@@ -158,19 +160,35 @@ class Registry:
 
     # --- registering -------------------------------------------------------------------------------------------
 
-    def add(self, table: Any, source: Source | None = None) -> Handle:
+    def _registering(self) -> PluginRegistry | None:
+        """Return the view of the plugin that is registering just now: what it adds is its, not the program's."""
+        from tt.core import host
+
+        view = host.current_registry()
+        return view if view is not None and view.registry is self else None
+
+    def add(self, table: Any, source: Source | None = None, scope: Scope | None = None) -> Handle:
         """Register a table of kernels, of composites, or one that a layer understands.
+
+        Parameters
+        ----------
+        table : KernelTable, CompositeTable or a table with the name of its `layer`
+            What to register.
+        source, scope : optional
+            Who brings it; `PluginRegistry` says so.
 
         Returns
         -------
         Handle
             Undoes the registration.
         """
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add(table)
         source = source or Source()
         if isinstance(table, KernelTable):
-            return self._add_kernels(table, source)
+            return self._add_kernels(table, source, scope)
         if isinstance(table, CompositeTable):
-            return self._add_composites(table, source)
+            return self._add_composites(table, source, scope)
         layer = getattr(table, "layer", None)
         if isinstance(layer, str):
             from tt.core import host
@@ -188,7 +206,7 @@ class Registry:
             f"a plugin hands over kernel tables, composite tables and tables of layers, not {type(table).__name__}"
         )
 
-    def _add_kernels(self, table: KernelTable, source: Source) -> Handle:
+    def _add_kernels(self, table: KernelTable, source: Source, scope: Scope | None) -> Handle:
         from tt.core.schema.classes import dtype_names
 
         for layout in table.layouts:
@@ -201,6 +219,7 @@ class Registry:
                 source,
                 frozenset(dtype_names(kernel.dtypes)),
                 table.result,
+                scope,
             )
             for kernel in table.kernels
         ]
@@ -220,26 +239,30 @@ class Registry:
         return Handle(remove)
 
     def _refuse_duplicate(self, new: KernelRegistration) -> None:
+        """Refuse what one party registers twice; between plugins of several parties each call decides."""
         if new.kernel.override:
             return
         for old in self.kernels.get(new.kernel.op, ()):
+            if old.party != new.party:
+                continue
             same_place = (old.device, old.layouts) == (new.device, new.layouts)
             same_call = (old.kernel.form, old.kernel.priority) == (new.kernel.form, new.kernel.priority)
             overlap = old.dtypes & new.dtypes
-            if same_place and same_call and overlap and self._same_takes(old.kernel, new.kernel):
+            if same_place and same_call and overlap and self.same_takes(old.kernel, new.kernel):
                 dtypes = ", ".join(sorted(overlap))
                 raise DuplicateRegistrationError(
                     f"kernel of {new.kernel.op} for {new.where} {{{dtypes}}}", str(old), str(new)
                 )
 
-    def _same_takes(self, first: Kernel, second: Kernel) -> bool:
+    def same_takes(self, first: Kernel, second: Kernel) -> bool:
+        """Tell whether two kernels take the same arguments."""
         definition = self.definition(first.op)
         if definition is None:
             return first.function is second.function
         return taken_names(first, definition.signature) == taken_names(second, definition.signature)
 
-    def _add_composites(self, table: CompositeTable, source: Source) -> Handle:
-        new = [CompositeRegistration(op, function, source) for op, function in table.functions.items()]
+    def _add_composites(self, table: CompositeTable, source: Source, scope: Scope | None = None) -> Handle:
+        new = [CompositeRegistration(op, function, source, scope) for op, function in table.functions.items()]
         with self._lock:
             for registration in new:
                 self.composites.setdefault(registration.op, []).insert(0, registration)
@@ -255,6 +278,8 @@ class Registry:
 
     def add_backend(self, backend: Backend, source: Source | None = None) -> Handle:
         """Register the backend of a device type and layout."""
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_backend(backend)
         source = source or Source()
         place = (backend.device_type, backend.layout)
         with self._lock:
@@ -278,6 +303,8 @@ class Registry:
 
     def add_layer(self, layer: Layer, source: Source | None = None) -> Handle:
         """Register a layer."""
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_layer(layer)
         with self._lock:
             if layer.name in self.layers:
                 raise DuplicateRegistrationError(
@@ -302,18 +329,10 @@ class Registry:
         DuplicateRegistrationError
             When an operator of that name exists.
         """
-        from tt.core.schema.load import load
-        from tt.core.schema.model import OpDefinition
-
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_definitions(definitions)
         source = source or Source()
-        if isinstance(definitions, OpDefinition):
-            new: list[OpDefinition] = [definitions]
-        elif isinstance(definitions, Mapping):
-            new = list(definitions.values())
-        elif isinstance(definitions, list | tuple) and all(isinstance(d, OpDefinition) for d in definitions):
-            new = list(definitions)
-        else:
-            new = list(load([definitions]).values())
+        new = read_definitions(definitions)
         with self._lock:
             for definition in new:
                 if self.definition(definition.name) is not None:
@@ -391,16 +410,24 @@ class Registry:
             for table in tables():
                 self._add_composites(table, TT_SOURCE)
         found = self.composites.get(op)
-        return found[0] if found else None
+        if not found:
+            return None
+        order = in_order([r.standing() for r in found], [r.source for r in found])
+        return found[order[0]] if order else None
 
-    def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
-        """Return the kernels of an operator for a device and the layouts of a call, the one that counts first."""
+    def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
+        """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""
         found = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
         return sorted(found, key=lambda r: -r.kernel.priority)
 
-    def for_plugin(self, source: Source) -> PluginRegistry:
+    def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
+        """Return those that take part at present, the one that counts first; see Note [Taking part]."""
+        found = self.all_kernels_of(op, device, layouts)
+        return [found[i] for i in in_order([r.standing() for r in found], [r.source for r in found])]
+
+    def for_plugin(self, source: Source, scope: Scope | None = None) -> PluginRegistry:
         """Return a view of the registry that notes `source` with everything that is added."""
-        return PluginRegistry(self, source)
+        return PluginRegistry(self, source, scope)
 
 
 # What the core itself brings, loaded at first use like a plugin's.
@@ -411,45 +438,29 @@ _CORE_LAYERS = {
 _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
 
 
+def read_definitions(definitions: Any) -> list[OpDefinition]:
+    """Return operators: those of a YAML file, or of a mapping, list or tuple of definitions, or a single one.
+
+    Raises
+    ------
+    SchemaError
+        With all mistakes of the file.
+    """
+    from tt.core.schema.load import load
+    from tt.core.schema.model import OpDefinition
+
+    if isinstance(definitions, OpDefinition):
+        return [definitions]
+    if isinstance(definitions, Mapping):
+        return list(definitions.values())
+    if isinstance(definitions, list | tuple) and all(isinstance(d, OpDefinition) for d in definitions):
+        return list(definitions)
+    return list(load([definitions]).values())
+
+
 def _load(reference: str) -> Any:
     module, _, attribute = reference.partition(":")
     return getattr(importlib.import_module(module), attribute)
-
-
-class PluginRegistry:
-    """What a plugin's `tt_register` hook gets: the registry, with the plugin noted as the source.
-
-    The handles of all that was added are kept, so that a plugin can be taken out again.
-    """
-
-    def __init__(self, registry: Registry, source: Source) -> None:
-        self._registry, self.source = registry, source
-        self.handles: list[Handle] = []
-
-    def add(self, table: Any) -> Handle:
-        """Register a table of kernels, composites, formulas or rules."""
-        return self._keep(self._registry.add(table, self.source))
-
-    def add_backend(self, backend: Backend) -> Handle:
-        """Register the backend of a device type and layout."""
-        return self._keep(self._registry.add_backend(backend, self.source))
-
-    def add_layer(self, layer: Layer) -> Handle:
-        """Register a layer."""
-        return self._keep(self._registry.add_layer(layer, self.source))
-
-    def add_definitions(self, definitions: Any) -> Handle:
-        """Register operators from a YAML file or from definitions."""
-        return self._keep(self._registry.add_definitions(definitions, self.source))
-
-    def _keep(self, handle: Handle) -> Handle:
-        self.handles.append(handle)
-        return handle
-
-    def remove(self) -> None:
-        """Undo everything, the last first."""
-        while self.handles:
-            self.handles.pop().remove()
 
 
 REGISTRY = Registry()

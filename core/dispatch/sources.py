@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from tt.core.dispatch.preference import Names, Scope, Standing, standing_of
 from tt.core.dispatch.tables import Kernel
 
 __all__ = ["TT_SOURCE", "CompositeRegistration", "Handle", "KernelRegistration", "Source", "code_location"]
@@ -42,6 +43,11 @@ def code_location(function: Callable[..., Any]) -> str:
     return f"{module}:{code.co_firstlineno}"
 
 
+def _namespace(op: str) -> Names:
+    namespace, separator, _ = op.partition("::")
+    return (("namespace", namespace),) if separator else ()
+
+
 @dataclass(slots=True, eq=False)
 class KernelRegistration:
     """A kernel in the registry: what was declared, for which device and layouts, by whom."""
@@ -52,6 +58,21 @@ class KernelRegistration:
     source: Source
     dtypes: frozenset[str]
     result: str | None = None
+    scope: Scope | None = None
+    names: Names = field(init=False)
+
+    def __post_init__(self) -> None:
+        layouts = [("layout", layout) for layout in self.layouts if layout != "strided"]
+        self.names = (("device", self.device), *layouts, *_namespace(self.kernel.op))
+
+    @property
+    def party(self) -> str:
+        """The plugin of a third party that brought it; empty for what tt itself and the program bring."""
+        return "" if self.scope is None else self.source.plugin
+
+    def standing(self) -> Standing:
+        """Return whether it takes part at present, and how preferred it is."""
+        return standing_of(self.source, self.scope, self.names, self.kernel.op, self.device)
 
     def __str__(self) -> str:
         return f"{self.source} {code_location(self.kernel.function)}"
@@ -70,6 +91,11 @@ class CompositeRegistration:
     op: str
     function: Callable[..., Any]
     source: Source
+    scope: Scope | None = None
+
+    def standing(self) -> Standing:
+        """Return whether it takes part at present, and how preferred it is."""
+        return standing_of(self.source, self.scope, _namespace(self.op), self.op, None)
 
     def __str__(self) -> str:
         return f"{self.source} {code_location(self.function)}"

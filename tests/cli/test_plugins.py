@@ -16,7 +16,7 @@ Run = Callable[..., Any]
 
 ACME = Manifest("acme", devices=("toy",), extends=("cpu",))
 STATES = (
-    PluginState("acme", "tt-acme", "1.2", "active", "", 0.0125, 1, ACME),
+    PluginState("acme", "tt-acme", "1.2", "active", "", 0.0125, "1.0", ACME),
     PluginState(
         "broken",
         "tt-broken",
@@ -29,7 +29,14 @@ STATES = (
         "Traceback:\n  x\n",
     ),
     PluginState(
-        "cuda", "tt-tensor", "0.1.0", "unavailable", "no driver", 0.0, 1, Manifest("cuda", devices=("cuda",))
+        "cuda",
+        "tt-tensor",
+        "0.1.0",
+        "unavailable",
+        "no driver",
+        0.0,
+        "1.0",
+        Manifest("cuda", devices=("cuda",)),
     ),
 )
 
@@ -48,10 +55,10 @@ def test_every_plugin_is_listed_with_state_reason_and_time(
 ) -> None:
     ran = run("plugins", "list")
     assert ran.out == text("""
-        plugin  distribution  version  state        load ms  brings                       reason
-        acme    tt-acme       1.2      active        12.500  device toy, kernels for cpu
-        broken  tt-broken     0.1      failed         1.000                               ValueError: no good
-        cuda    tt-tensor     0.1.0    unavailable    0.000  device cuda                  no driver
+        plugin  distribution  version  interface  state        load ms  brings                       reason
+        acme    tt-acme       1.2      1.0        active        12.500  device toy, kernels for cpu
+        broken  tt-broken     0.1                 failed         1.000                               ValueError: no good
+        cuda    tt-tensor     0.1.0    1.0        unavailable    0.000  device cuda                  no driver
 
         plugin 'broken' failed
         Traceback:
@@ -59,6 +66,64 @@ def test_every_plugin_is_listed_with_state_reason_and_time(
     """)
     assert ran.code == 0
     assert states == []
+
+
+RIVAL = PluginState(
+    "rival", "tt-rival", "2.0", "loaded", "", 0.0, "1.0", Manifest("rival", devices=("toy",), requires=("cpu",)),
+    contested=("the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; nobody has it",),
+    preferred=("cpu by TT_PREFER", "*:exp* by tt.prefer"),
+    undone=("the default dtype", "how NumPy prints"),
+)  # fmt: skip
+
+
+def test_preferences_contested_names_and_what_was_put_back_are_told_below_the_table(
+    run: Run, monkeypatch: pytest.MonkeyPatch, text: Callable[[str], str]
+) -> None:
+    monkeypatch.setattr(host, "plugins", lambda: (RIVAL,))
+    assert run("plugins", "list").out == text("""
+        plugin  distribution  version  interface  state   load ms  brings      reason
+        rival   tt-rival      2.0      1.0        loaded    0.000  device toy
+
+        preferences
+        rival: cpu by TT_PREFER
+        rival: *:exp* by tt.prefer
+
+        names that several plugins declare
+        rival: the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; nobody has it
+
+        what plugins changed of the process while they were loaded; it was put back
+        rival: the default dtype
+        rival: how NumPy prints
+    """)
+
+
+def test_a_plugin_is_shown_with_all_that_is_known(
+    run: Run, monkeypatch: pytest.MonkeyPatch, text: Callable[[str], str]
+) -> None:
+    monkeypatch.setattr(host, "plugins", lambda: (RIVAL,))
+    assert run("plugins", "show", "rival").out == text("""
+        plugin        rival
+        distribution  tt-rival 2.0
+        state         loaded
+        interface     1.0
+        load time     0.000 ms
+        devices       toy
+        requires      cpu
+        preferred     cpu by TT_PREFER
+                      *:exp* by tt.prefer
+        contested     the device 'toy' is declared by plugin 'acme' (tt-acme 1.2), too; nobody has it
+        put back      the default dtype, how NumPy prints
+    """)
+
+
+def test_what_a_plugin_has_registered_is_counted(run: Run, acme: None) -> None:
+    found = json.loads(run("plugins", "show", "cpu", "--activate", "--json").out)
+    assert found["registered"]["kernels for cpu"] > 300 and found["state"] == "active"
+
+
+def test_a_plugin_that_is_not_there_is_a_wrong_call_with_the_nearest(run: Run) -> None:
+    ran = run("plugins", "show", "autogard")
+    assert ran.code == 2 and "unknown plugin 'autogard'; did you mean 'autograd'?" in ran.err
 
 
 def test_json_holds_everything(run: Run, states: list[str]) -> None:
@@ -71,7 +136,10 @@ def test_json_holds_everything(run: Run, states: list[str]) -> None:
         "state": "active",
         "reason": "",
         "load_time": 0.0125,
-        "api_version": 1,
+        "api_version": "1.0",
+        "preferred": [],
+        "contested": [],
+        "undone": [],
         "manifest": ACME.as_dict(),
         "traceback": "",
     }

@@ -34,7 +34,7 @@ def test_each_is_listed_with_its_reason(run):
         "'npu'",
         "broken_register | 0.0.1 | failed | OSError: libnpu.so: wrong ELF class",
         "broken_version | 0.0.1 | failed | PluginError: it was made for version 99 of the plugin interface and this tt "
-        "offers version 1",
+        "offers version 1.0",
     ]
 
 

@@ -1,0 +1,23 @@
+"""The group `tt plugins` with its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from tt.cli.options import help_if_alone
+from tt.cli.plugins.list import list_plugins
+from tt.cli.plugins.show import show
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.callback(invoke_without_command=True)
+def plugins(context: typer.Context) -> None:
+    """The plugins that bring devices, layouts, layers and operators."""
+    help_if_alone(context)
+
+
+app.command("list")(list_plugins)
+app.command("show")(show)

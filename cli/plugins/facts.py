@@ -1,0 +1,64 @@
+"""What the commands about plugins tell of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+__all__ = ["brings", "registered", "states"]
+
+KINDS = ("devices", "layouts", "layers", "namespaces")
+
+
+def states(*, activate: bool = False) -> list[dict[str, Any]]:
+    """Return what is known of every plugin as plain data."""
+    from tt.core import host
+
+    if activate:
+        host.activate_all()
+    return [
+        {
+            "name": plugin.name,
+            "distribution": plugin.distribution,
+            "version": plugin.version,
+            "state": plugin.state,
+            "reason": plugin.reason,
+            "load_time": plugin.load_time,
+            "api_version": plugin.api_version,
+            "preferred": list(plugin.preferred),
+            "contested": list(plugin.contested),
+            "undone": list(plugin.undone),
+            "manifest": plugin.manifest.as_dict() if plugin.manifest is not None else None,
+            "traceback": plugin.traceback,
+        }
+        for plugin in host.plugins()
+    ]
+
+
+def brings(plugin: dict[str, Any]) -> str:
+    """Return what a plugin declares, in a few words."""
+    manifest = plugin["manifest"]
+    if manifest is None:
+        return ""
+    words = [f"{kind.removesuffix('s')} {name}" for kind in KINDS for name in manifest[kind]]
+    words += [f"kernels for {name}" for name in manifest["extends"]]
+    return ", ".join(words)
+
+
+def registered(name: str) -> dict[str, int]:
+    """Return how much a plugin has registered: operators, kernels by place, composites; what takes no part apart."""
+    from tt.core.dispatch.registry import REGISTRY
+
+    found: Counter[str] = Counter()
+    for op in REGISTRY.names():
+        found["operators"] += REGISTRY.definition_source(op).plugin == name
+    for kernels in REGISTRY.kernels.values():
+        for kernel in kernels:
+            if kernel.source.plugin == name:
+                idle = ", taking no part" if kernel.standing().refusal else ""
+                found[f"kernels for {kernel.where}{idle}"] += 1
+    for composites in REGISTRY.composites.values():
+        for composite in composites:
+            if composite.source.plugin == name:
+                found["composites" + (", taking no part" if composite.standing().refusal else "")] += 1
+    return {what: count for what, count in found.items() if count}

@@ -1,0 +1,127 @@
+"""Members of tensors that plugins bring."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt.core.choosing import prefer
+from tt.core.errors import (
+    PluginConflictError,
+    PluginError,
+    PluginFailedError,
+)
+
+from .conftest import states
+
+MEMBERS = """
+    from tt.core.hooks import Manifest, hookimpl
+    registered = []
+
+    @hookimpl
+    def tt_manifest():
+        here = "host_test_one_one"
+        return Manifest("one", members={
+            "double": here + ":double", "half": here + ":half", "gone": here + ":nothing",
+            "broken": "no_such_module:x"})
+
+    @hookimpl
+    def tt_register(registry):
+        registered.append(1)
+
+    def double(self, times=1):
+        "Doubles."
+        return 2 * times
+
+    def get(self): return self.__dict__.get("_half", 0.5)
+    def put(self, value): self.__dict__["_half"] = value
+    def drop(self): del self.__dict__["_half"]
+    half = property(get, put, drop)
+"""
+
+
+@pytest.fixture
+def tensor_class(packages):
+    kind = type("Tensor", (), {})
+    packages.add("one", MEMBERS)
+    packages.host(tensor_class=kind).load()
+    return kind
+
+
+def test_a_member_is_found_at_first_use_and_then_stands_in_its_own_place(packages, tensor_class):
+    assert packages.module("one").registered == []
+    assert tensor_class().double(3) == 6
+    assert packages.module("one").registered == [1]
+    assert tensor_class.__dict__["double"] is packages.module("one").double
+    assert tensor_class().double(4) == 8
+
+
+def test_a_member_may_be_a_property_that_is_set_and_deleted_first(tensor_class):
+    first, second = tensor_class(), tensor_class()
+    first.half = 3
+    assert (first.half, second.half) == (3, 0.5)
+    del first.half
+    assert first.half == 0.5
+    assert isinstance(tensor_class.__dict__["half"], property)
+
+
+def test_deleting_works_as_the_first_use(tensor_class):
+    made = tensor_class()
+    made.__dict__["_half"] = 2
+    del made.half
+    assert made.half == 0.5
+
+
+def test_a_member_is_reached_on_the_class_and_through_super(tensor_class):
+    class Child(tensor_class):
+        def double(self):
+            return super().double() + 1
+
+    assert Child().double() == 3
+    assert tensor_class.double(None) == 2
+
+
+def test_setting_a_method_first_sets_it_on_the_instance_only(tensor_class):
+    made = tensor_class()
+    made.double = 5
+    assert made.double == 5
+    assert tensor_class().double() == 2
+
+
+def test_a_member_whose_target_is_not_there_says_where_it_was_looked_for(tensor_class):
+    for name, target in [("gone", "host_test_one_one:nothing"), ("broken", "no_such_module:x")]:
+        with pytest.raises(PluginError, match=f"member '{name}' of Tensor cannot be found at {target}"):
+            getattr(tensor_class(), name)
+
+
+def test_a_member_of_a_plugin_that_fails_raises_its_reason(packages):
+    kind = type("Tensor", (), {})
+    packages.add("one", MEMBERS.replace("registered.append(1)", "raise OSError('late')"))
+    packages.host(tensor_class=kind).load()
+    with pytest.raises(
+        PluginFailedError, match=r"the member 'double' is brought by .*\n  tried: OSError: late"
+    ):
+        kind().double()
+
+
+def test_a_member_that_tensors_have_already_stays_theirs_and_the_others_work(packages):
+    packages.add("one", MEMBERS)
+    kind = type("Tensor", (), {"half": None})
+    host = packages.host(tensor_class=kind)
+    assert states(host) == {"one": "loaded"}
+    assert host.plugins()[0].contested == ("the member 'half' is declared by tt itself, too; it is tt's own",)
+    assert kind.half is None
+    assert kind().double() == 2
+
+
+def test_a_member_of_two_plugins_is_refused_until_one_is_preferred(packages):
+    packages.add("one", MEMBERS)
+    packages.add("two", MEMBERS.replace('"one"', '"two"').replace("_one_one", "_two_two"))
+    kind = type("Tensor", (), {})
+    host = packages.host(tensor_class=kind)
+    host.load()
+    with pytest.raises(PluginConflictError, match="the member 'double' is brought by 2 plugins"):
+        kind().double()
+    with prefer("two", host=host):
+        assert kind().double() == 2
+    assert packages.module("two").registered == [1] and packages.module("one").registered == []
+    assert kind().double() == 2  # settled by its first use
