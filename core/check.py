@@ -186,7 +186,7 @@ def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
     absent = rule.missing([argument.name for argument in definition.signature.arguments])
     if absent:
         yield Problem(
-            "shape rule", definition.name, f"its rule {definition.meta!r} needs {', '.join(absent)}"
+            "shape rule", definition.name, f"its rule {str(definition.meta)!r} needs {', '.join(absent)}"
         )
 
 

@@ -4,6 +4,11 @@
 In the module of a plugin it is the `tt_register` hook that imports the module, and what it defines is then noted as the
 plugin's.  A plugin that brings many operators rather ships a YAML file and tables (`registry.add_definitions`,
 `registry.add`), which register only when they are handed over.
+
+Note [A custom operator is a caller]
+------------------------------------
+What `custom_op` returns is the very object that `tt.ops.acme.twice` is: an instance of the (compiled) caller classes,
+to which a mixin adds the registrations.  A call takes the path of a built-in operator, with nothing around it.
 """
 
 from __future__ import annotations
@@ -12,22 +17,413 @@ import dis
 import inspect
 import types
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from tt.core.annotations import infer_schema
-from tt.core.dispatch.registry import REGISTRY, Handle, PluginRegistry, Registry
-from tt.core.dispatch.tables import CompositeTable, KernelTable
-from tt.core.errors import ArgumentError, KernelContractError
-from tt.core.schema.model import OpDefinition, Signature
-from tt.core.tensor import Tensor, wrap
+from tt.core import op_parts as parts
+from tt.core.annotations import infer_signature
+from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dispatch.operator import Operator
+from tt.core.dispatch.registry import REGISTRY, Handle
+from tt.core.dispatch.tables import Form
+from tt.core.errors import ArgumentError, NoKernelError, UnknownOpError, did_you_mean
+from tt.core.schema.fields import FIELDS
+from tt.core.schema.model import TAGS, OpDefinition, Signature
 from tt.core.tensor_base import TensorBase
 
-__all__ = ["CustomOp", "custom_op", "infer_schema"]
+if TYPE_CHECKING:
+
+    class _Caller(GeneralOp): ...
+else:
+    _Caller = object
+
+__all__ = ["CustomOp", "custom_op"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _only_declares(function: Callable[..., Any]) -> bool:
+# --- the operator ----------------------------------------------------------------------------------------------
+
+
+class CustomOp(_Caller):
+    """An operator made by `custom_op`: call it, and add kernels, a shape rule and a gradient to it.
+
+    Every method that adds something also is a decorator and returns the function; `handle(function)` undoes it.
+
+    Attributes
+    ----------
+    name : str
+        For instance "acme::twice"; `tt.ops.acme.twice` is the same object.
+    schema : Signature
+        Its signature; `str(op.schema)` is the text.
+    definition : OpDefinition
+        All that the schema says of it.
+    """
+
+    operator: Operator
+    name: str
+    _added: list[tuple[Any, Handle]]
+    _setup_context: Callable[..., None] | None
+    _backward: tuple[Callable[..., Any], Handle] | None
+
+    def _begin(self, definition: Handle) -> None:
+        self._added = [(None, definition)]
+        self._setup_context = None
+        self._backward = None
+
+    def __repr__(self) -> str:
+        return f"<custom operator {self.definition.signature}>"
+
+    # --- handles -----------------------------------------------------------------------------------------------
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """The handles of all that was registered and not undone, in order; the first is that of the operator."""
+        return tuple(dict.fromkeys(handle for _, handle in self._added if handle.active))
+
+    def handle(self, function: Callable[..., Any]) -> Handle:
+        """Return the handle that undoes what a function was registered for.
+
+        Raises
+        ------
+        ArgumentError
+            When the function was not registered with this operator.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import custom_op
+        >>> @custom_op("doc::thrice")
+        ... def thrice(x: tt.Tensor) -> tt.Tensor:
+        ...     return x * 3
+        >>> @thrice.kernel("cpu")
+        ... def wrong(x):
+        ...     return x + x
+        >>> thrice(tt.ones(1))
+        tensor([2.])
+        >>> thrice.handle(wrong).remove()
+        >>> thrice(tt.ones(1))
+        tensor([3.])
+        >>> thrice.remove()
+        """
+        found = [handle for added, handle in self._added if added is function and handle.active]
+        if not found:
+            name = getattr(function, "__name__", repr(function))
+            raise ArgumentError(self.name, f"{name} is not registered with this operator")
+        if len(found) == 1:
+            return found[0]
+
+        def remove() -> None:
+            for handle in reversed(found):
+                handle.remove()
+
+        return Handle(remove, "; ".join(handle.what for handle in found))
+
+    def remove(self) -> None:
+        """Unregister the operator and everything that was added to it.  Doing it twice does nothing."""
+        while self._added:
+            self._added.pop()[1].remove()
+
+    def _keep(self, function: Function, handle: Handle) -> Function:
+        self._added.append((function, handle))
+        return function
+
+    def _adder(self, add: Callable[[Any], Handle], function: Any) -> Any:
+        """Register a function, or return a decorator that does."""
+        if self.operator.removed:
+            raise UnknownOpError(self.name, REGISTRY.names())
+
+        def register(function: Function) -> Function:
+            return self._keep(function, add(function))
+
+        return register if function is None else register(function)
+
+    # --- registrations -----------------------------------------------------------------------------------------
+
+    def kernel(
+        self,
+        device_types: str | Sequence[str],
+        function: Callable[..., Any] | None = None,
+        *,
+        dtypes: str | Iterable[str] = "all",
+        layout: str | tuple[str, ...] = "strided",
+        form: Form | None = None,
+        override: bool = False,
+    ) -> Any:
+        """Add a kernel for one or several device types.
+
+        Parameters
+        ----------
+        device_types : str or sequence of str
+            For instance "cpu".
+        function : callable, optional
+            Takes the backend's native arrays (NumPy's on "cpu") in the place of tensors and returns one, or a tuple.
+            Its parameters are named like the operator's.
+        dtypes : str or iterable of str
+            The dtypes that it serves: a class ("floating") or names.
+        layout : str or tuple of str
+            The layout that it serves, or the layouts that occur together in a mixed call.
+        form : str, optional
+            Of an operator that changes arguments: "inplace", the default, changes the arrays that it gets;
+            "functional" returns the new values, then the results.
+        override : bool
+            Replace an earlier kernel of the same place and dtypes, which is otherwise an error.
+        """
+        wanted = [device_types] if isinstance(device_types, str) else list(device_types)
+        if not wanted:
+            raise ArgumentError(self.name, "kernel: no device type is given")
+
+        def add(function: Callable[..., Any]) -> Handle:
+            made = [
+                parts.add_kernel(
+                    self.operator,
+                    device,
+                    function,
+                    layout=layout,
+                    dtypes=dtypes,
+                    form=form,
+                    override=override,
+                )
+                for device in wanted
+            ]
+            return made[0] if len(made) == 1 else _together(made)
+
+        return self._adder(add, function)
+
+    def composite(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add an implementation in other operators, for all devices that have no kernel.
+
+        Gradients go through its parts where the operator has no `backward`.  A second one shadows the first.
+        """
+        return self._adder(lambda f: parts.add_composite(self.operator, f), function)
+
+    def fake(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add what makes the result for tensors without data.
+
+        The function gets tensors on the device "meta" and returns one of the right shape and dtype, for instance
+        `tt.empty_like(x)`.  A second one shadows the first.
+        """
+        return self._adder(lambda f: parts.add_fake(self.operator, f), function)
+
+    def shape(self, rule: str | Callable[..., Any] | None = None) -> Any:
+        """Add a shape rule, in the place of a fake: the name of one, or a function that is one.
+
+        A function gets what it names of the operator's arguments, tensors as objects with `shape`, `strides`,
+        `ndim` and `dtype`, and returns the shape of the result, or a tuple of `Result`s.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import custom_op
+        >>> @custom_op("doc::pairs")
+        ... def pairs(x: tt.Tensor) -> tt.Tensor:
+        ...     "Puts each element beside itself."
+        >>> @pairs.shape
+        ... def pairs_shape(x):
+        ...     return (*x.shape, 2)
+        >>> pairs(tt.empty(3, device="meta")).shape
+        tt.Size([3, 2])
+        >>> pairs.remove()
+        """
+        return self._adder(lambda r: parts.add_shape(self.operator, r), rule)
+
+    def backward(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        saves: str | Sequence[str] | None = None,
+        **gradients: Callable[..., Any],
+    ) -> Any:
+        """Add the gradient, in one of three forms.
+
+        - `function(ctx, *gradients)`, with `setup_context`: as PyTorch's `register_autograd`.
+        - `function(g, x, ...)`: gets the gradient of the result (or `gs`, the list of those of all results) and what
+          its other parameters name, which is saved: arguments, results by name, `result`.  `saves` names what is
+          saved instead of the parameters.
+        - one keyword for each argument, as in the tables of formulas: `backward(x=lambda g, y: g * y)`.
+
+        A function returns one gradient for each argument that takes tensors (or for each argument, None where there
+        is none), or a dict by name.
+
+        Parameters
+        ----------
+        function : callable, optional
+            In the first or second form; without it, and without formulas, a decorator is returned.
+        saves : str or sequence of str, optional
+            What is saved for the second form, in the order of the parameters after the gradient.
+        **gradients : callable
+            The third form.
+
+        Raises
+        ------
+        ArgumentError
+            When the operator changes its arguments, or a name is nothing of the operator.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import custom_op
+        >>> @custom_op("doc::cube")
+        ... def cube(x: tt.Tensor) -> tt.Tensor:
+        ...     "Returns the third power."
+        >>> cube_on_cpu = cube.kernel("cpu", lambda x: x**3)
+        >>> @cube.backward
+        ... def cube_backward(g, x):
+        ...     return 3 * x * x * g
+        >>> x = tt.tensor([2.0], requires_grad=True)
+        >>> cube(x).backward()
+        >>> x.grad
+        tensor([12.])
+        >>> cube.remove()
+        """
+        if gradients:
+            if function is not None or saves is not None:
+                raise ArgumentError(self.name, "backward: give a function, or a formula for each argument")
+            handle = self._handle_of_gradient(parts.add_formulas(self.operator, gradients))
+            for formula in gradients.values():
+                self._keep(formula, handle)  # each of them stands for all: they were registered together
+            return None
+        names = (saves,) if isinstance(saves, str) else saves
+
+        def add(function: Callable[..., Any]) -> Handle:
+            parameters = list(inspect.signature(function).parameters.values())
+            if names is None and parameters and parameters[0].name == "ctx":
+                return self._add_backward(function)
+            saved = names
+            if saved is None:
+                saved = [p.name for p in parameters[1:] if p.default is p.empty]
+            made = parts.saving(self.operator, function, saved)
+            return self._handle_of_gradient(parts.add_backward(self.operator, *made))
+
+        return self._adder(add, function)
+
+    def _handle_of_gradient(self, handle: Handle) -> Handle:
+        self._backward = None
+        return handle
+
+    def _add_backward(self, function: Callable[..., Any]) -> Handle:
+        handle = parts.add_backward(self.operator, function, self._setup_context)
+        self._backward = function, handle
+        return handle
+
+    def setup_context(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add what saves values for `backward(ctx, ...)`: `function(ctx, inputs, output)`.
+
+        It may come before or after `backward`.
+        """
+
+        def add(function: Callable[..., None]) -> Handle:
+            before, self._setup_context = self._setup_context, function
+
+            def forget() -> None:
+                self._setup_context = before
+
+            known = self._backward
+            if known is None or not known[1].active:
+                return Handle(forget, f"setup_context of {self.name}")
+            handle = self._add_backward(known[0])
+
+            def remove() -> None:
+                forget()
+                handle.remove()
+                self._backward = known
+
+            return Handle(remove, f"setup_context of {self.name}")
+
+        return self._adder(add, function)
+
+    def vmap(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add a batching rule: what `tt.func.vmap` runs, instead of the operator once for each example.
+
+        `function(info, in_dims, *args)` returns the result (or a tuple) and the dim of the examples in it:
+        `info.batch_size` is the number of examples, `in_dims` has the dim of each argument, None where all examples
+        share it.
+        """
+        return self._adder(lambda f: parts.add_vmap(self.operator, f), function)
+
+    # --- PyTorch's names -----------------------------------------------------------------------------------------
+
+    def register_kernel(
+        self,
+        device_types: str | Sequence[str] | None,
+        fn: Callable[..., Any] | None = None,
+        /,
+    ) -> Any:
+        """Add a kernel, as PyTorch's `register_kernel`; for None, an implementation for all devices.
+
+        As with `kernel`, the function gets native arrays; for None it gets tensors.
+        """
+        return self.composite(fn) if device_types is None else self.kernel(device_types, fn)
+
+    def register_fake(self, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Add a fake implementation: PyTorch's name of `fake`."""
+        return self.fake(fn)
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """Add a batching rule: PyTorch's name of `vmap`."""
+        return self.vmap(func)
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
+    ) -> None:
+        """Add the gradient as PyTorch's `register_autograd` does.
+
+        Parameters
+        ----------
+        backward : callable
+            `backward(ctx, *gradients)` returns one gradient for each argument, None where there is none.
+        setup_context : callable, optional
+            `setup_context(ctx, inputs, output)` saves what `backward` needs; of an operator with keyword-only
+            arguments it may be `setup_context(ctx, inputs, keyword_only_inputs, output)`.
+        """
+        handle = parts.add_backward(self.operator, backward, setup_context)
+        self._adder(self._handle_of_gradient_of(handle), backward)
+
+    def _handle_of_gradient_of(self, handle: Handle) -> Callable[[Any], Handle]:
+        return lambda function: self._handle_of_gradient(handle)
+
+
+class _UnaryCustomOp(CustomOp, UnaryOp):
+    pass
+
+
+class _BinaryCustomOp(CustomOp, BinaryOp):
+    pass
+
+
+class _GeneralCustomOp(CustomOp, GeneralOp):
+    pass
+
+
+_KINDS: dict[Any, Any] = {UnaryOp: _UnaryCustomOp, BinaryOp: _BinaryCustomOp, GeneralOp: _GeneralCustomOp}
+
+
+def _together(handles: Sequence[Handle]) -> Handle:
+    def remove() -> None:
+        for handle in reversed(handles):
+            handle.remove()
+
+    return Handle(remove, "; ".join(handle.what for handle in handles))
+
+
+# --- defining --------------------------------------------------------------------------------------------------
+
+
+def make_op(definition: OpDefinition) -> CustomOp:
+    """Register a definition and return its operator."""
+    handle = REGISTRY.add_definitions(definition)
+    handle.what = f"operator {definition.name}"
+    known = REGISTRY.definition(definition.name) is definition
+    # In a plugin whose namespace another one holds, the definition waits until the namespace is its own.
+    made: Any = (REGISTRY.operator(definition.name) if known else Operator(definition, REGISTRY)).adopt(
+        _KINDS
+    )
+    made._begin(handle)
+    op: CustomOp = made
+    return op
+
+
+def only_declares(function: Callable[..., Any]) -> bool:
     """Tell whether a function's body does nothing but return None: `...`, `pass`, a docstring."""
     if not isinstance(function, types.FunctionType):
         return False
@@ -39,206 +435,43 @@ def _only_declares(function: Callable[..., Any]) -> bool:
     )
 
 
-# --- the operator ----------------------------------------------------------------------------------------------
-
-
-class _Backward:
-    """The gradient of one operator as the layer "autograd" takes it."""
-
-    layer = "autograd"
-
-    def __init__(
-        self, op: str, backward: Callable[..., Any], setup_context: Callable[..., None] | None
-    ) -> None:
-        self.formulas = {op: (backward, setup_context)}
-
-
-class CustomOp:
-    """An operator made by `custom_op`: call it, and add kernels, a shape rule and a gradient to it.
-
-    Attributes
-    ----------
-    name : str
-        For instance "acme::twice"; `tt.ops.acme.twice` is the same operator.
-    schema : str
-        Its signature.
-    """
-
-    def __init__(self, name: str, schema: str, *, result: str, tags: Sequence[str], doc: str) -> None:
-        self.name, self.schema = name, schema
-        self._handles: list[Handle] = []
-        self._parts: dict[str, Handle] = {}
-        self._setup_context: Callable[..., None] | None = None
-        self._backward: Callable[..., Any] | None = None
-        self.definition = _define(schema, result, tags, doc)
-        self._handles.append(_registry().add_definitions(self.definition))
-        self.__name__, self.__doc__ = name, doc
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the operator through the dispatcher."""
-        return REGISTRY.caller(self.name)(*args, **kwargs)
-
-    def __repr__(self) -> str:
-        return f"<custom operator {self.schema}>"
-
-    def kernel(
-        self,
-        device_types: str | Sequence[str],
-        function: Callable[..., Any] | None = None,
-        *,
-        dtypes: str | Iterable[str] = "all",
-        layout: str = "strided",
-    ) -> Any:
-        """Add a kernel for one or several device types; without a function, return a decorator.
-
-        Parameters
-        ----------
-        device_types : str or sequence of str
-            For instance "cpu".
-        function : callable, optional
-            Takes the backend's native arrays (NumPy's on "cpu") in the place of tensors and returns one, or a tuple.
-            Its parameters are named like the operator's.
-        dtypes : str or iterable of str
-            The dtypes that it serves.
-        layout : str
-            The layout that it serves.
-        """
-        wanted = [device_types] if isinstance(device_types, str) else list(device_types)
-
-        def add(function: Function) -> Function:
-            for device in wanted:
-                table = KernelTable(device=device, layout=layout)
-                table.kernel(self.name, function, dtypes=dtypes, half="native")
-                self._handles.append(_registry().add(table))
-            return function
-
-        return add if function is None else add(function)
-
-    def composite(self, function: Function) -> Function:
-        """Add an implementation in other operators, for all devices that have no kernel; usable as a decorator.
-
-        Gradients go through its parts where the operator has no `backward`.
-        """
-        table = CompositeTable()
-        table.composite(self.name, function)
-        return self._replace("composite", table, function)
-
-    def fake(self, function: Function) -> Function:
-        """Add what makes the result for tensors without data; usable as a decorator.
-
-        The function gets tensors on the device "meta" and returns one of the right shape and dtype, for instance
-        `tt.empty_like(x)`.
-        """
-        table = KernelTable(device="meta")
-        table.kernel(self.name, _on_tensors(self.name, function), takes=self._arguments(), half="native")
-        return self._replace("fake", table, function)
-
-    def backward(self, function: Function) -> Function:
-        """Add the gradient: `function(ctx, *gradients)` returns one for each argument; usable as a decorator."""
-        self._backward = function
-        return self._differentiate(function)
-
-    def setup_context(self, function: Function) -> Function:
-        """Add what saves values for `backward`: `function(ctx, inputs, output)`; usable as a decorator."""
-        self._setup_context = function
-        return self._differentiate(function)
-
-    def remove(self) -> None:
-        """Unregister the operator and everything that was added to it.  Doing it twice does nothing."""
-        for handle in (*self._parts.values(), *reversed(self._handles)):
-            handle.remove()
-        self._parts.clear()
-        self._handles.clear()
-
-    def _arguments(self) -> tuple[str, ...]:
-        return tuple(argument.name for argument in self.definition.signature.arguments)
-
-    def _differentiate(self, function: Function) -> Function:
-        if self._backward is not None:
-            self._replace("backward", _Backward(self.name, self._backward, self._setup_context), function)
-        return function
-
-    def _replace(self, part: str, table: Any, function: Function) -> Function:
-        """Register a part of which there is one; an earlier one goes."""
-        if part in self._parts:
-            self._parts[part].remove()
-        self._parts[part] = _registry().add(table)
-        return function
-
-
-def _registry() -> Registry | PluginRegistry:
-    """Return where to register: what the plugin that is registering was given, or the registry of the process."""
-    from tt.core import host
-
-    return host.current_registry() or REGISTRY
-
-
-def _on_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel of the meta backend that calls a function over meta tensors."""
-
-    def tensor(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return [tensor(item) for item in value]
-        if not hasattr(value, "extent"):
-            return value
-        return wrap(value, REGISTRY.backend("meta").spec(value.dtype))
-
-    def handle(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return type(value)(handle(item) for item in value)
-        if isinstance(value, Tensor) and value.device.type != "meta":
-            raise KernelContractError(
-                f"the fake implementation of {name} returned a tensor on {value.device} for tensors on meta\n"
-                f"  try: make it like an argument, for instance with tt.empty_like(x)"
-            )
-        return value.handle if isinstance(value, Tensor) else value
-
-    def kernel(*values: Any) -> Any:
-        return handle(function(*map(tensor, values)))
-
-    return kernel
-
-
-# --- defining --------------------------------------------------------------------------------------------------
-
-
 @overload
 def custom_op(
     name: str,
-    function: None = None,
+    fn: None = None,
     /,
     *,
     mutates: str | Iterable[str] = ...,
     mutates_args: str | Iterable[str] | None = ...,
     device_types: str | Sequence[str] | None = ...,
     schema: str | None = ...,
-    result: str = ...,
-    tags: Sequence[str] = ...,
+    tags: str | Sequence[str] | None = ...,
+    result: str | Sequence[str] = ...,
 ) -> Callable[[Callable[..., Any]], CustomOp]: ...
 @overload
 def custom_op(
     name: str,
-    function: Callable[..., Any],
+    fn: Callable[..., Any],
     /,
     *,
     mutates: str | Iterable[str] = ...,
     mutates_args: str | Iterable[str] | None = ...,
     device_types: str | Sequence[str] | None = ...,
     schema: str | None = ...,
-    result: str = ...,
-    tags: Sequence[str] = ...,
+    tags: str | Sequence[str] | None = ...,
+    result: str | Sequence[str] = ...,
 ) -> CustomOp: ...
 def custom_op(
     name: str,
-    function: Callable[..., Any] | None = None,
+    fn: Callable[..., Any] | None = None,
     /,
     *,
     mutates: str | Iterable[str] = (),
     mutates_args: str | Iterable[str] | None = None,
     device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
-    result: str = "same",
-    tags: Sequence[str] = (),
+    tags: str | Sequence[str] | None = None,
+    result: str | Sequence[str] = "same",
 ) -> Any:
     """Define an operator; without a function, return a decorator.
 
@@ -246,32 +479,35 @@ def custom_op(
     ----------
     name : str
         "namespace::name"; the operator is `tt.ops.namespace.name`.
-    function : callable, optional
-        Its annotations give the signature.  A body that does something is the implementation in other operators, for
-        every device that has no kernel; a body of `...` or a docstring only declares.
+    fn : callable, optional
+        Its annotations give the signature (see `infer_schema`).  A body that does something is the implementation in
+        other operators, for every device that has no kernel; a body of `...` or a docstring only declares.
     mutates : iterable of str
-        The arguments that the operator changes.  None may be: return a new tensor.
+        The arguments that the operator changes, or "unknown": every tensor.
     mutates_args : iterable of str, optional
         PyTorch's name of `mutates`.
     device_types : str or sequence of str, optional
         The device types for which the body is; others are refused.
     schema : str, optional
         The signature without the name, instead of annotations: "(Tensor x, float by=1.0) -> Tensor".
-    result : str
-        The dtype of the results of kernels: "same" (that of the first tensor), "bool", "int64", another dtype's name.
-    tags : sequence of str
+    tags : str or sequence of str, optional
         Tags of ops.yaml, for instance "data_dependent_shape".
+    result : str or sequence of str
+        The dtype of the results of kernels: "same" (that of the first tensor), "bool", "int64", another dtype's name;
+        several for several results.
 
     Returns
     -------
     CustomOp
-        Call it; add to it with `.kernel`, `.composite`, `.fake`, `.backward` and `.setup_context`; `.remove()` undoes
-        everything.
+        Call it; add to it with `.kernel`, `.composite`, `.fake`, `.shape`, `.backward`, `.setup_context` and `.vmap`;
+        `.handle(function)` undoes one of them, `.remove()` everything.
 
     Raises
     ------
     ArgumentError
-        When the name has no namespace or the annotations give no signature.
+        When the name has no namespace, the annotations give no signature, or an option is not known.
+    SchemaError
+        When the schema is none.
     DuplicateRegistrationError
         When the operator exists.
 
@@ -289,45 +525,36 @@ def custom_op(
     ... def twice_without_data(x):
     ...     return tt.empty_like(x)
     >>> @twice.backward
-    ... def twice_backward(ctx, gradient):
-    ...     return 2 * gradient
+    ... def twice_backward(g):
+    ...     return 2 * g
     >>> tt.ops.doc.twice(tt.tensor([1.0, 2.0]))
     tensor([2., 4.])
     >>> twice.remove()
     """
-    changed = _names(mutates if mutates_args is None else mutates_args)
+    changed = mutates if mutates_args is None else mutates_args
 
     def define(function: Callable[..., Any]) -> CustomOp:
-        _check_name(name)
-        signature = (
-            name + schema
-            if schema is not None
-            else infer_schema(function, op_name=name, mutates_args=changed)
-        )
-        if changed or "!" in signature:
-            raise ArgumentError(
-                name,
-                "an operator that changes its arguments cannot be defined here: the dispatcher derives in-place forms "
-                "from operators that return new tensors",
-                signatures=[signature],
-                hint="return the new value, and let the caller copy it: x.copy_(op(x))",
-            )
+        check_name(name)
+        if schema is None:
+            signature = infer_signature(function, name=name, mutates=changed)
+        else:
+            signature = Signature.parse(name + schema)
+            _check_changed(signature, changed)
         doc = inspect.getdoc(function) or ""
-        made = CustomOp(name, signature, result=result, tags=tags, doc=doc)
-        if not _only_declares(function):
-            made.composite(
-                function if device_types is None else _only_on(name, function, _names(device_types))
-            )
-        return made
+        op = make_op(definition_of(signature, result=result, tags=_words(tags or ()), doc=doc))
+        if not only_declares(function):
+            op.composite(function if device_types is None else _only_on(name, function, _words(device_types)))
+        return op
 
-    return define if function is None else define(function)
+    return define if fn is None else define(fn)
 
 
-def _names(value: str | Iterable[str]) -> tuple[str, ...]:
+def _words(value: str | Iterable[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Refuse what cannot name a custom operator."""
     namespace, separator, short = name.partition("::")
     if not separator or not namespace.isidentifier() or not short.isidentifier():
         raise ArgumentError(name, "the name of a custom operator has the form 'namespace::name'")
@@ -337,12 +564,69 @@ def _check_name(name: str) -> None:
         )
 
 
+def _check_changed(signature: Signature, changed: str | Iterable[str]) -> None:
+    """Refuse a schema and `mutates` that contradict each other."""
+    if changed == "unknown":
+        return
+    written = [a.name for a in signature.arguments if a.alias and a.alias.write]
+    for argument in _words(changed):
+        if argument not in written:
+            raise ArgumentError(
+                signature.qualified,
+                f"mutates names {argument!r}, and the schema does not mark it as changed",
+                signatures=[str(signature)],
+                hint="write Tensor(a!) in the schema; mutates may then be left out",
+            )
+
+
+def definition_of(
+    signature: Signature,
+    *,
+    result: str | Sequence[str] = "same",
+    tags: Sequence[str] = (),
+    doc: str = "",
+) -> OpDefinition:
+    """Return the definition of a custom operator; every tensor has a gradient, whose formula may be missing.
+
+    Raises
+    ------
+    ArgumentError
+        For a signature, dtype rule or tag that a custom operator cannot have.
+    """
+    name = signature.qualified
+    for returned in signature.returns:
+        if returned.alias and not returned.alias.write:
+            raise ArgumentError(
+                name,
+                "a custom operator returns no views of its arguments",
+                signatures=[str(signature)],
+                hint="return a copy, or write an operator of other operators as an ordinary function",
+            )
+    rules = result if isinstance(result, str) else tuple(result)
+    for word in _words(rules):
+        known = FIELDS["result"].words or {}
+        if word not in known:
+            raise ArgumentError(
+                name,
+                f"result: {word!r} is no rule for the dtype of results, and no dtype{did_you_mean(word, known)}",
+            )
+    if not isinstance(rules, str) and len(rules) != len(signature.returns):
+        raise ArgumentError(
+            name, f"result has {len(rules)} rules, and the operator returns {len(signature.returns)} values"
+        )
+    for tag in tags:
+        if tag not in TAGS:
+            raise ArgumentError(name, f"there is no tag {tag!r}{did_you_mean(tag, TAGS)}")
+    tensors = tuple(a.name for a in signature.tensor_arguments)
+    grad = () if "nondifferentiable" in tags else tensors
+    return OpDefinition(signature, "other", result=rules, grad=grad, tags=tuple(tags), doc=doc)
+
+
 def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) -> Callable[..., Any]:
     """Return a composite that serves some device types only."""
-    from tt.core.errors import NoKernelError
 
-    def composite(*args: Any) -> Any:
-        for value in args:
+    def composite(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
             if isinstance(value, TensorBase) and value.device.type not in (*devices, "meta"):
                 raise NoKernelError(
                     name,
@@ -350,13 +634,7 @@ def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) 
                     exist=", ".join(devices),
                     hint=f"@op.kernel({value.device.type!r})",
                 )
-        return function(*args)
+        return function(*args, **kwargs)
 
+    composite.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     return composite
-
-
-def _define(text: str, result: str, tags: Sequence[str], doc: str) -> OpDefinition:
-    """Return the definition of an operator; every tensor has a gradient, whose formula may be missing."""
-    signature = Signature.parse(text)
-    grad = () if "nondifferentiable" in tags else tuple(a.name for a in signature.tensor_arguments)
-    return OpDefinition(signature, "other", result=result, grad=grad, tags=tuple(tags), doc=doc)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.device import Device, to_device
 from tt.core.dispatch.layers import Layer, Rule
 from tt.core.dispatch.modes import Mode
+from tt.core.dispatch.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.unserved import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
 from tt.core.keys import KEYS
@@ -124,7 +125,10 @@ class FakeLayer(Layer):
             return None
         if depends_on_data(definition):
             return _refuse
-        if not definition.meta and operator.registry.kernels_of(operator.name, "meta", (strided.name,)):
+        on_meta = operator.registry.kernels_of(operator.name, "meta", (strided.name,))
+        if operator.mutates and (on_meta or definition.meta or all(p >= 0 for p in operator.returned)):
+            return _change_arguments
+        if not definition.meta and on_meta:
             return _run_on_meta
         if definition.meta:
             return _run
@@ -161,6 +165,20 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
         new = [_wrap(result, handle, device, args) for result, handle in zip(outcome, handles, strict=True)]
         return operator.return_type(new)
     return _wrap(outcome, handles, device, args)
+
+
+def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Do as if an operator changed its arguments: only its results have to be made."""
+    operator = entry.operator
+    targets = targets_of(operator, args)
+    for target in targets:
+        if not is_fake(target):
+            raise InplaceError(f"{operator.name}(): a fake tensor cannot be written into a tensor with data")
+    refuse_written(entry, targets, args)
+    result = _run_on_meta(entry, args)
+    for target in targets:
+        target.bump_version()
+    return with_targets_of(operator, args, result)
 
 
 def _run_on_meta(entry: Entry, args: tuple[Any, ...]) -> Any:

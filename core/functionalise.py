@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.core.backend import contiguous_strides
+from tt.core.dispatch.entry import COMPOSITE
 from tt.core.dispatch.layers import Layer, Rule
+from tt.core.dispatch.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.overlap import refuse_shared
 from tt.core.errors import CastError, InplaceError, ShapeError, TargetDtypeError
 from tt.core.meta import MetaHandle, run_rule
@@ -170,6 +172,8 @@ class FunctionaliseLayer(Layer):
         """Return how the layer handles a form of an operator."""
         if form == "out":
             return None
+        if operator.mutates:
+            return self._mutating
         returns = operator.definition.signature.returns
         if operator.definition.kind != "view" and any(r.alias for r in returns):
             return None  # a view or a copy, as its composite decides (reshape, contiguous)
@@ -207,6 +211,19 @@ class FunctionaliseLayer(Layer):
 
     def _plain(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         return self._hold(entry.below.run(self._prepare(entry, args)))
+
+    def _mutating(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Run an operator that changes arguments on bare tensors, and write what has become of them."""
+        operator = entry.operator
+        if entry.below.kind == COMPOSITE:  # its parts meet the layer
+            return entry.below.function(*args)
+        targets = targets_of(operator, args)
+        refuse_written(entry, targets, args)
+        prepared = self._prepare(entry, args)
+        result = self._hold(entry.below.run(prepared))
+        for target, new in zip(targets, targets_of(operator, prepared), strict=True):
+            write(target, new.handle)
+        return with_targets_of(operator, args, result)
 
     def _inplace(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         target = args[0]

@@ -7,15 +7,17 @@ party's package can do.
 from __future__ import annotations
 
 from tt.core import errors
+from tt.core.annotations import infer_schema
 from tt.core.backend import Backend, contiguous_strides
 from tt.core.construct import as_tensor
-from tt.core.custom_op import CustomOp, custom_op, infer_schema
+from tt.core.custom_op import CustomOp, custom_op
 from tt.core.device import Device, get_default_device
 from tt.core.dispatch.entry import Entry
 from tt.core.dispatch.fallback import fallback_policy, set_fallback_policy
 from tt.core.dispatch.layers import Layer, Rule
 from tt.core.dispatch.masking import mask_kernels
 from tt.core.dispatch.modes import Mode, active_modes
+from tt.core.dispatch.mutation import targets_of, with_targets_of
 from tt.core.dispatch.operator import Operator
 from tt.core.dispatch.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
 from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
@@ -25,9 +27,19 @@ from tt.core.keys import KEYS
 from tt.core.layout import layout, register_layout
 from tt.core.meta import MetaHandle, run_rule
 from tt.core.numbers import fitted_number
+from tt.core.op_library import (
+    Library,
+    define,
+    impl,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_vmap,
+)
 from tt.core.promotion import get_default_dtype, promote_types, result_type
 from tt.core.random import Generator, reserve
 from tt.core.schema.model import Argument, OpDefinition, Signature
+from tt.core.scope import scoped
 from tt.core.size import Size
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, alias, wrap
@@ -48,6 +60,7 @@ __all__ = [
     "Kernel",
     "KernelTable",
     "Layer",
+    "Library",
     "Manifest",
     "MetaHandle",
     "Mode",
@@ -68,6 +81,7 @@ __all__ = [
     "as_tensor",
     "contiguous_strides",
     "custom_op",
+    "define",
     "dtype",
     "errors",
     "fallback_policy",
@@ -76,16 +90,24 @@ __all__ = [
     "get_default_device",
     "get_default_dtype",
     "hookimpl",
+    "impl",
     "infer_schema",
     "layout",
     "mask_kernels",
     "ops",
     "promote_types",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
     "register_layout",
+    "register_vmap",
     "reserve",
     "result_type",
     "run_rule",
+    "scoped",
     "set_fallback_policy",
+    "targets_of",
     "to_dtype",
+    "with_targets_of",
     "wrap",
 ]

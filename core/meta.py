@@ -266,7 +266,8 @@ class MetaBackend(Backend):
         if depends_on_data(definition):
             return _refuse(definition.name)
         if not definition.meta:
-            return None
+            # What only changes its arguments makes no result: there is nothing to say of its shape.
+            return _nothing if operator.mutates and all(p >= 0 for p in operator.returned) else None
         rule = bound_rule(definition)
 
         def meta_kernel(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> Any:
@@ -326,6 +327,10 @@ class MetaBackend(Backend):
     def offset(self, handle: MetaHandle) -> int:
         """Return the position of the first element."""
         return handle.offset
+
+
+def _nothing(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> None:
+    return None
 
 
 def _refuse(name: str) -> Callable[..., Any]:

@@ -40,7 +40,7 @@ def describe(definition: OpDefinition) -> dict[str, Any]:
         "forms": forms(definition),
         "doc": definition.doc.strip(),
         "kind": definition.kind,
-        "shape_rule": definition.meta,
+        "shape_rule": str(definition.meta) if definition.meta else None,
         "promotes": list(definition.promote),
         "result_dtype": result if isinstance(result, str) else ", ".join(result),
         "dtypes": definition.dtypes if isinstance(definition.dtypes, str) else ", ".join(definition.dtypes),

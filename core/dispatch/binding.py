@@ -7,7 +7,7 @@ itself then matches names and fills defaults, and the function converts what is 
 from __future__ import annotations
 
 import operator as _operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from tt.core.device import Device
 from tt.core.device import device as to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
-from tt.core.errors import ArgumentError, TTError, UnknownNameError, describe
+from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeError, describe, did_you_mean
 from tt.core.layout import layout as Layout
 from tt.core.layout import to_layout
 from tt.core.memory_format import format_name, memory_format
@@ -32,6 +32,10 @@ Binder = Callable[[tuple[Any, ...], "dict[str, Any] | None"], tuple[Any, ...]]
 
 class Mismatch(Exception):  # noqa: N818 - an internal signal, never seen by users
     """A value that a parameter cannot take; carries what was expected."""
+
+
+class NotAllowed(Mismatch):
+    """A value of the right type that is none of the allowed ones."""
 
 
 # --- converters: value -> value of the plain type, or Mismatch ---------------------------------------------------
@@ -157,24 +161,105 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def converter(type_: Type) -> Callable[[Any], Any]:
-    """Return the function that converts a value to a schema type."""
-    element = _tensor_or_scalar if type_.or_scalar else _CONVERTERS[type_.base]
-    if not type_.list:
-        return element
+def _optional(type_: Type) -> Callable[[Any], Any]:
+    convert = converter(type_)
+    return (lambda value: None if value is None else convert(value)) if type_.optional else convert
+
+
+def _choice(type_: Type) -> Callable[[Any], Any]:
+    """Return the converter to one of several values, or to the member of an enumeration that has the value."""
+    plain, choices, enum = _CONVERTERS[type_.base], type_.choices, type_.enum
+    allowed = f"one of {', '.join(map(repr, choices))}"
 
     def convert(value: Any) -> Any:
-        if type_.size is not None and not isinstance(value, _SEQUENCES):
+        if enum is not None and isinstance(value, enum):
+            if value.value not in choices:
+                raise NotAllowed(f"{allowed}, not {value!r}")
+            return value
+        try:
+            found = plain(value)
+        except Mismatch:
+            raise Mismatch(allowed) from None
+        if found not in choices:
+            raise NotAllowed(f"{allowed}, not {value!r}{did_you_mean(str(value), map(str, choices))}")
+        return choices[choices.index(found)] if enum is None else enum(found)
+
+    return convert
+
+
+def _tuple(type_: Type) -> Callable[[Any], Any]:
+    """Return the converter to a tuple of fixed length."""
+    converters, wanted = [_optional(item) for item in type_.items], str(type_)
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, _SEQUENCES):
+            raise Mismatch(wanted)
+        if len(value) != len(converters):
+            raise Mismatch(f"{wanted}, {len(converters)} long and not {len(value)} as this")
+        items = []
+        for position, (one, item) in enumerate(zip(converters, value, strict=True)):
+            try:
+                items.append(one(item))
+            except NotAllowed:
+                raise
+            except Mismatch:
+                raise Mismatch(f"{wanted}, with {describe(item)} at position {position}") from None
+        return tuple(items)
+
+    return convert
+
+
+def _dict(type_: Type) -> Callable[[Any], Any]:
+    """Return the converter to a dict with keys and values of fixed types."""
+    (key, entry), wanted = map(_optional, type_.items), str(type_)
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise Mismatch(wanted)
+        found = {}
+        for name, item in value.items():
+            try:
+                found[key(name)] = entry(item)
+            except NotAllowed:
+                raise
+            except Mismatch:
+                raise Mismatch(f"{wanted}, with {describe(item)} under {name!r}") from None
+        return found
+
+    return convert
+
+
+def _element(type_: Type) -> Callable[[Any], Any]:
+    if type_.choices:
+        return _choice(type_)
+    if type_.items:
+        return (_tuple if type_.base == "tuple" else _dict)(type_)
+    return _tensor_or_scalar if type_.or_scalar else _CONVERTERS[type_.base]
+
+
+def converter(type_: Type) -> Callable[[Any], Any]:
+    """Return the function that converts a value to a schema type."""
+    element = _element(type_)
+    if not type_.list:
+        return element
+    exact = type_.size if type_.is_tensor or type_.choices or type_.items else None
+
+    def convert(value: Any) -> Any:
+        if type_.size is not None and exact is None and not isinstance(value, _SEQUENCES):
             try:
                 return (element(value),) * type_.size
             except Mismatch:
                 raise Mismatch(f"{element.__name__.lstrip('_')} or tuple of them") from None
         if not isinstance(value, _SEQUENCES):
             raise Mismatch(f"tuple of {type_.base}s")
+        if exact is not None and len(value) != exact:
+            raise Mismatch(f"tuple of {exact} {type_.base}s, and not of {len(value)}")
         items = []
         for position, item in enumerate(value):
             try:
                 items.append(None if item is None and type_.element_optional else element(item))
+            except NotAllowed:
+                raise
             except Mismatch as mismatch:
                 raise Mismatch(
                     f"tuple of {mismatch}s, with {describe(item)} at position {position}"
@@ -220,7 +305,11 @@ def _check(argument: Argument, index: int) -> list[str]:
             lines = [f"if {name} is not None:", *(f"    {line}" for line in lines)]
         return [f"    {line}" for line in lines]
     tests = [f"{name} is not None"] if type_.optional else []
-    if type_.is_tensor and not type_.list:
+    if type_.choices and not type_.list:
+        plain = f"type({name}) is not plain{index}_0"
+        value = f"{name}.value" if type_.enum is not None else name
+        tests.append(f"({plain} or {value} not in choices{index})")
+    elif type_.is_tensor and not type_.list:
         tests.append(f"not isinstance({name}, TensorBase)")
     elif type_.base in _PLAIN and not type_.list:
         tests += [f"type({name}) is not plain{index}_{i}" for i in range(len(_PLAIN[type_.base]))]
@@ -255,6 +344,10 @@ def make_binder(
     def convert(index: int, value: Any) -> Any:
         try:
             return converters[index](value)
+        except NotAllowed as problem:
+            raise ValueRangeError(
+                f"{name}(): argument {arguments[index].name!r} must be {problem}\n  signature: {signatures[0]}"
+            ) from None
         except Mismatch as mismatch:
             argument = arguments[index]
             raise ArgumentError(
@@ -276,6 +369,10 @@ def make_binder(
         parameters.append(argument.name + default)
         for i, plain in enumerate(_PLAIN.get(argument.type.base, ())):
             namespace[f"plain{index}_{i}"] = plain
+        if argument.type.choices:
+            namespace[f"choices{index}"] = argument.type.choices
+            if argument.type.enum is not None:
+                namespace[f"plain{index}_0"] = argument.type.enum
         lines += _check(argument, index)
     result = "".join(f"{a.name}, " for a in arguments)
     source = f"def bind({', '.join(parameters)}):\n" + "\n".join(lines) + f"\n    return ({result})\n"

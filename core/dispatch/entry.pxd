@@ -1,3 +1,5 @@
+cimport cython
+
 from tt.core.tensor_base cimport TensorBase, TensorSpec
 
 cdef type Tensor
@@ -49,3 +51,6 @@ cdef class Entry:
     cpdef run_kernel(self, tuple args)
     cpdef wrap_one(self, handle, int index, tuple args)
     cpdef run_inplace(self, tuple args)
+    cpdef wrap_all(self, handles, tuple args)
+    @cython.locals(shared=bint)
+    cpdef run_mutating(self, tuple args)

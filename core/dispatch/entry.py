@@ -5,6 +5,7 @@ module: plain Python that Cython compiles with the C types of `entry.pxd` where 
 """
 
 from tt.core.dispatch.failure import failed, verify
+from tt.core.dispatch.mutation import give_own, refuse_written, with_targets, write_new
 from tt.core.dispatch.overlap import refuse_shared
 from tt.core.tensor import Tensor, alias
 from tt.core.tensor_base import TensorBase
@@ -14,6 +15,7 @@ KERNEL = 0
 COMPOSITE = 1
 LAYER = 2
 REROUTE = 3
+MUTATE = 4
 
 # What a kernel returns.
 ONE = 0
@@ -70,7 +72,8 @@ class Entry:
         What is called: form is "functional", "inplace" or "out".
         Form "out" is always a REROUTE: it runs the functional form and writes the result.
     kind : int
-        KERNEL, COMPOSITE, LAYER or REROUTE (mixed devices, fallbacks).
+        KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), or MUTATE: a kernel of an operator whose schema
+        says that it changes arguments.
     direct : bool
         One call of `plain` on bare handles serves a call with defaults; nothing to cast, check or share.
     plain : callable
@@ -151,6 +154,8 @@ class Entry:
             return self.rule(self, args)
         if kind == 1:
             return self.function(*args)
+        if kind == 4:
+            return self.run_mutating(args)
         return self.function(self, args)
 
     def call_below(self, args):
@@ -160,7 +165,7 @@ class Entry:
         aliases that the layer does not hold.
         """
         below = self.below
-        if below.kind == 0:
+        if below.kind == 0 or below.kind == 4:
             return below.run(args)
         return below.run(self.strip(args))
 
@@ -241,7 +246,11 @@ class Entry:
         except Exception as error:
             handles = failed(self, choice, error, args, prepared)
         if not self.verified:
-            verify(self, choice, handles)
+            verify(self, choice, handles, prepared)
+        return self.wrap_all(handles, args)
+
+    def wrap_all(self, handles, args):
+        """Return the tensors of all results."""
         result = self.result
         if result == 0:
             return self.wrap_one(handles, 0, args)
@@ -318,7 +327,7 @@ class Entry:
             except Exception as error:
                 handle = failed(self, choice, error, args, prepared)
             if not self.verified:
-                verify(self, choice, handle)
+                verify(self, choice, handle, prepared)
             if how == 3:  # the tensor changes, not its data
                 target.set_data(handle, target.spec)
                 if target.storage is not None:  # resize_ may have moved it to other memory
@@ -327,6 +336,50 @@ class Entry:
                 self.operator.write_back(self, target, handle)
         target.bump_version()
         return target
+
+    def run_mutating(self, args):
+        """Run the kernel of an operator that changes arguments, and note what changed."""
+        choice = self.choose(args)
+        if choice is None:
+            return self.operator.resolve_rest(self).run(self.strip_to(args))
+        targets = []
+        shared = False
+        for position in self.operator.mutates:
+            value = args[position]
+            if isinstance(value, TensorBase):
+                targets.append(value)
+            elif value is not None:
+                for item in value:
+                    if item is not None:
+                        targets.append(item)
+        if len(targets) == 1 and targets[0].base is None:
+            # Seldom more than a look: few tensors share memory.
+            for value in args:
+                if isinstance(value, TensorBase):
+                    if value.storage is not None and value is not targets[0]:
+                        shared = True
+                elif type(value) is list:
+                    shared = True
+        else:
+            shared = True
+        if shared:
+            refuse_written(self, targets, args)
+        if self.backend.functionalised:
+            give_own(self, targets)
+        prepared = self.handles(choice, args)
+        try:
+            handles = choice.function(*prepared)
+        except Exception as error:
+            handles = failed(self, choice, error, args, prepared)
+        if self.writes_target == 0:  # the kernel returns the new values, and then the results
+            handles = write_new(self, targets, handles)
+        for target in targets:
+            target.bump_version()
+        if self.operator.returns_targets:
+            return with_targets(self, choice, args, handles, prepared)
+        if not self.verified:
+            verify(self, choice, handles, prepared)
+        return self.wrap_all(handles, args)
 
 
 EMPTY = Entry(None, "functional", -1, -1, -2, 3)

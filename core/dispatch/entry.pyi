@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tt.core.backend import Backend
@@ -10,6 +10,7 @@ KERNEL: Final = 0
 COMPOSITE: Final = 1
 LAYER: Final = 2
 REROUTE: Final = 3
+MUTATE: Final = 4
 
 ONE: Final = 0
 SEVERAL: Final = 1
@@ -71,5 +72,8 @@ class Entry:
     def handles(self, choice: Choice, args: tuple[Any, ...]) -> list[Any]: ...
     def run_kernel(self, args: tuple[Any, ...]) -> Any: ...
     def run_inplace(self, args: tuple[Any, ...]) -> Any: ...
+    def run_mutating(self, args: tuple[Any, ...]) -> Any: ...
+    def wrap_all(self, handles: Any, args: Sequence[Any]) -> Any: ...
+    def wrap_one(self, handle: Any, index: int, args: Sequence[Any]) -> Any: ...
 
 EMPTY: Entry

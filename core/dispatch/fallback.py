@@ -91,6 +91,13 @@ def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:
         from tt.core.dispatch.registry import ops
 
         return ops.copy_(args[0], result)
+    if operator.mutates:
+        from tt.core.dispatch.mutation import targets_of, with_targets_of
+        from tt.core.dispatch.registry import ops
+
+        for target, new in zip(targets_of(operator, args), targets_of(operator, moved), strict=True):
+            ops.copy_(target, _move(new, home))
+        result = with_targets_of(operator, args, result)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return operator.return_type([_move(item, home) for item in result])
     return _move(result, home)
@@ -98,7 +105,7 @@ def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:
 
 def _move(value: Any, device: Device) -> Any:
     if isinstance(value, TensorBase):
-        return transfer(value, device)
+        return value if value.device == device else transfer(value, device)
     if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
         return type(value)(_move(item, device) for item in value)
     return value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.dtypes import CallDtypes, upcast_of
-from tt.core.dispatch.entry import KERNEL, LIST, ONE, RAW, SEVERAL, Choice, Entry
+from tt.core.dispatch.entry import KERNEL, LIST, MUTATE, ONE, RAW, SEVERAL, Choice, Entry
 from tt.core.dispatch.quiet import quiet
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.serving import Serving, changes_metadata, choose_form, refuse_ties, serving
@@ -90,6 +90,8 @@ def _build(
             3: " changing metadata",
             4: " on a clone",
         }.get(how, "")
+        if operator.mutates and not how:
+            form_note = ", its new values are written back"
         note = (
             "the narrowest kernel that takes the call's arguments serves"
             if len(chosen) > 1
@@ -101,7 +103,7 @@ def _build(
         form,
         keys,
         bits,
-        KERNEL,
+        MUTATE if operator.mutates else KERNEL,
         resolution,
         choices=tuple(choices),
         writes_target=how % 4,
@@ -239,6 +241,7 @@ def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
     choice = entry.choices[0]
     if (
         leading
+        and not operator.mutates
         and choice.leading == leading
         and entry.result == ONE
         and entry.compute_code < 0
@@ -271,9 +274,10 @@ def _generic_entry(
     choice = Choice(
         function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
     )
-    how = 3 if changes_metadata(operator) and form == "inplace" else 0
+    how = 3 if changes_metadata(operator) and form == "inplace" else 1 if operator.mutates else 0
+    kind = MUTATE if operator.mutates else KERNEL
     entry = make_entry(
-        operator, form, keys, bits, KERNEL, resolution, choices=(choice,), writes_target=how, backend=backend
+        operator, form, keys, bits, kind, resolution, choices=(choice,), writes_target=how, backend=backend
     )
     _set_results(entry, operator, backend, dtypes)
     entry.verified = True

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tt.core.device import get_default_device
+from tt.core.device import get_default_device, to_device
 from tt.core.dispatch import callers as c
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
 from tt.core.dtype import to_dtype
 from tt.core.errors import InplaceError, UnknownOpError
 from tt.core.keys import KEYS
-from tt.core.layout import strided
+from tt.core.layout import strided, to_layout
 from tt.core.promotion import GROUP_BITS
-from tt.core.schema.model import MISSING, OpDefinition, Signature
+from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature
 from tt.core.tensor_base import TensorBase, TensorSpec
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["Operator"]
 
 _POSITION_BITS = 4  # 15 dtypes and "absent"
+
+
+def _default(argument: Argument) -> Any:
+    """Return the default of an argument as kernels get it: dtypes, devices and layouts as such, not as their names."""
+    value = argument.default
+    if not isinstance(value, str):
+        return value
+    convert = {"dtype": to_dtype, "device": to_device, "layout": to_layout}.get(argument.type.base)
+    return value if convert is None else convert(value)
 
 
 class Operator:
@@ -41,6 +50,12 @@ class Operator:
         Positions of the arguments that promote together.
     others : tuple of (int, int)
         Positions of the other tensor arguments, with the shift of their dtype in the level-2 bits.
+    mutates : tuple of int
+        Positions of the arguments that the operator changes.
+    returned : tuple of int
+        For each result the position of the argument that it is, -1 for a new value.
+    removed : bool
+        Whether the definition was unregistered: every call then raises.
     """
 
     def __init__(self, definition: OpDefinition, registry: Registry) -> None:
@@ -56,10 +71,11 @@ class Operator:
             (i for i, a in enumerate(self.arguments) if a.type.is_tensor and not a.type.list), -1
         )
         self.is_factory = definition.kind == "factory"
-        self.defaults = tuple(
-            to_dtype(a.default) if a.type.base == "dtype" and isinstance(a.default, str) else a.default
-            for a in self.arguments
-        )
+        self.defaults = tuple(map(_default, self.arguments))
+        self.mutates = tuple(i for i, a in enumerate(self.arguments) if a.alias and a.alias.write)
+        self.returned = tuple(map(self._returned, definition.signature.returns))
+        self.returns_targets = any(position >= 0 for position in self.returned)
+        self.removed = False
         self.adapts = self.dtype_at >= 0
         self.indexed = self.is_factory
         self._callers: dict[str, Caller] = {}
@@ -68,6 +84,13 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<operator {self.definition.signature}>"
+
+    def _returned(self, result: Return) -> int:
+        """Return the position of the argument that a result is, or -1 for a new value."""
+        if result.alias is None or not result.alias.write:
+            return -1
+        same = [i for i in self.mutates if (a := self.arguments[i].alias) and a.sets == result.alias.sets]
+        return same[0] if same else -1
 
     def _position_of_type(self, base: str) -> int:
         return next((i for i, a in enumerate(self.arguments) if a.type.base == base and not a.type.list), -1)
@@ -120,8 +143,10 @@ class Operator:
         if form == "out" and not definition.has_out:
             raise UnknownOpError(f"{self.name} with out=", self.registry.names())
         plan, name = self.plan, definition.signature.name
+        if definition.signature.namespace != "tt":
+            name = f"{definition.signature.namespace}::{name}"
         if form == "inplace":
-            plan, name = (*plan, (0, c.OTHER_TENSOR, self.target_shift)), definition.signature.name + "_"
+            plan, name = (*plan, (0, c.OTHER_TENSOR, self.target_shift)), name + "_"
         if form == "out":
             count = len(self.arguments)
             plan = (*plan, *((count + i, c.OTHER_TENSOR, self.target_shift) for i in range(self.out_count)))
@@ -135,6 +160,19 @@ class Operator:
         elif all(d is not MISSING for d in rest[1:]):
             kind, rest = UnaryOp, rest[1:]
         return kind(self, form, plan, rest, name)
+
+    def adopt(self, kinds: Mapping[type[Caller], type[Caller]]) -> Caller:
+        """Make the caller of the functional form anew, as an instance of another class, and return it.
+
+        Parameters
+        ----------
+        kinds : mapping
+            The class for each of `GeneralOp`, `UnaryOp` and `BinaryOp`.
+        """
+        plain = self._make_caller("functional")
+        made = kinds[type(plain)](self, "functional", plain.plan, plain.tail, plain.name)
+        self._callers["functional"] = made
+        return made
 
     def signature(self, form: str = "functional") -> Signature:
         """Return the signature of a form."""
@@ -248,6 +286,8 @@ class Operator:
         """Return a new entry for a combination; see `resolve`."""
         from tt.core.dispatch.resolve import resolve
 
+        if self.removed:
+            raise UnknownOpError(self.name, self.registry.names())
         return resolve(self, form, keys, bits, args)
 
     def resolve_rest(self, entry: Entry) -> Entry:

@@ -86,6 +86,12 @@ class PluginRegistry:
         names: Names = tuple(dict.fromkeys(("namespace", d.signature.namespace) for d in new))
         return self._when_held(names, lambda: self.registry.add_definitions(new, self.source))
 
+    def add_shape_rule(self, name: str, rule: Any) -> Handle:
+        """Give an operator of the plugin a shape rule."""
+        names: Names = (("namespace", name.partition("::")[0]),)
+        self._require_declared(names, f"namespaces=({names[0][1]!r},)")
+        return self._when_held(names, lambda: self.registry.add_shape_rule(name, rule, self.source))
+
     def remove(self) -> None:
         """Undo everything, the last first."""
         self._waiting.clear()

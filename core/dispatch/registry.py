@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device
@@ -77,6 +77,8 @@ class Registry:
     _core_composites: bool = False
     _aliases: dict[str, str] | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
+    _scopes: list[list[Handle]] = field(default_factory=list)
+    _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
 
     # --- operators ---------------------------------------------------------------------------------------------
 
@@ -167,6 +169,26 @@ class Registry:
         view = host.current_registry()
         return view if view is not None and view.registry is self else None
 
+    def open_scope(self) -> list[Handle]:
+        """Return a list that gets the handle of everything that the program registers from now on."""
+        handles: list[Handle] = []
+        self._scopes.append(handles)
+        return handles
+
+    def close_scope(self, handles: list[Handle]) -> None:
+        """Undo everything that a scope has noted, the last first; what was noted within it goes too."""
+        at = next(i for i, scope in enumerate(self._scopes) if scope is handles)
+        while len(self._scopes) > at:
+            scope = self._scopes.pop()
+            while scope:
+                scope.pop().remove()
+
+    def note(self, handle: Handle, source: Source | None = None) -> Handle:
+        """Note a registration in the innermost scope; those of plugins stay, since nobody would repeat them."""
+        if self._scopes and (source is None or not source.plugin):
+            self._scopes[-1].append(handle)
+        return handle
+
     def add(self, table: Any, source: Source | None = None, scope: Scope | None = None) -> Handle:
         """Register a table of kernels, of composites, or one that a layer understands.
 
@@ -184,7 +206,9 @@ class Registry:
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add(table)
-        source = source or Source()
+        return self.note(self._add(table, source or Source(), scope), source)
+
+    def _add(self, table: Any, source: Source, scope: Scope | None = None) -> Handle:
         if isinstance(table, KernelTable):
             return self._add_kernels(table, source, scope)
         if isinstance(table, CompositeTable):
@@ -280,7 +304,9 @@ class Registry:
         """Register the backend of a device type and layout."""
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_backend(backend)
-        source = source or Source()
+        return self.note(self._add_backend(backend, source or Source()), source)
+
+    def _add_backend(self, backend: Backend, source: Source) -> Handle:
         place = (backend.device_type, backend.layout)
         with self._lock:
             if place in self.backends:
@@ -305,11 +331,12 @@ class Registry:
         """Register a layer."""
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_layer(layer)
+        return self.note(self._add_layer(layer, source or Source()), source)
+
+    def _add_layer(self, layer: Layer, source: Source) -> Handle:
         with self._lock:
             if layer.name in self.layers:
-                raise DuplicateRegistrationError(
-                    f"layer {layer.name}", "an earlier plugin", str(source or Source())
-                )
+                raise DuplicateRegistrationError(f"layer {layer.name}", "an earlier plugin", str(source))
             self.layers[layer.name] = layer
         self.invalidate_all()
 
@@ -331,7 +358,9 @@ class Registry:
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_definitions(definitions)
-        source = source or Source()
+        return self.note(self._add_definitions(definitions, source or Source()), source)
+
+    def _add_definitions(self, definitions: Any, source: Source) -> Handle:
         new = read_definitions(definitions)
         with self._lock:
             for definition in new:
@@ -340,15 +369,57 @@ class Registry:
                     raise DuplicateRegistrationError(f"operator {definition.name}", str(first), str(source))
             for definition in new:
                 self._extra[definition.name] = (definition, source)
+            self._aliases = None
             ops.forget()
 
         def remove() -> None:
             for definition in new:
                 self._extra.pop(definition.name, None)
-                self.operators.pop(definition.name, None)
+                self._shape_rules.pop(definition.name, None)
+                operator = self.operators.pop(definition.name, None)
+                if operator is not None:  # who still holds it gets an error
+                    operator.removed = True
+                    operator.invalidate()
+            self._aliases = None
             ops.forget()
 
         return Handle(remove)
+
+    def add_shape_rule(self, name: str, rule: Any, source: Source | None = None) -> Handle:
+        """Give an operator of a third party a shape rule: the name of one, or a `Rule`; it shadows an earlier one.
+
+        Raises
+        ------
+        UnknownOpError
+            When no third party has defined the operator.
+        """
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_shape_rule(name, rule)
+        if name not in self._extra:
+            raise UnknownOpError(name, self._extra)
+        place = [rule]  # an object of its own, however often the rule occurs
+        with self._lock:
+            places = self._shape_rules.setdefault(name, [[self._extra[name][0].meta]])
+            places.insert(0, place)
+            self._set_shape_rule(name)
+
+        def remove() -> None:
+            with self._lock:
+                if name in self._shape_rules:  # else the operator went before
+                    self._shape_rules[name] = [p for p in self._shape_rules[name] if p is not place]
+                    self._set_shape_rule(name)
+
+        return self.note(Handle(remove), source)
+
+    def _set_shape_rule(self, name: str) -> None:
+        """Put the shape rule that counts into the definition of an operator."""
+        definition, source = self._extra[name]
+        definition = replace(definition, meta=self._shape_rules[name][0][0])
+        self._extra[name] = (definition, source)
+        operator = self.operators.get(name)
+        if operator is not None:
+            operator.definition = definition
+            operator.invalidate()
 
     def invalidate_all(self) -> None:
         """Make every operator forget its entries, and the keys of devices be looked up anew."""
@@ -368,7 +439,7 @@ class Registry:
         """
         found = self.backends.get((device_type, layout))
         if found is None and device_type in _CORE_BACKENDS and layout == "strided":
-            self.add_backend(_load(_CORE_BACKENDS[device_type])(), TT_SOURCE)
+            self._add_backend(_load(_CORE_BACKENDS[device_type])(), TT_SOURCE)
             found = self.backends.get((device_type, layout))
         if found is None:
             from tt.core import host
@@ -391,7 +462,7 @@ class Registry:
         found = self.layers.get(name)
         if found is None:
             if name in _CORE_LAYERS:
-                self.add_layer(_load(_CORE_LAYERS[name])(), TT_SOURCE)
+                self._add_layer(_load(_CORE_LAYERS[name])(), TT_SOURCE)
             else:
                 from tt.core import host
 

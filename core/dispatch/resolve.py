@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.dtypes import CallDtypes, describe_level_2, resolve_dtypes
 from tt.core.dispatch.entry import COMPOSITE, LAYER, REROUTE, Entry
 from tt.core.dispatch.kernels import kernel_entry, make_entry
+from tt.core.dispatch.mutation import with_targets_of
 from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.sources import code_location
@@ -216,6 +217,8 @@ def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
 def _composite_entry(
     operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, function: Callable[..., Any]
 ) -> Entry:
+    if operator.returns_targets:
+        function = _returning(operator, function)
     if form == "functional":
         returns = operator.definition.signature.returns
         if len(returns) > 1 or (returns and returns[0].type.list):
@@ -224,6 +227,13 @@ def _composite_entry(
     changes_metadata = "metadata_inplace" in operator.definition.tags
     inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
     return make_entry(operator, form, keys, bits, REROUTE, resolution, function=inplace)
+
+
+def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    def returning(*args: Any) -> Any:
+        return with_targets_of(operator, args, function(*args))
+
+    return returning
 
 
 def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:

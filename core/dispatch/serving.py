@@ -9,7 +9,7 @@ import numpy as np
 from tt.core.dispatch.dtypes import HALF, CallDtypes
 from tt.core.dispatch.preference import ranks_of
 from tt.core.dispatch.resolution import Resolution
-from tt.core.errors import PluginConflictError
+from tt.core.errors import KernelContractError, PluginConflictError
 
 if TYPE_CHECKING:
     from tt.core.backend import Backend
@@ -104,6 +104,15 @@ def _form_of(
     functional = [s for s in served if s.registration.kernel.form == "functional"]
     inplace = [s for s in served if s.registration.kernel.form == "inplace"]
     out = [s for s in served if s.registration.kernel.form == "out"]
+    if operator.mutates:
+        if out:
+            raise KernelContractError(
+                f"the kernel of {operator.name} by {out[0].registration} has the form 'out', and the operator changes "
+                "its arguments: the form is 'inplace' or 'functional'"
+            )
+        if inplace and (backend.mutable or not functional):
+            return 1, inplace
+        return 0, functional
     if form == "functional":
         if functional:
             return 0, functional

@@ -102,10 +102,25 @@ class CompositeRegistration:
 
 
 class Handle:
-    """Undoes one registration, exactly; also usable in a `with` statement."""
+    """Undoes one registration, exactly; also usable in a `with` statement.
 
-    def __init__(self, undo: Callable[[], None]) -> None:
-        self._undo: Callable[[], None] | None = undo
+    Attributes
+    ----------
+    what : str
+        What was registered, in words; may be empty.
+    """
+
+    def __init__(self, undo: Callable[[], Any], what: str = "") -> None:
+        self._undo: Callable[[], Any] | None = undo
+        self.what = what
+
+    @property
+    def active(self) -> bool:
+        """Whether the registration is still there to be undone."""
+        return self._undo is not None
+
+    def __repr__(self) -> str:
+        return f"<handle of {self.what or 'a registration'}{'' if self.active else ', removed'}>"
 
     def remove(self) -> None:
         """Unregister; what was shadowed comes back.  Doing it twice does nothing."""

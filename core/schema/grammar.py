@@ -5,7 +5,9 @@ It is PyTorch's function schema less its C++ types::
     signature := [namespace ::] name [. overload] ( arguments ) -> returns
     arguments := [argument {, argument}] [, * , argument {, argument}]
     argument  := type name [= default]
-    type      := base [|Scalar] [alias] [?] [ [ [size] ] [?] ]
+    type      := base [|Scalar] [choices] [items] [alias] [?] [ [ [size] ] [?] ]
+    choices   := { value {, value} }
+    items     := ( type {, type} )
     alias     := ( set {| set} [!] [ -> *] )
     returns   := type | ( [type [name] {, type [name]}] )
 
@@ -14,6 +16,7 @@ There is one spelling for everything, so that printing a signature gives back wh
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 from dataclasses import dataclass
@@ -21,14 +24,15 @@ from typing import Any, Final
 
 from tt.core.errors import SchemaError, SchemaProblem, nearest
 from tt.core.schema.classes import DTYPE_NAMES
-from tt.core.schema.model import BASES, MISSING, Alias, Argument, Return, Signature, Type
+from tt.core.schema.model import BASES, MISSING, Alias, Argument, Entries, Return, Signature, Type
 
 __all__ = ["Mistake", "parse", "read"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)")
 _INTEGER = re.compile(r"[+-]?\d+")
-_STRING = re.compile(r"'([^'\"\\\n]*)'|\"([^'\"\\\n]*)\"")
+_COMPLEX = re.compile(r"\([+-]?[\dinfae.+-]+j\)|[+-]?[\d.]+(?:[eE][+-]?\d+)?j")
+_STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 _SET = re.compile(r"\*|[a-z][0-9]*")
 
 _PYTORCH_NAMES: Final = {
@@ -156,13 +160,15 @@ class _Reader:
         depth, quote = 0, ""
         while self.at < len(self.text):
             character = self.text[self.at]
-            if quote:
+            if quote and character == "\\":
+                self.at += 1
+            elif quote:
                 quote = "" if character == quote else quote
             elif character in "'\"":
                 quote = character
-            elif character in "([":
+            elif character in "([{":
                 depth += 1
-            elif character in ")]" and depth:
+            elif character in ")]}" and depth:
                 depth -= 1
             elif character in ",)" and not depth:
                 return
@@ -245,6 +251,8 @@ class _Reader:
             if self.name("Scalar") != "Scalar" or base != "Tensor":
                 raise _Stop(at, "the only union of types is Tensor|Scalar")
             or_scalar = True
+        choices = self.choices(base) if self.peek("{") else ()
+        items = self.items(base, column) if base in ("tuple", "dict") else ()
         alias = None
         if self.peek("("):
             self.alias_at = self.at
@@ -253,13 +261,52 @@ class _Reader:
                 raise _Stop(self.alias_at, f"only tensors alias, not {base}")
         question = self.take("?")
         if not self.take("["):
-            return Type(base, optional=question, or_scalar=or_scalar), alias
+            return Type(base, question, or_scalar=or_scalar, choices=choices, items=items), alias
         size = self.match(_INTEGER)
         if size and int(size[0]) < 1:
             raise _Stop(size.start(), f"the size of a list must be at least 1, not {size[0]}")
         self.expect("]", "after the size of a list")
         optional = self.take("?")
-        return Type(base, optional, True, int(size[0]) if size else None, question, or_scalar), alias
+        count = int(size[0]) if size else None
+        return Type(base, optional, True, count, question, or_scalar, choices, items), alias
+
+    def choices(self, base: str) -> tuple[Any, ...]:
+        """Read the only values that a type has."""
+        column = self.at
+        self.expect("{", "before the values")
+        if base not in ("str", "int", "float", "bool"):
+            raise _Stop(column, f"only str, int, float and bool have chosen values, not {base}")
+        found: list[Any] = []
+        while not self.take("}"):
+            if found:
+                self.expect(",", "or '}' between values")
+            self.skip()
+            at = self.at
+            found.append(self.element(self.literal(), Type(base), at))
+            if found[-1] in found[:-1]:
+                self.note(at, f"the value {found[-1]!r} occurs twice")
+        if not found:
+            raise _Stop(column, f"{base}{{}} has no value", f"write {base}, or list the values")
+        return tuple(found)
+
+    def items(self, base: str, column: int) -> tuple[Type, ...]:
+        """Read the types of what a tuple or a dict holds."""
+        self.expect("(", f"before the types of what a {base} holds")
+        found: list[Type] = []
+        while not self.take(")"):
+            if found:
+                self.expect(",", "or ')' between types")
+            self.skip()
+            at = self.at
+            type_, alias = self.type()
+            if type_.is_tensor or alias:
+                raise _Stop(at, f"a {base} holds no tensors", "give them an argument of their own")
+            found.append(type_)
+        if base == "dict" and (len(found) != 2 or str(found[0]) not in ("str", "int")):
+            raise _Stop(column, "a dict has keys of str or int, and values", "write dict(str, float)")
+        if not found:
+            raise _Stop(column, "an empty tuple holds nothing", "leave the argument out")
+        return tuple(found)
 
     def alias(self) -> Alias:
         self.expect("(", "before alias sets")
@@ -312,9 +359,27 @@ class _Reader:
                     self.expect(",", "or ']' in a list")
                 items.append(self.literal())
             return tuple(items)
+        if self.take("{"):
+            entries: dict[Any, Any] = {}
+            while not self.take("}"):
+                if entries:
+                    self.expect(",", "or '}' in a dict")
+                key = self.literal()
+                self.expect(":", "after a key")
+                entries[key] = self.literal()
+            return entries
         string = self.match(_STRING)
         if string:
-            return _Quoted(string[1] if string[1] is not None else string[2])
+            try:
+                return _Quoted(ast.literal_eval(string[0]))
+            except (SyntaxError, ValueError):
+                raise _Stop(string.start(), f"{string[0]} is no string of Python's") from None
+        number = self.match(_COMPLEX)
+        if number:
+            try:
+                return complex(number[0])
+            except ValueError:
+                raise _Stop(number.start(), f"{number[0]} is no number") from None
         number = self.match(_NUMBER)
         if number:
             text = number[0]
@@ -340,9 +405,11 @@ class _Reader:
 
     def element(self, value: Any, type_: Type, column: int) -> Any:
         base = type_.base
+        if base in ("tuple", "dict"):
+            return self.container(value, type_, column)
         if isinstance(value, _Quoted):
             fits = base in ("str", "device")
-            value = str(value)
+            value = "".join(value)  # a plain str
         elif isinstance(value, str):
             if base in WORDS and value not in WORDS[base]:
                 raise _Stop(column, f"{value!r} is no {base}", suggest(value, WORDS[base]))
@@ -353,10 +420,25 @@ class _Reader:
             fits = base in ("int", "float", "Scalar") or type_.or_scalar
             value = float(value) if base == "float" else value
         else:
-            fits = isinstance(value, float) and (base in ("float", "Scalar") or type_.or_scalar)
+            fits = isinstance(value, float | complex) and (base == "Scalar" or type_.or_scalar)
+            fits = fits or (isinstance(value, float) and base == "float")
         if not fits:
             raise _Stop(column, f"{value!r} is no {type_.base}{'|Scalar' if type_.or_scalar else ''}")
+        if type_.choices and value not in type_.choices:
+            allowed = ", ".join(map(repr, type_.choices))
+            raise _Stop(column, f"{value!r} is none of the values of {type_.base}", f"they are: {allowed}")
         return value
+
+    def container(self, value: Any, type_: Type, column: int) -> Any:
+        """Return a default of a tuple or dict as Python's."""
+        if type_.base == "tuple":
+            if not isinstance(value, tuple) or len(value) != len(type_.items):
+                raise _Stop(column, f"{value!r} is no {type_}", f"write a list of {len(type_.items)}")
+            return tuple(self.fit(item, of, column) for item, of in zip(value, type_.items, strict=True))
+        if not isinstance(value, dict):
+            raise _Stop(column, f"{value!r} is no {type_}", "write {'key': value}")
+        keys, values = type_.items
+        return Entries({self.fit(k, keys, column): self.fit(v, values, column) for k, v in value.items()})
 
     # --- the arguments together --------------------------------------------------------------------------------
 

@@ -222,6 +222,17 @@ class _File:
                         node,
                         f"{word!r} is {argument.type}, which has no {'gradient' if key == 'grad' else 'dtype'}",
                     )
+        changed = [a.name for a in signature.arguments if a.alias and a.alias.write]
+        for word, node in zip(values.get("promote") or (), _items(nodes.get("promote")), strict=False):
+            if word in changed:
+                self.note(
+                    node, f"{word!r} is changed by the operator: it keeps its dtype and does not promote"
+                )
+        for word, node in zip(values.get("variants") or (), _items(nodes.get("variants")), strict=False):
+            if changed and word in ("inplace", "out"):
+                self.note(node, f"an operator that changes its arguments has no form {word!r}")
+        if changed and values.get("kind") not in (None, "other", "composite"):
+            self.note(nodes["kind"], "an operator that changes its arguments has the kind other or composite")
         result = values.get("result")
         if isinstance(result, tuple) and len(result) != len(signature.returns):
             counts = f"returns {len(signature.returns)}, but result lists {len(result)}"

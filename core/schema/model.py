@@ -19,6 +19,7 @@ __all__ = [
     "VARIANTS",
     "Alias",
     "Argument",
+    "Entries",
     "OpDefinition",
     "Return",
     "Signature",
@@ -50,6 +51,8 @@ BASES: Final[dict[str, str]] = {
     "layout": "a memory layout",
     "memory_format": "an order of dimensions in memory",
     "Generator": "a random number generator",
+    "tuple": "a tuple of fixed length: `tuple(int, float)`",
+    "dict": "a dict with values of one type: `dict(str, float)`",
     "any": "any Python object; only in composites",
 }
 KINDS: Final[dict[str, str]] = {
@@ -120,6 +123,12 @@ class Type:
         Whether None is allowed in the list: `Tensor?[]`.
     or_scalar : bool
         Whether it is `Tensor|Scalar`.
+    choices : tuple
+        The only values: `str{'mean', 'sum'}`.
+    items : tuple of Type
+        Of `tuple` the types of its items, of `dict` those of its keys and values.
+    enum : type or None
+        The class of the values, where a function's annotations named an `Enum`; its values are the choices.
     """
 
     base: str
@@ -128,6 +137,9 @@ class Type:
     size: int | None = None
     element_optional: bool = False
     or_scalar: bool = False
+    choices: tuple[Any, ...] = ()
+    items: tuple[Type, ...] = ()
+    enum: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_tensor(self) -> bool:
@@ -139,7 +151,12 @@ class Type:
 
     def text(self, alias: str) -> str:
         """Return the type as it is written, with an alias annotation in its place."""
-        parts = [self.base, "|Scalar" if self.or_scalar else "", alias, "?" if self.element_optional else ""]
+        parts = [self.base, "|Scalar" if self.or_scalar else ""]
+        if self.choices:
+            parts.append(f"{{{', '.join(print_value(c, self) for c in self.choices)}}}")
+        if self.items:
+            parts.append(f"({', '.join(map(str, self.items))})")
+        parts += [alias, "?" if self.element_optional else ""]
         if self.list:
             parts.append(f"[{'' if self.size is None else self.size}]")
         return "".join(parts) + ("?" if self.optional else "")
@@ -196,14 +213,59 @@ class Argument:
         return text if self.default is MISSING else f"{text}={print_default(self.default, self.type)}"
 
 
+class Entries(dict[Any, Any]):
+    """The default of a `dict`: it cannot change, so that all calls may share it.
+
+    Examples
+    --------
+    >>> from tt.core.schema.model import Entries
+    >>> Entries(a=1) == {"a": 1}
+    True
+    """
+
+    def __hash__(self) -> int:  # type: ignore[override]  # frozen, unlike other dicts
+        return hash(frozenset(self.items()))
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("the default of an argument does not change: copy it with dict(x)")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> Any:
+        return Entries, (dict(self),)
+
+
 def print_default(value: Any, type_: Type) -> str:
     """Return a default as it is written in a signature."""
-    if isinstance(value, tuple):
+    if type_.list and isinstance(value, tuple):
         if len(value) == type_.size and len({repr(item) for item in value}) == 1:
-            return print_default(value[0], type_)
-        return f"[{', '.join(print_default(item, type_) for item in value)}]"
+            return print_value(value[0], type_)
+        return f"[{', '.join(print_value(item, type_) for item in value)}]"
+    return print_value(value, type_)
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return "\\" + character
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def print_value(value: Any, type_: Type) -> str:
+    """Return an element of a default, or a choice, as it is written in a signature."""
+    if isinstance(value, Enum):
+        value = value.value
+    if type_.base == "tuple" and isinstance(value, tuple):
+        texts = [print_default(item, of) for item, of in zip(value, type_.items, strict=True)]
+        return f"[{', '.join(texts)}]"
+    if isinstance(value, dict):
+        keys, values = type_.items
+        texts = [f"{print_default(k, keys)}: {print_default(v, values)}" for k, v in value.items()]
+        return f"{{{', '.join(texts)}}}"
     if isinstance(value, str):
-        return f"'{value}'" if type_.base in ("str", "device") else value
+        if type_.base not in ("str", "device"):
+            return value
+        return "'" + "".join(map(_escaped, value)) + "'"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return repr(value)
@@ -374,6 +436,8 @@ class OpDefinition:
     ----------
     signature : Signature
         Key `func`.
+    meta : str, Rule or None
+        Key `meta`: the name of the shape rule; of an operator that is defined in a program also the rule itself.
     module : str
         Key `python_module`: where the function goes below tt ("" is tt itself).
     location : (str, int)
@@ -382,7 +446,7 @@ class OpDefinition:
 
     signature: Signature
     kind: str
-    meta: str | None = None
+    meta: Any = None
     promote: tuple[str, ...] = ()
     result: str | tuple[str, ...] = "default"
     dtypes: str | tuple[str, ...] = "all"

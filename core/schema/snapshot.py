@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -43,7 +44,7 @@ class Definitions(Mapping[str, OpDefinition]):
         self, records: Mapping[str, tuple[Any, ...]], types: tuple[Any, ...], aliases: tuple[Any, ...]
     ) -> None:
         self._records = records
-        self._types = tuple(Type(*t) for t in types)
+        self._types = tuple(_make_type(t) for t in types)
         self._aliases = (None, *(Alias(*a) for a in aliases))
         self._made: dict[str, OpDefinition] = {}
 
@@ -78,6 +79,17 @@ class Definitions(Mapping[str, OpDefinition]):
             tuple(Return(r[0], self._types[r[1]], self._aliases[r[2]]) for r in returns),
         )
         return OpDefinition(signature, **dict(zip(FIELDS, fields, strict=True)), location=("ops.yaml", line))
+
+
+def _make_type(fields: tuple[Any, ...]) -> Type:
+    """Return a type from what `_type_fields` made of it."""
+    found = Type(*fields[:7])
+    return replace(found, items=tuple(map(_make_type, fields[7]))) if len(fields) == 8 else found
+
+
+def _type_fields(t: Type) -> tuple[Any, ...]:
+    fields = (t.base, t.optional, t.list, t.size, t.element_optional, t.or_scalar)
+    return (*fields, t.choices, tuple(map(_type_fields, t.items))) if t.choices or t.items else fields
 
 
 State: TypeAlias = tuple[
@@ -273,10 +285,7 @@ def render(source: str | None = None) -> str:
         f"SIZE = {len(data)}",
         f'SHA256 = "{_digest(data)}"',
         "TYPES: tuple[tuple[Any, ...], ...] = (",
-        *(
-            f"    {_literal((t.base, t.optional, t.list, t.size, t.element_optional, t.or_scalar))},"
-            for t in types
-        ),
+        *(f"    {_literal(_type_fields(t))}," for t in types),
         ")",
         "ALIASES: tuple[tuple[Any, ...], ...] = (",
         *(f"    {_literal((a.sets, a.write, a.contained))}," for a in aliases if a is not None),

@@ -51,12 +51,14 @@ _DeviceLike: TypeAlias = _device | str | _int
 
 def type_text(type_: Type) -> str:
     """Return the annotation of an argument."""
-    text = "Tensor | _Scalar" if type_.or_scalar else _TYPES[type_.base]
+    text = "Tensor | _Scalar" if type_.or_scalar else _TYPES.get(type_.base, type_.base)
+    if type_.items:
+        text = f"{type_.base}[{', '.join(map(type_text, type_.items))}]"
     if type_.list:
         element = f"{text} | None" if type_.element_optional else text
         text = f"Sequence[{element}]"
         if type_.size is not None:
-            text = f"{_TYPES[type_.base]} | {text}"
+            text = f"{_TYPES.get(type_.base, element)} | {text}"
     return f"{text} | None" if type_.optional and text != "Any" else text
 
 

@@ -96,6 +96,9 @@ class Rule:
     named: tuple[str, ...] = field(init=False, default=())
     required: tuple[str, ...] = field(init=False, default=())
 
+    def __str__(self) -> str:
+        return self.name
+
     def __post_init__(self) -> None:
         parameters = inspect.signature(self.function).parameters.values()
         leading = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
@@ -225,15 +228,19 @@ def rules() -> Mapping[str, Rule]:
     return found
 
 
-@cache
-def find_rule(name: str) -> Rule:
-    """Return the rule that ops.yaml calls `name`: a named one, or "module:function".
+def find_rule(name: str | Rule) -> Rule:
+    """Return the rule that ops.yaml calls `name`: a named one, or "module:function"; a rule itself as it is.
 
     Raises
     ------
     UnknownNameError
         When there is none.
     """
+    return name if isinstance(name, Rule) else _find_rule(name)
+
+
+@cache
+def _find_rule(name: str) -> Rule:
     if ":" not in name:
         if name in rules():
             return rules()[name]

@@ -12,6 +12,7 @@ from tt.plugins.autograd.context import ContextRule
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.graph import STATE, Graphless, attach, start
 from tt.plugins.autograd.inplace import check_inplace
+from tt.plugins.autograd.mutating import change_arguments
 from tt.plugins.autograd.plans import make_rule
 from tt.plugins.autograd.views import edge
 
@@ -43,8 +44,9 @@ class AutogradLayer(Layer):
         Parameters
         ----------
         table : Formulas
-            Or any object whose `formulas` maps operators to a `Formula`, a `backward` function, or a tuple
-            (backward, setup_context).
+            Or any object whose `formulas` maps operators to a `Formula`, a dict of formulas by argument, a `backward`
+            function, or a tuple (backward, setup_context).  With an attribute `override` that is true it shadows
+            earlier formulas.
         source : Source, optional
             Who brought it.
 
@@ -55,7 +57,7 @@ class AutogradLayer(Layer):
         """
         formulas = [_as_formula(op, value) for op, value in table.formulas.items()]
         for formula in formulas:
-            if self._formulas.get(formula.op):
+            if self._formulas.get(formula.op) and not getattr(table, "override", False):
                 first = self._formulas[formula.op][0][1]
                 raise errors.DuplicateRegistrationError(
                     f"formula of {formula.op}", str(first or Source()), str(source or Source())
@@ -98,6 +100,9 @@ class AutogradLayer(Layer):
         formula = self.formula(operator.name)
         if form == "out":
             return run_out if "nondifferentiable" in definition.tags else refuse_out
+        if operator.mutates:
+            # Through its composite, if it has one: its parts are recorded.
+            return None if _has_composite(operator) else change_arguments
         if formula is None:
             if (
                 form == "functional"
@@ -164,6 +169,8 @@ def _has_composite(operator: Operator) -> bool:
 def _as_formula(op: str, value: Any) -> Formula:
     if isinstance(value, Formula):
         return value
+    if isinstance(value, dict):
+        return Formula(op, value)
     backward, setup_context = value if isinstance(value, tuple) else (value, None)
     return Formula(op, {}, backward, setup_context)
 

@@ -86,7 +86,7 @@ def test_what_no_signature_can_express_is_refused():
 
     for function, message in [
         (bare, "parameter 'x' has no annotation"),
-        (strange, "parameter 'x' has the annotation <class 'set'>"),
+        (strange, "parameter 'x' has the annotation set, which is nothing"),
         (variadic, "an operator has no variadic parameter"),
         (without_result, "the result needs an annotation"),
     ]:
@@ -105,14 +105,6 @@ def test_what_no_signature_can_express_is_refused():
 def test_a_name_needs_a_namespace_of_its_own(name, message):
     with pytest.raises(ArgumentError, match=message):
         custom_op(name)(lambda x: x)
-
-
-def test_an_operator_that_changes_its_arguments_is_refused():
-    def change(x: tt.Tensor) -> None: ...
-
-    for options in ({"mutates": ("x",)}, {"mutates_args": "x"}):
-        with pytest.raises(ArgumentError, match="cannot be defined here"):
-            custom_op("test::change", **options)(change)
 
 
 # --- calling ---------------------------------------------------------------------------------------------------
@@ -282,10 +274,10 @@ def test_a_name_is_taken_once(twice):
 def test_removing_takes_out_the_operator_its_kernels_and_its_gradient():
     for _ in range(2):  # the second time nothing of the first is left
         op = custom_op("test::gone", schema="(Tensor x) -> Tensor")(lambda x: x + 1)
-        op.kernel("cpu", lambda x: x)
+        op.kernel("cpu", lambda x: x + np.float32(1))
         op.fake(lambda x: tt.empty_like(x))
         op.backward(lambda ctx, gradient: gradient)
-        assert tt.ops.test.gone(tt.ones(1)).item() == 1
+        assert tt.ops.test.gone(tt.ones(1)).item() == 2
         op.remove()
         op.remove()
         with pytest.raises(UnknownOpError):

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
-from tt.core.library import Entry, Layer, Operator, Rule, TensorBase, errors, ops
+from tt.core.library import (
+    Entry,
+    Layer,
+    Operator,
+    Rule,
+    TensorBase,
+    errors,
+    ops,
+    targets_of,
+    with_targets_of,
+)
 from tt.plugins.autograd.transforms import batching
 from tt.plugins.autograd.transforms.levels import Level, batched, innermost, unwrap
 
@@ -28,10 +39,32 @@ class TransformLayer(Layer):
     def __init__(self) -> None:
         super().__init__()
         self.fallbacks: Counter[str] = Counter()
+        self._rules: dict[str, list[batching.BatchingRule]] = {}
+
+    def accept(self, table: Any, source: Any = None) -> Callable[[], None]:
+        """Take batching rules in PyTorch's form; the last one for an operator counts.
+
+        Parameters
+        ----------
+        table : object
+            Its `rules` maps operators to `function(info, in_dims, *args)`, which returns (result, dim of the examples).
+        source : Source, optional
+            Who brought it.
+        """
+        new = {op: batching.in_the_open(function) for op, function in table.rules.items()}
+        for op, made in new.items():
+            self._rules.setdefault(op, []).insert(0, made)
+
+        def remove() -> None:
+            for op, made in new.items():
+                self._rules[op] = [found for found in self._rules[op] if found is not made]
+
+        return remove
 
     def rule(self, operator: Operator, form: str) -> Rule | None:
         """Return the batching rule of an operator, or None."""
-        found = _batching_rule(operator, form)
+        registered = self._rules.get(operator.name) if form == "functional" else None
+        found = registered[0] if registered else _batching_rule(operator, form)
         if found is None:
             return None
 
@@ -88,6 +121,8 @@ def _cast(result: Any, wanted: Any) -> Any:
 
 def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...]) -> Any:
     """Run an operator once for each example and stack the results."""
+    if operator.mutates and form == "functional":
+        return with_targets_of(operator, args, _changing(level, operator, args))
     if form == "inplace" and unwrap(args[0], level)[1] is None:
         raise errors.InplaceError(
             f"vmap: {operator.definition.inplace_name}() changes a tensor that is the same for all examples by one "
@@ -110,10 +145,38 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
     first = results[0]
     if not isinstance(first, TensorBase | list | tuple):
         raise errors.DataDependentError(operator.name, "vmapped")
+    return _stacked(level, operator, results)
+
+
+def _stacked(level: Level, operator: Operator, results: list[Any]) -> Any:
+    """Return the results of all examples as one."""
+    first = results[0]
     if isinstance(first, TensorBase):
         return batched(ops.stack(results), 0, level)
     columns = [batched(ops.stack(list(column)), 0, level) for column in zip(*results, strict=True)]
     return columns if isinstance(first, list) else operator.return_type(columns)
+
+
+def _changing(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Run an operator that changes arguments once for each example, on views of what it changes."""
+    for target in targets_of(operator, args):
+        if unwrap(target, level)[1] is None:
+            raise errors.InplaceError(
+                f"vmap: {operator.name}() changes a tensor that is the same for all examples, and would do so for each "
+                "of them"
+            )
+    fresh = [
+        r for r, p in zip(operator.definition.signature.returns, operator.returned, strict=True) if p < 0
+    ]
+    if any(not returned.type.is_tensor for returned in fresh):
+        raise errors.HiddenValuesError(
+            f"vmap: {operator.name}() gives a Python value, and there would be another one for each example"
+        )
+    results = [
+        operator.caller().dispatch(tuple(_example(value, level, number) for value in args))
+        for number in range(level.size)
+    ]
+    return _stacked(level, operator, results) if fresh else None
 
 
 def _example(value: Any, level: Level, number: int) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tt.core.errors import SchemaError
 from tt.core.schema import MISSING, Alias, Argument, Return, Signature, Type
 from tt.core.schema.classes import DTYPE_NAMES
-from tt.core.schema.model import BASES
+from tt.core.schema.model import BASES, Entries
 
 
 def argument(text):
@@ -33,6 +33,10 @@ def argument(text):
         ("int[]? x", Type("int", optional=True, list=True)),
         ("bool[3] x", Type("bool", list=True, size=3)),
         ("any x", Type("any")),
+        ("str{'a', 'b'} x", Type("str", choices=("a", "b"))),
+        ("int{1, 2}[]? x", Type("int", True, True, choices=(1, 2))),
+        ("tuple(int, float?) x", Type("tuple", items=(Type("int"), Type("float", optional=True)))),
+        ("dict(str, float) x", Type("dict", items=(Type("str"), Type("float")))),
     ],
 )
 def test_types(text, expected):
@@ -82,6 +86,14 @@ def test_alias_annotations(text, expected):
         ("device x='cpu'", "cpu"),
         ("memory_format x=contiguous_format", "contiguous_format"),
         ("int x", MISSING),
+        (r"""str x='it\'s "a" \\ \n'""", 'it\'s "a" \\ \n'),
+        ("str{'a', 'b'} x='b'", "b"),
+        ("Scalar x=1j", 1j),
+        ("Scalar x=(1-2.5j)", 1 - 2.5j),
+        ("tuple(int, float) x=[1, 2.0]", (1, 2.0)),
+        ("tuple(int, int)[] x=[[1, 2], [3, 4]]", ((1, 2), (3, 4))),
+        ("dict(str, float) x={'a': 1.0}", Entries(a=1.0)),
+        ("dict(int, bool)? x={}", Entries()),
     ],
 )
 def test_defaults_are_python_values(text, expected):
@@ -109,6 +121,16 @@ alias_sets = st.sampled_from("abc")
 def types(draw):
     base = draw(st.sampled_from(list(BASES)))
     is_list = draw(st.booleans())
+    plain = st.sampled_from([Type("int"), Type("str", optional=True), Type("float", list=True)])
+    items = ()
+    if base == "tuple":
+        items = tuple(draw(st.lists(plain, min_size=1, max_size=3)))
+    elif base == "dict":
+        items = (draw(st.sampled_from([Type("str"), Type("int")])), draw(plain))
+    values = {"str": st.text(max_size=5), "int": st.integers(), "float": st.floats(allow_nan=False)}
+    choices = ()
+    if base in values and draw(st.booleans()):
+        choices = tuple(draw(st.lists(values[base], min_size=1, max_size=3, unique=True)))
     return Type(
         base,
         optional=draw(st.booleans()),
@@ -116,6 +138,8 @@ def types(draw):
         size=draw(st.none() | st.integers(1, 4)) if is_list else None,
         element_optional=is_list and draw(st.booleans()),
         or_scalar=base == "Tensor" and draw(st.booleans()),
+        choices=choices,
+        items=items,
     )
 
 
@@ -124,9 +148,31 @@ def elements(type_):
     known = {
         "Scalar": number | st.booleans(), "int": st.integers(), "float": st.floats(allow_nan=False),
         "bool": st.booleans(),
-        "str": st.from_regex(r"[a-z_ ,()]*", fullmatch=True), "dtype": st.sampled_from(DTYPE_NAMES),
+        "str": st.text(), "dtype": st.sampled_from(DTYPE_NAMES),
     }  # fmt: skip
+    if type_.choices:
+        return st.sampled_from(type_.choices)
+    if type_.items:
+        return containers(type_)
     return known.get(type_.base, number if type_.or_scalar else None)
+
+
+def containers(type_):
+    """Values of a tuple or a dict."""
+
+    def of(item):
+        found = elements(item)
+        return (
+            st.lists(found, max_size=2).map(tuple)
+            if item.list
+            else found | st.none()
+            if item.optional
+            else found
+        )
+
+    if type_.base == "tuple":
+        return st.tuples(*map(of, type_.items))
+    return st.dictionaries(of(type_.items[0]), of(type_.items[1]), max_size=2).map(Entries)
 
 
 @st.composite
@@ -214,7 +260,7 @@ MISTAKES = {
     "f(SymInt[] x) -> Tensor": ["3: unknown type 'SymInt'\nwrite 'int'"],
     "f(Qzx x) -> Tensor": [
         "3: unknown type 'Qzx'\nthere are: Tensor, Scalar, int, float, bool, str, dtype, device, layout, "
-        "memory_format, Generator, any"
+        "memory_format, Generator, tuple, dict, any"
     ],
     "f(Tensor|int x) -> Tensor": ["10: the only union of types is Tensor|Scalar"],
     "f(int|Scalar x) -> Tensor": ["7: the only union of types is Tensor|Scalar"],
@@ -225,6 +271,19 @@ MISTAKES = {
     "f(Tensor x) -> Tensor(b)": ["22: no argument is in the alias set 'b' of the return"],
     "f(int[0] x) -> Tensor": ["7: the size of a list must be at least 1, not 0"],
     "f(int[n] x) -> Tensor": ["7: expected ']' after the size of a list, found 'n'"],
+    "f(str{} x) -> Tensor": ["6: str{} has no value\nwrite str, or list the values"],
+    "f(int{1, 1} x) -> Tensor": ["10: the value 1 occurs twice"],
+    "f(str{'a'} x='b') -> Tensor": ["14: 'b' is none of the values of str\nthey are: 'a'"],
+    "f(dtype{float32} x) -> Tensor": ["8: only str, int, float and bool have chosen values, not dtype"],
+    "f(tuple x) -> Tensor": ["9: expected '(' before the types of what a tuple holds, found 'x'"],
+    "f(tuple() x) -> Tensor": ["3: an empty tuple holds nothing\nleave the argument out"],
+    "f(tuple(Tensor) x) -> Tensor": ["9: a tuple holds no tensors\ngive them an argument of their own"],
+    "f(tuple(int, int) x=[1]) -> Tensor": ["21: (1,) is no tuple(int, int)\nwrite a list of 2"],
+    "f(dict(float, int) x) -> Tensor": [
+        "3: a dict has keys of str or int, and values\nwrite dict(str, float)"
+    ],
+    "f(dict(str, int) x=1) -> Tensor": ["20: 1 is no dict(str, int)\nwrite {'key': value}"],
+    "f(dict(str, int) x={'a' 1}) -> Tensor": ["25: expected ':' after a key, found '1'"],
     "f(Tensor x, int x) -> Tensor": ["13: two arguments are called 'x'"],
     "f(Tensor x) -> (Tensor y, Tensor y)": ["27: two returns are called 'y'"],
     "f(float from=0.0) -> Tensor": ["9: 'from' is a word of Python and cannot name an argument\nwrite from_"],

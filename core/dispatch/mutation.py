@@ -1,0 +1,163 @@
+"""Operators that change arguments: what is refused, how new values are written, and what they return.
+
+Which arguments an operator changes is said by its schema: `Tensor(a!) x`.  A kernel of such an operator has the form
+"inplace" and changes the arrays that it gets, or the form "functional" and returns the new values, in the order of the
+arguments, before the results.  The first needs a backend whose arrays can change, the second serves every backend.
+
+Note [Changing arguments without memory]
+----------------------------------------
+On a backend whose arrays cannot change or share memory, the functionalising layer hands down bare tensors that nobody
+else holds.  A kernel of the form "inplace" then gets clones, and the layer writes what has become of them to where the
+arguments, and the views of them, find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.overlap import refuse_overlap, refuse_self_overlap, shares_memory
+from tt.core.errors import InplaceError, KernelContractError
+from tt.core.tensor_base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.entry import Choice, Entry
+    from tt.core.dispatch.operator import Operator
+
+__all__ = ["give_own", "refuse_written", "targets_of", "with_targets", "with_targets_of", "write_new"]
+
+
+def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
+    """Return the tensors that a call changes, those in lists one by one."""
+    found: list[Any] = []
+    for position in operator.mutates:
+        value = args[position]
+        found += value if isinstance(value, list | tuple) else [value]
+    return [value for value in found if value is not None]
+
+
+def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
+    """Refuse a call whose targets overlap with themselves, each other, or partly with an operand.
+
+    Raises
+    ------
+    InplaceError
+        As for in-place operators; and when two arguments that are changed lie in one place.
+    """
+    name = entry.operator.name
+    operands = [v for value in args for v in (value if isinstance(value, list | tuple) else (value,))]
+    for number, target in enumerate(targets):
+        refuse_self_overlap(name, target)
+        for other in targets[number + 1 :]:
+            if other is target or (shares_memory(other, target) and _same_place(other, target)):
+                raise InplaceError(
+                    f"{name}(): two of the arguments that it changes are the same memory\n  try: clone() one first"
+                )
+        for value in operands:
+            if isinstance(value, TensorBase) and value is not target and shares_memory(value, target):
+                refuse_overlap(name, target, value)
+
+
+def _same_place(first: Any, second: Any) -> bool:
+    return bool(first.storage_offset() == second.storage_offset() and first.numel() and second.numel())
+
+
+def give_own(entry: Entry, targets: Sequence[Any]) -> None:
+    """Give the targets arrays that nobody else holds; see Note [Changing arguments without memory]."""
+    if entry.writes_target:
+        for target in targets:
+            target.handle = entry.backend.clone(target.handle)
+
+
+def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
+    """Write the new values that a kernel returned, and return its results.
+
+    Raises
+    ------
+    KernelContractError
+        When there are too few of them, or one has another shape or dtype than its argument.
+    """
+    operator, backend = entry.operator, entry.backend
+    values = list(handles) if isinstance(handles, tuple | list) else [handles]
+    names = ", ".join(operator.arguments[position].name for position in operator.mutates)
+    if len(values) < len(targets) or (handles is None and targets):
+        raise KernelContractError(
+            f"the kernel of {operator.name} by {entry.choices[0].registration} must return the new values of {names} "
+            f"and then the results; it returned {'nothing' if handles is None else f'{len(values)} values'}\n"
+            "  try: form='inplace', if it changes the arrays that it gets"
+        )
+    for target, value in zip(targets, values, strict=False):
+        if type(value) is not backend.handle_type:
+            value = backend.normalise(value)
+        found, wanted = tuple(value.shape), tuple(target.handle.shape)
+        promised = backend.native_dtype(target.dtype)
+        if found != wanted or backend.dtype_of(value) != promised:
+            raise KernelContractError(
+                f"the kernel of {operator.name} by {entry.choices[0].registration} returned a new value of shape "
+                f"{list(found)} and dtype {backend.dtype_of(value)} for an argument of shape {list(wanted)} and "
+                f"{promised}"
+            )
+        if backend.functionalised:
+            target.handle = value
+        else:
+            backend.copy_into(target.handle, value)
+    rest = values[len(targets) :]
+    fresh = sum(position < 0 for position in operator.returned)
+    return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
+
+
+# --- results that are arguments --------------------------------------------------------------------------------
+
+
+def with_targets(
+    entry: Entry, choice: Choice, args: Sequence[Any], handles: Any, prepared: Sequence[Any]
+) -> Any:
+    """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
+
+    A kernel returns the others, or all; what it returns in the place of an argument does not count.
+    """
+    from tt.core.dispatch.failure import verify_one
+
+    operator = entry.operator
+    fresh = [number for number, position in enumerate(operator.returned) if position < 0]
+    given = list(handles) if isinstance(handles, tuple | list) else [handles]
+    if not fresh:
+        given = []
+    elif len(given) == len(operator.returned) != len(fresh):
+        given = [given[number] for number in fresh]
+    if len(given) != len(fresh):
+        raise KernelContractError(
+            f"the kernel of {operator.name} by {choice.registration} returned {len(given)} results instead of "
+            f"{len(fresh)}, besides the arguments that it changes"
+        )
+    waiting, results = iter(given), []
+    for number, position in enumerate(operator.returned):
+        if position >= 0:
+            results.append(_returned(args[position]))
+            continue
+        handle = next(waiting)
+        if not entry.verified:
+            verify_one(entry, choice, handle, entry.specs[number], prepared)
+        results.append(entry.wrap_one(handle, number, args))
+    entry.verified = True
+    return results[0] if len(results) == 1 else operator.return_type(results)
+
+
+def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any:
+    """Return the result of a composite or of what lies below a layer, with the arguments themselves in it."""
+    if not operator.returns_targets:
+        return result
+    if len(operator.returned) == 1:
+        return _returned(args[operator.returned[0]])
+    found = list(result) if isinstance(result, tuple | list) else []
+    if len(found) != len(operator.returned):
+        fresh = iter(found if isinstance(result, tuple | list) else [result])
+        found = [None if position >= 0 else next(fresh) for position in operator.returned]
+    for number, position in enumerate(operator.returned):
+        if position >= 0:
+            found[number] = _returned(args[position])
+    return operator.return_type(found)
+
+
+def _returned(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

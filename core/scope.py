@@ -1,0 +1,63 @@
+"""`scoped`: registrations that end with a block, for tests."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from typing import TYPE_CHECKING
+
+from tt.core.dispatch.modes import active_modes
+from tt.core.dispatch.registry import REGISTRY, Handle, Registry
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["scoped"]
+
+
+class scoped(ContextDecorator):  # noqa: N801 - reads as a statement: with library.scoped()
+    """Undo on exit everything that the program registered inside, also after an exception; scopes nest.
+
+    Undone are operators, kernels, composites, fakes, shape rules, gradients, batching rules, backends and layers, the
+    last first, and modes that were entered and not left.  What plugins register when they are first used stays: they
+    would not do so again.  Usable as a decorator, too.
+
+    Attributes
+    ----------
+    handles : list of Handle
+        Those of the registrations so far.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     @library.custom_op("doc::twice")
+    ...     def twice(x: tt.Tensor) -> tt.Tensor:
+    ...         return x + x
+    ...     twice(tt.ones(2))
+    tensor([2., 2.])
+    >>> hasattr(tt.ops, "doc")
+    False
+    """
+
+    def __init__(self, registry: Registry = REGISTRY) -> None:
+        self._registry = registry
+        self._open: list[tuple[list[Handle], int]] = []
+
+    @property
+    def handles(self) -> list[Handle]:
+        """The handles of what was registered in the block."""
+        return self._open[-1][0] if self._open else []
+
+    def __enter__(self) -> Self:
+        self._open.append((self._registry.open_scope(), len(active_modes())))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        handles, modes = self._open.pop()
+        for mode in reversed(active_modes()[modes:]):
+            mode.__exit__(kind, error, trace)
+        self._registry.close_scope(handles)
