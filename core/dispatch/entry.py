@@ -246,7 +246,7 @@ class Entry:
         except Exception as error:
             handles = failed(self, choice, error, args, prepared)
         if not self.verified:
-            verify(self, choice, handles, prepared)
+            verify(self, choice, handles)
         return self.wrap_all(handles, args)
 
     def wrap_all(self, handles, args):
@@ -327,7 +327,7 @@ class Entry:
             except Exception as error:
                 handle = failed(self, choice, error, args, prepared)
             if not self.verified:
-                verify(self, choice, handle, prepared)
+                verify(self, choice, handle)
             if how == 3:  # the tensor changes, not its data
                 target.set_data(handle, target.spec)
                 if target.storage is not None:  # resize_ may have moved it to other memory
@@ -376,9 +376,9 @@ class Entry:
         for target in targets:
             target.bump_version()
         if self.operator.returns_targets:
-            return with_targets(self, choice, args, handles, prepared)
+            return with_targets(self, choice, args, handles)
         if not self.verified:
-            verify(self, choice, handles, prepared)
+            verify(self, choice, handles)
         return self.wrap_all(handles, args)
 
 

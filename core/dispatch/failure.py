@@ -6,7 +6,6 @@ wrong with the call.  An error of tt's own passes unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
@@ -109,14 +108,13 @@ def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:
     return None if all(a is b for a, b in zip(wrapped, prepared, strict=True)) else wrapped
 
 
-def verify(entry: Entry, choice: Choice, handles: Any, prepared: Sequence[Any] = ()) -> None:
+def verify(entry: Entry, choice: Choice, handles: Any) -> None:
     """Check the results of an entry's first run against the schema, and note that it may run directly.
 
     Raises
     ------
     KernelContractError
-        When the number or a dtype of the results is wrong, or a third party's operator returns memory of an
-        argument; the message names who brought the kernel.
+        When the number or a dtype of the results is wrong; the message names who brought the kernel.
     """
     from tt.core.dispatch.entry import LIST, ONE, RAW
 
@@ -129,38 +127,17 @@ def verify(entry: Entry, choice: Choice, handles: Any, prepared: Sequence[Any] =
                 f"instead of {expected}"
             )
         for index, handle in enumerate(several):
-            verify_one(entry, choice, handle, entry.specs[0 if entry.result == LIST else index], prepared)
+            verify_one(entry, choice, handle, entry.specs[0 if entry.result == LIST else index])
     if type(handles) is not entry.handle_type:
         entry.result_bits = 0  # so that every result is looked at before it is wrapped
     entry.verified = True
     entry.direct = entry.plain is not None and choice is entry.choices[0]
 
 
-def verify_one(entry: Entry, choice: Choice, handle: Any, spec: Any, prepared: Sequence[Any]) -> None:
+def verify_one(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:
     """Check one result."""
-    if spec is None:
-        return
-    if entry.downcast is None:
+    if spec is not None and entry.downcast is None:
         _verify_dtype(entry, choice, handle, spec)
-    definition = entry.operator.definition
-    if definition.signature.namespace != "tt" and definition.kind != "view":
-        _verify_memory(entry, choice, handle, prepared)
-
-
-def _verify_memory(entry: Entry, choice: Choice, handle: Any, prepared: Sequence[Any]) -> None:
-    """Refuse a result that shares the memory of an argument, of which nobody would know."""
-    backend = entry.backend
-    if type(handle) is not backend.handle_type or not backend.has_views or backend.device_type == "meta":
-        return
-    owner = backend.storage_owner(handle)
-    given = [v for value in prepared for v in (value if isinstance(value, list) else (value,))]
-    for value in given:
-        if type(value) is backend.handle_type and (value is handle or backend.storage_owner(value) is owner):
-            raise KernelContractError(
-                f"the kernel of {entry.operator.name} by {choice.registration} returned memory of an argument: a "
-                "result has memory of its own\n"
-                "  try: return a copy; or mark the argument as changed, if it is (mutates=...), and return nothing"
-            )
 
 
 def _verify_dtype(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:

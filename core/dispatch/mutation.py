@@ -109,9 +109,7 @@ def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
 # --- results that are arguments --------------------------------------------------------------------------------
 
 
-def with_targets(
-    entry: Entry, choice: Choice, args: Sequence[Any], handles: Any, prepared: Sequence[Any]
-) -> Any:
+def with_targets(entry: Entry, choice: Choice, args: Sequence[Any], handles: Any) -> Any:
     """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
 
     A kernel returns the others, or all; what it returns in the place of an argument does not count.
@@ -137,7 +135,7 @@ def with_targets(
             continue
         handle = next(waiting)
         if not entry.verified:
-            verify_one(entry, choice, handle, entry.specs[number], prepared)
+            verify_one(entry, choice, handle, entry.specs[number])
         results.append(entry.wrap_one(handle, number, args))
     entry.verified = True
     return results[0] if len(results) == 1 else operator.return_type(results)
