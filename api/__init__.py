@@ -98,6 +98,7 @@ _LAZY = {
     "sparse_coo_tensor": "tt.sparse",
     "sparse_coo": "tt.sparse",
     "vmap": "tt.func",
+    "DisableTTFunctionSubclass": "tt.core.dispatch.overrides",
 }
 _MODULES = (
     "autograd",
@@ -108,9 +109,11 @@ _MODULES = (
     "library",
     "linalg",
     "nn",
+    "overrides",
     "sparse",
     "special",
     "testing",
+    "utils",
 )
 
 

@@ -18,14 +18,15 @@ from tt.core.device import Device, to_device
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError
+from tt.core.keys import KEYS, OVERRIDDEN, PYTHON
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
-from tt.core.tensor import Tensor, wrap
+from tt.core.tensor import Tensor, sibling, slots_of, wrap
 
 if TYPE_CHECKING:
     from tt.core.tensor_base import TensorSpec
 
-__all__ = ["COPYING_MEMBERS", "as_kind", "rebuild_storage", "rebuild_tensor", "reduce_storage"]
+__all__ = ["COPYING_MEMBERS", "as_kind", "is_wrapper", "rebuild_storage", "rebuild_tensor", "reduce_storage"]
 
 Kind = TypeVar("Kind", bound=Tensor)
 
@@ -37,7 +38,8 @@ def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
     """
     # Not kind.__new__: a subclass may ask for arguments there.
     new = Tensor.__new__(kind)
-    new.handle, new.spec, new.keys, new.promotion = tensor.handle, tensor.spec, tensor.keys, tensor.promotion
+    new.handle, new.spec, new.promotion = tensor.handle, tensor.spec, tensor.promotion
+    new.keys = tensor.keys & ~(OVERRIDDEN & ~tensor.spec.keys) | kind._class_keys
     new.storage, new.record, new.base = tensor.storage, tensor.record, None
     return new
 
@@ -56,11 +58,31 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
     kind: Any = cls
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise TypeError(f"as_subclass() takes a subclass of Tensor, and {cls!r} is none")
+    if is_wrapper(self):
+        raise TypeError(
+            f"as_subclass(): a {type(self).__name__} has no data of its own that another class could show\n"
+            "  try: the methods of its class"
+        )
+    from tt.core.dispatch.overrides import DisableTTFunctionSubclass
     from tt.core.dispatch.registry import ops
 
-    view = ops.alias(self)
+    with DisableTTFunctionSubclass():
+        view = ops.alias(self)
     new = as_kind(view, cls)
     new.base = view.base
+    return new
+
+
+def is_wrapper(tensor: Any) -> bool:
+    """Tell whether a tensor has no data of its own, because its class answers all operators."""
+    return bool(tensor.spec.keys & PYTHON)
+
+
+def _fresh_wrapper(tensor: Any) -> Tensor:
+    """Return a wrapper tensor like another, with a storage of its own and without attributes or history."""
+    new = sibling(tensor, KEYS.mask("layer") & ~tensor.spec.keys)
+    new.__dict__ = {}
+    new.storage = Storage(new.handle, new.spec.backend)
     return new
 
 
@@ -138,6 +160,8 @@ def rebuild_storage(memory: np.ndarray[Any, Any]) -> Storage:
 
 def _pack(self: Tensor) -> tuple[Any, ...]:
     """Return what the values of a tensor are rebuilt from: the name of a form and its arguments."""
+    if is_wrapper(self):
+        return "wrapper", self.dtype, tuple(self.shape), self.handle.strides, str(self.device)
     if self.is_sparse:
         return "sparse", self._indices(), self._values(), tuple(self.shape), str(self.device)
     if self.device.type == "meta":
@@ -161,6 +185,11 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
 
         array, device = parts
         return as_kind(from_array(array, Device(device)), kind)
+    if form == "wrapper":
+        from tt.core.python_dispatch import make_wrapper
+
+        dtype, shape, strides, device = parts
+        return make_wrapper(kind, shape, dtype, Device(device), strides)  # type: ignore[no-any-return]  # of the class
     if form == "meta":
         dtype, shape, strides, device = parts
         return as_kind(ops.empty_strided(shape, strides, dtype=dtype, device=Device(device)), kind)
@@ -179,6 +208,8 @@ def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: boo
 
 def _bare(self: Tensor) -> Tensor:
     """Return the tensor without its history."""
+    if is_wrapper(self):
+        return _fresh_wrapper(self)
     return detached(self) if requires_gradient(self) else self
 
 
@@ -186,13 +217,14 @@ def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
     """Return how a tensor is pickled: its class, values, attributes, and whether it requires gradients."""
     gradient = requires_gradient(self)
     bare = _bare(self)
-    return rebuild_tensor, (type(self), _pack(bare), gradient), dict(self.__dict__) or None
+    return rebuild_tensor, (type(self), _pack(bare), gradient), {**slots_of(self), **self.__dict__} or None
 
 
 def set_state(self: Tensor, state: dict[str, Any]) -> None:
     """Restore the attributes of an unpickled tensor."""
     # Without this method the compiled base class has one of its own, which expects its fields.
-    self.__dict__.update(state)
+    for name, value in state.items():
+        setattr(self, name, value)
 
 
 # --- copy and deepcopy -------------------------------------------------------------------------------------------
@@ -200,10 +232,10 @@ def set_state(self: Tensor, state: dict[str, Any]) -> None:
 
 def shallow_copy(self: Tensor) -> Tensor:
     """Return a new tensor that shares the memory, with the same attributes and without the history."""
-    new = as_kind(detached(self), type(self))
+    new = _fresh_wrapper(self) if is_wrapper(self) else as_kind(detached(self), type(self))
     if requires_gradient(self):
         new.requires_grad_(True)
-    new.__dict__.update(self.__dict__)
+    set_state(new, {**slots_of(self), **self.__dict__})
     return new
 
 
@@ -231,13 +263,15 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     gradient = None if self.record is None else getattr(self, "grad", None)
     if gradient is not None:
         new.grad = deepcopy(gradient, memo)
-    new.__dict__.update(deepcopy(self.__dict__, memo))
+    set_state(new, deepcopy({**slots_of(self), **self.__dict__}, memo))
     return new
 
 
 def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) -> Kind:
     from tt.core.dispatch.registry import ops
 
+    if is_wrapper(self):
+        return _fresh_wrapper(self)  # type: ignore[return-value]  # of the same class
     if self.is_sparse or not _shares_host_memory(self):
         return as_kind(ops.clone(self), kind)
     storage = self.storage
@@ -279,9 +313,40 @@ def _set_data(self: Tensor, value: Any) -> None:
     shared = detached(value)
     self.set_data(shared.handle, shared.spec)
     self.storage, self.base = shared.storage, None
+    if is_wrapper(shared):
+        set_state(self, {**slots_of(shared), **shared.__dict__})
+
+
+def make_subclass(cls: type[Kind], data: Tensor, require_grad: bool = False) -> Kind:
+    """Return an instance of a subclass of `Tensor` over the memory of a tensor, without its history.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Image(tt.Tensor):
+    ...     pass
+    >>> tt.Tensor._make_subclass(Image, tt.ones(2), require_grad=True)
+    Image([1., 1.], requires_grad=True)
+    """
+    kind: Any = cls
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise TypeError(f"_make_subclass() takes a subclass of Tensor, and {cls!r} is none")
+    new = as_kind(detached(data), cls)
+    if require_grad:
+        new.requires_grad_(True)
+    return new
+
+
+def make_wrapper_subclass(cls: type[Kind], size: Any, **options: Any) -> Kind:
+    """Return a tensor of a class with `__tt_dispatch__` that has no data; see `tt.core.python_dispatch`."""
+    from tt.core.python_dispatch import make_wrapper_subclass as make
+
+    return make(cls, size, **options)  # type: ignore[no-any-return]
 
 
 COPYING_MEMBERS: dict[str, Any] = {
+    "_make_subclass": staticmethod(make_subclass),
+    "_make_wrapper_subclass": staticmethod(make_wrapper_subclass),
     "__copy__": shallow_copy,
     "__deepcopy__": deep_copy,
     "__reduce_ex__": reduce_ex,

@@ -40,6 +40,7 @@ __all__ = [
     "LinAlgError",
     "MissingFakeError",
     "NoKernelError",
+    "NoOverrideError",
     "NumberRangeError",
     "NumpyError",
     "OpCheckError",
@@ -259,6 +260,36 @@ class KeyBitsExhaustedError(TTError, RuntimeError):
 
 class UnsupportedError(TTError, NotImplementedError):
     """An option, or a combination of arguments, that an operator does not have."""
+
+
+class NoOverrideError(TTError, TypeError):
+    """All classes and modes that could have answered a call returned NotImplemented.
+
+    Attributes
+    ----------
+    function : str
+        What was called.
+    protocol : str
+        "__tt_function__" or "__tt_dispatch__".
+    types : tuple of str
+        The classes that were asked, in order.
+    mode : str or None
+        The mode that was asked before them.
+    """
+
+    def __init__(self, function: str, protocol: str, types: Sequence[str], mode: str | None = None) -> None:
+        self.function, self.protocol, self.types, self.mode = function, protocol, tuple(types), mode
+        asked = [f"the mode {mode}"] if mode else []
+        if types:
+            asked.append(f"the types [{', '.join(types)}]")
+        who = " and ".join(asked) or "no argument's class"
+        lines = [f"no implementation found for {function!r}: {protocol} was asked of {who}"]
+        if asked:
+            lines[0] += ", and all returned NotImplemented"
+            lines.append(
+                f"  try: answer {function} in {protocol}, or convert the arguments to plain tensors first"
+            )
+        super().__init__("\n".join(lines))
 
 
 class DispatchError(TTError, NotImplementedError):

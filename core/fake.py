@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device, to_device
 from tt.core.dispatch.layers import Layer, Rule
-from tt.core.dispatch.modes import Mode
+from tt.core.dispatch.modes import Mode, entry_with_modes
 from tt.core.dispatch.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.unserved import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
-from tt.core.keys import KEYS
+from tt.core.keys import KEYS, PYTHON
 from tt.core.layout import strided
 from tt.core.meta import MetaHandle, bound_rule, depends_on_data, describe, to_handles
 from tt.core.promotion import can_cast
@@ -296,6 +296,10 @@ class FakeMode(Mode):
         operator = caller.operator
         if operator.is_factory and not any(True for _ in _named_tensors(operator, args)):
             return self._make(caller, args)
+        if any(tensor.keys & PYTHON for _, tensor in _named_tensors(operator, args)):
+            # Their class makes other calls of this one, and those are of fake tensors.
+            with self:
+                return entry_with_modes(caller, args).run(args)
         return caller.dispatch(self._convert(args))
 
     def lift(self, tensor: Tensor) -> Tensor:

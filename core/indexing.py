@@ -16,7 +16,9 @@ import numpy as np
 from tt.core import dtype as dt
 from tt.core.construct import from_array
 from tt.core.device import to_device
+from tt.core.dispatch.overrides import NOT_HANDLED, intercept
 from tt.core.dispatch.registry import ops
+from tt.core.dispatch.state import STATE
 from tt.core.errors import ArgumentError, IndexValueError, NumberRangeError, ValueRangeError
 from tt.core.keys import KEYS
 from tt.core.nested import array_from_nested
@@ -269,6 +271,10 @@ def getitem(self: Tensor, index: Any, /) -> Tensor:
     >>> x[x > 2]
     tensor([3, 4, 5])
     """
+    if STATE.modes:
+        found = intercept(getitem, (self, index), None)
+        if found is not NOT_HANDLED:
+            return found  # type: ignore[no-any-return]
     if type(index) is int and self.handle.ndim:  # the shortest way for the most frequent index
         return _select(self, 0, index, 0)
     view, advanced = _apply(self, index)
@@ -341,6 +347,8 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     tensor([[0., 1., 0.],
             [0., 2., 0.]])
     """
+    if STATE.modes and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
+        return
     found = _value(self, value)
     view, advanced = _apply(self, index)
     if not isinstance(found, TensorBase):

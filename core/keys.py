@@ -1,4 +1,4 @@
-"""Dispatch keys, level 1: one bit for each device type, layout and layer.
+"""Dispatch keys, level 1: one bit for each device type, layout and layer, and one for `__tt_function__`.
 
 A tensor carries the OR of its bits; a call ORs its tensors' keys and looks the result up.  Bits are allotted at
 first use, so a program pays only for what it names.
@@ -17,10 +17,10 @@ from typing import Final, Literal
 
 from tt.core.errors import KeyBitsExhaustedError, UnknownNameError
 
-__all__ = ["KEYS", "KEY_BITS", "KeyKind", "KeySpace"]
+__all__ = ["FUNCTION", "KEYS", "KEY_BITS", "OVERRIDDEN", "PYTHON", "KeyKind", "KeySpace"]
 
 KEY_BITS: Final = 62
-KeyKind = Literal["device", "layout", "layer"]
+KeyKind = Literal["device", "layout", "layer", "override"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class KeySpace:
         self.bits = bits
         self._keys: dict[tuple[KeyKind, str], Key] = {}
         self._ordered: list[Key] = []
-        self._masks: dict[KeyKind, int] = {"device": 0, "layout": 0, "layer": 0}
+        self._masks: dict[KeyKind, int] = {"device": 0, "layout": 0, "layer": 0, "override": 0}
 
     def bit(self, kind: KeyKind, name: str) -> int:
         """Return the bit of a name, allotting one at first use.
@@ -86,9 +86,15 @@ class KeySpace:
 
     def describe(self, keys: int) -> str:
         """Return the names of all bits that are set, for messages: devices, then layouts, then layers."""
-        kinds: tuple[KeyKind, ...] = ("device", "layout", "layer")
+        kinds: tuple[KeyKind, ...] = ("device", "layout", "layer", "override")
         return " ".join(name for kind in kinds for name in self.names(kind, keys))
 
 
 KEYS: Final = KeySpace()
 """The key space of this process."""
+FUNCTION: Final = KEYS.bit("override", "function")
+"""The bit of tensors whose class intercepts calls with `__tt_function__`; no entry of a table has it."""
+PYTHON: Final = KEYS.bit("layer", "python")
+"""The bit of tensors whose class answers operators with `__tt_dispatch__`."""
+OVERRIDDEN: Final = FUNCTION | PYTHON
+"""The bits of tensors whose class is more than `Tensor`."""

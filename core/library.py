@@ -19,11 +19,12 @@ from tt.core.dispatch.masking import mask_kernels
 from tt.core.dispatch.modes import Mode, active_modes
 from tt.core.dispatch.mutation import targets_of, with_targets_of
 from tt.core.dispatch.operator import Operator
+from tt.core.dispatch.overrides import NOT_HANDLED, intercept, unseen
 from tt.core.dispatch.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
 from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
 from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
 from tt.core.hooks import Manifest, hookimpl
-from tt.core.keys import KEYS
+from tt.core.keys import KEYS, OVERRIDDEN
 from tt.core.layout import layout, register_layout
 from tt.core.meta import MetaHandle, run_rule
 from tt.core.numbers import fitted_number
@@ -36,7 +37,9 @@ from tt.core.op_library import (
     register_kernel,
     register_vmap,
 )
+from tt.core.overrides import TTFunctionMode
 from tt.core.promotion import get_default_dtype, promote_types, result_type
+from tt.core.python_dispatch import TTDispatchMode
 from tt.core.random import Generator, reserve
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.scope import scoped
@@ -48,6 +51,8 @@ from tt.core.tensor_base import TensorBase, TensorSpec
 __all__ = [
     "DTYPES",
     "KEYS",
+    "NOT_HANDLED",
+    "OVERRIDDEN",
     "REGISTRY",
     "Argument",
     "Backend",
@@ -73,6 +78,8 @@ __all__ = [
     "Size",
     "Source",
     "Storage",
+    "TTDispatchMode",
+    "TTFunctionMode",
     "Tensor",
     "TensorBase",
     "TensorSpec",
@@ -92,6 +99,7 @@ __all__ = [
     "hookimpl",
     "impl",
     "infer_schema",
+    "intercept",
     "layout",
     "mask_kernels",
     "ops",
@@ -108,6 +116,7 @@ __all__ = [
     "set_fallback_policy",
     "targets_of",
     "to_dtype",
+    "unseen",
     "with_targets_of",
     "wrap",
 ]

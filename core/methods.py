@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.dispatch.overloads import lookup
+from tt.core.dispatch.overrides import overrides
 from tt.core.dispatch.registry import REGISTRY, ops
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor import Tensor
@@ -67,28 +68,34 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
 
 def _calling(caller: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return caller(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        if isinstance(other, _OPERANDS) or overrides(type(other)):
+            return caller(self, other)
+        return NotImplemented
 
     return method
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return function(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        if isinstance(other, _OPERANDS) or overrides(type(other)):
+            return function(self, other)
+        return NotImplemented
 
     return method
 
 
 def _inplace(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        return getattr(ops, name)(self, other) if isinstance(other, _OPERANDS) else NotImplemented
+        if isinstance(other, _OPERANDS) or overrides(type(other)):
+            return getattr(ops, name)(self, other)
+        return NotImplemented
 
     return method
 
 
 def _as_tensor(other: Any, like: Any) -> Any:
     """Return a number as a zero-dimensional tensor beside another tensor."""
-    if isinstance(other, TensorBase):
+    if isinstance(other, TensorBase) or overrides(type(other)):
         return other
     return ops.scalar_tensor(
         other, dtype=None if isinstance(other, float) else _dtype_of(other), device=like.device

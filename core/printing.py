@@ -25,6 +25,7 @@ __all__ = [
     "format_array",
     "format_tensor",
     "get_printoptions",
+    "gradient_suffixes",
     "join_suffixes",
     "printoptions",
     "set_printoptions",
@@ -344,7 +345,9 @@ def format_tensor(tensor: Tensor, contents: str | None = None) -> str:
     prefix = "FakeTensor(" if fake else _prefix(tensor)
     indent = len(prefix)
     body, suffixes = _body(tensor, indent, contents)
-    text = join_suffixes(prefix + body, suffixes + _gradient(tensor), indent, new_line=tensor.is_sparse)
+    text = join_suffixes(
+        prefix + body, suffixes + gradient_suffixes(tensor), indent, new_line=tensor.is_sparse
+    )
     if prefix != "tensor(" and _is_parameter(tensor):
         return f"Parameter({text})"
     return text
@@ -363,7 +366,7 @@ def _is_parameter(tensor: Tensor) -> bool:
     return isinstance(tensor, Parameter)
 
 
-def _gradient(tensor: Tensor) -> list[str]:
+def gradient_suffixes(tensor: Tensor) -> list[str]:
     """Return what the autograd plugin knows of the tensor; nothing where there is no such plugin."""
     from tt.core.reading import requires_gradient
 

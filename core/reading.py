@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.core.errors import DataDependentError, HiddenValuesError
-from tt.core.keys import KEYS
+from tt.core.keys import KEYS, PYTHON
 
 if TYPE_CHECKING:
     from tt.core.dispatch.layers import Layer
     from tt.core.tensor import Tensor
     from tt.core.tensor_base import TensorBase
 
-__all__ = ["detached", "host_array", "layers_of", "requires_gradient", "values_are_hidden"]
+__all__ = ["bare", "detached", "host_array", "layers_of", "requires_gradient", "values_are_hidden"]
 
 
 def layers_of(tensor: Tensor) -> list[Layer]:
@@ -37,6 +37,15 @@ def detached(tensor: TensorBase) -> Tensor:
 
     found: Tensor = ops.detach(tensor)
     return found
+
+
+def bare(tensor: Tensor) -> Tensor:
+    """Return a plain tensor over the data of one whose class has `__tt_dispatch__`; no layer holds it."""
+    from tt.core.tensor import wrap
+
+    new = wrap(tensor.handle, tensor.spec)
+    new.storage = tensor.ensure_storage()
+    return new
 
 
 def requires_gradient(tensor: Tensor) -> bool:
@@ -70,6 +79,13 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
     """
     if values_are_hidden(tensor):
         raise DataDependentError(what, "meta" if tensor.device.type == "meta" else "fake")
+    if tensor.spec.keys & PYTHON:
+        raise HiddenValuesError(
+            f"{what}(): a {type(tensor).__name__} has no values of its own\n"
+            "  try: a method of its class that makes a plain tensor of it"
+        )
+    if tensor.keys & PYTHON:
+        tensor = bare(tensor)
     if tensor.keys & KEYS.mask("layer"):
         from tt.core.dispatch.registry import ops
 

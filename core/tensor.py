@@ -9,9 +9,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from tt.core.keys import FUNCTION, PYTHON
 from tt.core.tensor_base import TensorBase, TensorSpec
 
-__all__ = ["Tensor", "alias", "wrap"]
+__all__ = ["Tensor", "alias", "disabled_tt_function_impl", "sibling", "slots_of", "wrap"]
+
+
+def disabled_tt_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Stand for `__tt_function__` in a class that takes no part in the protocol, as `Parameter` does.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Plain(tt.Tensor):
+    ...     __tt_function__ = tt.overrides.disabled_tt_function_impl
+    >>> type(tt.ones(2).as_subclass(Plain) + 1).__name__
+    'Tensor'
+    """
+    return NotImplemented
 
 
 class Tensor(TensorBase):
@@ -29,6 +44,46 @@ class Tensor(TensorBase):
     # NumPy then leaves `array * tensor` to Tensor.__rmul__.
     __array_priority__ = 1000
 
+    # The key bits of the instances of a subclass: whether it has `__tt_function__`, and `__tt_dispatch__`.
+    _class_keys = 0
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        from tt.core.overrides import prepare_subclass
+
+        prepare_subclass(cls)
+
+    @classmethod
+    def __tt_function__(
+        cls,
+        func: Any,
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Call a function with instances of a subclass; its results are of the subclass, too.
+
+        A subclass that overrides this sees each call of an operator, a method or a property with its instances, and
+        carries it out with `super().__tt_function__(func, types, args, kwargs)`.
+
+        Parameters
+        ----------
+        func : callable
+            What was called.
+        types : tuple of type
+            The classes of the arguments that have `__tt_function__`.
+        args, kwargs
+            The arguments as they were written.
+
+        Returns
+        -------
+        object
+            The result, or NotImplemented to leave the call to the class of another argument.
+        """
+        from tt.core.overrides import call_preserving
+
+        return call_preserving(cls, func, types, args, kwargs)
+
 
 def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor over a native handle.
@@ -45,7 +100,7 @@ def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:
     new = kind.__new__(kind)
     new.handle = handle
     new.spec = spec
-    new.keys = spec.keys
+    new.keys = spec.keys | kind._class_keys
     new.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
     new.storage = None
     new.record = None
@@ -63,8 +118,10 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
     clear : int
         Key bits that the alias shall not have.
     """
+    if tensor.keys & PYTHON:
+        return sibling(tensor, clear)
     new = wrap(tensor.handle, tensor.spec)
-    new.keys = tensor.keys & ~clear
+    new.keys = tensor.keys & ~(clear | FUNCTION)
     if tensor.spec.backend.functionalised:
         from tt.core.functionalise import share
 
@@ -72,3 +129,32 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
     else:
         new.storage = tensor.ensure_storage()
     return new
+
+
+def sibling(tensor: Any, clear: int = 0) -> Tensor:
+    """Return an alias of a tensor whose class has `__tt_dispatch__`: of the same class, with the same attributes."""
+    new = Tensor.__new__(type(tensor))
+    new.handle = tensor.handle
+    new.spec = tensor.spec
+    new.keys = tensor.keys & ~clear
+    new.promotion = tensor.promotion
+    new.storage = tensor.ensure_storage()
+    new.record = None
+    new.base = None
+    new.__dict__ = tensor.__dict__
+    for name, value in slots_of(tensor).items():
+        setattr(new, name, value)
+    return new
+
+
+def slots_of(tensor: Any) -> dict[str, Any]:
+    """Return the attributes of a tensor that stand in `__slots__` of its class or of a base between it and `Tensor`."""
+    found = {}
+    for kind in type(tensor).__mro__:
+        if kind is Tensor:
+            break
+        names = vars(kind).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in ("__dict__", "__weakref__") and hasattr(tensor, name):
+                found[name] = getattr(tensor, name)
+    return found

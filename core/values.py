@@ -8,6 +8,8 @@ import numpy as np
 
 from tt.core import dtype as dt
 from tt.core.conversion import cpu
+from tt.core.dispatch.overrides import NOT_HANDLED, intercept
+from tt.core.dispatch.state import STATE
 from tt.core.errors import (
     DataDependentError,
     ElementCountError,
@@ -42,6 +44,10 @@ def item(self: Tensor) -> bool | int | float | complex:
     >>> tt.tensor([2.5]).item()
     2.5
     """
+    if STATE.modes:
+        found = intercept(item, (self,), None)
+        if found is not NOT_HANDLED:
+            return found  # type: ignore[no-any-return]
     count = self.numel()
     if count != 1:
         raise ElementCountError(f"only a tensor of one element is a number; this one has {count}")
@@ -59,6 +65,10 @@ def tolist(self: Tensor) -> Any:
     >>> tt.tensor([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
+    if STATE.modes:
+        found = intercept(tolist, (self,), None)
+        if found is not NOT_HANDLED:
+            return found
     return host_array(self, "tolist").tolist()
 
 
@@ -151,6 +161,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     >>> tt.tensor([1, 2]).numpy()
     array([1, 2])
     """
+    if STATE.modes:
+        found = intercept(numpy, (self,), {"force": force})
+        if found is not NOT_HANDLED:
+            return found  # type: ignore[no-any-return]
     if force:
         self = cpu(detached(self))
         if self.layout.name != "strided":

@@ -14,6 +14,7 @@ import numpy as np
 
 from tt.core.device import Device
 from tt.core.device import device as to_device
+from tt.core.dispatch.overrides import flat, overrides
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeError, describe, did_you_mean
@@ -137,6 +138,8 @@ def _memory_format(value: Any) -> str:
 
 
 def _any(value: Any) -> Any:
+    if any(overrides(type(item)) and not isinstance(item, TensorBase) for item in flat((value,))):
+        raise Mismatch("plain value")
     return value
 
 

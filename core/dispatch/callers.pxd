@@ -7,6 +7,8 @@ from tt.core.tensor_base cimport TensorBase, TensorSpec
 cdef DispatchState STATE
 cdef dict SCALARS
 cdef type Tensor
+cdef long long OVERRIDDEN
+cdef long long NOT_OVERRIDDEN
 
 cdef class Caller:
     cdef public object operator
@@ -27,6 +29,8 @@ cdef class Caller:
     cpdef execute(self, tuple args)
     cpdef dispatch(self, tuple args)
     cpdef general(self, tuple args, dict kwargs)
+    @cython.locals(keys="long long", bits="long long", entry=Entry)
+    cpdef called(self, tuple bound, function, tuple args, dict kwargs)
     cpdef one(self, value)
     cpdef two(self, left, right)
 

@@ -15,8 +15,11 @@ Note [The path of a call]
 
 from tt.core.dispatch.entry import EMPTY
 from tt.core.dispatch.failure import failed_direct
-from tt.core.dispatch.modes import call_with_modes
+from tt.core.dispatch.modes import call_with_modes, entry_with_modes
+from tt.core.dispatch.overrides import call_refused, call_with_overrides
 from tt.core.dispatch.state import STATE
+from tt.core.errors import ArgumentError
+from tt.core.keys import FUNCTION
 from tt.core.promotion import SCALAR_BITS
 from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
@@ -25,6 +28,10 @@ SCALARS = SCALAR_BITS
 
 # The epoch of entries that serve no further call.
 RETIRED = -3
+
+# The bit of tensors whose class has `__tt_function__`, and all others.
+OVERRIDDEN = FUNCTION
+NOT_OVERRIDDEN = ~FUNCTION
 
 # How an argument contributes to the keys and to the level-2 bits.
 GROUP_TENSOR = 0
@@ -105,6 +112,7 @@ class Caller:
 
     def entry(self, keys, bits, args):
         """Return the entry of a combination, resolving it if it is new."""
+        keys &= NOT_OVERRIDDEN
         epoch = STATE.epoch
         entry = self.last
         if entry.keys == keys and entry.bits == bits and entry.epoch == epoch:
@@ -166,13 +174,15 @@ class Caller:
         return keys, bits
 
     def execute(self, args):
-        """Dispatch a full argument tuple, without asking the modes."""
+        """Dispatch a full argument tuple for what stands above the layers already: plain modes do not see it."""
+        if STATE.modes != 0:
+            return entry_with_modes(self, args).run(args)
         keys, bits = self.scan(args)
         entry = self.entry(keys, bits, args)
         return entry.run(args)
 
     def dispatch(self, args):
-        """Dispatch a full argument tuple."""
+        """Dispatch a full argument tuple for code of tt's own: only a user's calls are seen by `__tt_function__`."""
         if STATE.modes != 0:
             return call_with_modes(self, args)
         return self.execute(args)
@@ -184,7 +194,24 @@ class Caller:
         binder = self.binder
         if binder is None:
             binder = self.operator.binder(self)
-        return self.dispatch(binder(args, kwargs))
+        bound = None
+        try:
+            bound = binder(args, kwargs)
+        except ArgumentError as error:
+            refused = error
+        if bound is None:
+            return call_refused(self, refused, args, kwargs)
+        return self.called(bound, self, args, kwargs)
+
+    def called(self, bound, function, args, kwargs):
+        """Dispatch the full argument tuple of what a user called `function` with."""
+        if STATE.modes != 0:
+            return call_with_modes(self, bound, function, args, kwargs)
+        keys, bits = self.scan(bound)
+        if keys & OVERRIDDEN:
+            return call_with_overrides(self, bound, function, args, kwargs)
+        entry = self.entry(keys, bits, bound)
+        return entry.run(bound)
 
     def one(self, value):
         """Call with one argument."""

@@ -50,6 +50,15 @@ class _Described:
         signature: Signature = self.operator.signature(self.form)
         return signature
 
+    @property
+    def overloadpacket(self) -> Any:
+        """What users call: for an overload that which chooses among them, else the operator itself."""
+        from tt.core.dispatch.registry import ops
+
+        namespace, _, name = self.operator.name.partition(".")[0].rpartition("::")
+        found = getattr(ops, namespace) if namespace else ops
+        return getattr(found, f"{name}_" if self.form == "inplace" else name)
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)  # type: ignore[arg-type]
 

@@ -16,6 +16,7 @@ COMPOSITE = 1
 LAYER = 2
 REROUTE = 3
 MUTATE = 4
+PYTHON = 5
 
 # What a kernel returns.
 ONE = 0
@@ -72,8 +73,8 @@ class Entry:
         What is called: form is "functional", "inplace" or "out".
         Form "out" is always a REROUTE: it runs the functional form and writes the result.
     kind : int
-        KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), or MUTATE: a kernel of an operator whose schema
-        says that it changes arguments.
+        KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), MUTATE: a kernel of an operator whose schema
+        says that it changes arguments, or PYTHON (`__tt_dispatch__`).
     direct : bool
         One call of `plain` on bare handles serves a call with defaults; nothing to cast, check or share.
     plain : callable
@@ -97,7 +98,7 @@ class Entry:
     below, rule, clear : Entry, callable, int
         For LAYER: what lies below, the layer's rule, and the bits that `call_below` clears.
     function : callable
-        For COMPOSITE and REROUTE.
+        For COMPOSITE, REROUTE and PYTHON.
     rest : Entry or None
         Serves the calls that no choice covers.
     resolution : Resolution
@@ -161,11 +162,11 @@ class Entry:
     def call_below(self, args):
         """Run what lies below the layer, for the layer's rule.
 
-        Kernels see bare handles, so the tensors go down as they are; composites and further layers get shallow
-        aliases that the layer does not hold.
+        Kernels see bare handles, and Python code the tensors that the user knows, so these go down as they are;
+        composites and further layers get shallow aliases that the layer does not hold.
         """
         below = self.below
-        if below.kind == 0 or below.kind == 4:
+        if below.kind == 0 or below.kind >= 4:
             return below.run(args)
         return below.run(self.strip(args))
 

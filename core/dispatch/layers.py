@@ -41,11 +41,15 @@ class Layer:
         The key bit.
     terminal : bool
         The layer's rules answer calls themselves; nothing is resolved below them.
+    transparent : bool
+        What the layer holds are tensors like all others, so that Python code below it gets them as they are and the
+        layer is passed by meanwhile.
     """
 
     name: str = ""
     order: int = 0
     terminal: bool = False
+    transparent: bool = False
 
     def __init__(self) -> None:
         self.bit = KEYS.bit("layer", self.name)

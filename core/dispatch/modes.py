@@ -2,30 +2,42 @@
 
 The hot path reads one process-wide count (see Note [Epochs and the guard]); only when some mode is active anywhere
 is the thread's own stack consulted.
+
+Note [The way of a call]
+------------------------
+1. The function modes (`TTFunctionMode`), from the innermost out, then the classes of the arguments that define
+   `__tt_function__`.  They see what the user called, with the arguments as they were written.
+2. The plain modes (`Mode`: tracing, counting, fake tensors), from the innermost out.  They see the operator with all of
+   its arguments, and all that composites and formulas call where they stay active.
+3. The layers that stand above Python code: transforms, autograd.
+4. The dispatch modes (`TTDispatchMode`), then the classes of the arguments that define `__tt_dispatch__`: one layer,
+   "python", whose bit a dispatch mode adds to the keys of each call.
+5. What lies below: fake tensors, functionalisation, kernels.
+
+All stand on one stack.  A mode is off inside its own handler.
 """
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from tt.core.dispatch.overrides import NOT_HANDLED, intercept
 from tt.core.dispatch.state import STATE
+from tt.core.dispatch.thread import THREAD
+from tt.core.keys import PYTHON
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
     from tt.core.dispatch.callers import Caller
+    from tt.core.dispatch.entry import Entry
 
-__all__ = ["Mode", "active_modes", "call_with_modes"]
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.modes: list[Mode] = []
-
-
-_STACK = _Stack()
+__all__ = ["Mode", "active_modes", "call_with_modes", "entry_with_modes", "without"]
 
 
 class Mode:
@@ -45,6 +57,9 @@ class Mode:
     add
     """
 
+    # What of Note [The way of a call] the mode sees: "function", "call" or "dispatch".
+    sees: ClassVar[str] = "call"
+
     def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
         """Handle one call; `caller.dispatch(args)` passes it on to the modes further out.
 
@@ -58,7 +73,7 @@ class Mode:
         return caller.dispatch(args)
 
     def __enter__(self) -> Self:
-        _STACK.modes.append(self)
+        THREAD.modes = [*THREAD.modes, self]
         STATE.mode_entered()
         return self
 
@@ -66,22 +81,69 @@ class Mode:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         STATE.mode_left()
-        _STACK.modes.remove(self)
+        THREAD.modes = without(THREAD.modes, self)
+
+    def __call__(self, function: Function) -> Function:
+        """Make a function that runs in the mode."""
+
+        @wraps(function)
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return in_mode  # type: ignore[return-value]  # of the same signature
+
+
+def without(modes: list[Mode], mode: Mode) -> list[Mode]:
+    """Return a stack of modes without the innermost place of one of them."""
+    kept = list(modes)
+    for place in reversed(range(len(kept))):
+        if kept[place] is mode:
+            del kept[place]
+            break
+    return kept
 
 
 def active_modes() -> tuple[Mode, ...]:
     """Return the modes of this thread, the outermost first."""
-    return tuple(_STACK.modes)
+    return tuple(THREAD.modes)
 
 
-def call_with_modes(caller: Caller, args: tuple[Any, ...]) -> Any:
-    """Give the call to the innermost mode of this thread, with that mode switched off meanwhile."""
-    modes = _STACK.modes
-    if not modes:
-        return caller.execute(args)
-    mode = modes[-1]
-    _STACK.modes = modes[:-1]
-    try:
-        return mode.handle(caller, args)
-    finally:
-        _STACK.modes = modes
+def call_with_modes(
+    caller: Caller,
+    bound: tuple[Any, ...],
+    function: Any = None,
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Make a call while modes are active in the process; see Note [The way of a call].
+
+    Parameters
+    ----------
+    caller, bound : Caller, tuple
+        The form of the operator and all of its arguments.
+    function : callable, optional
+        What the user called with `args` and `kwargs`; None if the call is past the function modes.
+    """
+    if function is not None:
+        found = intercept(function, args, kwargs)
+        if found is not NOT_HANDLED:
+            return found
+    modes = THREAD.modes
+    for mode in reversed(modes):
+        if mode.sees == "call":
+            THREAD.modes = without(modes, mode)
+            try:
+                return mode.handle(caller, bound)
+            finally:
+                THREAD.modes = modes
+    return entry_with_modes(caller, bound).run(bound)
+
+
+def entry_with_modes(caller: Caller, bound: tuple[Any, ...]) -> Entry:
+    """Return the entry of a call, past the layers that are masked and by way of the dispatch modes."""
+    keys, bits = caller.scan(bound)
+    keys &= ~THREAD.masked
+    if any(mode.sees == "dispatch" for mode in THREAD.modes):
+        keys |= PYTHON
+    return caller.entry(keys, bits, bound)

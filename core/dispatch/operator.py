@@ -10,8 +10,9 @@ from tt.core.device import get_default_device, to_device
 from tt.core.dispatch import callers as c
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
 from tt.core.dtype import to_dtype
-from tt.core.errors import InplaceError, UnknownOpError
+from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
 from tt.core.keys import KEYS
 from tt.core.layout import strided, to_layout
 from tt.core.promotion import GROUP_BITS
@@ -204,7 +205,21 @@ class Operator:
         out = kwargs.pop("out", None) if self.definition.has_out else None
         requires_grad = kwargs.pop("requires_grad", False) if self.is_factory else False
         binder = caller.binder or self.binder(caller)
-        bound = binder(args, kwargs)
+        given = dict(kwargs)
+        if out is not None:
+            given["out"] = out
+        if requires_grad:
+            given["requires_grad"] = requires_grad
+        refused = None
+        try:
+            bound = binder(args, kwargs)
+        except ArgumentError as error:
+            refused = error
+        if refused is not None:
+            return call_refused(caller, refused, args, given)
+        found = intercept(caller, args, given, out)
+        if found is not NOT_HANDLED:
+            return found
         if out is not None:
             from tt.core.dispatch.out import call_with_out
 

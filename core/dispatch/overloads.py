@@ -6,6 +6,7 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.callers import UnaryCaller
+from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.tensor_base import TensorBase
 
@@ -58,15 +59,15 @@ class OverloadedOp:
             except ArgumentError:
                 pass
             else:
-                return caller.dispatch(bound)
+                return caller.called(bound, self, args, kwargs)
         for caller in self.callers.values():
             try:
                 bound = self._bind(caller, args, kwargs)
             except ArgumentError:
                 continue
             self._choices[key] = caller
-            return caller.dispatch(bound)
-        raise self._refusal(args, kwargs)
+            return caller.called(bound, self, args, kwargs)
+        return call_refused(self, self._refusal(args, kwargs), args, kwargs)
 
     def _call_with_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from tt.core.dispatch.out import call_with_out
@@ -88,8 +89,9 @@ class OverloadedOp:
                 bound = self._bind(caller, args, kwargs)
             except ArgumentError:
                 continue
-            return call_with_out(caller.operator, bound, out)
-        raise self._refusal(args, kwargs)
+            found = intercept(self, args, {**kwargs, "out": out}, out)
+            return call_with_out(caller.operator, bound, out) if found is NOT_HANDLED else found
+        return call_refused(self, self._refusal(args, kwargs), args, {**kwargs, "out": out})
 
     @staticmethod
     def _bind(caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -144,7 +146,12 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     if overloads:
         callers = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.caller(o, form)
                    for o in overloads}  # fmt: skip
-        return next(iter(callers.values())) if len(callers) == 1 else OverloadedOp(name, callers)
+        if len(callers) == 1:
+            return next(iter(callers.values()))
+        # One object for `tt.max`, `tt.Tensor.max` and all aliases: `__tt_function__` compares functions.
+        return registry.packets.setdefault(
+            (qualified.removesuffix("_" * (form == "inplace")), form), OverloadedOp(name, callers)
+        )
     if not namespace:
         from tt.core import host
 

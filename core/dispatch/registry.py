@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.callers import Caller
     from tt.core.dispatch.layers import Layer
     from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.overloads import OverloadedOp
     from tt.core.schema.model import OpDefinition
 
 __all__ = [
@@ -64,6 +65,8 @@ class Registry:
         name -> Layer.
     places : dict
         (device, layout or None) -> keys of the tensors that factories make there; filled as they are called.
+    packets : dict
+        (operator without overload, form) -> what `ops` shows for several overloads.
     """
 
     kernels: dict[str, list[KernelRegistration]] = field(default_factory=dict)
@@ -74,6 +77,7 @@ class Registry:
     operators: dict[str, Operator] = field(default_factory=dict)
     _extra: dict[str, tuple[OpDefinition, Source]] = field(default_factory=dict)
     places: dict[Any, int] = field(default_factory=dict)
+    packets: dict[tuple[str, str], OverloadedOp] = field(default_factory=dict)
     _core_composites: bool = False
     _aliases: dict[str, str] | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -370,6 +374,7 @@ class Registry:
             for definition in new:
                 self._extra[definition.name] = (definition, source)
             self._aliases = None
+            self._forget_packets(new)
             ops.forget()
 
         def remove() -> None:
@@ -381,6 +386,7 @@ class Registry:
                     operator.removed = True
                     operator.invalidate()
             self._aliases = None
+            self._forget_packets(new)
             ops.forget()
 
         return Handle(remove)
@@ -420,6 +426,12 @@ class Registry:
         if operator is not None:
             operator.definition = definition
             operator.invalidate()
+
+    def _forget_packets(self, definitions: Iterable[OpDefinition]) -> None:
+        """Let the functions that choose among overloads be made anew where the overloads have changed."""
+        names = {definition.name.partition(".")[0] for definition in definitions}
+        for key in [key for key in self.packets if key[0] in names]:
+            del self.packets[key]
 
     def invalidate_all(self) -> None:
         """Make every operator forget its entries, and the keys of devices be looked up anew."""
@@ -505,6 +517,7 @@ class Registry:
 _CORE_LAYERS = {
     "functionalise": "tt.core.functionalise:FunctionaliseLayer",
     "fake": "tt.core.fake:FakeLayer",
+    "python": "tt.core.python_dispatch:PythonLayer",
 }
 _CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
 

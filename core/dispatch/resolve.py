@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.dtypes import CallDtypes, describe_level_2, resolve_dtypes
-from tt.core.dispatch.entry import COMPOSITE, LAYER, REROUTE, Entry
+from tt.core.dispatch.entry import COMPOSITE, LAYER, PYTHON, REROUTE, Entry
 from tt.core.dispatch.kernels import kernel_entry, make_entry
 from tt.core.dispatch.mutation import with_targets_of
 from tt.core.dispatch.overlap import refuse_shared
@@ -19,6 +19,7 @@ from tt.core.dispatch.sources import code_location
 from tt.core.dispatch.unserved import NOT_ALL_ARGUMENTS, no_kernel
 from tt.core.errors import CastError, TargetDtypeError
 from tt.core.keys import KEYS
+from tt.core.keys import PYTHON as PYTHON_BIT
 from tt.core.promotion import can_cast
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def _resolve_layer(
     who = f"layer {top.name}"
     if rule is not None:
         resolution.note(who, code_location(rule), True, "the layer has a rule for the operator")
+        if top.bit == PYTHON_BIT:
+            return make_entry(operator, form, keys, bits, PYTHON, resolution, function=rule)
         if top.terminal:
             dtypes = resolve_dtypes(operator, form, bits)
             resolution.compute, resolution.results = dtypes.compute, dtypes.results

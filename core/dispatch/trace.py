@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt.core.dispatch.callers import Caller
-from tt.core.dispatch.modes import Mode
+from tt.core.dispatch.modes import Mode, entry_with_modes
 from tt.core.dispatch.resolution import Resolution
+from tt.core.dispatch.thread import THREAD
 from tt.core.tensor_base import TensorBase
 
 __all__ = ["Call", "count", "trace_calls"]
@@ -79,8 +80,7 @@ class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_call
 
     def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
         """Record the call and go on, staying active for the inner calls."""
-        keys, bits = caller.scan(args)
-        entry = caller.entry(keys, bits, args)
+        entry = entry_with_modes(caller, args)
         shown = ", ".join(_describe(value) for value in args)
         call = Call(caller.operator.name, caller.form, self._depth, shown, entry.resolution)
         self.calls.append(call)
@@ -113,8 +113,7 @@ class count(Mode):  # noqa: N801 - used as a function: `with tt.count() as count
 
     def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
         """Count the call and go on, staying active for the inner calls."""
-        keys, bits = caller.scan(args)
-        entry = caller.entry(keys, bits, args)
+        entry = entry_with_modes(caller, args)
         taken = served_by(entry.resolution)
         self.calls[caller.operator.name, caller.form, f"{taken.kind}: {taken.source}"] += 1
         with _again(self):
@@ -128,12 +127,8 @@ class _again:  # noqa: N801 - a context manager used like a function
         self.mode = mode
 
     def __enter__(self) -> None:
-        from tt.core.dispatch import modes
-
-        self._before = modes._STACK.modes
-        modes._STACK.modes = [*self._before, self.mode]
+        self._before = THREAD.modes
+        THREAD.modes = [*self._before, self.mode]
 
     def __exit__(self, *exception: object) -> None:
-        from tt.core.dispatch import modes
-
-        modes._STACK.modes = self._before
+        THREAD.modes = self._before

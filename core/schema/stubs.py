@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import json
 import os
 import re
 import sys
@@ -83,7 +84,7 @@ def tensor_stub() -> str:
     written = set(re.findall(r"^    (?:def )?(\w+)", by_hand, re.MULTILINE))
     members = {name: member for name, member in plain_members().items() if name not in written}
     lines = [_NOTICE, HEADER_TYPES, "from tt.core.tensor_base import TensorBase, TensorSpec\n"]
-    lines += ['__all__ = ["Tensor", "alias", "wrap"]\n', ALIASES]
+    lines += [f"__all__ = {json.dumps(sorted(tensor.__all__))}\n", ALIASES]
     results = dict(filter(None, map(result_class, definitions().values())))
     for name, fields in results.items():
         lines += [f"class {name}(NamedTuple):", *(f"    {field}: Tensor" for field in fields), ""]
@@ -113,6 +114,11 @@ def tensor_stub() -> str:
             lines += render_operator(f"{name}_", inplace, "inplace", "    ")
     lines += ["", "def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = ...) -> Tensor: ..."]
     lines += ["def alias(tensor: TensorBase, clear: _int = 0) -> Tensor: ..."]
+    lines += ["def sibling(tensor: Any, clear: _int = 0) -> Tensor: ..."]
+    lines += ["def slots_of(tensor: Any) -> dict[str, Any]: ..."]
+    lines += [
+        "def disabled_tt_function_impl(func: Any, types: Any, args: Any = ..., kwargs: Any = ...) -> Any: ..."
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.library import Tensor, TensorBase, TensorSpec, alias, contiguous_strides, errors, ops
+from tt.core.library import OVERRIDDEN, Tensor, TensorBase, TensorSpec, alias, contiguous_strides, errors, ops
 from tt.plugins.autograd.graph import STATE
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def add(first: Any, second: Any) -> Any:
 
 def can_grow(held: Any, gradient: Any) -> bool:
     """Tell whether a gradient can be added to another in place."""
-    if held.keys & STATE.bit or gradient.keys & STATE.bit:
+    if (held.keys | gradient.keys) & (STATE.bit | OVERRIDDEN):
         return False
     return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, TensorBase, errors, ops
+from tt.core.library import Tensor, TensorBase, errors, ops, unseen
 from tt.plugins.autograd import engine
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.views import edge
@@ -112,6 +112,11 @@ def backward(
     """
     if grad_variables is not None:
         raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
+    with unseen():
+        _backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
+
+
+def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
     outputs = _as_tuple(tensors)
     if not outputs:
         raise errors.GradientError("backward(): there are no tensors to start from")
@@ -194,6 +199,29 @@ def grad(
     """
     if not only_inputs:
         raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
+    with unseen():
+        return _grad(
+            outputs,
+            inputs,
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
+
+
+def _grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    is_grads_batched: bool,
+    materialize_grads: bool,
+) -> tuple[Tensor | None, ...]:
     results, listed = _as_tuple(outputs), _as_tuple(inputs)
     if not listed:
         raise errors.GradientError("grad(): inputs is empty: there is nothing to differentiate by")

@@ -30,6 +30,7 @@ class AutogradLayer(Layer):
 
     name = "autograd"
     order = 100
+    transparent = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ from tt.plugins.autograd.graph cimport GradState, Node, Record, View, attach, st
 
 cdef GradState STATE
 cdef tuple NO_NUMBERS
+cdef long long OVERRIDDEN
 
 cdef class Plan:
     cdef public tuple slots

@@ -5,7 +5,7 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 `rules.pxd` where it can.
 """
 
-from tt.core.library import Tensor
+from tt.core.library import OVERRIDDEN, Tensor, alias
 from tt.core.tensor_base import TensorBase
 from tt.plugins.autograd import saved as saved_tensors
 from tt.plugins.autograd import views
@@ -367,6 +367,8 @@ def run_below(entry, args):
 
 def bare_alias(tensor):
     """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
+    if tensor.keys & OVERRIDDEN:
+        return alias(tensor, STATE.bit)
     new = Tensor.__new__(Tensor)
     new.handle = tensor.handle
     new.spec = tensor.spec
