@@ -18,8 +18,8 @@ import numpy as np
 
 from tt.core import device, printing
 from tt.core import random as tt_random
-from tt.core.dispatch import modes
 from tt.core.dispatch.state import STATE
+from tt.core.dispatch.thread import THREAD
 
 __all__ = ["isolated"]
 
@@ -76,10 +76,13 @@ def _put_settings(before: dict[Any, Any]) -> None:
 
 
 def _put_modes(before: list[Any]) -> None:
-    stack = modes._STACK.modes
-    for _ in range(len(stack) - len(before)):
+    for _ in range(len(THREAD.modes) - len(before)):
         STATE.mode_left()
-    modes._STACK.modes = list(before)
+    THREAD.modes = list(before)
+
+
+def _put_protocols(before: tuple[bool, bool]) -> None:
+    THREAD.functions, THREAD.subclasses = before
 
 
 def _default_device() -> tuple[Any, Any]:
@@ -135,7 +138,8 @@ def _put_numpy_errors(before: tuple[Any, Any]) -> None:
 WATCHED: tuple[tuple[str, Callable[[], Any], Callable[[Any], None]], ...] = (
     ("the default dtype", lambda: STATE.default_dtype, STATE.set_default_dtype),
     ("settings of the dispatcher", _settings, _put_settings),
-    ("active modes", lambda: list(modes._STACK.modes), _put_modes),
+    ("active modes", lambda: list(THREAD.modes), _put_modes),
+    ("whether __tt_function__ is asked", lambda: (THREAD.functions, THREAD.subclasses), _put_protocols),
     ("the default device", _default_device, _put_default_device),
     ("the random numbers of tt", _generators, _put_generators),
     ("how tensors are printed", lambda: printing._Current.options, _put_print_options),

@@ -11,6 +11,7 @@ COMPOSITE: Final = 1
 LAYER: Final = 2
 REROUTE: Final = 3
 MUTATE: Final = 4
+PYTHON: Final = 5
 
 ONE: Final = 0
 SEVERAL: Final = 1
