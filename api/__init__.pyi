@@ -112,6 +112,7 @@ from tt.autograd import is_grad_enabled as is_grad_enabled
 from tt.sparse import sparse_coo_tensor as sparse_coo_tensor
 from tt.sparse import sparse_coo as sparse_coo
 from tt.func import vmap as vmap
+from tt.core.dispatch.overrides import DisableTTFunctionSubclass as DisableTTFunctionSubclass
 from tt import autograd as autograd
 from tt import cuda as cuda
 from tt import errors as errors
@@ -120,9 +121,11 @@ from tt import func as func
 from tt import library as library
 from tt import linalg as linalg
 from tt import nn as nn
+from tt import overrides as overrides
 from tt import sparse as sparse
 from tt import special as special
 from tt import testing as testing
+from tt import utils as utils
 __version__: str
 def add(input: Tensor, other: Tensor | _Scalar, *, alpha: _Scalar = 1, out: Tensor | None = None) -> Tensor:
     """Adds other, scaled by alpha, to self.
