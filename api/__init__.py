@@ -81,6 +81,9 @@ _LAZY = {
     "default_generator": "tt.core.random",
     "get_rng_state": "tt.core.random",
     "set_rng_state": "tt.core.random",
+    "Stream": "tt.core.streams",
+    "Event": "tt.core.streams",
+    "get_device_module": "tt.core.device_module",
     "FakeMode": "tt.core.fake",
     "fake_mode": "tt.core.fake",
     "trace_calls": "tt.core.dispatch.trace",
@@ -101,7 +104,9 @@ _LAZY = {
     "DisableTTFunctionSubclass": "tt.core.dispatch.overrides",
 }
 _MODULES = (
+    "accelerator",
     "autograd",
+    "cpu",
     "cuda",
     "errors",
     "fft",

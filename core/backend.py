@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device
+from tt.core.device_interface import DeviceInterface
 from tt.core.dtype import dtype as Dtype
-from tt.core.errors import DeviceError
 from tt.core.keys import KEYS
 from tt.core.layout import register_layout
 from tt.core.tensor_base import TensorSpec
@@ -49,11 +49,12 @@ def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -
     return True
 
 
-class Backend:
-    """Describes a device's native arrays ("handles") to the core.
+class Backend(DeviceInterface):
+    """Describes a device and its native arrays ("handles") to the core.
 
     A backend author subclasses this and overrides what differs; methods that raise here must be overridden.  Every
-    handle has `.shape` and `.ndim`.
+    handle has `.shape` and `.ndim`.  The methods that concern the device rather than its arrays are those of
+    `DeviceInterface`.
 
     Attributes
     ----------
@@ -75,6 +76,10 @@ class Backend:
         Whether the fallback goes before composites.
     hints : mapping
         Operator name -> what to try instead, for error messages; "*" for any.
+    layer_bits : int
+        Bits of further layers that hold every tensor of the backend.
+    module : str or None
+        The module that `tt.get_device_module` returns; None: one made from the device interface.
     """
 
     device_type: str = ""
@@ -87,6 +92,7 @@ class Backend:
     prefer_fallback: bool = False
     hints: Mapping[str, str] = {}
     layer_bits: int = 0
+    module: str | None = None
 
     def __init__(self) -> None:
         self._specs: dict[tuple[Dtype, Device], TensorSpec] = {}
@@ -99,6 +105,8 @@ class Backend:
         bits = KEYS.bit("device", self.device_type) | KEYS.bit("layout", self.layout) | self.layer_bits
         if self.functionalised:
             bits |= KEYS.bit("layer", "functionalise")
+        if self.device_count() > 1:
+            bits |= KEYS.bit("layer", "placement")
         return bits
 
     @property
@@ -115,39 +123,11 @@ class Backend:
             found = self._specs.get((dtype, place))
             if found is None:
                 found = TensorSpec(dtype, place, register_layout(self.layout), self, self.keys)
-            self._specs[dtype, place] = self._specs[dtype, device] = found
+            self._specs[dtype, place] = found
+            # The bare type of several devices means the current one, which may be another at the next call.
+            if device.index is not None or not self._shows_index():
+                self._specs[dtype, device] = found
         return found
-
-    def place(self, device: Device) -> Device:
-        """Return the device that a tensor shows which was asked to be on `device`.
-
-        By default there is one device of the type, and it has no index.
-
-        Raises
-        ------
-        DeviceError
-            When there is no such device.
-        """
-        if device.index:
-            raise DeviceError(
-                f"there is no device {str(device)!r}: the only one of its type is {self.device_type!r}"
-            )
-        return self.default_device()
-
-    def default_device(self) -> Device:
-        """Return the device that the bare device type means."""
-        return Device(self.device_type)
-
-    def available(self) -> str | None:
-        """Return why the device cannot be used, or None if it can."""
-        return None
-
-    def device_count(self) -> int:
-        """Return how many devices of this type there are."""
-        return 0 if self.available() else 1
-
-    def synchronize(self, device: Device | None = None) -> None:
-        """Wait until the device has done what it was given."""
 
     def generic_kernel(self, operator: Any) -> Callable[..., Any] | None:
         """Return a kernel that serves the operator without having been registered, if there is one."""
@@ -196,6 +176,13 @@ class Backend:
         """Return a copy that shares no memory."""
         raise NotImplementedError(f"{type(self).__name__}.clone")
 
+    def copy_to(self, handle: Any, device: Device, *, non_blocking: bool = False) -> Any:
+        """Return a copy on a device of this backend; by way of the host unless overridden.
+
+        With `non_blocking` the copy may go on while the call returns, where the device can do that.
+        """
+        return self.from_numpy(self.to_numpy(handle), device)
+
     # --- what functionalisation needs of a backend that is not mutable or has no views ------------------------------
 
     def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
@@ -235,11 +222,3 @@ class Backend:
     def storage_data_ptr(self, owner: Any) -> int:
         """Return the address of an owner's memory."""
         return self.data_ptr(owner)
-
-    def require_available(self) -> None:
-        """Raise if the device cannot be used."""
-        reason = self.available()
-        if reason:
-            raise DeviceError(
-                f"device {self.device_type!r} is not available: {reason}\n  see: tt plugins list"
-            )

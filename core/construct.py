@@ -40,8 +40,7 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
             return _with_gradient(place(array, device), requires_grad)
     backend = REGISTRY.backend(device.type)
     backend.require_available()
-    if device.index is None:
-        device = backend.default_device()
+    device = backend.place(device)
     new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
     for mode in reversed(modes):
         lift = getattr(mode, "lift", None)

@@ -12,6 +12,7 @@ from tt.core.backend import Backend, contiguous_strides
 from tt.core.construct import as_tensor
 from tt.core.custom_op import CustomOp, custom_op
 from tt.core.device import Device, get_default_device
+from tt.core.device_interface import DeviceInterface, DeviceProperties
 from tt.core.dispatch.entry import Entry
 from tt.core.dispatch.fallback import fallback_policy, set_fallback_policy
 from tt.core.dispatch.layers import Layer, Rule
@@ -59,6 +60,8 @@ __all__ = [
     "CompositeTable",
     "CustomOp",
     "Device",
+    "DeviceInterface",
+    "DeviceProperties",
     "Entry",
     "Generator",
     "Handle",

@@ -74,6 +74,8 @@ class Manifest:
     extends : tuple of str
         Device types of other plugins for which this one brings further kernels, or ("*",) for any.  They serve where
         a preference names the plugin.
+    accelerators : tuple of str
+        Those of its device types that `tt.accelerator` may choose.
     available : str
         "module:function" of a function that returns None, or the reason why the plugin cannot work on this
         machine; it must not import what may be missing.
@@ -99,6 +101,7 @@ class Manifest:
     namespaces: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     extends: tuple[str, ...] = ()
+    accelerators: tuple[str, ...] = ()
     available: str = ""
 
     def __post_init__(self) -> None:
@@ -113,8 +116,13 @@ class Manifest:
             ) from None
         for name in ("devices", "layouts", "layers", "namespaces"):
             self._check_names(name, identifiers=True)
-        for name in ("requires", "extends"):
+        for name in ("requires", "extends", "accelerators"):
             self._check_names(name, identifiers=False)
+        for name in self.accelerators:
+            if name not in self.devices:
+                raise PluginError(
+                    f"manifest {self.name!r}: accelerators: {name!r} is none of its devices, {list(self.devices)}"
+                )
         if not isinstance(self.members, Mapping):
             raise PluginError(
                 f"manifest {self.name!r}: members maps names to 'module:attribute', not {self.members!r}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from tt.core.backend import Backend, contiguous_strides
 from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
-from tt.core.errors import DataDependentError, ShapeError, UnknownNameError
+from tt.core.errors import DataDependentError, DtypeError, ShapeError, UnknownNameError
 from tt.core.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
 from tt.core.tensor_base import TensorBase
 
@@ -127,7 +127,7 @@ def _dtype_of(handle: Any, backend: Backend | None) -> dtype:
             try:
                 if backend.native_dtype(candidate) == native:
                     return candidate
-            except (KeyError, TypeError, ValueError, NotImplementedError):
+            except (DtypeError, KeyError, TypeError, ValueError, NotImplementedError):
                 continue  # a backend need not have every dtype
     return to_dtype(native if isinstance(native, np.dtype) else str(native).rpartition(".")[2])
 

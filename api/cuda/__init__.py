@@ -1,14 +1,16 @@
-"""tt.cuda: NVIDIA GPUs.  Importing it loads neither the driver nor CuPy."""
+"""tt.cuda: the functions of the device type "cuda" (`tt.core.device_module` describes them).
 
-from __future__ import annotations
+Importing it loads neither the driver nor CuPy.
+"""
 
-from tt.backends.cuda.interface import (
-    current_device,
-    device_count,
-    get_device_name,
-    is_available,
-    set_device,
-    synchronize,
-)
+from typing import Any
 
-__all__ = ["current_device", "device_count", "get_device_name", "is_available", "set_device", "synchronize"]
+from tt.core.device_module import FUNCTIONS, DeviceModule
+
+__all__ = list(FUNCTIONS)
+
+_module = DeviceModule("cuda")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_module, name)

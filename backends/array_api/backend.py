@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.array_api.kit import Kit
-from tt.core.library import Backend, Device, KernelTable, dtype, errors
+from tt.backends.array_api.placement import PlacedNamespace
+from tt.core.library import Backend, Device, KernelTable, dtype, errors, from_numpy_dtype, to_dtype
 
 __all__ = ["ArrayApiBackend"]
 
@@ -31,6 +33,9 @@ FAMILIES: Final = (
     "activation",
 )
 
+_NEEDED: Final = ("bool", "int64", "float64")
+"""Dtypes in which kernels compute whatever the dtypes of their arguments."""
+
 
 class ArrayApiBackend(Backend):
     """Tensors that are arrays of any library with the functions of the array API standard (2024.12).
@@ -41,6 +46,9 @@ class ArrayApiBackend(Backend):
         The namespace, for instance `array_api_strict`.
     device_type : str
         The device type of the tensors.
+    devices : object or sequence, optional
+        The library's own object for the device, or one for each device: the first is `device_type:0`, and so on.
+        Every array is made on one of them.  By default the library chooses, and there is one device without index.
     mutable : bool
         Whether arrays can be changed; if not, the core functionalises in-place operations.
     has_views : bool
@@ -60,13 +68,50 @@ class ArrayApiBackend(Backend):
     """
 
     def __init__(
-        self, namespace: Any, device_type: str, *, mutable: bool = False, has_views: bool = False
+        self,
+        namespace: Any,
+        device_type: str,
+        devices: Any = None,
+        *,
+        mutable: bool = False,
+        has_views: bool = False,
     ) -> None:
         super().__init__()
-        self.xp, self.device_type = namespace, device_type
+        self.device_type = device_type
         self.mutable, self.has_views = mutable, has_views
-        self.handle_type = type(namespace.asarray(0))
+        places = [] if devices is None else list(devices) if isinstance(devices, list | tuple) else [devices]
+        if devices is not None and not places:
+            raise errors.ValueRangeError(f"the backend {device_type!r} was given an empty list of devices")
+        self.devices: tuple[Any, ...] = tuple(places)
+        self.numbered = len(places) > 1
+        self.xp = PlacedNamespace(namespace, self._native_device) if places else namespace
+        self.handle_type = type(self.xp.asarray(0))
         self._native: dict[str, Any] = {}
+        lacks = [name for name in _NEEDED if not self.has_dtype(name)]
+        if lacks:
+            raise errors.DtypeError(
+                f"the kernels over the array API compute with {', '.join(_NEEDED)}, and the arrays of device "
+                f"{device_type!r} have no {', '.join(lacks)}\n  try: a setting of the library that adds them"
+            )
+
+    # --- devices -----------------------------------------------------------------------------------------------
+
+    def device_count(self) -> int:
+        """Return how many devices the backend was given, at least one."""
+        return max(len(self.devices), 1)
+
+    def _native_device(self, device: Device | None = None) -> Any:
+        """Return the library's object for a device, by default the current one; None lets the library choose."""
+        if not self.devices:
+            return None
+        return self.devices[self.current_device() if device is None or device.index is None else device.index]
+
+    def copy_to(self, handle: Any, device: Device, *, non_blocking: bool = False) -> Any:
+        """Return a copy of an array on a device of this backend."""
+        target = self._native_device(device)
+        if target is None or handle.device == target:
+            return self.clone(handle)
+        return handle.to_device(target)
 
     def kernels(self, without: Sequence[str] = ()) -> KernelTable:
         """Return the kernels that the namespace can serve.
@@ -96,12 +141,33 @@ class ArrayApiBackend(Backend):
         found = self._native.get(dtype.name)
         if found is None:
             found = getattr(self.xp, dtype.name, None)
-            if found is None:
+            # A library may have a name of the standard and hardly a function for it: what it lists counts.
+            listed = (
+                dtype.name in ("float16", "bfloat16") or self._listed is None or dtype.name in self._listed
+            )
+            if found is None or not listed:
                 raise errors.DtypeError(
                     f"the arrays of device {self.device_type!r} have no dtype {dtype.name}"
                 )
             self._native[dtype.name] = found
         return found
+
+    @cached_property
+    def _listed(self) -> Mapping[str, Any] | None:
+        """The standard dtypes of the library on the device, where it tells."""
+        inspect = getattr(self.xp, "__array_namespace_info__", None)
+        if inspect is None:
+            return None
+        found: Mapping[str, Any] = inspect().dtypes(device=self._native_device())
+        return found
+
+    def has_dtype(self, name: str) -> bool:
+        """Tell whether the library has a dtype."""
+        try:
+            self.native_dtype(to_dtype(name))
+        except errors.DtypeError:
+            return False
+        return True
 
     def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
         """Tell whether a dtype is of a kind of the standard ("bool", "integral", "complex floating", ...)."""
@@ -115,9 +181,11 @@ class ArrayApiBackend(Backend):
 
     def cast(self, handle: Any, native_dtype: Any) -> Any:
         """Return the array in another dtype; of complex numbers the real part, if the dtype is real."""
-        complex_from = self.is_kind(handle.dtype, "complex floating")
-        if complex_from and not self.is_kind(native_dtype, ("complex floating", "bool")):
-            handle = self.xp.real(handle)
+        if self.is_kind(handle.dtype, "complex floating"):
+            if self.is_kind(native_dtype, "bool"):  # a conversion that the standard does not have
+                return handle != self.xp.zeros_like(handle)
+            if not self.is_kind(native_dtype, "complex floating"):
+                handle = self.xp.real(handle)
         return self.xp.astype(handle, native_dtype)
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
@@ -126,17 +194,29 @@ class ArrayApiBackend(Backend):
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> Any:
         """Return an array with the content of one on the host."""
-        from tt.core.library import from_numpy_dtype
-
         native = self.native_dtype(from_numpy_dtype(array.dtype))
-        return self.xp.asarray(array, dtype=native, copy=True)
+        with self.guard(device):
+            return self.xp.asarray(np.ascontiguousarray(array).reshape(array.shape), dtype=native, copy=True)
 
     def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
         """Return the content on the host."""
         try:
             return np.from_dlpack(handle)
-        except (AttributeError, BufferError, TypeError, RuntimeError):
+        except (AttributeError, BufferError, TypeError, ValueError, RuntimeError):
+            pass  # memory that the host cannot reach, or a dtype that NumPy has only through ml_dtypes
+        try:
             return np.asarray(handle)
+        except (TypeError, ValueError, RuntimeError):
+            home = self.xp.__array_namespace_info__().default_device()
+            return np.from_dlpack(handle.to_device(home))
+
+    def item(self, handle: Any) -> bool | int | float | complex:
+        """Return the only element as a Python number, as the library reads it: no array comes to the host."""
+        dtype = handle.dtype
+        kinds = {"bool": bool, "integral": int, "complex floating": complex}
+        read = next((kind for name, kind in kinds.items() if self.is_kind(dtype, name)), float)
+        value: bool | int | float | complex = read(self.reshape(handle, ()))
+        return value
 
     def copy_into(self, target: Any, source: Any) -> None:
         """Write the source, cast and broadcast, into the target."""
@@ -152,7 +232,8 @@ class ArrayApiBackend(Backend):
 
     def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
         """Return the elements of a one-dimensional array at the positions of a host array."""
-        return self.xp.take(flat, self.xp.asarray(index), axis=0)
+        place = {"device": flat.device} if self.devices else {}
+        return self.xp.take(flat, self.xp.asarray(index, **place), axis=0)
 
     def concat(self, handles: Sequence[Any]) -> Any:
         """Return one-dimensional arrays laid end to end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
@@ -87,10 +87,9 @@ def _decompositions(kit: Kit) -> None:
         part = xp.conj(part) if upper and kit.is_kind(A, "complex floating") else part
         other = xp.matrix_transpose(xp.tril(part, k=-1))
         full = part + (xp.conj(other) if kit.is_kind(A, "complex floating") else other)
-        try:
-            factors = xp.linalg.cholesky(full)
-            info = xp.zeros(batch, dtype=xp.int32)
-        except Exception as error:  # each library has its own class for this
+        factors = _factor(kit, full)
+        info = xp.zeros(batch, dtype=xp.int32)
+        if factors is None:
             factors, orders = _one_by_one(kit, full, batch)
             info = xp.reshape(xp.asarray(orders, dtype=xp.int32), batch)
             if check_errors:
@@ -99,33 +98,53 @@ def _decompositions(kit: Kit) -> None:
                 raise errors.LinAlgError(
                     f"linalg.cholesky_ex: {where}the matrix is not positive-definite: its leading minor of "
                     f"order {order} is not"
-                ) from error
+                )
         if upper:
             factors = xp.matrix_transpose(factors)
             factors = xp.conj(factors) if kit.is_kind(A, "complex floating") else factors
         return factors, info
 
 
+def _factor(kit: Kit, A: Any) -> Any:
+    """Return the factors, or None where one does not exist: libraries raise, each a class of its own, or give NaN."""
+    try:
+        found = kit.xp.linalg.cholesky(A)
+    except Exception:
+        return None
+    missing = kit.xp.any(kit.xp.isnan(found)) and not kit.xp.any(kit.xp.isnan(A))
+    return None if bool(missing) else found
+
+
 def _one_by_one(kit: Kit, A: Any, batch: tuple[int, ...]) -> tuple[Any, list[int]]:
-    """Return the factors that exist, zeros for the others, and the first leading minor that has none."""
+    """Return the factors as far as they exist, and the first leading minor of each matrix that has none, or 0."""
     found, orders = [], []
     for place in places(batch):
         matrix = A[(*place, ...)]
-        try:
-            found.append(kit.xp.linalg.cholesky(matrix))
-            orders.append(0)
-        except Exception:  # each library has its own class for this
-            found.append(kit.xp.zeros_like(matrix))
-            orders.append(next(k for k in range(1, A.shape[-1] + 1) if not _positive(kit, matrix[:k, :k])))
+        factor, order = _factor(kit, matrix), 0
+        if factor is None:
+            sizes = range(1, A.shape[-1] + 1)
+            order = next(k for k in sizes if _factor(kit, matrix[:k, :k]) is None)
+            factor = _begun(kit, matrix, order - 1)
+        found.append(factor)
+        orders.append(order)
     return kit.xp.reshape(kit.xp.stack(found), A.shape), orders
 
 
-def _positive(kit: Kit, matrix: Any) -> bool:
-    try:
-        kit.xp.linalg.cholesky(matrix)
-    except Exception:  # each library has its own class for this
-        return False
-    return True
+def _begun(kit: Kit, A: Any, size: int) -> Any:
+    """Return the factor of a matrix whose leading minor of this size has one, and what it began to do with the rest."""
+    xp = kit.xp
+    rest = xp.tril(A[size:, size:])
+    if not size:
+        return rest
+    corner = xp.linalg.cholesky(A[:size, :size])
+    conj = xp.conj if kit.is_kind(A, "complex floating") else lambda value: value
+    below = xp.matrix_transpose(xp.linalg.solve(conj(corner), xp.matrix_transpose(A[size:, :size])))
+    # The first element that is left is the square of a diagonal element that is not positive.
+    first = rest[:1, :1] - xp.sum(below[:1, :] * conj(below[:1, :]), axis=1, keepdims=True)
+    head = xp.concat([first, rest[:1, 1:]], axis=1)
+    rest = xp.concat([head, rest[1:, :]], axis=0)
+    above = xp.concat([corner, xp.zeros((size, A.shape[-1] - size), dtype=A.dtype)], axis=1)
+    return xp.concat([above, xp.concat([below, rest], axis=1)], axis=0)
 
 
 # --- equations -------------------------------------------------------------------------------------------------
@@ -137,12 +156,7 @@ def _equations(kit: Kit) -> None:
     @kit.kernel("linalg_inv", dtypes="linalg", needs="linalg.inv")
     def inv(A: Any) -> Any:
         expect(is_square(A))
-        try:
-            return xp.linalg.inv(A)
-        except Exception as error:  # each library has its own class for singular matrices
-            raise errors.LinAlgError(
-                f"linalg.inv: The inversion could not be completed because the input matrix is singular ({error})."
-            ) from error
+        return _regular(kit, lambda: xp.linalg.inv(A), "inv: The inversion could not be completed", A)
 
     @kit.kernel("linalg_solve", dtypes="linalg", needs="linalg.solve")
     def solve(A: Any, B: Any, left: bool) -> Any:
@@ -158,12 +172,23 @@ def _equations(kit: Kit) -> None:
 
 def _solve(kit: Kit, A: Any, B: Any) -> Any:
     expect(A.shape[-1] == B.shape[-2])
+    return _regular(kit, lambda: kit.xp.linalg.solve(A, B), "solve: The solver failed", A, B)
+
+
+def _regular(kit: Kit, compute: Callable[[], Any], problem: str, *given: Any) -> Any:
+    """Return a result that no singular matrix has: libraries raise, each a class of its own, or divide by zero."""
+    cause = ""
     try:
-        return kit.xp.linalg.solve(A, B)
-    except Exception as error:  # each library has its own class for singular matrices
-        raise errors.LinAlgError(
-            f"linalg.solve: The solver failed because the input matrix is singular ({error})."
-        ) from error
+        result = compute()
+    except Exception as error:
+        result, cause = None, f" ({error})"
+
+    def finite(values: Any) -> bool:
+        return bool(kit.xp.all(kit.xp.isfinite(values)))
+
+    if result is None or (not finite(result) and all(map(finite, given))):
+        raise errors.LinAlgError(f"linalg.{problem} because the input matrix is singular{cause}.")
+    return result
 
 
 # --- determinants ----------------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ def _full(kit: Kit) -> None:
                 shape = tuple(self.shape[len(found) : len(found) + item.ndim])
                 if tuple(item.shape) != shape:
                     raise IndexError("a mask of another shape")
-                found += xp.nonzero(item if kit.is_kind(item, "bool") else item != 0)
+                found += kit.nonzero(item if kit.is_kind(item, "bool") else item != 0)
                 continue
             if len(found) >= self.ndim or not kit.is_kind(item, "integral"):
                 raise IndexError("too many indices, or one that is no integer")
@@ -234,7 +234,7 @@ def _masks(kit: Kit) -> None:
         if kit.is_array(value):
             if value.ndim:
                 raise ValueError("one value")
-            value = value if value.dtype == self.dtype else kit.backend.to_numpy(value).item()
+            value = value if value.dtype == self.dtype else kit.backend.item(value)
         if not kit.is_array(value):
             value = fitted_number(value, kit.dtype(self))
         return xp.where(mask, kit.operand(value, self), self)
@@ -244,4 +244,4 @@ def _masks(kit: Kit) -> None:
         if not self.ndim:
             return xp.zeros((int(bool(self)), 0), dtype=xp.int64)
         truth = self if kit.is_kind(self, "bool") else self != kit.operand(0, self)
-        return xp.stack([kit.int64(place) for place in xp.nonzero(truth)], axis=1)
+        return xp.stack(list(kit.nonzero(truth)), axis=1)

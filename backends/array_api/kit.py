@@ -37,6 +37,7 @@ class Kit:
 
     def __init__(self, xp: Any, backend: ArrayApiBackend, table: KernelTable) -> None:
         self.xp, self.backend, self.table = xp, backend, table
+        self._capabilities: Mapping[str, Any] | None = None
 
     # --- filling the table -------------------------------------------------------------------------------------
 
@@ -65,6 +66,13 @@ class Kit:
         for op, name in names.items():
             if self.has(name):
                 self.table.kernel(op, self.find(name), **options)
+
+    def can(self, capability: str) -> bool:
+        """Tell whether the library says that it has a capability ("data-dependent shapes"); silence means yes."""
+        if self._capabilities is None:
+            inspect = getattr(self.xp, "__array_namespace_info__", None)
+            self._capabilities = {} if inspect is None else inspect().capabilities()
+        return bool(self._capabilities.get(capability, True))
 
     # --- what kernels need -------------------------------------------------------------------------------------
 
@@ -119,6 +127,23 @@ class Kit:
     def as_number(self, value: Array) -> Array:
         """Return bools as uint8, which have an order and a sum, and other arrays as they are."""
         return self.xp.astype(value, self.xp.uint8) if self.is_kind(value, "bool") else value
+
+    def nonzero(self, mask: Array) -> tuple[Array, ...]:
+        """Return the places of the true elements, one array of int64 for each dimension.
+
+        Where the library has no shapes that depend on data, the elements are sorted, true ones first, and the first
+        of them are taken: only their number comes to the host, as it must for a shape.
+        """
+        if self.can("data-dependent shapes"):
+            return tuple(self.int64(place) for place in self.xp.nonzero(mask))
+        xp, flat = self.xp, self.xp.reshape(mask, (-1,))
+        count = int(xp.sum(xp.astype(flat, xp.int64)))
+        place = self.int64(xp.argsort(xp.astype(xp.logical_not(flat), xp.uint8), stable=True))[:count]
+        found = []
+        for size in reversed(tuple(mask.shape)):
+            found.append(place % max(size, 1))
+            place = place // max(size, 1)
+        return tuple(reversed(found))
 
     def product(self, sizes: Iterable[int]) -> int:
         """Return the product of sizes."""

@@ -33,9 +33,31 @@ MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS: Final = (0x9E3779B9, 0xBB67AE85)
 ROUNDS: Final = 10
 _LOW: Final = 0xFFFFFFFF
+_SIGN: Final = -(2**63)
 
 UNIT_BITS: Final = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 """How many random bits a number between 0 and 1 has: those of the dtype's significand, so that none rounds to 1."""
+
+
+def signed(value: int) -> int:
+    """Return the number of int64 with the same 64 bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def multiply(xp: Any, value: Any, factor: int) -> tuple[Any, Any]:
+    """Return the high and the low 32 bits of the product of words and a number of at most 32 bits and one.
+
+    Words are uint64 where the library computes with it; elsewhere they are int64, whose products would overflow, so
+    they are multiplied in halves.
+    """
+    if value.dtype == getattr(xp, "uint64", None):
+        product = value * xp.asarray(factor, dtype=value.dtype)
+        return product >> 32, product & _LOW
+    high, low = value >> 16, value & 0xFFFF
+    first = low * (factor & 0xFFFF)
+    second = high * (factor & 0xFFFF) + (first >> 16)
+    third = low * (factor >> 16) + (second & 0xFFFF)
+    return high * (factor >> 16) + (second >> 16) + (third >> 16), (third & 0xFFFF) << 16 | first & 0xFFFF
 
 
 def philox(xp: Any, counter: Sequence[Any], key: tuple[int, int]) -> tuple[Any, Any, Any, Any]:
@@ -45,33 +67,36 @@ def philox(xp: Any, counter: Sequence[Any], key: tuple[int, int]) -> tuple[Any, 
     ----------
     xp : module
         The array namespace.
-    counter : sequence of four arrays of uint64
+    counter : sequence of four arrays of uint64 or int64
         The words of the counters, each below 2**32.
     key : tuple of two int
         The words of the key.
 
     Returns
     -------
-    tuple of four arrays of uint64
-        Each below 2**32.
+    tuple of four arrays
+        Of the same dtype, each below 2**32.
     """
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
-        p0, p1 = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
-        c0, c1, c2, c3 = (p1 >> 32) ^ c1 ^ k0, p1 & _LOW, (p0 >> 32) ^ c3 ^ k1, p0 & _LOW
+        (high0, low0), (high1, low1) = multiply(xp, c0, MULTIPLIERS[0]), multiply(xp, c2, MULTIPLIERS[1])
+        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
         k0, k1 = (k0 + KEY_STEPS[0]) & _LOW, (k1 + KEY_STEPS[1]) & _LOW
     return c0, c1, c2, c3
 
 
-def words_of(xp: Any, seed: int, offset: int, count: int) -> Any:
-    """Return the first `count` words of a call as uint64 below 2**32."""
+def words_of(xp: Any, seed: int, offset: int, count: int, dtype: Any = None) -> Any:
+    """Return the first `count` words of a call, below 2**32, as uint64 or as the dtype that is given."""
+    dtype = xp.uint64 if dtype is None else dtype
     blocks = -(-count // 4)
-    low = xp.astype(xp.arange(blocks, dtype=xp.int64), xp.uint64)
+    block = xp.arange(blocks, dtype=xp.int64)
+    # The sum with the offset is a number of 64 bits that wraps around: its halves are summed by themselves.
+    low = (block & _LOW) + (offset & _LOW)
+    high = ((block >> 32) + (offset >> 32) + (low >> 32)) & _LOW
+    low, high = xp.astype(low & _LOW, dtype), xp.astype(high, dtype)
     zero = xp.zeros_like(low)
-    # The sum is a 64-bit number that wraps around, as the offset of the generator does.
-    low = low + xp.asarray(offset, dtype=xp.uint64)
-    words = philox(xp, (low & _LOW, low >> 32, zero, zero), (seed & _LOW, seed >> 32))
+    words = philox(xp, (low, high, zero, zero), (seed & _LOW, seed >> 32))
     return xp.reshape(xp.stack(words, axis=-1), (-1,))[:count]
 
 
@@ -143,21 +168,52 @@ class Draws:
     def __init__(self, kit: Kit) -> None:
         self.kit, self.xp = kit, kit.xp
 
+    @property
+    def word(self) -> Any:
+        """The dtype of words: uint64, or int64 where the library does not compute with it."""
+        return self.xp.uint64 if self.kit.backend.has_dtype("uint64") else self.xp.int64
+
     def words(self, generator: Any, count: int) -> Any:
         """Return so many words of a generator."""
         seed, offset = reserve(generator, -(-count // 4), self.kit.backend.device_type)
-        return words_of(self.xp, seed, offset, count)
+        return words_of(self.xp, seed, offset, count, self.word)
+
+    def halves(self, values: Any) -> tuple[Any, Any]:
+        """Return every other value: the first, third, ... and the second, fourth, ..."""
+        pairs = self.xp.reshape(values, (values.shape[0] // 2, 2))
+        return pairs[:, 0], pairs[:, 1]
 
     def long_words(self, generator: Any, count: int) -> Any:
-        """Return so many words of 64 bits, the low half first."""
-        words = self.words(generator, 2 * count)
-        return words[0::2] | (words[1::2] << 32)
+        """Return so many words of 64 bits, the low half first; those of int64 from 2**63 on are negative."""
+        low, high = self.halves(self.words(generator, 2 * count))
+        return low | (high << 32)
+
+    def bits53(self, generator: Any, count: int) -> Any:
+        """Return the upper 53 bits of so many words of 64 bits."""
+        low, high = self.halves(self.words(generator, 2 * count))
+        return (high << 21) | (low >> 11)
+
+    def remainders(self, generator: Any, count: int, span: int) -> Any:
+        """Return so many words of 64 bits modulo a span above 2**32."""
+        xp = self.xp
+        if self.word != xp.int64:
+            return self.long_words(generator, count) % xp.asarray(span, dtype=self.word)
+        low, rest = self.halves(self.words(generator, 2 * count))
+        if span <= 2**62:  # long division, bit by bit: the rest and its double stay below 2**63
+            for bit in range(31, -1, -1):
+                rest = (rest << 1) | ((low >> bit) & 1)
+                rest = xp.where(rest >= span, rest - span, rest)
+            return rest
+        rest = low | (rest << 32)
+        for _ in range(3):  # the span is taken off as often as it can be; compared without sign
+            rest = xp.where(rest ^ _SIGN >= signed(span) ^ _SIGN, rest - signed(span), rest)
+        return rest
 
     def units(self, generator: Any, count: int, name: str) -> Any:
         """Return numbers between 0 and 1 of a floating point dtype."""
         xp, dtype, bits = self.xp, getattr(self.xp, name), UNIT_BITS[name]
         if name == "float64":
-            return xp.astype(self.long_words(generator, count) >> (64 - bits), dtype) * 2.0**-bits
+            return xp.astype(self.bits53(generator, count), dtype) * 2.0**-bits
         return xp.astype(self.words(generator, count) >> (32 - bits), dtype) * 2.0**-bits
 
     def normals(self, generator: Any, count: int, name: str) -> Any:
@@ -165,11 +221,13 @@ class Draws:
         xp, dtype = self.xp, getattr(self.xp, name)
         pairs = -(-count // 2)
         if name == "float64":
-            words = xp.astype(self.long_words(generator, 2 * pairs) >> 11, dtype) * 2.0**-53
-            first, angle = words[0::2] + 2.0**-54, words[1::2] * (2 * math.pi)
+            words = xp.astype(self.bits53(generator, 2 * pairs), dtype) * 2.0**-53
+            first, angle = self.halves(words)
+            first, angle = first + 2.0**-54, angle * (2 * math.pi)
         else:
             words = xp.astype(self.words(generator, 2 * pairs), dtype)
-            first, angle = words[0::2] * 2.0**-32 + 2.0**-33, words[1::2] * (2 * math.pi * 2.0**-32)
+            first, angle = self.halves(words)
+            first, angle = first * 2.0**-32 + 2.0**-33, angle * (2 * math.pi * 2.0**-32)
         radius = xp.sqrt(-2.0 * xp.log(first))
         both = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1)
         return xp.reshape(both, (-1,))[:count]
@@ -196,8 +254,8 @@ def add_kernels(kit: Kit) -> None:
         """Return drawn numbers; of complex dtypes real and imaginary part by turns."""
         name = name_of(dtype)
         if name in parts:
-            flat = draw(generator, 2 * size_of(size), parts[name]) * scale
-            return shaped(xp.astype(flat[0::2], dtype) + xp.astype(flat[1::2], dtype) * 1j, size, dtype)
+            real, imag = draws.halves(draw(generator, 2 * size_of(size), parts[name]) * scale)
+            return shaped(xp.astype(real, dtype) + xp.astype(imag, dtype) * 1j, size, dtype)
         return shaped(draw(generator, size_of(size), name), size, dtype)
 
     def normals(generator: Any, count: int, name: str) -> Any:
@@ -218,19 +276,21 @@ def add_kernels(kit: Kit) -> None:
         check_integers(low, high, limits)
         span, count = high - low, size_of(size)
         if span <= 2**32:
-            values = (draws.words(generator, count) * xp.asarray(span, dtype=xp.uint64)) >> 32
+            values = multiply(xp, draws.words(generator, count), span)[0]
         else:
-            values = draws.long_words(generator, count) % xp.asarray(span, dtype=xp.uint64)
+            values = draws.remainders(generator, count, span)
         # Added modulo 2**64, so that every low and high has a way to be added.
+        if draws.word == xp.int64:
+            return shaped(values + signed(low), size, dtype)
         values = values + xp.asarray(low % 2**64, dtype=xp.uint64)
-        if low < 0:
-            values = xp.astype(values, xp.int64)
-        return shaped(values, size, dtype)
+        return shaped(xp.astype(values, xp.int64) if low < 0 else values, size, dtype)
 
     @kit.kernel("randperm", dtypes="real_number", needs="argsort")
     def randperm(n: int, generator: Any, dtype: Any) -> Any:
         check_permutation(n, int(xp.iinfo(dtype).max) if kit.is_dtype(dtype, "integral") else name_of(dtype))
-        return xp.astype(xp.argsort(draws.long_words(generator, n), stable=True), dtype, copy=False)
+        words = draws.long_words(generator, n)
+        words = words ^ _SIGN if draws.word == xp.int64 else words  # in the order of the numbers without sign
+        return xp.astype(xp.argsort(words, stable=True), dtype, copy=False)
 
     # --- like a tensor ---
 

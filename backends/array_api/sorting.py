@@ -61,15 +61,14 @@ def add_kernels(kit: Kit) -> None:
         if not count:
             return empty(), empty(), empty()
         found, begins = groups(columns, count)
-        (starts,) = xp.nonzero(begins)
-        starts = kit.int64(starts)
+        (starts,) = kit.nonzero(begins)
         ends = xp.concat([starts[1:], xp.asarray([count], dtype=xp.int64)], axis=0)
         # The number of starts up to a place in the order is the number of its group.
         group = kit.int64(xp.searchsorted(starts, kit.arange(count), side="right")) - 1
         inverse = xp.take(group, xp.argsort(found, stable=True), axis=0)
         return xp.take(found, starts, axis=0), inverse, ends - starts
 
-    if not kit.has("searchsorted nonzero take"):
+    if not kit.has("searchsorted take"):
         return
 
     @kit.kernel("_unique2", dtypes="real")

@@ -51,6 +51,8 @@ def python_number(array: Array) -> bool | int | float | complex:
 class CpuBackend(ArrayApiBackend):
     """NumPy arrays, with bfloat16 of ml_dtypes."""
 
+    module = "tt.cpu"
+
     def __init__(self) -> None:
         super().__init__(np, "cpu", mutable=True, has_views=True)
 

@@ -11,7 +11,8 @@ from tt.backends.cuda.availability import find_driver, reason
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.memory import CupyMemory, cupy
 from tt.backends.cuda.namespace import LazyNamespace
-from tt.core.library import Backend, Device, errors
+from tt.backends.cuda.streams import CudaEvent, CudaStream
+from tt.core.library import Backend, Device, DeviceProperties
 
 __all__ = ["CudaBackend"]
 
@@ -29,6 +30,8 @@ class CudaBackend(Backend):
 
     device_type = "cuda"
     handle_type = StridedHandle
+    numbered = True
+    module = "tt.cuda"
     silence_numpy = False
 
     def __init__(self, memory: Memory | None = None, library: Callable[[], Any] = cupy) -> None:
@@ -38,19 +41,6 @@ class CudaBackend(Backend):
 
     # --- the devices -------------------------------------------------------------------------------------------
 
-    def default_device(self) -> Device:
-        """Return the first CUDA device."""
-        return Device("cuda", 0)
-
-    def place(self, device: Device) -> Device:
-        """Return the device with its index, the first one where none is given."""
-        if device.index is None:
-            return self.default_device()
-        count = self.device_count()
-        if device.index and device.index >= count:
-            raise errors.DeviceError(f"invalid device ordinal: {device}; there are {count} CUDA devices")
-        return device
-
     def available(self) -> str | None:
         """Return why CUDA cannot be used here, or None."""
         return reason()
@@ -59,9 +49,71 @@ class CudaBackend(Backend):
         """Return the number of devices, as the driver tells it; 0 where CUDA cannot be used."""
         return 0 if self.available() else find_driver().devices
 
+    def current_device(self) -> int:
+        """Return the index of this thread's current device; 0 where CUDA cannot be used."""
+        return 0 if self.available() else int(cupy().cuda.Device().id)
+
+    def set_device(self, index: int) -> None:
+        """Make a device the current one of this thread."""
+        cupy().cuda.Device(index).use()
+
+    def properties(self, device: Device | None = None) -> DeviceProperties:
+        """Return what CUDA says of a device."""
+        place = self.default_device() if device is None else self.place(device)
+        found = cupy().cuda.runtime.getDeviceProperties(place.index or 0)
+        details = {
+            "major": int(found["major"]),
+            "minor": int(found["minor"]),
+            "multi_processor_count": int(found["multiProcessorCount"]),
+        }
+        return DeviceProperties(found["name"].decode(), place, int(found["totalGlobalMem"]), details)
+
+    # --- the order of work -------------------------------------------------------------------------------------
+
     def synchronize(self, device: Device | None = None) -> None:
         """Wait until the device has done what it was given."""
-        cupy().cuda.Device(0 if device is None or device.index is None else device.index).synchronize()
+        index = self.current_device() if device is None or device.index is None else device.index
+        cupy().cuda.Device(index).synchronize()
+
+    def new_stream(self, device: Device, priority: int = 0) -> CudaStream:
+        """Return a new stream of CuPy, which does not wait for the default one."""
+        with cupy().cuda.Device(device.index or 0):
+            return CudaStream(cupy().cuda.Stream(non_blocking=True, priority=priority))
+
+    def current_stream(self, device: Device) -> CudaStream:
+        """Return this thread's current stream on a device."""
+        return CudaStream(cupy().cuda.get_current_stream(device.index or 0))
+
+    def set_stream(self, stream: CudaStream, device: Device) -> None:
+        """Make a stream the current one of this thread on a device."""
+        with cupy().cuda.Device(device.index or 0):
+            stream.native.use()
+
+    def new_event(self, device: Device, timing: bool = False) -> CudaEvent:
+        """Return a new event of CuPy."""
+        with cupy().cuda.Device(device.index or 0):
+            return CudaEvent(cupy().cuda.Event(disable_timing=not timing))
+
+    # --- memory of the device ----------------------------------------------------------------------------------
+
+    def memory_stats(self, device: Device) -> dict[str, int]:
+        """Return how much of CuPy's pool is used and held on a device; CuPy keeps no largest numbers."""
+        with cupy().cuda.Device(device.index or 0):
+            pool = cupy().get_default_memory_pool()
+            return {
+                "allocated_bytes.all.current": int(pool.used_bytes()),
+                "reserved_bytes.all.current": int(pool.total_bytes()),
+            }
+
+    def empty_cache(self) -> None:
+        """Give the memory back that CuPy's pool holds and nobody uses."""
+        cupy().get_default_memory_pool().free_all_blocks()
+
+    def memory_info(self, device: Device) -> tuple[int, int]:
+        """Return the free and the total memory of a device in bytes."""
+        with cupy().cuda.Device(device.index or 0):
+            free, total = cupy().cuda.runtime.memGetInfo()
+        return int(free), int(total)
 
     # --- handles -----------------------------------------------------------------------------------------------
 
@@ -80,7 +132,8 @@ class CudaBackend(Backend):
     def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> StridedHandle:
         """Copy an array from the host."""
         module = cupy()
-        with module.cuda.Device(0 if device is None or device.index is None else device.index):
+        index = self.current_device() if device is None or device.index is None else device.index
+        with module.cuda.Device(index):
             return self.normalise(module.asarray(np.ascontiguousarray(array).reshape(array.shape)))
 
     def to_numpy(self, handle: StridedHandle) -> np.ndarray[Any, Any]:

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 @hookimpl
 def tt_manifest() -> Manifest:
     """Declare the device type."""
-    return Manifest("cuda", devices=("cuda",), available="tt.backends.cuda.availability:reason")
+    return Manifest(
+        "cuda",
+        devices=("cuda",),
+        accelerators=("cuda",),
+        available="tt.backends.cuda.availability:reason",
+    )
 
 
 @hookimpl

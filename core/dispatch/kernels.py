@@ -133,7 +133,7 @@ def _choice(operator: Operator, registration: KernelRegistration, backend: Backe
     elif how == 5:
         function = _functional_of_out(function, operator, takes, backend)
     if kernel.check:
-        function = _checked(function, operator, takes)
+        function = _checked(function, operator, takes, backend)
     if backend.silence_numpy:
         function = quiet(function)
     consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
@@ -184,7 +184,7 @@ def _functional_of_out(
     def functional(*prepared: Any) -> Any:
         from tt.core.meta import run_rule
 
-        results = run_rule(operator.definition, _full(operator, takes, prepared))
+        results = run_rule(operator.definition, _full(operator, takes, prepared), backend)
         results = results if isinstance(results, tuple | list) else (results,)
         targets = [backend.empty(r.shape, backend.native_dtype(r.dtype)) for r in results]
         function(*prepared, *targets)
@@ -193,11 +193,13 @@ def _functional_of_out(
     return functional
 
 
-def _checked(function: Callable[..., Any], operator: Operator, takes: tuple[int, ...]) -> Callable[..., Any]:
+def _checked(
+    function: Callable[..., Any], operator: Operator, takes: tuple[int, ...], backend: Backend
+) -> Callable[..., Any]:
     def checked(*prepared: Any) -> Any:
         from tt.core.meta import run_rule
 
-        run_rule(operator.definition, _full(operator, takes, prepared))
+        run_rule(operator.definition, _full(operator, takes, prepared), backend)
         return function(*prepared)
 
     return checked

@@ -42,9 +42,11 @@ def transfer(tensor: TensorBase, device: Device) -> Tensor:
     if tensor.device.type == "meta":
         raise DeviceError("a meta tensor has no data to copy\n  try: tt.empty_like(x, device=...)")
     target.require_available()
+    place = target.place(device)
     array = source.to_numpy(tensor.handle)
-    handle = target.from_numpy(array.copy() if source.device_type == "cpu" else array, device)
-    return wrap(handle, target.spec(tensor.dtype, device))
+    if array is tensor.handle or array.base is not None or not array.flags.writeable:
+        array = array.copy()  # both backends may share memory with the host, and the result shares none
+    return wrap(target.from_numpy(array, place), target.spec(tensor.dtype, place))
 
 
 class Operand(NamedTuple):

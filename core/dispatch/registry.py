@@ -516,6 +516,7 @@ class Registry:
 # What the core itself brings, loaded at first use like a plugin's.
 _CORE_LAYERS = {
     "functionalise": "tt.core.functionalise:FunctionaliseLayer",
+    "placement": "tt.core.placement:PlacementLayer",
     "fake": "tt.core.fake:FakeLayer",
     "python": "tt.core.python_dispatch:PythonLayer",
 }

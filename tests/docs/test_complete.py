@@ -198,7 +198,7 @@ def test_every_shape_rule_that_is_described_exists(pages):
 def public_names() -> list[str]:
     """Return what `tt` and its namespaces export besides operators."""
     names = [f"tt.{name}" for name in {*tt.__all__, *tt._LAZY, *tt._MODULES}]
-    for module in ("autograd", "cuda", "func", "nn", "sparse", "testing"):
+    for module in ("accelerator", "autograd", "cpu", "cuda", "func", "nn", "sparse", "testing"):
         names += [f"tt.{module}.{name}" for name in getattr(tt, module).__all__]
     return sorted(names)
 

@@ -1,0 +1,23 @@
+"""tt.accelerator: the accelerator of this machine, whichever plugin brings it."""
+
+from tt.core.accelerator import __all__ as __all__
+from tt.core.accelerator import (
+    current_accelerator,
+    current_device_index,
+    current_stream,
+    device_count,
+    device_index,
+    empty_cache,
+    get_memory_info,
+    is_available,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+    set_device_index,
+    set_stream,
+    synchronize,
+)

@@ -1,0 +1,13 @@
+"""tt.cpu: the functions of the device type "cpu" (`tt.core.device_module` describes them)."""
+
+from typing import Any
+
+from tt.core.device_module import FUNCTIONS, DeviceModule
+
+__all__ = list(FUNCTIONS)
+
+_module = DeviceModule("cpu")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_module, name)

@@ -1,0 +1,222 @@
+"""The device interface: what tt asks of a device besides its arrays, each with a default.
+
+`Backend` inherits it, so the author of a backend overrides what the device has and leaves the rest.  What users call
+(`tt.accelerator`, `tt.get_device_module`, `tt.Stream`, `tt.Event`) is written on top of it and works for every device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from tt.core.device import Device
+from tt.core.errors import DeviceError
+from tt.core.synchronous import SynchronousEvent, SynchronousStream
+
+if TYPE_CHECKING:
+    from tt.core.random import Generator
+
+__all__ = ["DeviceInterface", "DeviceProperties"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProperties:
+    """What a device says of itself.
+
+    Attributes
+    ----------
+    name : str
+        As its maker calls it.
+    device : Device
+        Which one it is.
+    total_memory : int or None
+        In bytes, where it is known.
+    details : mapping
+        What else its backend tells.
+    """
+
+    name: str
+    device: Device
+    total_memory: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Guard:
+    """Makes a device the current one of its type inside a `with` block."""
+
+    __slots__ = ("before", "index", "interface")
+
+    def __init__(self, interface: DeviceInterface, index: int) -> None:
+        self.interface, self.index, self.before = interface, index, 0
+
+    def __enter__(self) -> None:
+        self.before = self.interface.current_device()
+        self.interface.set_device(self.index)
+
+    def __exit__(self, *error: object) -> None:
+        self.interface.set_device(self.before)
+
+
+@runtime_checkable
+class DeviceInterface(Protocol):
+    """What tt asks of a device type besides its arrays.
+
+    Attributes
+    ----------
+    device_type : str
+        For instance "cpu".
+    numbered : bool
+        Whether tensors show the index of their device ("cuda:0") even where there is only one.
+    """
+
+    device_type: str = ""
+    numbered: bool = False
+
+    # --- which devices there are -------------------------------------------------------------------------------
+
+    def available(self) -> str | None:
+        """Return why the device cannot be used, or None if it can."""
+        return None
+
+    def device_count(self) -> int:
+        """Return how many devices of this type there are; 0 where none can be used."""
+        return 0 if self.available() else 1
+
+    def current_device(self) -> int:
+        """Return the index of this thread's current device, on which new tensors are made."""
+        return int(getattr(self._thread(), "index", 0))
+
+    def set_device(self, index: int) -> None:
+        """Make a device the current one of this thread; the index is one of those that there are."""
+        self._thread().index = index
+
+    def guard(self, device: Device | None = None) -> AbstractContextManager[None]:
+        """Return a context manager in which a device is the current one; None and no index change nothing."""
+        if device is None or device.index is None or (not device.index and self.device_count() < 2):
+            return contextlib.nullcontext()
+        return _Guard(self, device.index)
+
+    def default_device(self) -> Device:
+        """Return the device that the bare device type means."""
+        return (
+            Device(self.device_type, self.current_device())
+            if self._shows_index()
+            else Device(self.device_type)
+        )
+
+    def place(self, device: Device) -> Device:
+        """Return the device that a tensor shows which was asked to be on `device`.
+
+        Raises
+        ------
+        DeviceError
+            When there is no such device.
+        """
+        if device.index is None:
+            return self.default_device()
+        if not self._shows_index():
+            if device.index:
+                raise DeviceError(
+                    f"there is no device {str(device)!r}: the only one of its type is {self.device_type!r}"
+                )
+            return self.default_device()
+        count = self.device_count()
+        if device.index and device.index >= count:
+            raise DeviceError(
+                f"invalid device ordinal: there is no device {str(device)!r}; there are {count} devices of its type, "
+                f"{self.device_type}:0 to {self.device_type}:{count - 1}"
+                if count
+                else f"invalid device ordinal: there is no device {str(device)!r}; there are 0 of its type"
+            )
+        return device
+
+    def properties(self, device: Device | None = None) -> DeviceProperties:
+        """Return what a device, by default the current one, says of itself."""
+        return DeviceProperties(
+            self.device_type, self.default_device() if device is None else self.place(device)
+        )
+
+    def require_available(self) -> None:
+        """Raise if the device cannot be used.
+
+        Raises
+        ------
+        DeviceError
+            With the reason that `available` gives.
+        """
+        reason = self.available()
+        if reason:
+            raise DeviceError(
+                f"device {self.device_type!r} is not available: {reason}\n  see: tt plugins list"
+            )
+
+    def _shows_index(self) -> bool:
+        return self.numbered or self.device_count() > 1
+
+    def _thread(self) -> Any:
+        # Made when asked for: a backend need not call this class's __init__.
+        found = self.__dict__.get("_of_thread")
+        return self.__dict__.setdefault("_of_thread", threading.local()) if found is None else found
+
+    # --- the order of work -------------------------------------------------------------------------------------
+
+    def synchronize(self, device: Device | None = None) -> None:
+        """Wait until a device, by default the current one, has done all that it was given."""
+        return None
+
+    def new_stream(self, device: Device, priority: int = 0) -> Any:
+        """Return a new stream: an object with `query()`, `synchronize()`, `record(event)` and `wait(event)`."""
+        return SynchronousStream()
+
+    def current_stream(self, device: Device) -> Any:
+        """Return this thread's current stream on a device."""
+        streams = self._thread().__dict__.setdefault("streams", {})
+        if device not in streams:
+            streams[device] = self.new_stream(device)
+        return streams[device]
+
+    def set_stream(self, stream: Any, device: Device) -> None:
+        """Make a stream that `new_stream` returned the current one of this thread on its device."""
+        self._thread().__dict__.setdefault("streams", {})[device] = stream
+
+    def new_event(self, device: Device, timing: bool = False) -> Any:
+        """Return a new event: an object with `query()`, `synchronize()` and `elapsed_time(end)`."""
+        return SynchronousEvent()
+
+    # --- memory ------------------------------------------------------------------------------------------------
+
+    def memory_stats(self, device: Device) -> dict[str, int]:
+        """Return statistics of memory under PyTorch's names; empty where the device keeps none.
+
+        "allocated_bytes.all.current" counts the bytes in tensors, "reserved_bytes.all.current" those that the library
+        holds; ".peak" in the place of ".current" is the largest number so far.
+        """
+        return {}
+
+    def reset_peak_memory_stats(self, device: Device) -> None:
+        """Let the largest numbers of `memory_stats` begin anew."""
+        return None
+
+    def reset_accumulated_memory_stats(self, device: Device) -> None:
+        """Let the sums of `memory_stats` begin anew."""
+        return None
+
+    def empty_cache(self) -> None:
+        """Give memory back that the library holds and no tensor uses."""
+        return None
+
+    def memory_info(self, device: Device) -> tuple[int, int] | None:
+        """Return the free and the total memory of a device in bytes, or None where it does not tell."""
+        return None
+
+    # --- random numbers ----------------------------------------------------------------------------------------
+
+    def generator(self, device: Device | None = None) -> Generator:
+        """Return the generator of random numbers that is used where none is given; one for all devices of the type."""
+        from tt.core.random import generator_of
+
+        return generator_of(self.device_type)

@@ -1,0 +1,228 @@
+"""Streams and events: the order of work on a device.
+
+`Stream` and `Event` are what users hold; what they do is done by the objects that the device's backend makes.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from tt.core.device import Device
+from tt.core.errors import DeviceError
+from tt.core.synchronous import SynchronousStream
+
+if TYPE_CHECKING:
+    from tt.core.device_interface import DeviceInterface
+
+__all__ = ["Event", "Stream", "resolve_device"]
+
+
+def resolve_device(device: Device | str | int | None) -> tuple[DeviceInterface, Device]:
+    """Return the backend of a device and the device as a tensor on it would show it.
+
+    Parameters
+    ----------
+    device : Device, str, int, optional
+        A number is an index of the current accelerator; None means the accelerator, or the CPU where there is none.
+
+    Raises
+    ------
+    DeviceError
+        When the device cannot be used or does not exist.
+    """
+    from tt.core.accelerator import current_accelerator
+    from tt.core.dispatch.registry import REGISTRY
+
+    if device is None or (isinstance(device, int) and not isinstance(device, bool)):
+        found = current_accelerator(check_available=True) or Device("cpu")
+        device = found if device is None else Device(found.type, device)
+    wanted = Device(device)
+    backend = REGISTRY.backend(wanted.type)
+    backend.require_available()
+    return backend, backend.place(wanted)
+
+
+class Stream:
+    """A sequence of work on a device; as a context manager the device's current stream.
+
+    Parameters
+    ----------
+    device : Device, str or int, optional
+        By default the accelerator, or the CPU where there is none.
+    priority : int
+        Lower numbers go first, where the device knows priorities.
+
+    Attributes
+    ----------
+    device : Device
+        Whose work it orders.
+    native : object
+        The stream of the device's backend.
+
+    Examples
+    --------
+    >>> import tt
+    >>> stream = tt.Stream(device="cpu")
+    >>> with stream:
+    ...     x = tt.ones(2) + 1
+    >>> stream.query()
+    True
+    """
+
+    def __init__(
+        self, device: Device | str | int | None = None, *, priority: int = 0, native: Any = None
+    ) -> None:
+        self._backend, self.device = resolve_device(device)
+        self.native = self._backend.new_stream(self.device, priority) if native is None else native
+        self._before: list[Any] = []
+
+    @property
+    def stream_id(self) -> int:
+        """A number that tells streams apart."""
+        return int(getattr(self.native, "ptr", id(self.native)))
+
+    @property
+    def device_index(self) -> int:
+        """The index of the device."""
+        return self.device.index or 0
+
+    def query(self) -> bool:
+        """Return whether all work of the stream is done."""
+        return bool(self.native.query())
+
+    def synchronize(self) -> None:
+        """Wait until all work of the stream is done."""
+        self.native.synchronize()
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Record an event, a new one if none is given, behind the work of the stream; return it."""
+        found = Event(self.device) if event is None else event
+        found.record(self)
+        return found
+
+    def wait_event(self, event: Event) -> None:
+        """Let further work of the stream begin when an event is reached."""
+        event.wait(self)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Let further work of the stream begin when the work that another one has by now is done."""
+        self.wait_event(stream.record_event())
+
+    def __enter__(self) -> Stream:
+        self._before.append(self._backend.current_stream(self.device))
+        self._backend.set_stream(self.native, self.device)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._backend.set_stream(self._before.pop(), self.device)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and (self.device, self.stream_id) == (other.device, other.stream_id)
+
+    def __hash__(self) -> int:
+        return hash((self.device, self.stream_id))
+
+    def __repr__(self) -> str:
+        return f"<tt.Stream device={self.device} stream_id={self.stream_id:#x}>"
+
+
+class Event:
+    """A point in the work of a stream that can be waited for.
+
+    Parameters
+    ----------
+    device : Device, str or int, optional
+        By default the accelerator, or the CPU where there is none.
+    enable_timing : bool
+        Whether `elapsed_time` shall be asked for.
+    blocking, interprocess : bool
+        As in PyTorch; `interprocess=True` is refused, since no backend shares events with other processes.
+
+    Raises
+    ------
+    DeviceError
+        For `interprocess=True`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> start, end = (tt.Event("cpu", enable_timing=True) for _ in range(2))
+    >>> start.record()
+    >>> end.record()
+    >>> start.elapsed_time(end) >= 0
+    True
+    """
+
+    def __init__(
+        self,
+        device: Device | str | int | None = None,
+        *,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+    ) -> None:
+        if interprocess:
+            raise DeviceError("Event(): interprocess=True: no backend shares events with other processes")
+        self._backend, self.device = resolve_device(device)
+        self.enable_timing, self._recorded = enable_timing, False
+        self.native = self._backend.new_event(self.device, timing=enable_timing)
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Record the event behind the work of a stream, by default the device's current one.
+
+        Raises
+        ------
+        DeviceError
+            When the stream is one of another device.
+        """
+        self._stream(stream).record(self.native)
+        self._recorded = True
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let further work of a stream, by default the device's current one, begin when the event is reached."""
+        if self._recorded:
+            self._stream(stream, same=False).wait(self.native)
+
+    def query(self) -> bool:
+        """Return whether the work before the event is done."""
+        return not self._recorded or bool(self.native.query())
+
+    def synchronize(self) -> None:
+        """Wait until the work before the event is done."""
+        if self._recorded:
+            self.native.synchronize()
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Return the milliseconds between this event and another.
+
+        Raises
+        ------
+        DeviceError
+            When one of them does not measure time or was not recorded.
+        """
+        for name, event in (("start", self), ("end", end_event)):
+            if not event.enable_timing:
+                raise DeviceError(f"the {name} event does not measure time\n  try: Event(enable_timing=True)")
+            if not event._recorded:
+                raise DeviceError(f"the {name} event was not recorded\n  try: event.record()")
+        return float(self.native.elapsed_time(end_event.native))
+
+    def _stream(self, stream: Stream | None, same: bool = True) -> Any:
+        if stream is None:
+            return self._backend.current_stream(self.device)
+        if same and stream.device != self.device:
+            raise DeviceError(f"an event of {self.device} is not recorded in a stream of {stream.device}")
+        if stream.device.type != self.device.type:
+            # Streams of different types know nothing of each other: the host waits instead.
+            self.synchronize()
+            return _NOTHING
+        return stream.native
+
+    def __repr__(self) -> str:
+        return f"<tt.Event device={self.device} recorded={self._recorded}>"
+
+
+_NOTHING = SynchronousStream()
