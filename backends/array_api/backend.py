@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, wraps
 from importlib import import_module
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from tt.backends.array_api.kit import Kit
 from tt.backends.array_api.placement import PlacedNamespace
-from tt.core.library import Backend, Device, KernelTable, dtype, errors, from_numpy_dtype, to_dtype
+from tt.core.library import Backend, Device, Kernel, KernelTable, dtype, errors, from_numpy_dtype, to_dtype
 
 __all__ = ["ArrayApiBackend"]
 
@@ -124,7 +125,11 @@ class ArrayApiBackend(Backend):
         table = KernelTable(device=self.device_type)
         kit = Kit(self.xp, self, table)
         for family in FAMILIES:
+            done = len(table.kernels)
             import_module(f"tt.backends.array_api.{family}").add_kernels(kit)
+            if family in ("decomposition", "fft") and self.has_views:
+                # Libraries return matrices and transforms in whatever order is quickest.
+                table.kernels[done:] = [_in_rows(kernel, kit) for kernel in table.kernels[done:]]
         table.kernels = [kernel for kernel in table.kernels if kernel.op not in without]
         return table
 
@@ -249,3 +254,15 @@ class ArrayApiBackend(Backend):
         """Return the size of an array in bytes."""
         itemsize = np.dtype(str(owner.dtype).rpartition(".")[2]).itemsize
         return int(math.prod(owner.shape)) * itemsize
+
+
+def _in_rows(kernel: Kernel, kit: Kit) -> Kernel:
+    """Return a kernel whose results are in row-major order."""
+    function = kernel.function
+
+    @wraps(function)
+    def ordered(*args: Any) -> Any:
+        result = function(*args)
+        return tuple(map(kit.in_rows, result)) if isinstance(result, tuple | list) else kit.in_rows(result)
+
+    return replace(kernel, function=ordered)

@@ -13,15 +13,16 @@ __all__ = ["add_kernels", "expect_one_element"]
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family."""
     xp, backend = kit.xp, kit.backend
-    # Arrays of the standard have no strides, so every memory format is met where the shape rule lets it pass.
     kit.kernel("clone", lambda self: kit.copy(self), half="native")
-    kit.kernel("clone", lambda self, memory_format: kit.copy(self), half="native", check=True)
+    kit.kernel("clone", kit.copy_in, takes=("self", "memory_format"), half="native", check=True)
 
     @kit.kernel("_to_copy")
     def to_copy(self: Any, dtype: Any) -> Any:
         return kit.copy(self) if dtype == self.dtype else backend.cast(self, dtype)
 
-    kit.kernel("_to_copy", lambda self, dtype, memory_format: to_copy(self, dtype), check=True)
+    @kit.kernel("_to_copy", check=True)
+    def to_copy_in(self: Any, dtype: Any, memory_format: Any) -> Any:
+        return kit.copy_in(self if dtype == self.dtype else backend.cast(self, dtype), memory_format)
 
     @kit.kernel("copy")
     def copy(self: Any, src: Any) -> Any:

@@ -23,9 +23,8 @@ def add_kernels(kit: Kit) -> None:
 
     # --- of one value ---
 
-    # Arrays of the standard have no strides, so every memory format is met where the shape rule lets it pass.
     kit.kernel("empty", lambda size, dtype: xp.empty(checked(size), dtype=dtype))
-    kit.kernel("empty", lambda size, dtype, memory_format: xp.empty(tuple(size), dtype=dtype), check=True)
+    kit.kernel("empty", kit.laid_out, takes=("size", "dtype", "memory_format"), check=True)
     kit.kernel("zeros", lambda size, dtype: xp.zeros(checked(size), dtype=dtype))
     kit.kernel("ones", lambda size, dtype: xp.ones(checked(size), dtype=dtype))
     kit.kernel("full", lambda size, fill_value, dtype: xp.full(

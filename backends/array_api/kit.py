@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tt.core.library import DTYPES, KernelTable, errors
+from tt.core.library import DTYPES, KernelTable, contiguous_strides, errors
 
 if TYPE_CHECKING:
     from tt.backends.array_api.backend import ArrayApiBackend
 
-__all__ = ["Kit"]
+__all__ = ["ORDERS", "Kit"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Array = Any
 """An array of the namespace."""
+
+ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+"""Memory formats that name an order: the dimensions from the slowest to the fastest."""
 
 
 class Kit:
@@ -115,6 +118,29 @@ class Kit:
     def copy(self, value: Array) -> Array:
         """Return an array that shares no memory with another."""
         return self.xp.asarray(value, copy=True)
+
+    def laid_out(self, shape: Sequence[int], dtype: Any, memory_format: Any) -> Array:
+        """Return a new array whose dimensions have the order of a memory format, where arrays have strides at all."""
+        order = ORDERS.get(str(memory_format).rpartition(".")[2])
+        if order is None or not self.backend.has_views:
+            return self.xp.empty(tuple(shape), dtype=dtype)
+        new = self.xp.empty(tuple(shape[d] for d in order), dtype=dtype)
+        return self.xp.permute_dims(new, tuple(order.index(d) for d in range(len(order))))
+
+    def copy_in(self, value: Array, memory_format: Any) -> Array:
+        """Return a copy in a memory format; the shape rule has refused one that the shape cannot have."""
+        preserved = str(memory_format).rpartition(".")[2] in ("preserve_format", "None")
+        if preserved or not (self.backend.has_views and self.backend.mutable):
+            return self.copy(value)
+        new = self.laid_out(value.shape, value.dtype, memory_format)
+        new[...] = value
+        return new
+
+    def in_rows(self, value: Array) -> Array:
+        """Return an array in row-major order, which shape rules promise: itself if it is so, or has no strides."""
+        if self.backend.strides(value) == contiguous_strides(value.shape) or 0 in value.shape:
+            return value
+        return self.copy_in(value, "contiguous_format")
 
     def int64(self, value: Array) -> Array:
         """Return an array of integers as int64."""

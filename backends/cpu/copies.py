@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
+from tt.backends.array_api.kit import ORDERS
 from tt.backends.cpu.backend import Array, cast, duplicate, python_number
 from tt.core.library import KernelTable, errors
 
@@ -17,10 +18,6 @@ __all__ = ["cpu"]
 cpu: Final = KernelTable(device="cpu")
 
 # --- copies ----------------------------------------------------------------------------------------------------
-
-
-ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
-"""Memory formats that name an order: the dimensions from the slowest to the fastest."""
 
 
 def laid_out(shape: Sequence[int], dtype: Any, memory_format: Any, like: Any = None) -> Array:

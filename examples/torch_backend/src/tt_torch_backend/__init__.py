@@ -1,0 +1,1 @@
+"""PyTorch's CPU tensors as a backend of tt."""
