@@ -130,8 +130,16 @@ class Backend(DeviceInterface):
         return found
 
     def generic_kernel(self, operator: Any) -> Callable[..., Any] | None:
-        """Return a kernel that serves the operator without having been registered, if there is one."""
-        return None
+        """Return a kernel that serves the operator without having been registered, if there is one.
+
+        By default, where arrays cannot change or share memory: copies, views and plain factories, made of the methods
+        below.
+        """
+        if not self.functionalised:
+            return None
+        from tt.core.derived import derived_kernel
+
+        return derived_kernel(self, operator)
 
     # --- handles -----------------------------------------------------------------------------------------------
 

@@ -112,7 +112,9 @@ def storage_offset(self: Tensor) -> int:
 
 def untyped_storage(self: Tensor) -> Storage:
     """Return the memory that the tensor shares with its views."""
-    return self.ensure_storage()  # type: ignore[no-any-return]
+    storage = self.ensure_storage()
+    # Where the core keeps track of views, each has a place in what they share.
+    return getattr(storage, "base", storage)
 
 
 def data_ptr(self: Tensor) -> int:

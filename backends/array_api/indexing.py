@@ -159,9 +159,13 @@ def _along(kit: Kit) -> None:
 def _full(kit: Kit) -> None:
     xp = kit.xp
 
-    def integers(self: Any, indices: Sequence[Any]) -> list[Any]:
-        """Return one array of integers (or None) for each dimension, masks as the places of their true elements."""
+    def integers(self: Any, indices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return one array of integers (or None) for each dimension, masks as the places of their true elements.
+
+        Masks without dimensions select all or nothing: each is one more array, of one element or none.
+        """
         found: list[Any] = []
+        whole: list[Any] = []
         for item in indices:
             if item is None:
                 found.append(None)
@@ -170,6 +174,9 @@ def _full(kit: Kit) -> None:
                 shape = tuple(self.shape[len(found) : len(found) + item.ndim])
                 if tuple(item.shape) != shape:
                     raise IndexError("a mask of another shape")
+                if not item.ndim:
+                    whole.append(xp.zeros((int(bool(item)),), dtype=xp.int64))
+                    continue
                 found += kit.nonzero(item if kit.is_kind(item, "bool") else item != 0)
                 continue
             if len(found) >= self.ndim or not kit.is_kind(item, "integral"):
@@ -179,14 +186,14 @@ def _full(kit: Kit) -> None:
             found.append(xp.where(index < 0, index + size, index))
         if len(found) > self.ndim:
             raise IndexError("too many indices")
-        return found + [None] * (self.ndim - len(found))
+        return found + [None] * (self.ndim - len(found)), whole
 
     def places(self: Any, indices: Sequence[Any]) -> Any:
         """Return the flat places of an index, in the shape of its result."""
-        found = integers(self, indices)
+        found, whole = integers(self, indices)
         given = [d for d, item in enumerate(found) if item is not None]
-        joined = xp.broadcast_arrays(*(found[d] for d in given)) if given else []
-        common = tuple(joined[0].shape) if given else ()
+        joined = xp.broadcast_arrays(*(found[d] for d in given), *whole) if given or whole else []
+        common = tuple(joined[0].shape) if joined else ()
         # Neighbouring index arrays put their dimensions where they are, others in front.
         together = given == list(range(given[0], given[-1] + 1)) if given else True
         before = given[0] if given and together else 0

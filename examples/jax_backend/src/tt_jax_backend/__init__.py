@@ -1,0 +1,1 @@
+"""JAX's arrays as a backend of tt."""
