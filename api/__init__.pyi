@@ -95,6 +95,9 @@ from tt.core.random import initial_seed as initial_seed
 from tt.core.random import default_generator as default_generator
 from tt.core.random import get_rng_state as get_rng_state
 from tt.core.random import set_rng_state as set_rng_state
+from tt.core.streams import Stream as Stream
+from tt.core.streams import Event as Event
+from tt.core.device_module import get_device_module as get_device_module
 from tt.core.fake import FakeMode as FakeMode
 from tt.core.fake import fake_mode as fake_mode
 from tt.core.dispatch.trace import trace_calls as trace_calls
@@ -113,7 +116,9 @@ from tt.sparse import sparse_coo_tensor as sparse_coo_tensor
 from tt.sparse import sparse_coo as sparse_coo
 from tt.func import vmap as vmap
 from tt.core.dispatch.overrides import DisableTTFunctionSubclass as DisableTTFunctionSubclass
+from tt import accelerator as accelerator
 from tt import autograd as autograd
+from tt import cpu as cpu
 from tt import cuda as cuda
 from tt import errors as errors
 from tt import fft as fft
