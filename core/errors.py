@@ -16,6 +16,7 @@ __all__ = [
     "ArgumentError",
     "BroadcastError",
     "CastError",
+    "CompileError",
     "ConfigurationError",
     "DataDependentError",
     "DataTypeError",
@@ -39,6 +40,7 @@ __all__ = [
     "LayoutError",
     "LinAlgError",
     "MissingFakeError",
+    "NoCompilerError",
     "NoKernelError",
     "NoOverrideError",
     "NumberRangeError",
@@ -518,6 +520,53 @@ class SchemaError(TTError, ValueError):
         count = len(self.problems)
         head = f"{count} problem{'s' if count != 1 else ''} in the operator schema"
         super().__init__("\n".join([head, *map(str, self.problems)]))
+
+
+# --- compiled extensions ---------------------------------------------------------------------------------------
+
+
+class CompileError(TTError, RuntimeError):
+    """C, C++ or CUDA source of an extension that does not compile, link or load.
+
+    Attributes
+    ----------
+    extension : str
+        The name of the extension.
+    problems : tuple of Diagnostic
+        What the compiler found, each with its place in the user's source.
+    command : tuple of str
+        What was run.
+    output : str
+        What it printed.
+    """
+
+    def __init__(
+        self,
+        extension: str,
+        headline: str,
+        *,
+        problems: Sequence[Any] = (),
+        hint: str = "",
+        command: Sequence[str] = (),
+        output: str = "",
+    ) -> None:
+        self.extension, self.problems = extension, tuple(problems)
+        self.command, self.output = tuple(command), output
+        lines = [f"{extension}: {headline}", *map(str, self.problems)]
+        lines += [f"  try: {hint}"] if hint else []
+        super().__init__("\n".join(lines))
+
+
+class NoCompilerError(TTError, RuntimeError):
+    """No compiler for the language of an extension was found."""
+
+    def __init__(self, language: str, tried: Sequence[str], install: str) -> None:
+        self.language, self.tried = language, tuple(tried)
+        variable = "CC" if language == "c" else "CXX"
+        lines = [f"no compiler for {language.upper()} was found"]
+        lines += [f"  tried: {item}" for item in self.tried]
+        lines += [f"  try: {install}; or name one in the environment variable {variable}"]
+        super().__init__("\n".join(lines))
 
 
 def describe(value: Any) -> str:

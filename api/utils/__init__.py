@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_MODULES = ("_python_dispatch", "_pytree")
+_MODULES = ("_python_dispatch", "_pytree", "cpp_extension")
 
 
 def __getattr__(name: str) -> Any:

@@ -37,6 +37,7 @@ class CudaBackend(Backend):
     def __init__(self, memory: Memory | None = None, library: Callable[[], Any] = cupy) -> None:
         super().__init__()
         self.memory: Memory = CupyMemory() if memory is None else memory
+        self.library = library
         self.namespace = LazyNamespace(library)
 
     # --- the devices -------------------------------------------------------------------------------------------
@@ -114,6 +115,20 @@ class CudaBackend(Backend):
         with cupy().cuda.Device(device.index or 0):
             free, total = cupy().cuda.runtime.memGetInfo()
         return int(free), int(total)
+
+    # --- extensions (tt.utils.cpp_extension) -------------------------------------------------------------------------
+
+    def compile_elementwise(self, source: Any, instance: Any) -> Callable[..., Any]:
+        """Return a kernel for a function over numbers in CUDA source."""
+        from tt.backends.cuda.inline import compile_elementwise
+
+        return compile_elementwise(self, source, instance)
+
+    def compile_launched(self, source: Any, function: Any) -> Callable[..., None]:
+        """Return what launches a `__global__` function."""
+        from tt.backends.cuda.inline import compile_launched
+
+        return compile_launched(self, source, function)
 
     # --- handles -----------------------------------------------------------------------------------------------
 

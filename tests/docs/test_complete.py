@@ -19,6 +19,7 @@ from tt.core.manifest import Manifest
 from tt.core.schema.classes import DTYPE_CLASSES
 from tt.core.schema.fields import FIELDS, TOP_LEVEL
 from tt.core.schema.model import BASES, KINDS, RESULTS, TAGS, VARIANTS
+from tt.utils import cpp_extension
 
 ERRORS = [name for name in errors.__all__ if inspect.isclass(getattr(errors, name))]
 
@@ -209,3 +210,27 @@ def test_every_public_name_is_described(pages, name):
     namespace, _, short = name.rpartition(".")
     listed = namespace != "tt" and page.mentions(namespace) and page.mentions(short)
     assert page.mentions(name) or listed, f"docs/tensors.md does not mention {name}"
+
+
+# --- extensions ------------------------------------------------------------------------------------------------
+
+
+def test_every_option_of_loading_an_extension_is_described(pages):
+    options = {
+        name for function in (cpp_extension.load_inline, cpp_extension.load)
+        for name in inspect.signature(function).parameters
+    }  # fmt: skip
+    assert set(pages["docs/inline-kernels.md"].section("Options").first_cells()) == options
+
+
+@pytest.mark.parametrize("name", cpp_extension.__all__)
+def test_every_name_of_extensions_is_described(pages, name):
+    assert pages["docs/inline-kernels.md"].mentions(name)
+
+
+def test_every_name_of_the_header_of_extensions_is_described(pages, root):
+    header = (root / "core/extension/include/tt/extension.h").read_text(encoding="utf-8")
+    names = set(re.findall(r"\b(tt_\w+|TT_\w+)\b", re.sub(r"/\*.*?\*/|enum \{.*?\}", "", header, flags=re.S)))
+    section = pages["docs/inline-kernels.md"].section("Functions over tensors")
+    missing = [name for name in names - {"TT_EXTENSION_H"} if not section.mentions(name)]
+    assert "tt_empty" in names and not missing

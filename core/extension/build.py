@@ -1,0 +1,229 @@
+"""Compiles sources into a library, or finds the one that was compiled before."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from tt.core.errors import CompileError
+from tt.core.extension.cache import Store, digest
+from tt.core.extension.compilers import Compiler, Language, find_compiler, messages_in_english
+from tt.core.extension.diagnostics import compile_error, link_error, read_output
+
+__all__ = ["INCLUDE", "Plan", "Unit", "build", "include_paths"]
+
+INCLUDE: Final = Path(__file__).parent / "include"
+"""The folder of tt/extension.h."""
+
+_FLAGS: Final[Mapping[Language, tuple[str, ...]]] = {
+    "c": ("-std=gnu11",),
+    "c++": ("-std=gnu++17",),
+}
+# Results do not depend on the machine: no -march=native, and no fused multiply-add where the source has none.
+_COMMON: Final = (
+    "-O3", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-ffp-contract=off", "-Wall",
+    "-fdiagnostics-color=never",
+)  # fmt: skip
+
+
+def include_paths() -> list[str]:
+    """Return the folders of the headers of extensions, for other build systems and for editors.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tt.utils.cpp_extension import include_paths
+    >>> [(Path(folder) / "tt" / "extension.h").is_file() for folder in include_paths()]
+    [True]
+    """
+    return [str(INCLUDE)]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A text that the compiler is given, which may include files of the user's.
+
+    Attributes
+    ----------
+    language : str
+        c or c++.
+    text : str
+        What is compiled.
+    folder : str
+        Where `#include "..."` looks first; "" for a text that is no file's.
+    """
+
+    language: Language
+    text: str
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides what is built.
+
+    Attributes
+    ----------
+    name : str
+        The name of the extension.
+    units : sequence of Unit
+        What is compiled and linked together.
+    cflags, ldflags, include_paths : sequence of str
+        Options of the user's.
+    sources : mapping
+        Name of a file in messages -> its text.
+    names : mapping
+        Name of a file as the compiler knows it -> as the user does.
+    declared : sequence of str
+        The functions that the sources declare.
+    python : bool
+        The library is a module of CPython.
+    """
+
+    name: str
+    units: Sequence[Unit]
+    cflags: Sequence[str] = ()
+    ldflags: Sequence[str] = ()
+    include_paths: Sequence[str] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    declared: Sequence[str] = ()
+    python: bool = False
+
+    def key(self, compilers: Mapping[Language, Compiler]) -> str:
+        """Return the digest of all that decides what is built."""
+        parts = [
+            _interface(),
+            self.name,
+            [[unit.language, unit.text, unit.folder] for unit in self.units],
+            [list(self.cflags), list(self.ldflags), list(self.include_paths), *_COMMON, list(_FLAGS.items())],
+            [compilers[language].identity() for language in sorted(compilers)],
+            # A library of the user's has nothing of Python in it and serves every version.
+            sys.implementation.cache_tag if self.python else "",
+        ]
+        return digest(json.dumps(parts).encode())[:32]
+
+
+@lru_cache(maxsize=1)
+def _interface() -> str:
+    """Return the digest of the headers that generated code depends on."""
+    return digest(b"".join(path.read_bytes() for path in sorted(INCLUDE.rglob("*.h"))))
+
+
+def build(plan: Plan, folder: Path, *, verbose: bool = False) -> Path:
+    """Return the library of a plan, compiling it unless the folder has it.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to build.
+    folder : Path
+        Where libraries are kept.
+    verbose : bool
+        Print the commands and what they print, to standard error.
+
+    Raises
+    ------
+    NoCompilerError
+        When there is no compiler; also for a library that is in the folder, whose compiler cannot be known then.
+    CompileError
+        With the compiler's errors at the user's lines.
+    """
+    compilers = {language: find_compiler(language) for language in {unit.language for unit in plan.units}}
+    key, store = plan.key(compilers), Store(folder, plan.name)
+    found = store.find(key)
+    if found is not None:
+        _say(verbose, f"{plan.name}: {found} is current")
+        return found
+    with store.building():
+        found = store.find(key)  # another process may have built it while this one waited
+        if found is not None:
+            return found
+        with tempfile.TemporaryDirectory(prefix="tt-extension-") as scratch:
+            library, dependencies, command = _compile(plan, compilers, Path(scratch), verbose)
+            return store.publish(key, library, dependencies, command)
+
+
+def _compile(
+    plan: Plan, compilers: Mapping[Language, Compiler], scratch: Path, verbose: bool
+) -> tuple[Path, dict[str, str], list[str]]:
+    objects, dependencies = [], {}
+    for number, unit in enumerate(plan.units):
+        source = scratch / f"unit{number}{'.c' if unit.language == 'c' else '.cpp'}"
+        source.write_text(unit.text, encoding="utf-8")
+        made, listed = source.with_suffix(".o"), source.with_suffix(".d")
+        command = [
+            *compilers[unit.language].command, *_COMMON, *_FLAGS[unit.language], f"-I{INCLUDE}",
+            *(["-iquote", unit.folder] if unit.folder else []), *(f"-I{path}" for path in plan.include_paths),
+            *plan.cflags, "-MMD", "-MF", str(listed), "-c", str(source), "-o", str(made),
+        ]  # fmt: skip
+        done = _run(command, plan.name, verbose)
+        if done.returncode:
+            problems = read_output(done.stderr, plan.sources, plan.names)
+            raise compile_error(plan.name, done.stderr, problems, command)
+        objects.append(str(made))
+        dependencies.update(_dependencies(listed, scratch))
+    library = scratch / "library.so"
+    linker = compilers.get("c++") or compilers["c"]
+    command = [*linker.command, "-shared", "-o", str(library), *objects, *_link_flags(plan), *plan.ldflags]
+    done = _run(command, plan.name, verbose)
+    if done.returncode:
+        raise link_error(plan.name, done.stderr, plan.declared, command)
+    return library, dependencies, command
+
+
+def _link_flags(plan: Plan) -> list[str]:
+    """Return the options that make a missing symbol an error now, not when it is called."""
+    if sys.platform == "darwin":
+        return ["-undefined", "dynamic_lookup"] if plan.python else []
+    # A sanitizer's functions are defined by the program that is run under it.
+    sanitized = any("-fsanitize" in flag for flag in (*plan.cflags, *plan.ldflags))
+    return [] if plan.python or sanitized else ["-Wl,-z,defs"]
+
+
+def _run(command: list[str], name: str, verbose: bool) -> subprocess.CompletedProcess[str]:
+    _say(verbose, f"{name}: {shlex.join(command)}")
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=messages_in_english(),
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise CompileError(name, f"the compiler cannot be run: {error}", command=command) from error
+    if done.stdout or done.stderr:
+        _say(verbose, (done.stdout + done.stderr).rstrip())
+    return done
+
+
+def _dependencies(listed: Path, scratch: Path) -> dict[str, str]:
+    """Return the files that were included, less those of the system, with their digests."""
+    try:
+        text = listed.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return {}
+    words = re.findall(r"(?:\\.|[^\s\\])+", text.replace("\\\n", " ").partition(":")[2])
+    found = {}
+    for word in words:
+        path = Path(os.path.abspath(re.sub(r"\\(.)", r"\1", word).replace("$$", "$")))
+        if not path.is_relative_to(scratch) and not path.is_relative_to(INCLUDE):
+            found[str(path)] = digest(path.read_bytes())
+    return found
+
+
+def _say(verbose: bool, text: str) -> None:
+    if verbose:
+        sys.stderr.write(text + "\n")

@@ -1,0 +1,146 @@
+"""Where compiled extensions are kept, so that the same source is compiled once on a machine.
+
+Note [The cache of extensions]
+------------------------------
+A folder for each name of an extension holds, for each key, a manifest `KEY.json`, and libraries whose names contain the
+digest of their content.  The key is a digest of all that decides what the compiler makes; what only the compiler knows,
+the headers that the sources include, stands in the manifest with digests.  An entry is valid when its manifest can be
+read, its library has the content that the manifest says, and no header has changed; anything else is built again.
+
+Files appear by renaming, the library before its manifest: whoever reads sees all of an entry or nothing, and a builder
+that is killed leaves at most a file that the next one removes.  Builders of one folder wait for each other where the
+system has `flock`; where not, they do the work twice and the last one wins, which is right, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tt.core.errors import ValueRangeError
+
+__all__ = ["Store", "default_folder", "digest"]
+
+VARIABLE: Final = "TT_EXTENSIONS_DIR"
+_PARTIAL: Final = ".partial"
+
+
+def default_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Return where extensions are kept: $TT_EXTENSIONS_DIR, else a folder of the user's caches."""
+    environ = os.environ if environ is None else environ
+    if environ.get(VARIABLE):
+        return Path(environ[VARIABLE]).expanduser().absolute()
+    if environ.get("XDG_CACHE_HOME"):
+        base = Path(environ["XDG_CACHE_HOME"])
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path.home() / ".cache"
+    return base / "tt" / "extensions"
+
+
+def digest(content: bytes) -> str:
+    """Return the digest of a content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class Store:
+    """The libraries of one extension.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are; made at the first build.
+    name : str
+        The name of the extension, with which the names of the files begin.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+
+    def find(self, key: str) -> Path | None:
+        """Return the library of a key, or None if there is no valid one."""
+        manifest = self._manifest(key)
+        if manifest is None:
+            return None
+        try:
+            library = self.folder / str(manifest["library"])
+            if digest(library.read_bytes()) != manifest["digest"]:
+                return None
+            for path, wanted in manifest["dependencies"].items():
+                if digest(Path(path).read_bytes()) != wanted:
+                    return None
+        except (OSError, KeyError, TypeError, AttributeError):
+            return None
+        return library
+
+    def _manifest(self, key: str) -> dict[str, Any] | None:
+        try:
+            found = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    @contextlib.contextmanager
+    def building(self) -> Iterator[None]:
+        """Keep other builders of this folder away, and remove what killed ones left.
+
+        Raises
+        ------
+        ValueRangeError
+            When the folder cannot be written to.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with _locked(self.folder):
+                for left in self.folder.glob(f".*{_PARTIAL}"):
+                    left.unlink(missing_ok=True)
+                yield
+        except PermissionError as error:
+            raise ValueRangeError(
+                f"compiled extensions cannot be kept in {self.folder}: {error.strerror}\n"
+                f"  try: another folder, in the environment variable {VARIABLE} or by build_directory="
+            ) from error
+
+    def publish(self, key: str, library: Path, dependencies: Mapping[str, str], command: list[str]) -> Path:
+        """Put a library into the store; to be called while `building`."""
+        content = library.read_bytes()
+        found = digest(content)
+        before = self._manifest(key)
+        target = self.folder / f"{self.name}-{found[:16]}.so"
+        self._write(target, content)
+        manifest = {
+            "library": target.name, "digest": found, "dependencies": dict(dependencies), "command": command
+        }  # fmt: skip
+        self._write(self.folder / f"{key}.json", json.dumps(manifest, indent=1).encode())
+        old = str(before.get("library")) if before is not None else target.name
+        if old != target.name and Path(old).name == old and old.endswith(".so"):
+            (self.folder / old).unlink(missing_ok=True)
+        return target
+
+    def _write(self, path: Path, content: bytes) -> None:
+        partial = path.with_name(f".{path.name}.{os.getpid()}{_PARTIAL}")
+        partial.write_bytes(content)
+        partial.replace(path)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder, where the system has such locks; a process that ends gives it back."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,347 @@
+"""Makes operators of compiled functions: signature, rules for dtypes and shapes, and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tt.core.custom_op import CustomOp, check_name, make_op
+from tt.core.dispatch.registry import REGISTRY, Handle
+from tt.core.dispatch.tables import KernelTable
+from tt.core.errors import ArgumentError
+from tt.core.extension.generate import Instance
+from tt.core.extension.parameters import Passed, Specification
+from tt.core.extension.types import CType, Function, Parameter
+from tt.core.schema.model import Argument, OpDefinition, Signature
+
+__all__ = ["Kernel", "Operator", "add_kernel", "define", "specification"]
+
+_SCHEMA_TYPE: Final = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "Scalar"}
+_FLOATING: Final = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What is to be known of an operator before it is made.
+
+    Attributes
+    ----------
+    name : str
+        "namespace::name".
+    overloads : tuple of Function
+        The functions of one name, which differ in their dtypes.
+    dtypes : tuple of str
+        What a template is compiled for.
+    signature : Signature
+        As given or as it follows from the first function.
+    result : str
+        The rule for the dtype of the results, "" where it follows from the functions.
+    doc : str
+        Its documentation.
+    """
+
+    name: str
+    overloads: tuple[Function, ...]
+    dtypes: tuple[str, ...]
+    signature: Signature
+    result: str
+    doc: str
+
+    @classmethod
+    def make(
+        cls,
+        name: str,
+        overloads: Sequence[Function],
+        *,
+        dtypes: Sequence[str],
+        schema: str | None = None,
+        result: str = "",
+        doc: str = "",
+    ) -> Operator:
+        """Check what is known of an operator and put it together.
+
+        Raises
+        ------
+        ArgumentError
+            When functions and schema do not fit each other.
+        SchemaError
+            When the schema is none.
+        """
+        check_name(name)
+        first = overloads[0]
+        if first.elementwise and not first.parameters:
+            raise ArgumentError(name, f"{first} takes no numbers, so there are no elements to lift it over")
+        for other in overloads[1:]:
+            if [p.type.kind for p in other.parameters] != [p.type.kind for p in first.parameters]:
+                raise ArgumentError(
+                    name,
+                    "the functions of one name differ in more than their dtypes",
+                    signatures=[str(first), str(other)],
+                    hint="give them names of their own",
+                )
+        signature = Signature.parse(name + schema) if schema else Signature.parse(_signature(name, first))
+        made = cls(name, tuple(overloads), tuple(dtypes), signature, result, doc)
+        if schema:
+            made._check_schema()
+        return made
+
+    # --- the signature -------------------------------------------------------------------------------------------
+
+    @property
+    def given(self) -> tuple[Parameter, ...]:
+        """The parameters of the first function that a call gives."""
+        return tuple(p for p in self.overloads[0].parameters if p.type.kind != "results")
+
+    def _check_schema(self) -> None:
+        function, signature = self.overloads[0], self.signature
+        if len(signature.arguments) != len(self.given):
+            self._refuse(
+                f"the schema has {len(signature.arguments)} arguments, and {function} takes {len(self.given)}"
+            )
+        for argument, parameter in zip(signature.arguments, self.given, strict=True):
+            if not _fits(argument, parameter.type, function.elementwise):
+                self._refuse(
+                    f"the argument '{argument}' of the schema cannot be passed as {parameter.type.spelling}"
+                )
+            writes, says = _writes(parameter.type), argument.alias is not None and argument.alias.write
+            if writes and not says:
+                self._refuse(
+                    f"{parameter.type.spelling} {parameter.name} may be changed: write 'Tensor(a!)', or const"
+                )
+            if says and not writes:
+                self._refuse(
+                    f"{parameter.type.spelling} {parameter.name} cannot be changed, as the schema says"
+                )
+        returned = sum(p.type.kind == "results" for p in function.parameters) or int(
+            function.result.kind != "void"
+        )
+        if len(signature.returns) != returned:
+            self._refuse(f"the schema returns {len(signature.returns)} values, and {function} {returned}")
+
+    def _refuse(self, problem: str) -> None:
+        raise ArgumentError(self.name, problem, signatures=[str(self.signature)])
+
+    # --- instances -------------------------------------------------------------------------------------------------
+
+    def instances(self, start: int) -> list[Instance]:
+        """Return what is compiled for this operator; entries are numbered from `start`."""
+        found: list[Instance] = []
+        for function in self.overloads:
+            for dtype in self.dtypes if function.template else ("",):
+                found.append(Instance(function, dtype, f"tt_entry_{start + len(found)}"))
+        return found
+
+    def served(self, instance: Instance) -> str | tuple[str, ...]:
+        """Return the dtypes that an instance serves."""
+        if instance.dtype:
+            return (instance.dtype,)
+        for parameter in instance.function.parameters:
+            if parameter.type.kind in ("number", "pointer") and (
+                parameter.type.kind == "pointer" or instance.function.elementwise
+            ):
+                return (parameter.type.dtype,)
+            if parameter.type.kind == "tensor":
+                break
+        return "all" if instance.function.template or not self.dtypes else self.dtypes
+
+    # --- the definition --------------------------------------------------------------------------------------------
+
+    @property
+    def definition(self) -> OpDefinition:
+        """The entry of the schema."""
+        function, names = self.overloads[0], [a.name for a in self.signature.arguments]
+        tensors = tuple(a.name for a in self.signature.arguments if a.type.is_tensor)
+        if not function.elementwise:
+            results = len(self.signature.returns)
+            none = all(not r.type.is_tensor for r in self.signature.returns)
+            rule: str | tuple[str, ...] = "none" if none else self.result or "same"
+            if results > 1 and isinstance(rule, str):
+                rule = (rule,) * results
+            first = self.signature.arguments[0] if self.signature.arguments else None
+            alone = first is not None and str(first.type) == "Tensor" and first.alias is None
+            return OpDefinition(
+                self.signature,
+                "other",
+                # A tensor alone keeps its dtype; as a group of its own it is looked up by the shortest path.
+                promote=(first.name,) if first is not None and alone else (),
+                result=rule,
+                grad=tensors,
+                doc=self.doc,
+            )
+        group = tuple(
+            name
+            for at, name in enumerate(names)
+            if name in tensors
+            and all(f.parameters[at].type.dtype == f.parameters[0].type.dtype for f in self.overloads)
+        )
+        return OpDefinition(
+            self.signature,
+            "pointwise",
+            meta="broadcast",
+            promote=group,
+            result=self.result or self._pointwise_result(),
+            dtypes=tuple(dict.fromkeys(d for i in self.instances(0) for d in self.served(i))),
+            variants=("function", "out"),
+            grad=tensors,
+            doc=self.doc,
+        )
+
+    def _pointwise_result(self) -> str:
+        if all(f.result.dtype == f.parameters[0].type.dtype for f in self.overloads):
+            return "default"
+        names = {f.result.dtype for f in self.overloads}
+        if len(names) == 1 and not any(f.template == f.result.dtype for f in self.overloads):
+            return names.pop()
+        raise ArgumentError(
+            self.name,
+            "the dtype of the result does not follow from that of the arguments",
+            signatures=[str(f) for f in self.overloads],
+            hint="say it: result='float32'",
+        )
+
+
+def _writes(type_: CType) -> bool:
+    return type_.kind in ("tensor", "pointer") and not type_.const
+
+
+def _signature(name: str, function: Function) -> str:
+    """Return the signature of the operator that follows from a function's types."""
+    arguments: list[str] = []
+    sets = 0
+    for parameter in function.parameters:
+        type_ = parameter.type
+        if type_.kind == "results":
+            continue
+        if function.elementwise:
+            word = "Tensor|Scalar" if arguments else "Tensor"
+        elif type_.kind in ("tensor", "pointer"):
+            word = f"Tensor(a{sets}!)" if _writes(type_) else "Tensor"
+            sets += _writes(type_)
+        elif type_.kind == "text":
+            word = "str"
+        else:
+            word = _number_word(function, type_)
+        arguments.append(f"{word} {parameter.name}")
+    several = [p.name for p in function.parameters if p.type.kind == "results"]
+    if len(several) == 1:
+        returns = "Tensor"
+    elif several:
+        returns = f"({', '.join(f'Tensor {one}' for one in several)})"
+    elif function.elementwise or function.result.kind == "tensor":
+        returns = "Tensor"
+    else:
+        returns = "()" if function.result.kind == "void" else _number_word(function, function.result)
+    return f"{name}({', '.join(arguments)}) -> {returns}"
+
+
+def _number_word(function: Function, type_: CType) -> str:
+    if function.template and type_.dtype == function.template:
+        return "Scalar"
+    letter = "b" if type_.dtype == "bool" else "f" if type_.dtype.startswith("float") else (
+        "c" if type_.dtype.startswith("complex") else "i"
+    )  # fmt: skip
+    return _SCHEMA_TYPE[letter]
+
+
+def _fits(argument: Argument, type_: CType, elementwise: bool) -> bool:
+    found = argument.type
+    if found.list:
+        return False
+    if type_.kind in ("tensor", "pointer"):
+        return found.is_tensor and found.base == "Tensor"
+    if type_.kind == "text":
+        return found.base == "str" and not found.optional
+    if elementwise and found.is_tensor and not found.optional:
+        return True
+    return found.base in ("Scalar", "float", "int", "bool") and not found.optional and not found.is_tensor
+
+
+# --- kernels -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled function for a device and some dtypes."""
+
+    device: str
+    dtypes: str | tuple[str, ...]
+    function: Callable[..., Any]
+
+
+def specification(operator: Operator, instance: Instance) -> Specification:
+    """Return what a compiled instance takes."""
+    function = instance.function
+    names = iter(operator.signature.arguments)
+    parameters = []
+    for parameter in function.parameters:
+        type_, dtype = parameter.type, instance.dtype_of(parameter.type)
+        if type_.kind == "results":
+            parameters.append(Passed(parameter.name, "result"))
+            continue
+        argument = next(names)
+        optional = argument.type.optional
+        if type_.kind == "tensor":
+            parameters.append(Passed(argument.name, "tensor", writes=not type_.const, optional=optional))
+        elif type_.kind == "pointer":
+            parameters.append(Passed(argument.name, "pointer", dtype, not type_.const, optional))
+        elif type_.kind == "text":
+            parameters.append(Passed(argument.name, "text"))
+        else:
+            parameters.append(Passed(argument.name, "element" if function.elementwise else "number", dtype))
+    result = {"number": "element" if function.elementwise else "number", "tensor": "tensor"}
+    return Specification(
+        operator.name,
+        tuple(parameters),
+        result.get(function.result.kind, "none"),  # type: ignore[arg-type]  # a literal of the table above
+        instance.dtype_of(function.result),
+    )
+
+
+def define(operator: Operator, kernels: Sequence[Kernel]) -> CustomOp:
+    """Register an operator with its kernels.
+
+    Raises
+    ------
+    DuplicateRegistrationError
+        When the operator exists.
+    """
+    op = make_op(operator.definition)
+    try:
+        for kernel in kernels:
+            op._keep(kernel.function, add_kernel(operator, kernel))
+    except BaseException:
+        op.remove()
+        raise
+    return op
+
+
+def add_kernel(operator: Operator, kernel: Kernel) -> Handle:
+    """Register one kernel of an operator."""
+    table = KernelTable(device=kernel.device)
+    changes = any(_writes(p.type) for p in operator.given)
+    table.kernel(
+        operator.name,
+        kernel.function,
+        dtypes=kernel.dtypes,
+        form="inplace" if changes else "functional",
+        takes=[a.name for a in operator.signature.arguments],
+        half="float32" if operator.overloads[0].elementwise else "native",
+    )
+    handle = REGISTRY.add(table)
+    handle.what = f"kernel of {operator.name} for {kernel.device}"
+    return handle
+
+
+def by_name(functions: Sequence[Function]) -> Mapping[str, list[Function]]:
+    """Return functions by name; a declaration and the definition of the same are one."""
+    found: dict[str, list[Function]] = {}
+    for function in functions:
+        others = found.setdefault(function.name, [])
+        types = [p.type.dtype + p.type.kind for p in function.parameters]
+        same = [f for f in others if [p.type.dtype + p.type.kind for p in f.parameters] == types]
+        if not same:
+            others.append(function)
+        elif function.defined and not same[0].defined:
+            others[others.index(same[0])] = function
+    return found
