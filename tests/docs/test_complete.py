@@ -125,7 +125,7 @@ def commands():
 def described(pages):
     """The section of each command, by its full name."""
     page = pages["docs/commands.md"]
-    names = [re.match(r"`(tt( [a-z]+)*)", heading) for heading in page.headings]
+    names = [re.match(r"`(tt( [a-z-]+)*)", heading) for heading in page.headings]
     return {match[1]: page.section(match[0]) for match in names if match}
 
 
