@@ -79,11 +79,11 @@ def lines_of(found: Suggestion) -> list[str]:
         lines = [
             f"# {found.signature}",
             *(f"# {line}" for line in evidence(found)),
-            *imports(found.code),
+            *sorted({*imports(found.code), "import tt"}),
             "",
             "",
         ]
-        return [*lines, "@op.fake", *found.code.splitlines()]
+        return [*lines, f'@tt.library.register_fake("{found.op}")', *found.code.splitlines()]
     if found.kind == "no_calls":
         lines = [f"{found.op}: no call succeeded, so there is nothing to learn from"]
         lines += [f"  {text}" for text in found.contradictions]

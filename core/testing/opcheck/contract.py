@@ -9,7 +9,7 @@ from tt.core.schema.model import Return, Type
 from tt.core.tensor_base import TensorBase
 from tt.core.testing.opcheck.call import Call, tensors_in
 from tt.core.testing.opcheck.log import Log
-from tt.core.testing.opcheck.memory import Snapshot
+from tt.core.testing.opcheck.memory import Change, Snapshot
 from tt.core.testing.opcheck.report import Finding
 
 __all__ = ["never_changed", "probe_schema"]
@@ -32,9 +32,18 @@ def declared(call: Call) -> set[str]:
     return {a.name for a, _ in call.named() if a.alias is not None and a.alias.write}
 
 
+def _through_target(call: Call, change: Change, targets: set[str], memory: set[int]) -> bool:
+    """Tell whether an argument changed because it shares the memory of one that is declared to change."""
+    if change.kind == "metadata" or change.name.partition("[")[0] in targets:
+        return False
+    tensor = next((t for _, name, t in call.tensors() if name == change.name), None)
+    return tensor is not None and tensor.untyped_storage().data_ptr() in memory - {0}
+
+
 def _changes(call: Call, before: Snapshot, log: Log) -> Iterator[Finding]:
     declared_ = declared(call)
-    changes = list(before.changes())
+    targets = {t.untyped_storage().data_ptr() for a, _, t in before.call.tensors() if a.name in declared_}
+    changes = [c for c in before.changes() if not _through_target(before.call, c, declared_, targets)]
     bumped = {change.name for change in changes if change.kind == "version"}
     moved = {change.name for change in changes if change.kind == "values"}
     metadata = call.definition.kind == "view" or "metadata_inplace" in call.tags

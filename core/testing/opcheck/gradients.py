@@ -48,6 +48,9 @@ def _applies(call: Call, log: Log) -> bool:
     if not call.definition.grad or "nondifferentiable" in call.tags:
         log.note("the operator is declared non-differentiable")
         return False
+    if declared(call) and call.caller.form == "functional":
+        log.note("an operator that changes its arguments has no gradient of its own")
+        return False
     if not _candidates(call):
         log.note("no argument that may have a gradient is a floating-point tensor")
         return False

@@ -45,6 +45,17 @@ def whole(tensor: Any) -> Any:
     return found.as_strided((size,), (1,), 0)
 
 
+def beside(tensor: Any) -> Array:
+    """Return what is in the memory of a tensor besides its elements."""
+    memory = whole(tensor)
+    if memory is tensor or memory.numel() == tensor.numel() or not tensor.numel():
+        return np.zeros(0)
+    places: Any = np.full(tuple(tensor.shape), tensor.storage_offset())
+    for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        places = places + (np.arange(size) * stride).reshape((-1,) + (1,) * (tensor.ndim - dim - 1))
+    return np.delete(values(memory), np.unique(places))
+
+
 def copied(args: Any, *, requires_grad: bool = True) -> Any:
     """Return copies of arguments: in the same memory layout, and sharing memory where the originals do.
 
@@ -134,6 +145,7 @@ class Snapshot:
     """What the tensors of a call were before it."""
 
     def __init__(self, call: Call) -> None:
+        self.call = call
         self.names = [name for _, name, _ in call.tensors()]
         self.tensors = list(tensors_in(call.args))
         self.lists = [(a.name, v, [id(i) for i in v]) for a, v in call.named() if isinstance(v, list)]
@@ -148,8 +160,8 @@ class Snapshot:
                 continue
             if before.values.tobytes() != after.values.tobytes():
                 yield Change(name, "values", f"{short(before.values)} became {short(after.values)}")
-            elif before.memory.tobytes() != after.memory.tobytes():
-                yield Change(name, "outside", f"{short(before.memory)} became {short(after.memory)}")
+            if before.beside.tobytes() != after.beside.tobytes():
+                yield Change(name, "outside", f"{short(before.beside)} became {short(after.beside)}")
             if before.version != after.version:
                 yield Change(name, "version", f"from {before.version} to {after.version}")
         for name, value, known in self.lists:
@@ -167,7 +179,7 @@ def short(array: Array) -> str:
 @dataclass(frozen=True)
 class _State:
     values: Array
-    memory: Array
+    beside: Array
     version: int
     metadata: str
 
@@ -177,4 +189,4 @@ class _State:
         text = f"{tensor.dtype} {list(tensor.shape)} on {tensor.device}{grad}"
         if is_strided(tensor):
             text += f", strides {list(tensor.stride())}, offset {tensor.storage_offset()}"
-        return _State(values(tensor), values(whole(tensor)), tensor._version, text)
+        return _State(values(tensor), beside(tensor), tensor._version, text)

@@ -65,8 +65,10 @@ def arranged(tensor: Any, layout: str) -> Any:
     if layout == "transposed":
         order = list(range(base.ndim - 1, -1, -1))
         return _like(ops.permute(ops.permute(base, order).contiguous(), order), tensor)
-    # What lies between the elements is no number where there can be such, so that whoever reads it is found.
-    filler = ops.full_like(base, float("nan")) if base.dtype.is_floating_point else ops.zeros_like(base)
+    # Between strided elements there is no number, so that whoever reads it is found; elsewhere a one, so that whoever
+    # changes it is.
+    number = float("nan") if base.dtype.is_floating_point and layout == "strided" else 1
+    filler = ops.full_like(base, number)
     if layout == "strided":
         return _like(ops.select(ops.stack([base, filler], -1), -1, 0), tensor)
     return _like(ops.select(ops.stack([filler, base], 0), 0, 1), tensor)

@@ -102,6 +102,38 @@ def a_tensor_of_a_list_is_changed():
                 tags=("nondifferentiable",))  # fmt: skip
 
 
+@faulty("mutated_input", X, X + 1)
+def more_is_changed_than_is_declared():
+    def kernel(x, y):
+        x *= 2
+        y *= 2
+
+    return Made("(Tensor(a!) x, Tensor y) -> ()", kernel, fake=lambda x, y: None, backward=None)
+
+
+@faulty("never_mutated")
+def less_is_changed_than_is_declared():
+    return Made("(Tensor(a!) x) -> Tensor", lambda x: x + x, backward=None)
+
+
+@faulty("mutated_outside")
+def a_declared_change_reaches_beside_the_argument():
+    def kernel(x):
+        memory = x if x.base is None else x.base
+        memory *= 2
+
+    return Made("(Tensor(a!) x) -> ()", kernel, fake=lambda x: None, backward=None)
+
+
+@faulty("layout_wrong")
+def a_declared_change_that_is_lost_for_other_strides():
+    def kernel(x):
+        flat = x.reshape(-1)  # a copy, where x is not contiguous
+        flat *= 2
+
+    return Made("(Tensor(a!) x) -> ()", kernel, fake=lambda x: None, backward=None)
+
+
 @faulty("changed_metadata")
 def a_composite_that_makes_its_argument_require_a_gradient():
     def composite(x):
@@ -475,6 +507,34 @@ def test_the_fault_is_found_and_named(which):
     for failure in report.failures:
         assert failure.hint and failure.snippet.startswith("import tt\n") and failure.message
         assert report[failure.test] != "SUCCESS"
+
+
+def doubled(x):
+    x *= 2
+
+
+def added(x, y):
+    x += y
+    return x * 2
+
+
+def doubled_and_returned(x):
+    x *= 2
+    return x
+
+
+@pytest.mark.parametrize(
+    ("schema", "kernel", "fake", "args"),
+    [
+        ("(Tensor(a!) x) -> ()", doubled, lambda x: None, (X,)),
+        ("(Tensor(a!) x, Tensor y) -> Tensor", added, lambda x, y: tt.empty_like(x), (X, X + 1)),
+        ("(Tensor(a!) x) -> Tensor(a!)", doubled_and_returned, lambda x: x, (X,)),
+    ],
+)
+def test_operators_that_change_what_they_declare_have_no_failure(schema, kernel, fake, args):
+    with Made(schema, kernel, fake=fake, backward=None) as op:
+        report = opcheck(op, args)
+    assert report.ok and set(report.values()) == {"SUCCESS"}
 
 
 def test_a_right_operator_has_no_failure():
