@@ -39,6 +39,7 @@ __all__ = [
     "KeyBitsExhaustedError",
     "LayoutError",
     "LinAlgError",
+    "MemberError",
     "MissingFakeError",
     "NoCompilerError",
     "NoKernelError",
@@ -376,6 +377,13 @@ class DuplicateRegistrationError(TTError, ValueError):
 
 class PluginError(TTError, RuntimeError):
     """A plugin that is used although it is broken, blocked or made for another version of tt."""
+
+
+class MemberError(PluginError, AttributeError):
+    """A member of tensors whose plugin is blocked, failed or is not installed.
+
+    It is an AttributeError, too: `hasattr(x, "grad")` is False and not an error where nothing brings gradients.
+    """
 
 
 class PluginConflictError(PluginError):

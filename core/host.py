@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.claims import Claims, PluginScope
@@ -24,7 +25,7 @@ from tt.core.discovery import GROUP, discover, installed, named_plugins, namesak
 from tt.core.dispatch.preference import OTHERS, Rule
 from tt.core.dispatch.state import STATE, DispatchState
 from tt.core.errors import PluginConflictError, PluginError
-from tt.core.lazy_member import LazyMember
+from tt.core.lazy_member import LazyMember, MissingMember
 from tt.core.manifest import Declares
 from tt.core.plugin_code import PLUGIN_CODE
 from tt.core.plugin_commands import commands_of
@@ -133,17 +134,29 @@ class Host:
             self.preferences.check_device(rule, (*claims.names("device"), *CORE_DEVICES))
         self._claims, self._plugins = claims, plugins
         self.preferences.replace((*self.preferences.rules, *rules))
-        for name in claims.names("member"):
-            setattr(
-                self._class(), name, LazyMember(self._class(), name, partial(self._target_of_member, name))
-            )
+        self._put_members(claims.names("member"))
+
+    def _put_members(self, brought: Iterable[str]) -> None:
+        """Put on the class of tensors what plugins bring, and what a plugin would bring that is not usable."""
+        owner = self._class()
+        missing = [name for kind, name in KNOWN_PLUGINS if kind == "member" and not self._has_member(name)]
+        for name in brought:
+            setattr(owner, name, LazyMember(owner, name, partial(self._target_of_member, name)))
+        for name in missing:
+            if name not in brought:
+                setattr(owner, name, MissingMember(owner, name, partial(self._target_of_member, name)))
+
+    def _has_member(self, name: str) -> bool:
+        """Tell whether tensors have a member; looks, and resolves nothing."""
+        found = getattr_static(self._class(), name, MissingMember)
+        return found is not MissingMember and not isinstance(found, MissingMember)
 
     def _claim(self, claims: Claims, plugin: Plugin) -> None:
         """Note what the plugin declares."""
         assert plugin.manifest is not None  # read just before
         declared = plugin.manifest.all_declared()
         taken = [name for name in declared if name[0] == "device" and name[1] in CORE_DEVICES]
-        taken += [name for name in declared if name[0] == "member" and hasattr(self._class(), name[1])]
+        taken += [name for name in declared if name[0] == "member" and self._has_member(name[1])]
         claims.add(plugin, declared, taken)
 
     def _class(self) -> type:

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from tt.core.errors import PluginError
+from tt.core.errors import (
+    MemberError,
+    PluginConflictError,
+    PluginError,
+    PluginFailedError,
+    PluginMissingError,
+)
 
-__all__ = ["LazyMember"]
+__all__ = ["LazyMember", "MissingMember"]
 
 
 class LazyMember:
@@ -23,8 +29,8 @@ class LazyMember:
     name : str
         The name of the attribute.
     target : callable
-        Activates the plugin and returns "module:attribute" of what takes its place; raises when the plugin failed, or
-        several bring the member.
+        Activates the plugin and returns "module:attribute" of what takes its place; raises when the plugin failed, is
+        blocked or not installed, or several bring the member.
     """
 
     def __init__(self, owner: type, name: str, target: Callable[[], str]) -> None:
@@ -36,7 +42,7 @@ class LazyMember:
 
     def resolve(self) -> Any:
         """Activate the plugin, replace this object by its target, and return the target."""
-        target = self._target()
+        target = self._find()
         module, _, attribute = target.partition(":")
         try:
             found = getattr(import_module(module), attribute)
@@ -46,6 +52,17 @@ class LazyMember:
             ) from error
         setattr(self.owner, self.name, found)
         return found
+
+    def _find(self) -> str:
+        try:
+            return self._target()
+        except PluginConflictError:
+            raise  # the plugins work: the user has to choose
+        except (PluginError, PluginFailedError, PluginMissingError) as error:
+            explained = MemberError(str(error))
+            for note in getattr(error, "__notes__", ()):
+                explained.add_note(note)
+            raise explained from error
 
     # The target is bound here rather than looked up again: a subclass may override the name and call super().
 
@@ -70,3 +87,7 @@ class LazyMember:
 
     def __repr__(self) -> str:
         return f"<member {self.name!r} of {self.owner.__name__}, to be found at its first use>"
+
+
+class MissingMember(LazyMember):
+    """Stands for a member that a known plugin would bring, if it were usable: every use raises, with the reason."""

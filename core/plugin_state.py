@@ -38,7 +38,15 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("layout", "sparse_csr"): KnownPlugin("sparse", "tt-tensor"),
     ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
     ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
-}
+    ("layer", "transform"): KnownPlugin("autograd", "tt-tensor"),
+    **{
+        ("member", name): KnownPlugin("autograd", "tt-tensor")
+        for name in (
+            "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward", "retain_grad",
+            "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",
+        )
+    },
+}  # fmt: skip
 """Who brings what, for the message that a name is known but its plugin is not there."""
 
 
