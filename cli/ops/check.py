@@ -1,19 +1,24 @@
-"""`tt ops check`: whether schema and registrations fit together."""
+"""`tt ops check`: whether schema and registrations fit together, and whether a backend does what it should."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tt.cli import output
-from tt.cli.options import Json, complete_backend
+from tt.cli.files import require_writable, write
+from tt.cli.ops import conformance
+from tt.cli.options import Json, complete_backend, complete_op
 
 if TYPE_CHECKING:
     from tt.core.check import Problem
+    from tt.core.coverage import Place
+    from tt.core.testing.conformance.outcomes import Baseline, Outcome
 
 __all__ = ["check"]
 
@@ -35,26 +40,153 @@ Backends = Annotated[
         autocompletion=complete_backend,
     ),
 ]
+Run = Annotated[bool, typer.Option("--run", help="Call the operators of the backend and check what they do.")]
+Patterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ops",
+        metavar="PATTERN",
+        help="Only operators whose name matches, for instance 'linalg_*'; may be given several times.",
+        autocompletion=complete_op,
+    ),
+]
+Dtypes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dtype",
+        metavar="NAME",
+        help="Only this dtype, or all (default: all; with --run one of each kind); may be given several times.",
+    ),
+]
+Checks = Annotated[
+    list[str] | None,
+    typer.Option("--checks", metavar="NAME", help="With --run: only this check; may be given several times."),
+]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="With --run: of the inputs (0).")]
+Junit = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="With --run: write the outcome as JUnit XML.")
+]
+BaselineFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        help="Compare with an earlier run: only what is worse than then counts.",
+        exists=True,
+        dir_okay=False,
+        readable=True,
+    ),
+]
+Save = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the outcome, to be compared with later.")
+]
 
 
-def check(files: Files = None, backends: Backends = None, as_json: Json = False) -> None:
+def check(
+    files: Files = None,
+    backends: Backends = None,
+    run: Run = False,
+    patterns: Patterns = None,
+    dtypes: Dtypes = None,
+    checks: Checks = None,
+    seed: Seed = None,
+    junit: Junit = None,
+    baseline: BaselineFile = None,
+    save_baseline: Save = None,
+    as_json: Json = False,
+) -> None:
     """Check the schema and everything that plugins registered; exit with 1 and a list if something is wrong.
 
     With FILE, check only these schema files (those of a plugin, for instance): every mistake, with its place.
+    With --backend, tell how it serves every operator; with --run, call them all and check values, memory, gradients.
     """
     from tt.core.check import check_all, check_files
     from tt.core.coverage import parse_place
 
+    given = {
+        "--backend": backends, "--run": run, "--ops": patterns, "--dtype": dtypes, "--baseline": baseline,
+        "--save-baseline": save_baseline,
+    }  # fmt: skip
+    for_run = {"--checks": checks, "--seed": seed, "--junit": junit}
     if files:
-        problems = check_files(map(str, files))
+        refuse("FILE is checked on its own: leave out", {**given, **for_run})
+        report(check_files(map(str, files)), f"no problems in {', '.join(map(str, files))}", as_json)
+        return
+    if not run:
+        refuse(
+            "add --run, or leave out", {name: value for name, value in for_run.items() if value is not None}
+        )
+    if not any(given.values()):
+        report(check_all(), summary, as_json)
+        return
+    for path, mark in ((junit, conformance.JUNIT_MARK), (save_baseline, conformance.BASELINE_MARK)):
+        if path is not None:
+            require_writable(path, mark)
+    known = conformance.read(baseline) if baseline is not None else None
+    places = list(dict.fromkeys(map(parse_place, backends or ["cpu"])))
+    if run:
+        found = conformance.run(places, patterns, dtypes, checks, seed or 0)
+        if junit is not None:
+            write(junit, conformance.junit(found, known))
+        problems: list[Problem] = []
     else:
-        problems = check_all([parse_place(backend) for backend in backends] if backends else None)
+        found = conformance.served(places, patterns, dtypes)
+        problems = problems_of(places, patterns, found)
+    if save_baseline is not None:
+        write(save_baseline, conformance.saved(found))
+    good = show(found, problems, known, run, as_json)
+    if not good:
+        raise typer.Exit(1)
+
+
+def refuse(advice: str, options: dict[str, Any]) -> None:
+    """Refuse options that have no meaning beside the others."""
+    wrong = [name for name, value in options.items() if value is not None and value is not False]
+    if wrong:
+        raise typer.BadParameter(f"{advice} {', '.join(wrong)}")
+
+
+def problems_of(
+    places: Sequence[Place], patterns: list[str] | None, found: dict[str, list[Outcome]]
+) -> list[Problem]:
+    """Return the problems of the schema and of backends, or with patterns only those of the chosen operators."""
+    from tt.core.check import check_all
+
+    chosen = {outcome.target.op for outcomes in found.values() for outcome in outcomes}
+    return [p for p in check_all(places) if not patterns or p.subject in chosen]
+
+
+def show(
+    found: dict[str, list[Outcome]], problems: list[Problem], known: Baseline | None, ran: bool, as_json: bool
+) -> bool:
+    """Print the outcome; return whether all is well, or with a baseline, whether nothing is worse."""
+    comparisons = {name: known.compare(name, outcomes) for name, outcomes in found.items()} if known else {}
+    if known is not None:
+        good = not any(comparison.regressions for comparison in comparisons.values())
+    elif ran:
+        good = all(outcome.good for outcomes in found.values() for outcome in outcomes)
+    else:
+        good = not problems
+    if as_json:
+        listed = {"problems": [asdict(problem) for problem in problems]}
+        output.as_json({"ok": good, **listed, "backends": conformance.data(found, comparisons, ran)})
+        return good
+    print_problems(problems)
+    for number, (name, outcomes) in enumerate(found.items()):
+        if number or problems:
+            output.text("")
+        conformance.print_outcomes(name, outcomes, comparisons.get(name), ran)
+    return good
+
+
+def report(problems: list[Problem], well: Any, as_json: bool) -> None:
+    """Print problems, or what is said if there are none; exit with 1 if there are."""
     if as_json:
         output.as_json({"ok": not problems, "problems": [asdict(problem) for problem in problems]})
     elif problems:
         print_problems(problems)
     else:
-        output.text(summary(files))
+        output.text(well if isinstance(well, str) else well())
     if problems:
         raise typer.Exit(1)
 
@@ -67,10 +199,8 @@ def print_problems(problems: list[Problem]) -> None:
         output.text(*(line for problem in found for line in str(problem).splitlines()))
 
 
-def summary(files: list[Path] | None) -> str:
+def summary() -> str:
     """Return what was checked when all is well."""
-    if files:
-        return f"no problems in {', '.join(map(str, files))}"
     from tt.core.dispatch.registry import REGISTRY
 
     kernels = sum(len(registrations) for registrations in REGISTRY.kernels.values())

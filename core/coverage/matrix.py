@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tt.core.dtype import dtype as Dtype
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["Matrix", "Row", "family_of", "matrix"]
+__all__ = ["Matrix", "Row", "family_of", "matching", "matrix"]
 
 
 def family_of(definition: OpDefinition) -> str:
@@ -184,7 +184,7 @@ def matrix(
         tuple(place for place in known if place.device != "meta") if backends is None else tuple(backends)
     )
     asked = None if dtype is None else to_dtype(dtype)
-    definitions = _matching(list(REGISTRY.definitions()), ops)
+    definitions = matching(list(REGISTRY.definitions()), ops)
     if namespace:
         definitions = [d for d in definitions if d.signature.namespace == _known_namespace(namespace)]
     if asked is not None:
@@ -197,8 +197,14 @@ def matrix(
     return Matrix(chosen, tuple(rows), "" if asked is None else asked.name)
 
 
-def _matching(definitions: list[OpDefinition], patterns: Sequence[str]) -> list[OpDefinition]:
-    """Return the operators that one of the patterns matches; a pattern for none is a mistake of the user."""
+def matching(definitions: list[OpDefinition], patterns: Sequence[str]) -> list[OpDefinition]:
+    """Return the operators that one of the patterns matches, with or without overload; all without patterns.
+
+    Raises
+    ------
+    UnknownOpError
+        When a pattern matches none.
+    """
     if not patterns:
         return definitions
     tests: list[Callable[[str], bool]] = [_test(pattern) for pattern in patterns]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
-from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError, UnknownOpError
+from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError
 from tt.core.testing.conformance.case import SKIPPED, Case
 from tt.core.testing.conformance.checks import CHECKS
 from tt.core.testing.conformance.report import Report
@@ -55,28 +54,24 @@ def select(patterns: Sequence[str]) -> list[OpDefinition]:
     UnknownOpError
         When no operator fits one of the patterns.
     """
+    from tt.core.coverage.matrix import matching
     from tt.core.dispatch.registry import REGISTRY
     from tt.core.startup import start
 
     start()
     for namespace in {pattern.partition("::")[0] for pattern in patterns if "::" in pattern}:
         REGISTRY.overloads(f"{namespace}::")
-    definitions = list(REGISTRY.definitions())
-    for pattern in patterns:
-        if not any(_fits(d.name, pattern) for d in definitions):
-            raise UnknownOpError(pattern, REGISTRY.names())
-    return [d for d in definitions if any(_fits(d.name, pattern) for pattern in patterns)]
-
-
-def _fits(name: str, pattern: str) -> bool:
-    pattern = pattern.removeprefix("tt::")
-    return fnmatchcase(name, pattern) or fnmatchcase(name.partition(".")[0], pattern)
+    return matching(list(REGISTRY.definitions()), patterns)
 
 
 def targets(
-    device: str = "cpu", ops: Sequence[str] = ("*",), dtypes: Sequence[Dtype | str] | None = QUICK
+    device: str = "cpu",
+    ops: Sequence[str] = ("*",),
+    dtypes: Sequence[Dtype | str] | None = QUICK,
+    *,
+    sampled: bool = True,
 ) -> list[Target]:
-    """Return what a run with these arguments checks; operators without samples are left out.
+    """Return what a run with these arguments checks; operators without samples only where `sampled` is False.
 
     Raises
     ------
@@ -88,7 +83,7 @@ def targets(
     wanted = None if dtypes is None else {to_dtype(d).name for d in dtypes}
     found = []
     for definition in select(ops):
-        if definition.samples is None:
+        if definition.samples is None and sampled:
             continue
         promised = [n for n in dtype_names(definition.dtypes) if has_dtype(device, to_dtype(n))]
         chosen = [n for n in promised if wanted is None or n in wanted] or promised
@@ -121,7 +116,6 @@ def check_conformance(
     seed: int = 0,
     reference: Reference | None = None,
     checks: Sequence[str] | None = None,
-    step: Callable[[Target, Report], None] | None = None,
 ) -> Report:
     """Check the operators of a device on their samples.
 
@@ -140,8 +134,6 @@ def check_conformance(
         What values are compared with; by default the operator's `ref`, and the CPU for every other device.
     checks : sequence of str, optional
         Which of `CHECKS` to make; all by default, and "runs" always.
-    step : callable, optional
-        Called after each operator and dtype with the target and what was found in it.
 
     Raises
     ------
@@ -159,8 +151,6 @@ def check_conformance(
     for target in targets(device, ops, dtypes):
         found = check_target(target, device, seed=seed, reference=reference, checks=chosen)
         report.add(found)
-        if step is not None:
-            step(target, found)
     return report
 
 
@@ -177,15 +167,21 @@ def check_target(
 
     report = Report()
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
-    found = list(samples(operator.definition, device, dtype, seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whatever the filters of the program, samples are no reason to warn
+        found = list(samples(operator.definition, device, dtype, seed))
     succeed = [index for index, sample in enumerate(found) if sample.error is None] or [-1]
     shared: dict[str, object] = {}
     for index, sample in enumerate(found):
         case = Case(operator, device, dtype, sample, reference, shared=shared)
         case.first, case.last = index == succeed[0], index == succeed[-1]
         report.samples += 1
-        if not _check_case(case, checks or chosen_checks(None), report):
-            break
+        with warnings.catch_warnings():
+            # An operator may warn its user, but NumPy's warnings of a kernel must not get out.
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", RuntimeWarning)
+            if not _check_case(case, checks or chosen_checks(None), report):
+                break
     return report
 
 
@@ -193,11 +189,7 @@ def _check_case(case: Case, checks: Sequence[str], report: Report) -> bool:
     """Make the checks of one sample; return False where the operator is missing, so that others are of no use."""
     for name in checks:
         try:
-            with warnings.catch_warnings():
-                # An operator may warn its user, but NumPy's warnings of a kernel must not get out.
-                warnings.simplefilter("ignore")
-                warnings.simplefilter("error", RuntimeWarning)
-                made = list(CHECKS[name](case))
+            made = list(CHECKS[name](case))
         except (NoKernelError, PluginMissingError) as error:
             if case.sample.error is not None:
                 return True

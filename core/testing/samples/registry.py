@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tt.core.dtype import float32
 from tt.core.errors import KernelContractError, UnknownNameError
 from tt.core.testing.samples.base import Family, Inputs, Sample
+from tt.core.testing.samples.completion import completion
 
 if TYPE_CHECKING:
     from tt.core.device import Device
@@ -118,4 +119,7 @@ def samples(
     'shape ()'
     """
     if definition.samples:
-        yield from find_family(definition.samples)(Inputs(definition, device, dtype or float32, seed))
+        make, family = Inputs(definition, device, dtype or float32, seed), find_family(definition.samples)
+        found = list(family(make))
+        yield from found
+        yield from completion(make, found, family.__module__.rpartition(".")[2])

@@ -7,9 +7,14 @@ import pytest
 
 import tt
 from tt.core.dispatch.registry import REGISTRY, Source
-from tt.core.library import KernelTable
+from tt.core.errors import UnknownNameError, UnknownOpError
+from tt.core.library import CompositeTable, KernelTable
 from tt.core.testing.conformance import CHECKS, check_conformance
+from tt.core.testing.conformance.case import Case
+from tt.core.testing.conformance.reproduce import reproduce
+from tt.core.testing.samples import samples
 from tt.core.testing.snippets import snippet
+from tt.plugins.autograd.formulas.table import Formulas
 
 # --- finding faults ----------------------------------------------------------------------------------------------
 
@@ -91,6 +96,71 @@ def test_an_in_place_form_that_differs_is_found():
     with REGISTRY.add(table, Source("the test")):
         failures = check_conformance("cpu", ops=["neg"], dtypes=["float32"]).failures
     assert "inplace" in {f.check for f in failures}
+
+
+def test_a_result_that_is_its_argument_is_found():
+    failures = found_with("relu", lambda self: self, takes=("self",))
+    assert any(f.check == "alias" and "the memory of the argument 'self'" in f.message for f in failures)
+
+
+def test_a_method_that_differs_is_found(monkeypatch):
+    monkeypatch.setattr(tt.Tensor, "neg", lambda self: self + 1)
+    failures = check_conformance("cpu", ops=["neg"], dtypes=["float32"]).failures
+    assert {f.check for f in failures} == {"method"}
+
+
+def test_an_ignored_seed_is_found():
+    failures = found_with("rand", lambda size, generator, dtype: np.full(size, 0.5, np.float32))
+    assert any(f.check == "seed" and "another seed gave the same numbers" in f.message for f in failures)
+
+
+def test_an_inner_call_on_another_device_is_found():
+    table = CompositeTable()
+
+    @table.composite("positive")
+    def positive(self):
+        tt.ones(2, device="meta")
+        return self
+
+    with REGISTRY.add(table, Source("the test")):
+        failures = check_conformance("cpu", ops=["positive"], dtypes=["float32"]).failures
+    assert {(f.check, f.message) for f in failures} == {
+        ("device", "inside of the call, ones returns a tensor on meta")
+    }
+
+
+def test_a_wrong_gradient_is_found_with_code_that_shows_it():
+    formulas = Formulas()
+    formulas.of("tanhshrink", self=lambda g, self: g * 1.5)
+    with REGISTRY.add(formulas, Source("the test")):
+        failures = check_conformance("cpu", ops=["tanhshrink"], dtypes=["float32", "complex64"]).failures
+    assert {f.check for f in failures} == {"gradient"}
+    assert {f.dtype for f in failures} == {"float32", "complex64"}
+    exec(failures[0].snippet, {"print": lambda gradients: None})
+
+
+def test_every_recipe_of_a_snippet_runs():
+    for op, dtype in (
+        ("add", tt.float32),
+        ("max.dim", tt.float32),
+        ("transpose", tt.float32),
+        ("rand", tt.float32),
+    ):
+        operator = REGISTRY.operator(op)
+        sample = next(s for s in samples(operator.definition, "cpu", dtype) if s.error is None)
+        case = Case(operator, "cpu", dtype, sample, None)
+        for check in CHECKS:
+            if (op, check) in {("rand", "out"), ("rand", "inplace"), ("max.dim", "inplace"), ("transpose", "out"),
+                               ("rand", "method")}:  # fmt: skip
+                continue  # it has no such form
+            exec(reproduce(case, check), {"print": lambda *values: None})
+
+
+def test_a_word_that_means_nothing_is_refused():
+    with pytest.raises(UnknownOpError, match="did you mean 'neg'"):
+        check_conformance("cpu", ops=["negg"])
+    with pytest.raises(UnknownNameError, match="did you mean 'values'"):
+        check_conformance("cpu", ops=["neg"], checks=["value"])
 
 
 def test_what_is_not_served_is_reported_as_missing():

@@ -1,0 +1,247 @@
+"""The part of `tt ops check` that looks at backends: how they serve operators, and with --run, what these do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from tt.cli import output
+
+if TYPE_CHECKING:
+    from tt.core.coverage import Place
+    from tt.core.testing.conformance.outcomes import Baseline, Comparison, Outcome
+    from tt.core.testing.conformance.run import Target
+
+__all__ = [
+    "BASELINE_MARK", "JUNIT_MARK", "data", "junit", "print_outcomes", "read", "run", "saved", "served",
+]  # fmt: skip
+
+JUNIT_MARK: Final = "<!-- written by tt ops check -->"
+BASELINE_MARK: Final = '"format": "tt-conformance-1",'
+Found = dict[str, list["Outcome"]]
+
+
+# --- doing it ----------------------------------------------------------------------------------------------------
+
+
+def chosen(
+    place: Place, patterns: Sequence[str] | None, dtypes: Sequence[str] | None, ran: bool
+) -> list[Target]:
+    """Return the operators and dtypes that the options mean."""
+    from tt.core.testing.conformance.run import QUICK, targets
+
+    every = (not dtypes and not ran) or (dtypes is not None and "all" in dtypes)
+    wanted = None if every else dtypes or QUICK
+    return targets(place.device, patterns or ("*",), wanted, sampled=ran)
+
+
+def served(places: Sequence[Place], patterns: list[str] | None, dtypes: list[str] | None) -> Found:
+    """Return how backends serve operators."""
+    from tt.core.testing.conformance import outcomes
+
+    return {str(p): list(outcomes.served(p, chosen(p, patterns, dtypes, ran=False))) for p in places}
+
+
+def run(
+    places: Sequence[Place],
+    patterns: list[str] | None,
+    dtypes: list[str] | None,
+    checks: list[str] | None,
+    seed: int,
+) -> Found:
+    """Check the operators of backends, with a progress bar."""
+    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.testing.conformance import outcomes
+    from tt.core.testing.conformance.run import chosen_checks
+
+    names = chosen_checks(checks)
+    found: Found = {}
+    for place in places:
+        if place.layout != "strided":
+            raise typer.BadParameter(f"--run checks devices; {place} is a layout: name {place.device}")
+        REGISTRY.backend(place.device).require_available()
+        wanted = chosen(place, patterns, dtypes, ran=True)
+        found[str(place)] = done = []
+        with output.progress(f"checking {place}", len(wanted)) as step:
+            for outcome in outcomes.outcomes(place, wanted, seed=seed, checks=names):
+                done.append(outcome)
+                step(len(done), outcome.target.op)
+    return found
+
+
+def read(path: Path) -> Baseline:
+    """Read a baseline; a file that is none is a wrong call."""
+    from tt.core.errors import ValueRangeError
+    from tt.core.testing.conformance.outcomes import read_baseline
+
+    try:
+        return read_baseline(path)
+    except ValueRangeError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def saved(found: Found) -> str:
+    """Return the text of a baseline."""
+    from tt.core.testing.conformance.outcomes import dumps
+
+    return dumps(found)
+
+
+def junit(found: Found, known: Baseline | None) -> str:
+    """Return the outcome as JUnit XML."""
+    from tt.core.testing.conformance.junit import junit
+
+    return junit(found, known)
+
+
+# --- showing it --------------------------------------------------------------------------------------------------
+
+
+def families(outcomes: list[Outcome]) -> dict[str, list[Outcome]]:
+    """Return the outcomes by family."""
+    from tt.core.testing.conformance.outcomes import family
+
+    found: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        found.setdefault(family(outcome.target.op), []).append(outcome)
+    return found
+
+
+def print_outcomes(name: str, outcomes: list[Outcome], comparison: Comparison | None, ran: bool) -> None:
+    """Print a table of families, and what is wrong."""
+    groups = [*families(outcomes).items(), ("all", outcomes)]
+    if ran:
+        output.table(RAN, [ran_row(family, members) for family, members in groups])
+    else:
+        ways = [how for how in WAYS if any(o.served == how for o in outcomes)]
+        columns = ["family", "operators", "with dtypes", *ways]
+        output.table(columns, [served_row(family, members, ways) for family, members in groups])
+    if comparison is None:
+        print_missing(name, outcomes)
+        if ran:
+            print_failures(outcomes)
+    else:
+        print_comparison(outcomes, comparison)
+
+
+WAYS: Final = ("kernel", "generic kernel", "composite", "fallback", "other layout", "missing")
+RAN: Final = ["family", "operators", "with dtypes", "calls", "checks", "missing", "failed"]
+
+
+def served_row(family: str, members: list[Outcome], ways: list[str]) -> list[str | int]:
+    """Return how many of a family are served in which way."""
+    counts = Counter(outcome.served for outcome in members)
+    return [family, len({o.target.op for o in members}), len(members), *(counts[way] for way in ways)]
+
+
+def ran_row(family: str, members: list[Outcome]) -> list[str | int]:
+    """Return how much of a family was checked, and how much is wrong."""
+    reports = [o.report for o in members if o.report]
+    return [
+        family, len({o.target.op for o in members}), len(members), sum(r.samples for r in reports),
+        sum(r.checks.total() for r in reports), sum(o.missing for o in members), sum(bool(o.failed) for o in members),
+    ]  # fmt: skip
+
+
+def print_missing(name: str, outcomes: list[Outcome]) -> None:
+    """Print what is missing, a line for each operator."""
+    from tt.core.coverage import dtypes_in_words
+
+    absent: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.missing:
+            absent.setdefault(outcome.target.op, []).append(outcome.target.dtype)
+    if absent:
+        output.heading(f"missing on {name}")
+        output.text(*(f"{op} ({dtypes_in_words(dtypes)})" for op, dtypes in absent.items()))
+
+
+def print_failures(outcomes: list[Outcome]) -> None:
+    """Print the first failure of each check of each operator, and how many more there are like it."""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for outcome in outcomes:
+        for failure in outcome.report.failures if outcome.report else ():
+            groups.setdefault((failure.op, failure.check), []).append(failure)
+    if not groups:
+        return
+    output.heading("failures")
+    for failures in groups.values():
+        output.text(*str(failures[0]).splitlines())
+        if len(failures) > 1:
+            dtypes = ", ".join(dict.fromkeys(f.dtype for f in failures))
+            output.text(f"    and {len(failures) - 1} more like it, with {dtypes}")
+
+
+def print_comparison(outcomes: list[Outcome], comparison: Comparison) -> None:
+    """Print how a run differs from the baseline."""
+    worse = {target for target, _ in comparison.regressions}
+    for title, changes in (
+        ("worse than the baseline", comparison.regressions),
+        ("mended since the baseline", comparison.mended),
+        ("served in another way", comparison.changed),
+    ):
+        if changes:
+            output.heading(title)
+            output.text(*(f"{target} {what}" for target, what in changes))
+    print_failures([outcome for outcome in outcomes if outcome.target in worse])
+    output.text(
+        "",
+        f"{len(worse)} worse than the baseline, {len({t for t, _ in comparison.mended})} mended, "
+        f"{comparison.known} known to be wrong",
+    )
+
+
+# --- as data -----------------------------------------------------------------------------------------------------
+
+
+def data(found: Found, comparisons: dict[str, Comparison], ran: bool) -> list[dict[str, Any]]:
+    """Return everything about the backends as plain data."""
+    return [
+        {
+            "name": name,
+            "families": {
+                family: dict(zip(RAN[1:], ran_row(family, members)[1:], strict=True))
+                if ran
+                else dict(Counter(outcome.served for outcome in members))
+                for family, members in families(outcomes).items()
+            },
+            "operators": [row(outcome) for outcome in outcomes],
+            "comparison": compared(comparisons[name]) if name in comparisons else None,
+        }
+        for name, outcomes in found.items()
+    ]
+
+
+def row(outcome: Outcome) -> dict[str, Any]:
+    """Return one operator and dtype."""
+    from tt.core.testing.conformance.outcomes import family
+
+    found: dict[str, Any] = {
+        "name": outcome.target.op, "family": family(outcome.target.op), "dtype": outcome.target.dtype,
+        "served": outcome.served,
+    }  # fmt: skip
+    if outcome.report is not None:
+        found |= {
+            "missing": outcome.missing,
+            "seconds": round(outcome.seconds, 6),
+            "calls": outcome.report.samples,
+            "checks": dict(outcome.report.checks),
+            "failures": [asdict(failure) for failure in outcome.report.failures],
+        }
+    return found
+
+
+def compared(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison."""
+    kinds = {
+        "regressions": comparison.regressions, "mended": comparison.mended, "changed": comparison.changed
+    }  # fmt: skip
+    return {
+        kind: [{"name": target.op, "dtype": target.dtype, "what": what} for target, what in changes]
+        for kind, changes in kinds.items()
+    } | {"known": comparison.known}
