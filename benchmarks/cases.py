@@ -31,11 +31,15 @@ FOLDER = Path(__file__).parent / "cases"
 
 @dataclass(frozen=True)
 class Case:
-    """One statement to be timed, as written for tensors and for NumPy (see cases/small_calls.toml)."""
+    """One statement to be timed, as written for tensors and for NumPy (see cases/small_calls.toml).
+
+    The statement `built_in` is timed beside it, where there is one (see cases/custom_ops.toml).
+    """
 
     name: str
     tensor: str
     numpy: str = ""
+    built_in: str = ""
     setup: str = ""
     numpy_setup: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
@@ -85,7 +89,12 @@ def namespace(case: Case, library: str) -> dict[str, Any]:
     tensors = {name: lib.from_numpy(array) for name, array in arrays.items()}
     for name in case.gradient:
         tensors[name].requires_grad_()
-    return {"np": np, "lib": lib, "F": importlib.import_module(f"{library}.nn.functional"), **tensors}
+    names = {"np": np, "lib": lib, "F": importlib.import_module(f"{library}.nn.functional"), **tensors}
+    if "own." in case.tensor or "ops.bench." in case.tensor:
+        from benchmarks.custom_ops import operators
+
+        names["own"] = operators(library)
+    return names
 
 
 # --- code ------------------------------------------------------------------------------------------------------
@@ -103,8 +112,10 @@ def function():
 """
 
 
-def statement_of(case: Case, library: str) -> str:
+def statement_of(case: Case, library: str, *, built_in: bool = False) -> str:
     """Return what is timed for a library; empty if the case is not written for it."""
+    if built_in:
+        return "" if library == "numpy" else case.built_in.strip()
     return (case.numpy if library == "numpy" else case.tensor).strip()
 
 
@@ -127,13 +138,13 @@ def make_function(case: Case, library: str, template: str, statement: str) -> Ca
     return function
 
 
-def make_loop(case: Case, library: str) -> Callable[[int], float]:
+def make_loop(case: Case, library: str, *, built_in: bool = False) -> Callable[[int], float]:
     """Return a function that runs the statement so many times and returns the seconds that it took."""
-    return make_function(case, library, LOOP, statement_of(case, library))
+    return make_function(case, library, LOOP, statement_of(case, library, built_in=built_in))
 
 
-def make_once(case: Case, library: str) -> Callable[[], Any]:
+def make_once(case: Case, library: str, *, built_in: bool = False) -> Callable[[], Any]:
     """Return a function that runs the statement once and returns its value, or what it calls `result`."""
-    statement = statement_of(case, library)
+    statement = statement_of(case, library, built_in=built_in)
     returned = f"{statement}\nreturn result" if "\n" in statement else f"return {statement}"
     return make_function(case, library, ONCE, returned)

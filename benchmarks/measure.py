@@ -20,16 +20,27 @@ import numpy as np
 
 from benchmarks.cases import LIBRARIES, Case, Suite, make_loop, make_once, statement_of
 
-__all__ = ["Measurement", "geometric_mean", "measure_case", "measure_suite"]
+__all__ = ["BUILT_IN", "Measurement", "geometric_mean", "measure_case", "measure_suite"]
+
+
+BUILT_IN = ", built in"
 
 
 @dataclass
 class Measurement:
-    """The median time of one case in each library, in microseconds, and why a library has none."""
+    """The median time of one case in each library, in microseconds, and why a library has none.
+
+    The time of the built-in statement stands under the library's name and `BUILT_IN`.
+    """
 
     case: str
     microseconds: dict[str, float] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+
+    def to_built_in(self, library: str) -> float | None:
+        """Return the time of a case in units of that of the built-in statement, or None if one of them has none."""
+        own, other = self.microseconds.get(library), self.microseconds.get(library + BUILT_IN)
+        return own / other if own is not None and other is not None else None
 
     def ratio(self, peer: str) -> float | None:
         """Return the time of tt in units of the peer's, or None if one of them has none."""
@@ -91,6 +102,12 @@ def measure_case(case: Case, libraries: list[str], *, rounds: int, seconds: floa
     if problem:
         result.failures["tt"] = problem
         del loops["tt"]
+    for library in [name for name in loops if statement_of(case, name, built_in=True)]:
+        own = np.asarray(detached(make_once(case, library)()))
+        if agree(own, np.asarray(detached(make_once(case, library, built_in=True)()))):
+            loops[library + BUILT_IN] = make_loop(case, library, built_in=True)
+        else:
+            result.failures[library] = "the value is not that of the built-in operator"
     counts = {library: calibrate(loop, seconds) for library, loop in loops.items()}
     samples: dict[str, list[float]] = {library: [] for library in loops}
     order = list(loops)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.import_time import ImportTime
-from benchmarks.measure import Measurement, geometric_mean
+from benchmarks.measure import BUILT_IN, Measurement, geometric_mean
 
 __all__ = ["compare_text", "import_text", "suite_dict", "suite_text"]
 
@@ -48,8 +48,24 @@ def suite_text(title: str, measurements: Sequence[Measurement]) -> str:
     found = means(measurements)
     rows.append(["geometric mean", "", "", "", *(number(found.get(peer)) for peer in PEERS)])
     lines = [title, aligned(rows)]
+    built_in = [m for m in measurements if any(BUILT_IN in library for library in m.microseconds)]
+    if built_in:
+        lines += ["", built_in_text(built_in)]
     lines += [f"{m.case}: {library}: {why}" for m in measurements for library, why in m.failures.items()]
     return "\n".join(lines)
+
+
+def built_in_text(measurements: Sequence[Measurement]) -> str:
+    """Return the table of what the built-in operators cost, and how many times as much the case costs."""
+    libraries = ("tt", "torch")
+    rows = [["us", *(f"{name}{BUILT_IN}" for name in libraries), *(f"{name}, ratio" for name in libraries)]]
+    for m in measurements:
+        times = [number(m.microseconds.get(name + BUILT_IN)) for name in libraries]
+        rows.append([m.case, *times, *(number(m.to_built_in(name)) for name in libraries)])
+    ratios = {name: [r for m in measurements if (r := m.to_built_in(name)) is not None] for name in libraries}
+    found = [number(geometric_mean(ratios[name]) if ratios[name] else None) for name in libraries]
+    rows.append(["geometric mean", "", "", *found])
+    return aligned(rows)
 
 
 def suite_dict(title: str, measurements: Sequence[Measurement]) -> dict[str, Any]:
@@ -60,6 +76,7 @@ def suite_dict(title: str, measurements: Sequence[Measurement]) -> dict[str, Any
             m.case: {
                 "microseconds": m.microseconds,
                 "ratio": {peer: m.ratio(peer) for peer in PEERS},
+                "to_built_in": {name: m.to_built_in(name) for name in ("tt", "torch")},
                 "failures": m.failures,
             }
             for m in measurements

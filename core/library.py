@@ -10,7 +10,8 @@ from tt.core import errors
 from tt.core.annotations import infer_schema
 from tt.core.backend import Backend, contiguous_strides
 from tt.core.construct import as_tensor
-from tt.core.custom_op import CustomOp, custom_op
+from tt.core.custom_op import CustomOp
+from tt.core.defining import custom_op
 from tt.core.device import Device, get_default_device
 from tt.core.device_interface import DeviceInterface, DeviceProperties
 from tt.core.dispatch.entry import Entry

@@ -197,8 +197,11 @@ def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype
             elif item is not None:
                 bits |= scalar_bit(item)
     for position, shift in operator.others:
-        if isinstance(args[position], MetaHandle):
-            bits |= (args[position].dtype.code + 1) << shift
+        value = args[position]
+        if isinstance(value, list):
+            value = next((item for item in value if isinstance(item, MetaHandle)), None)
+        if isinstance(value, MetaHandle):
+            bits |= (value.dtype.code + 1) << shift
     if operator.dtype_at >= 0 and args[operator.dtype_at] is not None:
         # A backend's own dtype object is nobody else's business: the kernel that got it knows the result's dtype.
         with contextlib.suppress(UnknownNameError):

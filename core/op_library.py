@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from tt.core import op_parts as parts
-from tt.core.custom_op import CustomOp, check_name, custom_op, definition_of, make_op
+from tt.core.custom_op import CustomOp, make_op
+from tt.core.defining import check_name, custom_op, definition_of
 from tt.core.dispatch.registry import REGISTRY, Handle
 from tt.core.errors import ArgumentError, DuplicateRegistrationError, ValueRangeError, did_you_mean
 from tt.core.schema.model import Signature

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
 from tt.core.dispatch.callers import Caller
 from tt.core.dispatch.operator import Operator
 from tt.core.dispatch.overloads import OverloadedOp
 from tt.core.dispatch.registry import REGISTRY, Handle
 from tt.core.dispatch.tables import CompositeTable, Form, KernelTable
+from tt.core.dtype import DTYPES
 from tt.core.errors import ArgumentError, KernelContractError
 from tt.core.tensor import Tensor, wrap
 
@@ -24,6 +25,7 @@ __all__ = [
     "add_composite",
     "add_fake",
     "add_formulas",
+    "add_joint",
     "add_kernel",
     "add_shape",
     "add_vmap",
@@ -31,6 +33,11 @@ __all__ = [
 ]
 
 Function = Callable[..., Any]
+
+_WITHOUT_GRADIENT: Final = frozenset(
+    ["truth", "none", *(d.name for d in DTYPES if d.kind not in ("floating", "complex"))]
+)
+"""Rules for the dtype of a result that has no gradient."""
 
 
 def operator_of(op: Any) -> Operator:
@@ -74,6 +81,8 @@ def positional(function: Function, names: Sequence[str] | None = None) -> Functi
     names : sequence of str, optional
         What the values are called; by default the function's own parameters.
     """
+    if isinstance(getattr(function, "nin", None), int):  # a ufunc takes its operands by position
+        return function
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # a builtin that tells no parameters
@@ -234,11 +243,17 @@ def add_backward(operator: Operator, backward: Function, setup_context: Callable
     return named(REGISTRY.add(table), f"backward of {operator.name}")
 
 
+class _Joint:
+    """One formula for all arguments: a function of the gradient and of what is saved."""
+
+    def __init__(self, function: Function, saves: Sequence[str]) -> None:
+        self.function, self.saves = function, tuple(saves)
+
+
 def add_formulas(operator: Operator, gradients: dict[str, Function]) -> Handle:
     """Add a gradient as formulas, one for each argument; their parameter names say what is saved."""
-    _refuse_mutating(operator)
     names = [argument.name for argument in operator.arguments if argument.type.is_tensor]
-    for argument in gradients:
+    for argument, function in gradients.items():
         if argument not in names:
             raise ArgumentError(
                 operator.name,
@@ -246,11 +261,12 @@ def add_formulas(operator: Operator, gradients: dict[str, Function]) -> Handle:
                 signatures=[str(operator.definition.signature)],
                 hint=f"gradients are those of: {', '.join(names)}",
             )
-    return named(REGISTRY.add(_Backward(operator.name, dict(gradients))), f"backward of {operator.name}")
+        _check_gradients_taken(operator, function)
+    return _add_checked(operator, dict(gradients))
 
 
-def saving(operator: Operator, function: Function, saves: Sequence[str]) -> tuple[Function, Function]:
-    """Return `backward` and `setup_context` for a function of the gradients and of what is saved by name.
+def add_joint(operator: Operator, function: Function, saves: Sequence[str]) -> Handle:
+    """Add a gradient as one formula for all arguments.
 
     Parameters
     ----------
@@ -259,64 +275,42 @@ def saving(operator: Operator, function: Function, saves: Sequence[str]) -> tupl
     function : callable
         Takes the gradient of the result (or, named `gs`, the list of those of all results), then what is saved.
     saves : sequence of str
-        Arguments, results by their names, or "result": the first one.
+        Arguments, results by their names, "result": the first one, or facts: "x_shape".
     """
-    signature = operator.definition.signature
-    arguments = {a.name: i for i, a in enumerate(signature.arguments)}
-    results = {r.name: i for i, r in enumerate(signature.returns) if r.name}
-    for name in saves:
-        if name not in arguments and name not in results and name != "result":
-            raise ArgumentError(
-                operator.name,
-                f"backward: {name!r}, which is to be saved, is neither an argument nor a result",
-                signatures=[str(signature)],
-                hint="a function of a context names its first parameter ctx; others take g, the gradient, and then "
-                "what is saved",
-            )
-    several = next(iter(inspect.signature(function).parameters), "g") == "gs"
-
-    def setup_context(ctx: Any, inputs: Sequence[Any], output: Any) -> None:
-        tensors: list[Any] = []
-        ctx.tt_saved = [_keep(_pick(name, inputs, output), tensors) for name in saves]
-        ctx.save_for_backward(*tensors)
-
-    def _pick(name: str, inputs: Sequence[Any], output: Any) -> Any:
-        if name in arguments:
-            return inputs[arguments[name]]
-        single = len(signature.returns) == 1
-        return output if single else output[results.get(name, 0)]
-
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        tensors = ctx.saved_tensors
-        values = [_restore(value, tensors) for value in ctx.tt_saved]
-        found = function(list(gradients) if several else gradients[0], *values)
-        if isinstance(found, dict):
-            return tuple(found.get(a.name) for a in signature.arguments)
-        return found
-
-    return backward, setup_context
+    _check_gradients_taken(operator, function)
+    return _add_checked(operator, _Joint(function, saves))
 
 
-class _Place:
-    """Stands for a saved tensor: where it is among those that the context holds."""
+def _check_gradients_taken(operator: Operator, function: Function) -> None:
+    """Refuse a formula that would see the gradient of one result where several have one."""
+    returns, rules = operator.definition.signature.returns, operator.definition.result
+    listed = (rules,) * len(returns) if isinstance(rules, str) else rules
+    with_gradient = [
+        r
+        for r, rule in zip(returns, listed, strict=True)
+        if r.type.is_tensor and rule not in _WITHOUT_GRADIENT
+    ]
+    several = len(with_gradient) > 1 or any(r.type.list for r in with_gradient)
+    if several and next(iter(inspect.signature(function).parameters), "") != "gs":
+        raise ArgumentError(
+            operator.name,
+            "backward: the operator has several results, and the formula takes the gradient of one",
+            signatures=[str(operator.definition.signature)],
+            hint="call its first parameter gs: it gets a list, None for results that were not used; or declare the "
+            "dtype of the others, for instance result=('same', 'int64')",
+        )
 
-    __slots__ = ("number",)
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def _keep(value: Any, tensors: list[Any]) -> Any:
-    if isinstance(value, Tensor):
-        tensors.append(value)
-        return _Place(len(tensors) - 1)
-    return [_keep(item, tensors) for item in value] if isinstance(value, list) else value
-
-
-def _restore(value: Any, tensors: Sequence[Any]) -> Any:
-    if isinstance(value, _Place):
-        return tensors[value.number]
-    return [_restore(item, tensors) for item in value] if isinstance(value, list) else value
+def _add_checked(operator: Operator, formula: Any) -> Handle:
+    """Register a formula, and have its names looked up now rather than at the first call."""
+    _refuse_mutating(operator)
+    handle = named(REGISTRY.add(_Backward(operator.name, formula)), f"backward of {operator.name}")
+    try:
+        REGISTRY.layer("autograd").rule(operator, "functional")
+    except ArgumentError:
+        handle.remove()
+        raise
+    return handle
 
 
 def add_vmap(operator: Operator, function: Function) -> Handle:

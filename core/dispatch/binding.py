@@ -21,6 +21,7 @@ from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeE
 from tt.core.layout import layout as Layout
 from tt.core.layout import to_layout
 from tt.core.memory_format import format_name, memory_format
+from tt.core.schema.model import Entries
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -217,6 +218,8 @@ def _dict(type_: Type) -> Callable[[Any], Any]:
     (key, entry), wanted = map(_optional, type_.items), str(type_)
 
     def convert(value: Any) -> Any:
+        if type(value) is Entries:  # the default, which does not change
+            return value
         if not isinstance(value, Mapping):
             raise Mismatch(wanted)
         found = {}

@@ -162,6 +162,10 @@ class Caller:
                         keys |= tensor.keys
                         if how == 1:
                             bits |= tensor.promotion
+                        elif shift != 0:  # the first one of the list tells
+                            code = tensor.spec.code + 1
+                            bits |= code << shift
+                            shift = 0
             elif how == 7:  # SCALAR_IN_GROUP
                 bits |= SCALARS[type(value)]
             elif how == 4:  # DTYPE

@@ -142,6 +142,30 @@ class Entry:
         self.rest = None
         self.resolution = None
 
+    def with_bits(self, bits):
+        """Return an entry that does the same for other level-2 bits."""
+        new = Entry(self.operator, self.form, self.keys, bits, self.epoch, self.kind)
+        new.plain = self.plain
+        new.choices = self.choices
+        new.compute_code = self.compute_code
+        new.compute_native = self.compute_native
+        new.group = self.group
+        new.result = self.result
+        new.spec = self.spec
+        new.specs = self.specs
+        new.downcast = self.downcast
+        new.shares = self.shares
+        new.backend = self.backend
+        new.handle_type = self.handle_type
+        new.writes_target = self.writes_target
+        new.below = self.below
+        new.rule = self.rule
+        new.clear = self.clear
+        new.function = self.function
+        new.rest = self.rest
+        new.resolution = self.resolution
+        return new
+
     # --- the general path --------------------------------------------------------------------------------------
 
     def run(self, args):

@@ -272,7 +272,7 @@ def _keys_and_bits(
             continue
         if how in (c.GROUP_TENSOR, c.GROUP_LIST):
             bits |= (2 if argument.zero_dim else 1) << (2 * argument.dtype.code)
-        elif how == c.OTHER_TENSOR:
+        elif how == c.OTHER_TENSOR or (shift and not bits >> shift & 15):
             bits |= (argument.dtype.code + 1) << shift
         if index == 0 and form == "inplace":
             bits |= (argument.dtype.code + 1) << operator.target_shift

@@ -15,7 +15,7 @@ from tt.core.dtype import to_dtype
 from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
 from tt.core.keys import KEYS
 from tt.core.layout import strided, to_layout
-from tt.core.promotion import GROUP_BITS
+from tt.core.promotion import DIM_BITS, GROUP_BITS, ZERO_DIM_BITS
 from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature
 from tt.core.tensor_base import TensorBase, TensorSpec
 
@@ -50,11 +50,14 @@ class Operator:
     group : tuple of int
         Positions of the arguments that promote together.
     others : tuple of (int, int)
-        Positions of the other tensor arguments, with the shift of their dtype in the level-2 bits.
+        Positions of the other tensor arguments, with the shift of their dtype in the level-2 bits, among
+        them perhaps a list.
     mutates : tuple of int
         Positions of the arguments that the operator changes.
     returned : tuple of int
         For each result the position of the argument that it is, -1 for a new value.
+    leading : int
+        How many tensors a short call has, if they do not promote; see Note [Short bits].
     removed : bool
         Whether the definition was unregistered: every call then raises.
     """
@@ -82,6 +85,7 @@ class Operator:
         self._callers: dict[str, Caller] = {}
         self._return_type: Callable[..., Any] | None = None
         self.plan, self.others, self.dtype_shift, self.target_shift = self._make_plan()
+        self.leading = self._leading()
 
     def __repr__(self) -> str:
         return f"<operator {self.definition.signature}>"
@@ -111,6 +115,12 @@ class Operator:
                 shift += _POSITION_BITS
             elif type_.base == "Scalar" and grouped:
                 plan.append((position, c.SCALAR_IN_GROUP, 0))
+        listed = self._deciding_list()
+        if listed >= 0:
+            at = next(i for i, step in enumerate(plan) if step[0] == listed)
+            plan[at] = (listed, c.OTHER_LIST, shift)
+            others = sorted([*others, (listed, shift)])
+            shift += _POSITION_BITS
         dtype_shift = shift
         if self.dtype_at >= 0:
             plan.append((self.dtype_at, c.DTYPE, dtype_shift))
@@ -121,6 +131,29 @@ class Operator:
         if self.layout_at >= 0:
             plan.append((self.layout_at, c.LAYOUT, 0))
         return tuple(plan), tuple(others), dtype_shift, shift
+
+    def _leading(self) -> int:
+        """Return how many tensors a short call has that keep their dtypes: 1, 2, or 0 for other operators."""
+        plain = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
+        count = 2 if len(plain) > 1 and plain[0] and plain[1] else int(bool(plain) and plain[0])
+        positions = tuple(position for position, _ in self.others[:count])
+        rest = self.defaults[count:]
+        short = not self.group and positions == tuple(range(count)) and all(d is not MISSING for d in rest)
+        return count if short else 0
+
+    def _deciding_list(self) -> int:
+        """Return the position of a list of tensors whose first one decides the dtype of a call, or -1.
+
+        That is the first list, where nothing promotes and no tensor that is always there stands before it.
+        """
+        if self.group or self.definition.kind == "composite":
+            return -1
+        for position, argument in enumerate(self.arguments):
+            if argument.type.is_tensor and argument.type.list:
+                return position
+            if argument.type.is_tensor and not argument.type.optional:
+                return -1
+        return -1
 
     # --- forms and callers -------------------------------------------------------------------------------------
 
@@ -303,7 +336,29 @@ class Operator:
 
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
+        if form == "functional" and self.leading:
+            tables = self.caller().tables  # if all is forgotten meanwhile, nobody looks into these any more
+            entry = resolve(self, form, keys, bits, args)
+            self._shorten(entry, tables)
+            return entry
         return resolve(self, form, keys, bits, args)
+
+    def _shorten(self, entry: Entry, tables: dict[int, dict[int, dict[int, Entry]]]) -> None:
+        """Enter a resolved call where callers of one or two tensors look first.
+
+        Note [Short bits]
+        -----------------
+        Those callers OR the promotion bits of the tensors.  Where arguments do not promote, that would not tell which
+        of them has which dtype; but if all have the same one, it does.
+        """
+        shifts = [shift for _, shift in self.others[: self.leading]]
+        code = ((entry.bits >> shifts[0]) & 15) - 1
+        if code < 0 or entry.bits != sum((code + 1) << shift for shift in shifts):
+            return
+        dim, zero_dim = DIM_BITS[code], ZERO_DIM_BITS[code]
+        found = tables.setdefault(entry.epoch, {}).setdefault(entry.keys, {})
+        for bits in (dim, zero_dim, dim | zero_dim):
+            found[bits] = entry.with_bits(bits)
 
     def resolve_rest(self, entry: Entry) -> Entry:
         """Return what serves the calls that no kernel of an entry covers."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.library import Entry, Operator, TensorBase, errors
+from tt.core.library import Entry, Operator, TensorBase, errors, ops
 from tt.plugins.autograd.graph import STATE, Node, attach, start
-from tt.plugins.autograd.rules import bare_alias, node_name
+from tt.plugins.autograd.rules import bare_alias, node_name, run_below
 from tt.plugins.autograd.saved import raise_changed, raise_released, version_of, with_edge
 from tt.plugins.autograd.views import edge
 
@@ -23,16 +24,26 @@ class Context:
     Attributes
     ----------
     needs_input_grad : tuple of bool
-        For each argument whether its gradient is wanted.
+        For each argument whether its gradient is wanted; for a list of tensors a list of these.
     """
 
-    def __init__(self, needs_input_grad: tuple[bool, ...], label: str) -> None:
+    def __init__(self, needs_input_grad: tuple[Any, ...], label: str) -> None:
         self.needs_input_grad = needs_input_grad
         self._label = label
         self._saved: tuple[Any, ...] | None = ()
         self._versions: tuple[int, ...] = ()
         self._results: dict[int, int] = {}  # place among the saved -> number of the result
         self._node: Node | None = None  # only while the node runs: it holds the context
+        self._materialize = True
+        self._without: tuple[Any, ...] = ()
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say whether `backward` gets zeros (the default) or None for results that nothing was computed from."""
+        self._materialize = value
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Name results that have no gradient."""
+        self._without = tensors
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors (or None) for `saved_tensors`; changing them in place before backward is then an error."""
@@ -55,17 +66,25 @@ class Context:
 
 
 class ContextNode(Node):
-    """The node of a call of an operator whose formula takes a context."""
+    """The node of a call of an operator whose formula takes a context.
+
+    Attributes
+    ----------
+    context : Context
+        What was saved.
+    rule : ContextRule
+        Made the node.
+    lengths : tuple of int
+        For each argument that takes tensors the number of tensors in its list, -1 for one that is no list.
+    """
 
     context: Context
-    formula: Formula
-    label: str
-    positions: tuple[int, ...]
+    rule: ContextRule
     lengths: tuple[int, ...]
 
     def name(self) -> str:
         """Return the name that PyTorch gives such nodes."""
-        return self.label
+        return self.rule.label
 
     def release(self) -> None:
         """Drop what was saved."""
@@ -74,27 +93,38 @@ class ContextNode(Node):
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
         """Call `backward` and order what it returns by the edges."""
-        assert self.formula.backward is not None  # a formula without it gets another kind of node
-        self.context._node = self
+        rule, context = self.rule, self.context
+        given = [self._given(number, g) for number, g in enumerate(gradients)]
+        context._node = self
         try:
-            found = self.formula.backward(self.context, *gradients)
+            found = rule.backward(context, given) if rule.one_list else rule.backward(context, *given)
         finally:
-            self.context._node = None
-        if not isinstance(found, tuple | list):
-            found = (found,)
-        count = len(self.context.needs_input_grad)
-        if len(found) < count and len(found) == len(self.positions):
-            by_position = dict(zip(self.positions, found, strict=True))
-            found = [by_position.get(i) for i in range(count)]
-        if len(found) != count:
-            raise errors.GradientError(
-                f"the backward of {self.label} must return {count} gradients, and it returned {len(found)}"
-            )
+            context._node = None
+        found = rule.by_position(found)
         edges: list[Any] = []
-        for position, length in zip(self.positions, self.lengths, strict=True):
+        for position, length in zip(rule.positions, self.lengths, strict=True):
             value = found[position]
-            edges += [value] if length < 0 else list(value if value is not None else [None] * length)
+            if length < 0:
+                edges.append(value)
+            elif value is None:
+                edges += [None] * length
+            elif isinstance(value, tuple | list) and len(value) == length:
+                edges += value
+            else:
+                raise errors.GradientError(
+                    f"the backward of {rule.label} must return {length} gradients for the list "
+                    f"{rule.operator.arguments[position].name!r}"
+                )
         return edges
+
+    def _given(self, number: int, gradient: Any) -> Any:
+        """Return the gradient of a result as `backward` gets it."""
+        if gradient is not None or not self.context._materialize:
+            return gradient
+        spec: Any = self.spec_of(number)
+        if spec is None or not STATE.floating >> spec.code & 1:
+            return None
+        return ops.zeros(self.shape_of(number), dtype=spec.dtype, device=spec.device)
 
 
 class ContextRule:
@@ -111,14 +141,22 @@ class ContextRule:
     """
 
     def __init__(self, operator: Operator, formula: Formula, form: str) -> None:
-        self.operator, self.formula, self.form = operator, formula, form
-        arguments = operator.definition.signature.arguments
-        self.positions = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+        self.operator, self.form = operator, form
+        assert formula.backward is not None  # a formula without it gets another rule
+        self.backward, self.setup_context = formula.backward, formula.setup_context
+        signature = operator.definition.signature
+        self.positions = tuple(i for i, a in enumerate(signature.arguments) if a.type.is_tensor)
+        self.positional = len(signature.positional)
         self.label = node_name(operator.name)
+        self.one_list = len(signature.returns) == 1 and signature.returns[0].type.list
+        self.keywords = [a.name for a in signature.keyword_only]
+        self.apart = self.setup_context is not None and "keyword_only_inputs" in _parameters(
+            self.setup_context
+        )
 
     def __call__(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Handle a call of the operator."""
-        if not STATE.enabled():
+        if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)
         if self.form == "inplace":
             raise errors.InplaceError(
@@ -127,44 +165,108 @@ class ContextRule:
         nodes: list[Node | None] = []
         numbers: list[int] = []
         lengths: list[int] = []
-        needs = [False] * len(args)
+        needs: list[Any] = [False] * len(args)
         for position in self.positions:
             value = args[position]
-            listed = isinstance(value, list | tuple)
-            lengths.append(len(value) if listed else -1)
-            for item in value if listed else (value,):
-                needy = isinstance(item, TensorBase) and bool(item.keys & STATE.bit)
-                node, number = edge(item) if needy else (None, 0)
-                nodes.append(node)
-                numbers.append(number)
-                needs[position] = needs[position] or needy
-        result = entry.call_below(args)
-        if not any(needs):
+            if isinstance(value, list | tuple):
+                lengths.append(len(value))
+                needs[position] = [self._edge(item, nodes, numbers) for item in value]
+            else:
+                lengths.append(-1)
+                needs[position] = self._edge(value, nodes, numbers)
+        result = run_below(entry, args)
+        if not any(node is not None for node in nodes):
             return result
         node = start(ContextNode.__new__(ContextNode), tuple(nodes), tuple(numbers))
-        node.formula, node.label, node.positions, node.lengths = (
-            self.formula,
-            self.label,
-            self.positions,
-            tuple(lengths),
-        )
-        context = Context(tuple(needs), self.label)
-        node.context = context
-        tensors = [result] if isinstance(result, TensorBase) else list(result)
-        node.outputs = len(tensors)
-        shapes, specs = tuple(tuple(t.shape) for t in tensors), tuple(t.spec for t in tensors)
-        node.shape, node.spec = (shapes[0], specs[0]) if len(tensors) == 1 else (shapes, specs)
-        if self.formula.setup_context is not None:
-            self.formula.setup_context(context, args, result)
-            _cut_cycles(context, tensors)
-        for number, tensor in enumerate(tensors):
-            if STATE.floating >> tensor.spec.code & 1:
+        node.rule, node.lengths = self, tuple(lengths)
+        context = node.context = Context(tuple(needs), self.label)
+        if isinstance(result, TensorBase):
+            results: Sequence[Any] = (result,)
+            node.shape, node.spec = result.handle.shape, result.spec
+        else:
+            results = result if isinstance(result, tuple | list) else (result,)
+            node.outputs = len(results)
+            shapes = tuple(tuple(t.shape) if isinstance(t, TensorBase) else () for t in results)
+            specs = tuple(t.spec if isinstance(t, TensorBase) else None for t in results)
+            node.shape, node.spec = (shapes[0], specs[0]) if len(results) == 1 else (shapes, specs)
+        if self.setup_context is not None:
+            self._save(context, args, result)
+            _cut_cycles(context, results)
+        for number, tensor in enumerate(results):
+            if (
+                isinstance(tensor, TensorBase)
+                and STATE.floating >> tensor.spec.code & 1
+                and not any(tensor is other for other in context._without)
+            ):
                 attach(tensor, node, number)
+        context._without = ()  # the results lead to the node, and it to the context
         return result
 
+    @staticmethod
+    def _edge(value: Any, nodes: list[Node | None], numbers: list[int]) -> bool:
+        """Note where the gradient of an argument goes; tell whether it has one."""
+        if isinstance(value, TensorBase) and value.keys & STATE.bit:
+            node, number = edge(value)
+            nodes.append(node)
+            numbers.append(number)
+            return True
+        nodes.append(None)
+        numbers.append(0)
+        return False
 
-def _cut_cycles(context: Context, results: list[Any]) -> None:
+    def _save(self, context: Context, args: tuple[Any, ...], result: Any) -> None:
+        assert self.setup_context is not None  # the caller looks
+        if self.apart:
+            self.setup_context(
+                ctx=context,
+                inputs=args[: self.positional],
+                keyword_only_inputs=dict(zip(self.keywords, args[self.positional :], strict=True)),
+                output=result,
+            )
+        else:
+            self.setup_context(context, args, result)
+
+    def by_position(self, found: Any) -> Sequence[Any]:
+        """Return what `backward` returned as one gradient for each argument.
+
+        Raises
+        ------
+        GradientError
+            When it is one for each argument, for each that takes tensors, or for each positional one, in no way.
+        """
+        if self.one_argument_list(found) or not isinstance(found, tuple | list):
+            found = (found,)
+        count = len(self.operator.arguments)
+        if len(found) == count:
+            return tuple(found)
+        if len(found) == len(self.positions):
+            by_position = dict(zip(self.positions, found, strict=True))
+            return [by_position.get(i) for i in range(count)]
+        if len(found) == self.positional:
+            return [*found, *[None] * (count - self.positional)]
+        names = ", ".join(argument.name for argument in self.operator.arguments)
+        raise errors.GradientError(
+            f"the backward of {self.label} must return {count} gradients, one for each of {names}, or only those of "
+            f"the {len(self.positions)} that take tensors; it returned {len(found)}"
+        )
+
+    def one_argument_list(self, found: Any) -> bool:
+        """Tell whether a list is the gradient of the only argument, which is a list of tensors."""
+        arguments = self.operator.arguments
+        return isinstance(found, list) and len(self.positions) == 1 and arguments[self.positions[0]].type.list
+
+
+def _parameters(function: Callable[..., Any]) -> Collection[str]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a builtin that tells no parameters
+        return ()
+
+
+def _cut_cycles(context: Context, results: Sequence[Any]) -> None:
     """Put aliases in the place of saved results: a result itself leads back to the node that saves it."""
+    if not any(value is result for value in context._saved or () for result in results):
+        return
     saved = list(context._saved or ())
     for place, value in enumerate(saved):
         for number, result in enumerate(results):

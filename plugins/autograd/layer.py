@@ -45,8 +45,9 @@ class AutogradLayer(Layer):
         Parameters
         ----------
         table : Formulas
-            Or any object whose `formulas` maps operators to a `Formula`, a dict of formulas by argument, a `backward`
-            function, or a tuple (backward, setup_context).  With an attribute `override` that is true it shadows
+            Or any object whose `formulas` maps operators to a `Formula`, a dict of formulas by argument, an object with
+            the `function` for all arguments and what it `saves`, a `backward` function, or a tuple (backward,
+            setup_context).  With an attribute `override` that is true it shadows
             earlier formulas.
         source : Source, optional
             Who brought it.
@@ -172,6 +173,8 @@ def _as_formula(op: str, value: Any) -> Formula:
         return value
     if isinstance(value, dict):
         return Formula(op, value)
+    if hasattr(value, "saves"):
+        return Formula(op, joint=value.function, saves=tuple(value.saves))
     backward, setup_context = value if isinstance(value, tuple) else (value, None)
     return Formula(op, {}, backward, setup_context)
 

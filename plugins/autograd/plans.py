@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import OpDefinition, Operator, TensorBase, errors
@@ -78,6 +78,12 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
     """Return what is wrong with a formula, as far as the schema shows it."""
     found = []
     names = {a.name: a for a in definition.signature.arguments}
+    if formula.joint is not None:
+        return [
+            f"{definition.name}: backward saves {name!r}, which is nothing of {definition.signature}"
+            for name in formula.saves
+            if find_slot(definition, name) is None
+        ]
     for argument, function in formula.gradients.items():
         if argument not in names:
             found.append(f"{definition.name}: the formula names an argument {argument!r} that there is not")
@@ -108,6 +114,8 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
     wrong = problems(definition, formula)
     if wrong:
         raise errors.ArgumentError(operator.name, wrong[0], signatures=[str(definition.signature)])
+    if formula.joint is not None:
+        return _make_joint(operator, formula, form)
     names = [a.name for a in definition.signature.arguments]
     ordered = sorted(formula.gradients, key=names.index)
     takes_all = any(parameters(f)[0] == "gs" for f in formula.gradients.values())
@@ -130,3 +138,38 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
 
     kind = InplaceRule if form == "inplace" else Rule
     return kind(operator, tuple(names.index(a) for a in ordered), make_plan, takes_all)
+
+
+def _make_joint(operator: Operator, formula: Formula, form: str) -> Rule:
+    """Return the rule of an operator that has one formula for all arguments."""
+    function, signature = formula.joint, operator.definition.signature
+    assert function is not None  # the caller looks
+    arguments = signature.arguments
+    places = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
+    wanted = [slot for name in formula.saves if (slot := find_slot(operator.definition, name)) is not None]
+    slots = tuple(dict.fromkeys(wanted))
+    plan = Plan(slots, ((0, function, tuple(map(slots.index, wanted))),))
+
+    def order(found: Any) -> Sequence[Any]:
+        if isinstance(found, dict):
+            for name in found:
+                if signature.argument(name) is None:
+                    raise errors.GradientError(
+                        f"the backward of {operator.name} returned a gradient of {name!r}, which is no argument"
+                    )
+            return [found.get(arguments[place].name) for place in places]
+        only_a_list = len(places) == 1 and arguments[places[0]].type.list and isinstance(found, list)
+        values = (found,) if only_a_list or not isinstance(found, tuple | list) else found
+        if len(values) == len(places):
+            return values
+        if len(values) == len(arguments):
+            return [values[place] for place in places]
+        names = ", ".join(arguments[place].name for place in places)
+        raise errors.GradientError(
+            f"the backward of {operator.name} must return {len(places)} gradients, of {names}, and it returned "
+            f"{len(values)}"
+        )
+
+    takes_all = next(iter(parameters(function)), "g") == "gs"
+    kind = InplaceRule if form == "inplace" else Rule
+    return kind(operator, places, lambda needs: plan, takes_all, order)

@@ -31,6 +31,7 @@ cdef class Rule:
     cdef public tuple differentiable
     cdef public object make_plan
     cdef public bint takes_all
+    cdef public object joint
     cdef public int first
     cdef public int second
     cdef public list plans

@@ -113,6 +113,8 @@ class OpNode(Node):
         first = gradients if self.rule.takes_all else gradients[0]
         if first is None:
             return results
+        if self.rule.joint is not None:
+            return self.apply_joint(results, first, values)
         for place, function, slots in self.plan.calls:
             if self.starts is not None:
                 self.apply_listed(results, wanted, first, values, place, function, slots)
@@ -128,6 +130,21 @@ class OpNode(Node):
                 results[place] = function(first, values[slots[0]], values[slots[1]])
             else:
                 results[place] = function(first, *[values[slot] for slot in slots])
+        return results
+
+    def apply_joint(self, results, first, values):
+        """Run the one formula of all arguments."""
+        _, function, slots = self.plan.calls[0]
+        found = self.rule.joint(function(first, *[values[slot] for slot in slots]))
+        for place, value in enumerate(found):
+            if self.starts is None:
+                results[place] = value
+                continue
+            begin = self.starts[place]
+            if place not in self.rule.list_places:
+                results[begin] = value
+            elif value is not None:
+                results[begin : self.starts[place + 1]] = value
         return results
 
     def apply_listed(self, results, wanted, first, values, place, function, slots):
@@ -156,18 +173,21 @@ class Rule:
         Bit set of needy arguments -> Plan.
     takes_all : bool
         Whether the formulas take the gradients of all results as a list, instead of that of the first one.
+    joint : callable or None
+        There is one formula for all arguments; orders what it returns by the differentiable arguments.
     """
 
     __slots__ = (
-        "differentiable", "first", "is_view", "list_places", "make_plan", "node_name", "operator", "plans", "second",
-        "takes_all",
+        "differentiable", "first", "is_view", "joint", "list_places", "make_plan", "node_name", "operator", "plans",
+        "second", "takes_all",
     )  # fmt: skip
 
-    def __init__(self, operator, differentiable, make_plan, takes_all):
+    def __init__(self, operator, differentiable, make_plan, takes_all, joint=None):
         self.operator = operator
         self.differentiable = differentiable
         self.make_plan = make_plan
         self.takes_all = takes_all
+        self.joint = joint
         self.plans = [None] * (1 << len(differentiable))
         arguments = operator.definition.signature.arguments
         self.list_places = frozenset(

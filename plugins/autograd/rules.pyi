@@ -44,6 +44,7 @@ class Rule:
         differentiable: tuple[int, ...],
         make_plan: Callable[[int], Plan],
         takes_all: bool,
+        joint: Callable[[Any], Sequence[Any]] | None = None,
     ) -> None: ...
     def __call__(self, entry: Entry, args: tuple[Any, ...], /) -> Any: ...
     def edges(

@@ -120,6 +120,36 @@ def test_a_kernel_gets_native_arrays(twice):
     assert twice(x).tolist() == tt.ops.test.twice(x).tolist() == [2.0, 4.0]
 
 
+def test_a_ufunc_is_a_kernel(define):
+    @define("test::sum2")
+    def sum2(x: tt.Tensor, y: tt.Tensor) -> tt.Tensor: ...
+
+    sum2.kernel("cpu", np.add)
+    assert sum2(tt.ones(2), tt.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_keyword_only_parameters_reach_kernels_fakes_and_bodies_as_such(define):
+    @define("test::keyed")
+    def keyed(x: tt.Tensor, *, by: float = 2.0, shift: tt.Tensor | None = None) -> tt.Tensor:
+        return x * by if shift is None else x * by + shift
+
+    x = tt.ones(2)
+    assert keyed(x, by=3.0, shift=x).tolist() == [4.0, 4.0]
+
+    @keyed.kernel("cpu")
+    def on_cpu(x, *, shift, by):
+        return x * np.float32(by) * 10 + (0 if shift is None else shift)
+
+    @keyed.fake
+    def fake(x, *, by, shift):
+        assert by == 3.0
+        return tt.empty_like(x)
+
+    assert keyed(x, by=3.0, shift=x).tolist() == [31.0, 31.0]
+    assert keyed(x).tolist() == [20.0, 20.0]
+    assert keyed(tt.ones(2, device="meta"), by=3.0).shape == (2,)
+
+
 def test_defaults_keywords_lists_and_optional_tensors_reach_the_kernel(define):
     @define("test::mix")
     def mix(

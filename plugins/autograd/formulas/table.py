@@ -31,12 +31,16 @@ class Formula:
     backward, setup_context : callable or None
         Instead of `gradients`: PyTorch's form for custom operators, `backward(ctx, *gradients)` and
         `setup_context(ctx, inputs, output)`.
+    joint, saves : callable or None, tuple of str
+        Instead of `gradients`: one function of the gradient (`g` or `gs`) and of what `saves` names, for all arguments.
     """
 
     op: str
     gradients: dict[str, Gradient] = field(default_factory=dict)
     backward: Callable[..., Any] | None = None
     setup_context: Callable[..., None] | None = None
+    joint: Gradient | None = None
+    saves: tuple[str, ...] = ()
 
 
 class Formulas:

@@ -1,0 +1,69 @@
+"""The words of the schema, and what they mean."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["BASES", "KINDS", "RESULTS", "TAGS", "VARIANTS"]
+
+BASES: Final[dict[str, str]] = {
+    "Tensor": "a tensor; `Tensor|Scalar` also takes a Python number",
+    "Scalar": "a Python bool, int, float or complex",
+    "int": "a Python int",
+    "float": "a Python float",
+    "bool": "a Python bool",
+    "str": "a string",
+    "dtype": "a dtype",
+    "device": "a device",
+    "layout": "a memory layout",
+    "memory_format": "an order of dimensions in memory",
+    "Generator": "a random number generator",
+    "tuple": "a tuple of fixed length: `tuple(int, float)`",
+    "dict": "a dict with values of one type: `dict(str, float)`",
+    "any": "any Python object; only in composites",
+}
+KINDS: Final[dict[str, str]] = {
+    "pointwise": "broadcasts, element by element",
+    "reduction": "combines the elements along dimensions",
+    "view": "shares the memory of its argument",
+    "factory": "makes a tensor from a size or like another tensor",
+    "composite": "has no kernel of its own: always runs as its composite",
+    "other": "anything else",
+}
+RESULTS: Final[dict[str, str]] = {
+    "default": "the promoted dtype",
+    "int_to_float": "the promoted dtype; bools and integers become the default dtype",
+    "int_to_int64": "the promoted dtype; bools and integers become int64",
+    "bool_to_int64": "the promoted dtype; bools become int64",
+    "bool": "bool",
+    "truth": "bool; uint8 for uint8",
+    "int64": "int64",
+    "same": "the dtype of the first tensor argument",
+    "dtype": "the argument dtype, else the default dtype",
+    "real": "the promoted dtype; a complex one becomes its real dtype",
+    "complex": "the complex dtype of the promoted one",
+    "none": "the result is no tensor",
+}
+VARIANTS: Final[dict[str, str]] = {
+    "function": "a function of the public namespace",
+    "method": "a method of Tensor",
+    "property": "an attribute of Tensor, of an operator that takes nothing else",
+    "inplace": "the in-place form, a method whose name ends in an underscore",
+    "out": "the keyword out=",
+}
+TAGS: Final[dict[str, str]] = {
+    "data_dependent": "the result is a Python value that depends on data: meta refuses",
+    "data_dependent_shape": "the shape depends on data: meta refuses",
+    "random": "draws from a generator",
+    "nondifferentiable": "no result has a gradient",
+    "same_dtype": "the arguments of promote must have one dtype, they do not promote",
+    "metadata_inplace": "the in-place form changes the tensor, not its data",
+    "inplace_only": "only the in-place form is public",
+    "exact_out": "out= has the dtype of the result, and memory that no argument shares",
+    "internal": "called by other operators, no public name of PyTorch's",
+    "no_bool": "refuses bools among the arguments of promote, tensors and numbers",
+    "exact_target": "what out= and the in-place form write to must have the dtype of the result; nothing is cast",
+    "pass_through": "layers let it pass",
+    "out_decides": "computes in the dtype of out= where no dtype= is given",
+    "variadic": "the tensors of its last positional argument, a list, may also be given one by one (any[]: always are)",
+}
