@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tt.core.custom_op import CustomOp, check_name, make_op
+from tt.core.custom_op import CustomOp, make_op
+from tt.core.defining import check_name
 from tt.core.dispatch.registry import REGISTRY, Handle
 from tt.core.dispatch.tables import KernelTable
 from tt.core.errors import ArgumentError
