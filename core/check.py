@@ -202,6 +202,8 @@ def check_unknown_operators() -> Iterator[Problem]:
             if name in known:
                 continue
             for registration in registrations:
+                if registration.standing().refusal:  # its namespace is another plugin's, or nobody's yet
+                    continue
                 error = UnknownNameError("operator", name, known)
                 yield Problem(
                     "registrations", name, f"{what} by {registration}: {str(error).splitlines()[0]}"

@@ -179,7 +179,7 @@ def ranks_of(standings: Sequence[Standing], sources: Sequence[Source]) -> dict[i
     """
     taking_part = [i for i, standing in enumerate(standings) if not standing.refusal]
     best = min((standings[i].rank for i in taking_part), default=LAST)
-    return {i: standings[i].rank if sources[i].plugin else best for i in taking_part}
+    return {i: best if sources[i].is_program else standings[i].rank for i in taking_part}
 
 
 def in_order(standings: Sequence[Standing], sources: Sequence[Source]) -> list[int]:

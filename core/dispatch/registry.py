@@ -490,8 +490,10 @@ class Registry:
             self._core_composites = True
             from tt.core.composites import tables
 
-            for table in tables():
-                self._add_composites(table, TT_SOURCE)
+            for table in tables():  # those that were registered before go first
+                for name, function in table.functions.items():
+                    registration = CompositeRegistration(name, function, TT_SOURCE)
+                    self.composites.setdefault(name, []).append(registration)
         found = self.composites.get(op)
         if not found:
             return None

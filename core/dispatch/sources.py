@@ -29,6 +29,11 @@ class Source:
     version: str = ""
     plugin: str = ""
 
+    @property
+    def is_program(self) -> bool:
+        """Whether the program itself brought it, not a package."""
+        return self.distribution == "(this program)"
+
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}".rstrip() + (f" ({self.plugin})" if self.plugin else "")
 

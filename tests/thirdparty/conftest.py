@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import dedent
 
@@ -61,12 +61,14 @@ def run(installed: Callable[[str], Path]) -> Run:
     def run_program(
         program: str | list[str],
         *packages: str,
+        arguments: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         fails: bool = False,
     ) -> str:
         path = [str(installed(package)) for package in packages]
         inherited = os.environ.get("PYTHONPATH")
         command = ["-c", dedent(program)] if isinstance(program, str) else ["-m", "tt.cli.main", *program]
+        command += arguments
         done = subprocess.run(
             [sys.executable, "-W", "error", *command],
             capture_output=True,
@@ -74,6 +76,7 @@ def run(installed: Callable[[str], Path]) -> Run:
             check=False,
             env={
                 **os.environ,
+                "TT_CONFIG": "",  # whatever the user of this machine prefers
                 "PYTHONPATH": os.pathsep.join([*path, *([inherited] if inherited else [])]),
                 **(environ or {}),
             },

@@ -1,0 +1,1 @@
+"""Plugins that would change what other programs compute."""

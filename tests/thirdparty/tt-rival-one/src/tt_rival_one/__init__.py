@@ -1,0 +1,1 @@
+"""Package one of two that bring the same."""

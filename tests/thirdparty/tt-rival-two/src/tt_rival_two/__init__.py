@@ -1,0 +1,1 @@
+"""Package two of two that bring the same."""
