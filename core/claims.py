@@ -71,18 +71,12 @@ class Claims:
             return None
         if len(claimants) == 1:
             return claimants[0]
-        return self._preferred(name, claimants) or next((p for p in claimants if p.own), None)
-
-    def _preferred(self, name: Name, claimants: tuple[Plugin, ...]) -> Plugin | None:
-        for rule in self._rules():
-            if rule.ops == "*" and rule.device in ("*", name[1] if name[0] == "device" else "*"):
-                for wanted in rule.plugins:
-                    found = [p for p in claimants if wanted in (p.name, p.distribution)]
-                    if found:
-                        return found[0]
-                    if wanted == OTHERS:
-                        break
-        return None
+        # A rule for some operators says nothing about a name; one for a device only about this device.
+        device = name[1] if name[0] == "device" else None
+        rules = [rule for rule in self._rules() if rule.ops == OTHERS and rule.covers("", device)]
+        ranks = {p: tuple(rule.position(p.name, p.distribution) for rule in rules) for p in claimants}
+        best = [p for p in claimants if ranks[p] == min(ranks.values())]
+        return best[0] if len(best) == 1 else next((p for p in best if p.own), None)
 
     def settle(self, name: Name) -> Plugin | None:
         """Return the owner of a name that is used now, and keep it.

@@ -202,5 +202,5 @@ def _joining(kit: Kit) -> None:
     def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
         return xp.roll(self, tuple(shifts), axis=tuple(dims)) if dims else xp.roll(self, shifts[0])
 
-    kit.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native")
-    kit.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native")
+    kit.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native", check=True)
+    kit.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native", check=True)

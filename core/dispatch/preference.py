@@ -27,6 +27,7 @@ __all__ = [
     "OTHERS",
     "SETTING",
     "Names",
+    "Rank",
     "Rule",
     "Scope",
     "Standing",
@@ -40,6 +41,7 @@ SETTING: Final = "prefer"
 OTHERS: Final = "*"
 """In the list of a rule: all plugins that it does not name."""
 
+Rank = tuple[int, ...]
 Names = tuple[tuple[str, str], ...]
 """What a registration is for: ("device", "cpu"), ("namespace", "acme"), ..."""
 
@@ -74,12 +76,12 @@ class Rule:
             return False
         return self.ops == "*" or any(fnmatchcase(name, self.ops) for name in (op, op.split(".")[0]))
 
-    def position(self, plugin: str, distribution: str) -> int | None:
-        """Return the place of a plugin in the list, or None."""
+    def position(self, plugin: str, distribution: str) -> int:
+        """Return the place of a plugin: its own in the list, else that of "*", else after the end."""
         for place, name in enumerate(self.plugins):
             if name in (plugin, distribution):
                 return place
-        return self.plugins.index(OTHERS) if OTHERS in self.plugins else None
+        return self.plugins.index(OTHERS) if OTHERS in self.plugins else len(self.plugins)
 
     def names(self, plugin: str, distribution: str) -> bool:
         """Tell whether the list names a plugin; "*" does not."""
@@ -114,20 +116,19 @@ class Standing(NamedTuple):
     Attributes
     ----------
     rank : tuple of int
-        The lowest is the most preferred.
+        The place in the list of each rule that covers the call, the strongest rule first; the lowest is preferred.
     rule : Rule or None
         The rule that names the plugin.
     refusal : str
         Why the registration takes no part; empty if it does.
     """
 
-    rank: tuple[int, int]
+    rank: Rank
     rule: Rule | None
     refusal: str
 
 
-LAST: Final = (1 << 30, 0)
-UNNAMED: Final = Standing(LAST, None, "")
+UNNAMED: Final = Standing((), None, "")
 
 
 def standing_of(source: Source, scope: Scope | None, names: Names, op: str, device: str | None) -> Standing:
@@ -145,14 +146,9 @@ def standing_of(source: Source, scope: Scope | None, names: Names, op: str, devi
     rules = rules_in_force()
     if scope is None and not rules:
         return UNNAMED
-    rank, rule = LAST, None
-    for number, candidate in enumerate(rules):
-        if candidate.covers(op, device):
-            place = candidate.position(source.plugin, source.distribution)
-            if place is not None and rank == LAST:
-                rank = (number, place)
-            if rule is None and candidate.names(source.plugin, source.distribution):
-                rule = candidate
+    covering = [rule for rule in rules if rule.covers(op, device)]
+    rank = tuple(rule.position(source.plugin, source.distribution) for rule in covering)
+    rule = next((rule for rule in covering if rule.names(source.plugin, source.distribution)), None)
     return Standing(rank, rule, "" if scope is None else _refusal(scope, source, names, rule))
 
 
@@ -172,13 +168,13 @@ def _refusal(scope: Scope, source: Source, names: Names, rule: Rule | None) -> s
     )
 
 
-def ranks_of(standings: Sequence[Standing], sources: Sequence[Source]) -> dict[int, tuple[int, int]]:
+def ranks_of(standings: Sequence[Standing], sources: Sequence[Source]) -> dict[int, Rank]:
     """Return position -> rank of those that take part.
 
     What the program itself registers counts as the most preferred of all that a rule names.
     """
     taking_part = [i for i, standing in enumerate(standings) if not standing.refusal]
-    best = min((standings[i].rank for i in taking_part), default=LAST)
+    best = min((standings[i].rank for i in taking_part), default=())
     return {i: best if sources[i].is_program else standings[i].rank for i in taking_part}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tt.core.dispatch.dtypes import HALF, CallDtypes
-from tt.core.dispatch.preference import ranks_of
+from tt.core.dispatch.preference import Rank, ranks_of
 from tt.core.dispatch.resolution import Resolution
 from tt.core.errors import KernelContractError, PluginConflictError
 
@@ -24,7 +24,7 @@ class Serving(NamedTuple):
 
     registration: KernelRegistration
     upcast: bool  # it computes in float32 for a half dtype
-    rank: tuple[int, int]
+    rank: Rank
     preferred: str  # where a rule prefers it
 
 

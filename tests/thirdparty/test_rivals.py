@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import random
 from itertools import permutations
 
 import pytest
 
 ONE, TWO, STRICT = "tt-rival-one", "tt-rival-two", "tt-strict-backend"
-ORDERS = list(permutations([ONE, TWO, STRICT]))
 
 
-@pytest.fixture(params=[ORDERS[0], ORDERS[-1]], ids=lambda order: " ".join(name[3:] for name in order))
-def both(run, request):
-    """Run a program with both installed, in either order on the path."""
-    pytest.importorskip("array_api_strict")
+@pytest.fixture
+def both(run):
+    """Run a program with both installed, in a random order on the path."""
 
     def run_with_both(program, **options):
-        return run(program, *request.param, **options)
+        return run(program, *random.sample([ONE, TWO], 2), **options)
 
     return run_with_both
 
 
-def test_what_is_not_contested_works_side_by_side_in_every_order_of_use(both):
-    for order in (("npu_one", "npu_two", "strict"), ("strict", "npu_two", "npu_one")):
-        both(f"""
+@pytest.mark.parametrize("order", list(permutations(["npu_one", "npu_two", "strict"])), ids=" ".join)
+def test_what_is_not_contested_works_side_by_side_in_every_order_of_use_and_of_installation(run, order):
+    pytest.importorskip("array_api_strict")
+    run(
+        f"""
             import tt
             for device in {order}:
                 x = tt.ones(2, device=device)
@@ -32,7 +33,9 @@ def test_what_is_not_contested_works_side_by_side_in_every_order_of_use(both):
             assert tt.ops.rival_one.who(x).item() == 101 and tt.ops.rival_two.who(x).item() == 201
             assert abs(x.exp().item() - 2.7182817) < 1e-6  # neither takes part on the CPU
             assert tt.nn.functional.relu6(x).item() == 1
-        """)
+        """,
+        *random.sample([ONE, TWO, STRICT], 3),
+    )
 
 
 def test_what_is_contested_is_refused_naming_both_distributions_and_how_to_choose(both):
@@ -107,7 +110,9 @@ def test_blocks_choose_between_kernels_of_a_call_that_was_made_before(both):
                     assert x.exp().item() == 201
                     assert tt.nn.functional.relu6(x).item() == 101  # a composite is on no device
                     assert x.double().exp().item() == 201 and x.half().exp().item() == 201
-                    with tt.prefer("*", "rival_two"):
+                    with tt.prefer("*", "rival_two"):  # what it leaves together, the outer blocks order
+                        assert x.exp().item() == 101
+                    with tt.prefer("cpu", "*"):
                         assert x.exp().item() == plain
                 assert x.exp().item() == 101
                 assert tt.tensor([1j]).exp().dtype == tt.complex64  # what it does not serve, the CPU's kernel does
@@ -151,60 +156,3 @@ def test_a_command_of_both_says_so_and_those_of_one_work(both):
 
 def test_the_checks_find_nothing_wrong_with_both(both):
     assert "no problems" in both(["ops", "check"])
-
-
-@pytest.mark.parametrize(
-    ("program", "message"),
-    [
-        ("tt.prefer('rival_on').__enter__()", "unknown plugin 'rival_on'; did you mean 'rival_one'?"),
-        ("tt.prefer('rival_one', device='npx').__enter__()", "unknown device 'npx'; did you mean 'npu'?"),
-        ("tt.prefer().__enter__()", "tt.prefer(): takes names of plugins, not ()"),
-        ("tt.prefer('cpu', 'cpu').__enter__()", "tt.prefer(): takes each plugin once: cpu, cpu"),
-        ("tt.set_preference('rival_on')", "unknown plugin 'rival_on'; did you mean 'rival_one'?"),
-    ],
-)
-def test_unknown_names_in_a_program_are_refused_with_the_nearest(run, program, message):
-    assert message in run("import tt; " + program, ONE, fails=True)
-
-
-@pytest.mark.parametrize(
-    ("environ", "message"),
-    [
-        ({"TT_PREFER": "rival_on"}, "unknown plugin 'rival_on'; did you mean 'rival_one'?"),
-        ({"TT_PREFER": "npx=rival_one"}, "unknown device 'npx'; did you mean 'npu'?"),
-        ({"TT_PREFER": "cpu=,"}, "TT_PREFER: 'cpu=,' is not [DEVICE[:OPERATORS]=]PLUGIN,..."),
-        ({"TT_PREFER": "cpu=cpu,cpu"}, "TT_PREFER: the preference for 'cpu' names cpu twice"),
-        ({"TT_CONFIG": "no_such.toml"}, "TT_CONFIG: there is no file 'no_such.toml'"),
-    ],
-    ids=str,
-)
-def test_unknown_names_in_the_environment_are_refused_at_the_first_tensor_every_time(run, environ, message):
-    run("import tt", ONE, environ=environ)
-    program = """
-        import tt
-        for _ in range(2):
-            try:
-                tt.ones(1)
-            except ValueError as error:
-                print(error)
-        """
-    assert run(program, ONE, environ=environ).count(message) == 2
-    assert message in run(["plugins", "list"], ONE, environ=environ, fails=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("prefer = 1", "prefer: '*' is a list of plugins, not 1"),
-        ("[prefer]\ncpu = []", "prefer: 'cpu' is a list of plugins, not []"),
-        ("[perfer]\ncpu = 1", "unknown key 'perfer'; did you mean 'prefer'?"),
-        ("prefer = [", "TOMLDecodeError"),
-        ("prefer = ['rival_on']", "unknown plugin 'rival_on'; did you mean 'rival_one'?"),
-    ],
-    ids=repr,
-)
-def test_mistakes_in_the_file_are_refused_with_its_name(run, tmp_path, text, message):
-    file = tmp_path / "tt.toml"
-    file.write_text(text)
-    output = run("import tt; tt.ones(1)", ONE, environ={"TT_CONFIG": str(file)}, fails=True)
-    assert message in output and str(file) in output

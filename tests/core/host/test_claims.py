@@ -69,6 +69,7 @@ def test_both_plugins_are_listed_with_the_conflict_and_how_to_choose(rivals):
         {"TT_PREFER": "two,*"},
         {"TT_PREFER": "npu=two; one"},
         {"TT_PREFER": "three,two,one"},
+        {"TT_PREFER": "*,one"},
         {"TT_DISABLE_PLUGINS": "one"},
         {"TT_PLUGINS": "two,three"},
     ],
@@ -82,7 +83,7 @@ def test_a_choice_in_the_environment_gives_the_name_to_one_of_them(rivals, envir
 
 
 def test_a_rule_for_operators_or_for_another_device_decides_nothing_about_a_name(rivals):
-    host = rivals.host({"TT_PREFER": "npu:exp=two; threedev=two; *,one"})
+    host = rivals.host({"TT_PREFER": "npu:exp=two; threedev=two; three,*"})
     with pytest.raises(PluginConflictError):
         host.activate("device", "npu")
 

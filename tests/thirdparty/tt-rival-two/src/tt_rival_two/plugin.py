@@ -35,7 +35,7 @@ def tt_register(registry):
     cpu.kernel("sin", np.sin, dtypes="floating", takes=("self",))
     registry.add(cpu)
     composites = CompositeTable()
-    composites.composite("relu6", lambda self: self + 200)
+    composites.composite("relu6", lambda self, inplace: self + 200)
     registry.add(composites)
 
 

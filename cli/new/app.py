@@ -1,0 +1,23 @@
+"""The group `tt new` with its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from tt.cli.new.backend import backend
+from tt.cli.new.op import op
+from tt.cli.options import help_if_alone
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.callback(invoke_without_command=True)
+def new(context: typer.Context) -> None:
+    """Packages for tt that pass their own tests from the first minute."""
+    help_if_alone(context)
+
+
+app.command("backend")(backend)
+app.command("op")(op)

@@ -1,0 +1,76 @@
+"""`tt new backend`: a package with a backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tt.cli.new.names import check_device, check_library
+from tt.cli.new.options import Author, Directory, Force, License
+from tt.cli.new.package import author_lines, finish, render, write
+from tt.cli.options import Json
+
+__all__ = ["backend"]
+
+TEMPLATES = {
+    "README.md": "backend/README.md.in",
+    "pyproject.toml": "backend/pyproject.toml.in",
+    "src/$module/__init__.py": "backend/init.py.in",
+    "src/$module/plugin.py": "backend/plugin.py.in",
+    "src/$module/py.typed": "shared/py.typed.in",
+    "tests/test_$name.py": "backend/test.py.in",
+}
+
+
+def backend(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The device type: npu.")],
+    library: Annotated[
+        str,
+        typer.Option(
+            metavar="MODULE", help="The array library: a module with the array API standard."
+        ),
+    ] = "numpy",
+    directory: Directory = None,
+    author: Author = "",
+    license: License = "Apache-2.0",
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write a package with a backend on an array library: all kernels, entry point and tests.
+
+    The library is numpy until you name another one.
+    """
+    import tt
+
+    check_device(name)
+    requirement = check_library(library)
+    values = {
+        "author": author_lines(author),
+        "distribution": f"tt-{name.replace('_', '-')}-backend",
+        "library": library,
+        "library_root": library.split(".")[0],
+        "license": license,
+        "module": f"tt_{name}_backend",
+        "name": name,
+        "requirement": requirement,
+        "tt_version": tt.__version__,
+    }
+    folder = directory or Path(values["distribution"])
+    content = render(TEMPLATES, values)
+    write(folder, content, force=force)
+    steps = {
+        f"cd {folder}": "the package",
+        "pip install -e '.[test]'": "installs it; edits take effect at once",
+        "pytest": "its tests, which pass as it is",
+        f"tt ops list --backend {name}": "how each operator is served",
+        f"tt ops check --backend {name}": "what is missing",
+    }
+    finish(
+        f"the backend {name}, in the package {values['distribution']},",
+        folder,
+        content,
+        steps,
+        as_json=as_json,
+    )

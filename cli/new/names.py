@@ -1,0 +1,112 @@
+"""Names of new packages: which are allowed, and the reason why one is not."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+import typer
+
+from tt.core.errors import did_you_mean
+
+__all__ = ["check_device", "check_library", "check_operator"]
+
+
+def refuse(name: str, reason: str) -> typer.BadParameter:
+    """Return the error for a name; the command then ends as one that was called wrongly."""
+    return typer.BadParameter(f"{name!r}: {reason}")
+
+
+def check_word(name: str, what: str) -> None:
+    """Refuse what is no name of a module in small letters."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name.endswith("_"):
+        raise refuse(
+            name, f"the name of {what} has small letters, digits and underscores, and begins with a letter"
+        )
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        raise refuse(name, "it is a word of Python")
+
+
+def check_device(name: str) -> None:
+    """Refuse a device type that exists, or whose plugin would have the name of another.
+
+    Raises
+    ------
+    typer.BadParameter
+        With the reason.
+    """
+    from tt.core import host
+    from tt.core.device import CORE_DEVICES
+
+    check_word(name, "a device type")
+    if name in CORE_DEVICES:
+        raise refuse(name, "the device is tt's own")
+    _refuse_taken(name, "device")
+    if name in host.names("layout") or name == "strided":
+        raise refuse(name, "a layout has this name")
+
+
+def check_operator(name: str) -> tuple[str, str]:
+    """Return namespace and name of "NS::NAME"; refuse a namespace that exists.
+
+    Raises
+    ------
+    typer.BadParameter
+        With the reason.
+    """
+    from tt.core.dispatch.registry import REGISTRY
+
+    namespace, separator, short = name.partition("::")
+    if not separator:
+        raise refuse(name, f"an operator of your own has a namespace: {name}::{name}, or any other")
+    check_word(namespace, "a namespace")
+    check_word(short, "an operator")
+    if namespace == "tt":
+        raise refuse(name, "the namespace 'tt' is that of tt's own operators; choose one of your own")
+    _refuse_taken(namespace, "namespace")
+    if namespace in {known.partition(".")[0] for known in REGISTRY.names()}:
+        raise refuse(name, f"tt.ops.{namespace} is an operator; choose another namespace")
+    return namespace, short
+
+
+def _refuse_taken(name: str, kind: str) -> None:
+    """Refuse the name of a device or namespace that a plugin declares, and that of a plugin."""
+    from tt.core import host
+
+    for plugin in host.plugins():
+        who = f"the plugin {plugin.name!r} ({plugin.distribution} {plugin.version})"
+        if plugin.manifest is not None and name in getattr(plugin.manifest, f"{kind}s"):
+            raise refuse(name, f"{who} brings the {kind}")
+        if plugin.name == name:
+            raise refuse(name, f"{who} has the name")
+
+
+def check_library(name: str) -> str:
+    """Return the distribution of a module with the functions of the array API standard.
+
+    Raises
+    ------
+    typer.BadParameter
+        When it is no name of a module, or the module is there and is no such library.
+    """
+    from importlib import import_module
+    from importlib.metadata import packages_distributions
+
+    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in name.split(".")):
+        raise refuse(name, "a library is the name of a module, for instance numpy or array_api_strict")
+    root = name.split(".")[0]
+    try:
+        module = import_module(name)
+    except ImportError:
+        near = did_you_mean(name, ("numpy", "array_api_strict", "jax.numpy", "torch", "cupy"))
+        if near:
+            raise refuse(name, f"it is not installed{near}") from None
+        return root.replace("_", "-")
+    lacks = [
+        function for function in ("asarray", "astype", "isdtype", "matmul") if not hasattr(module, function)
+    ]
+    if lacks:
+        raise refuse(
+            name, f"it has no {', '.join(lacks)}: the functions of the array API standard are needed"
+        )
+    return packages_distributions().get(root, [root])[0]
