@@ -28,9 +28,7 @@ def backend(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The device type: npu.")],
     library: Annotated[
         str,
-        typer.Option(
-            metavar="MODULE", help="The array library: a module with the array API standard."
-        ),
+        typer.Option(metavar="MODULE", help="The array library: a module with the array API standard."),
     ] = "numpy",
     directory: Directory = None,
     author: Author = "",

@@ -29,13 +29,16 @@ def _pip(*arguments: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function that builds a package's wheel, installs it, and returns the folder; once for each package."""
-    folders: dict[str, Path] = {}
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | Path], Path]:
+    """Return a function that builds a package's wheel, installs it, and returns the folder; once for each package.
 
-    def install(package: str) -> Path:
+    A package is the name of a folder here, or the path of one elsewhere.
+    """
+    folders: dict[str | Path, Path] = {}
+
+    def install(package: str | Path) -> Path:
         if package not in folders:
-            base = tmp_path_factory.mktemp(package)
+            base = tmp_path_factory.mktemp(Path(package).name)
             # Building happens in a copy, so that it leaves nothing in the source tree.
             source = shutil.copytree(
                 HERE / package, base / "source", ignore=shutil.ignore_patterns("__pycache__")
@@ -55,12 +58,12 @@ Run = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def run(installed: Callable[[str], Path]) -> Run:
+def run(installed: Callable[[str | Path], Path]) -> Run:
     """Return a function that runs a program, or `tt` with arguments, with packages installed; it returns the output."""
 
     def run_program(
         program: str | list[str],
-        *packages: str,
+        *packages: str | Path,
         arguments: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         fails: bool = False,
