@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email
+import email.utils
 import os
 import subprocess
 import sys
