@@ -21,7 +21,7 @@ from tt.core.dispatch.masking import mask_kernels
 from tt.core.dispatch.modes import Mode, active_modes
 from tt.core.dispatch.mutation import targets_of, with_targets_of
 from tt.core.dispatch.operator import Operator
-from tt.core.dispatch.overrides import NOT_HANDLED, intercept, unseen
+from tt.core.dispatch.overrides import NOT_HANDLED, intercept, listening, unseen
 from tt.core.dispatch.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
 from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
 from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
@@ -105,6 +105,7 @@ __all__ = [
     "infer_schema",
     "intercept",
     "layout",
+    "listening",
     "mask_kernels",
     "ops",
     "promote_types",

@@ -88,6 +88,8 @@ class SeenMember:
             return member.__get__(None, owner) if hasattr(type(member), "__get__") else member
         if hasattr(type(member), "__set__"):
             return _through(member.__get__, instance)
+        if self.name in instance.__dict__:  # as where there is only a method: an attribute hides it
+            return instance.__dict__[self.name]
         if not instance.keys & FUNCTION:
             return member.__get__(instance, owner)
 

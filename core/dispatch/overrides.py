@@ -30,10 +30,12 @@ __all__ = [
     "call_with_overrides",
     "function_modes",
     "intercept",
+    "listening",
     "name_of",
     "operator_of",
     "overloaded",
     "overrides",
+    "unseen",
 ]
 
 NOT_HANDLED: Any = object()
@@ -251,9 +253,14 @@ class _Internal(DisableTTFunction):
     """What a plugin does on its own account: neither classes nor function modes see its calls."""
 
 
+def listening() -> bool:
+    """Tell whether a class or a mode may want to see calls; where not, there is no need to ask `intercept`."""
+    return bool(STATE.modes or SUBCLASSES)
+
+
 def unseen() -> Any:
     """Return a context in which calls are nobody's but tt's own; it costs nothing where nobody listens."""
-    return _Internal() if STATE.modes or SUBCLASSES else _NOTHING
+    return _Internal() if listening() else _NOTHING
 
 
 class _Nothing:

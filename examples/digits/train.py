@@ -15,7 +15,7 @@ import tt
 import tt.nn.functional as F
 from tt.examples.digits.data import Digits, permutation, split
 
-__all__ = ["Network", "Settings", "Training", "accuracy", "train"]
+__all__ = ["Network", "Settings", "Training", "accuracy", "fit", "train"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ def accuracy(network: Network, digits: Digits) -> float:
         return float((predicted == digits.labels).sum().item() / len(digits))
 
 
-def train(
+def fit(
     digits: Digits, settings: Settings, on_epoch: Callable[[int, float], None] | None = None
-) -> Training:
-    """Train on four fifths of the digits and measure the accuracy on the rest.
+) -> tuple[Network, Digits, float]:
+    """Train on four fifths of the digits; return the network, the digits that were held out, and the last mean loss.
 
     Parameters
     ----------
@@ -109,7 +109,6 @@ def train(
     on_epoch : callable, optional
         Called after each epoch with its number, from 1, and its mean loss.
     """
-    start = time.perf_counter()
     tt.manual_seed(settings.seed)
     training, held_out = split(digits, shuffle_labels=settings.shuffle_labels)
     network = Network(settings.channels, settings.dropout)
@@ -128,4 +127,13 @@ def train(
         mean_loss = total / len(training)
         if on_epoch is not None:
             on_epoch(epoch, mean_loss)
+    return network, held_out, mean_loss
+
+
+def train(
+    digits: Digits, settings: Settings, on_epoch: Callable[[int, float], None] | None = None
+) -> Training:
+    """Train as `fit` does, and measure the accuracy on what was held out."""
+    start = time.perf_counter()
+    network, held_out, mean_loss = fit(digits, settings, on_epoch)
     return Training(settings, accuracy(network, held_out), mean_loss, time.perf_counter() - start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept
+from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, listening
 from tt.plugins.autograd.functional import backward as run_backward
 from tt.plugins.autograd.graph import STATE, Node, Record, RemovableHandle, Retained, add_hook, leaf_record
 from tt.plugins.autograd.views import refresh
@@ -213,14 +213,16 @@ def backward(
     >>> x.grad
     tensor([2., 4.])
     """
-    options = {
-        "gradient": gradient,
-        "retain_graph": retain_graph,
-        "create_graph": create_graph,
-        "inputs": inputs,
-    }
-    if intercept(backward, (self,), options) is NOT_HANDLED:
-        run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    if listening():
+        options = {
+            "gradient": gradient,
+            "retain_graph": retain_graph,
+            "create_graph": create_graph,
+            "inputs": inputs,
+        }
+        if intercept(backward, (self,), options) is not NOT_HANDLED:
+            return
+    run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 # --- hooks -----------------------------------------------------------------------------------------------------

@@ -544,6 +544,17 @@ def test_a_subclass_may_define_a_member_itself():
     assert x.tolist() == "mine" and x.shape == "shape" and (x + 1).tolist() == "mine"
 
 
+def test_an_attribute_may_have_the_name_of_a_method():
+    class Image(tt.Tensor):
+        pass
+
+    x = tt.ones(2).as_subclass(Image)
+    x.values, x.numel = "mine", 5
+    assert x.values == "mine" and x.numel == 5 and x.dim() == 1
+    del x.numel
+    assert x.numel() == 2
+
+
 def test_functions_of_ones_own_take_part():
     from tt.overrides import (
         handle_tt_function,

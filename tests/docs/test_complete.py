@@ -234,3 +234,14 @@ def test_every_name_of_the_header_of_extensions_is_described(pages, root):
     section = pages["docs/inline-kernels.md"].section("Functions over tensors")
     missing = [name for name in names - {"TT_EXTENSION_H"} if not section.mentions(name)]
     assert "tt_empty" in names and not missing
+
+
+def names_of_tensor_likes() -> list[str]:
+    """Return what the authors of tensor-likes import."""
+    modules = (tt.overrides, tt.utils._python_dispatch, tt.utils._pytree)
+    return sorted(name for module in modules for name in module.__all__)
+
+
+@pytest.mark.parametrize("name", names_of_tensor_likes())
+def test_every_name_for_tensor_likes_is_described(pages, name):
+    assert pages["docs/tensor-likes.md"].mentions(name)
