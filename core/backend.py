@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.device import Device
 from tt.core.device_interface import DeviceInterface
 from tt.core.dtype import dtype as Dtype
+from tt.core.errors import ExportError
 from tt.core.keys import KEYS
 from tt.core.layout import register_layout
 from tt.core.tensor_base import TensorSpec
@@ -190,6 +191,20 @@ class Backend(DeviceInterface):
         With `non_blocking` the copy may go on while the call returns, where the device can do that.
         """
         return self.from_numpy(self.to_numpy(handle), device)
+
+    def dlpack_device(self, handle: Any) -> tuple[int, int] | None:
+        """Return where a handle is as DLPack writes it, or None where its memory cannot be shared in this way."""
+        return None
+
+    def to_dlpack(self, handle: Any, **options: Any) -> Any:
+        """Return a DLPack capsule over the memory of a handle; the options are those of `__dlpack__` that were given.
+
+        Raises
+        ------
+        ExportError
+            Unless overridden.
+        """
+        raise ExportError(f"the backend of device {self.device_type!r} does not export DLPack")
 
     # --- what functionalisation needs of a backend that is not mutable or has no views ------------------------------
 

@@ -25,18 +25,22 @@ _PINNED: Final = 3
 """Page-locked host memory: the CPU reads it as its own."""
 
 
-def dlpack_device(device: Device) -> tuple[int, int]:
-    """Return a device as DLPack writes it: (code of the type, index).
+def dlpack_device(tensor: Tensor) -> tuple[int, int]:
+    """Return where a tensor is as DLPack writes it: (code of the type, index).
 
     Raises
     ------
     BufferError
-        For devices that the standard does not know.
+        For devices that the standard does not know, and whose backend does not tell.
     """
+    device = tensor.device
     code = DEVICE_CODES.get(device.type)
-    if code is None:
+    if code is not None:
+        return code, device.index or 0
+    found = tensor.spec.backend.dlpack_device(tensor.handle)
+    if found is None:
         raise ExportError(f"a tensor on device {str(device)!r} has no memory that DLPack could share")
-    return code, device.index or 0
+    return found
 
 
 def import_array(source: Any) -> Tensor:
@@ -133,18 +137,20 @@ def export_array(
         raise ExportError("a tensor that requires a gradient is not exported; export tensor.detach()")
     if tensor.layout.name != "strided":
         raise ExportError(f"a tensor of layout {tensor.layout} cannot be exported with DLPack")
-    own = dlpack_device(tensor.device)
-    if own[0] != DEVICE_CODES["cpu"]:
-        export = getattr(tensor.spec.backend, "to_dlpack", None)
-        if export is None:
-            raise ExportError(f"the backend of device {str(tensor.device)!r} does not export DLPack")
-        return export(tensor.handle, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    own = dlpack_device(tensor)
+    options: dict[str, Any] = {"max_version": max_version, "copy": copy}
+    if tensor.device.type != "cpu":
+        from tt.core.functionalise import refresh
+
+        refresh(tensor)
+        options |= {"stream": stream, "dl_device": dl_device}
+        given = {name: value for name, value in options.items() if value is not None}
+        return tensor.spec.backend.to_dlpack(tensor.handle, **given)
     if stream is not None:
         raise ExportError("a stream has no meaning for a CPU tensor: stream must be None")
     if dl_device is not None and tuple(dl_device) != own:
         raise ExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)
-    options: dict[str, Any] = {"max_version": max_version, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
     if tensor.dtype is not bfloat16:
         return array.__dlpack__(**given)

@@ -112,9 +112,11 @@ def storage_offset(self: Tensor) -> int:
 
 def untyped_storage(self: Tensor) -> Storage:
     """Return the memory that the tensor shares with its views."""
-    storage = self.ensure_storage()
-    # Where the core keeps track of views, each has a place in what they share.
-    return getattr(storage, "base", storage)
+    if self.spec.backend.functionalised:
+        from tt.core.functionalise import ensure_view_storage
+
+        return ensure_view_storage(self).base  # type: ignore[return-value]  # what stands in its place
+    return self.ensure_storage()  # type: ignore[no-any-return]
 
 
 def data_ptr(self: Tensor) -> int:

@@ -106,7 +106,8 @@ def describe(value: Any, backend: Backend | None = None) -> Any:
         return MetaHandle(value.shape, from_numpy_dtype(value.dtype), strides)
     if backend is not None and isinstance(value, backend.handle_type):
         return _describe_handle(value, backend, _dtype_of(value, backend))
-    if hasattr(value, "shape") and hasattr(value, "ndim") and not isinstance(value, np.dtype):
+    # The dtype of a library may be a class that has these attributes, too.
+    if hasattr(value, "shape") and hasattr(value, "ndim") and not isinstance(value, np.dtype | type):
         return MetaHandle(tuple(value.shape), _dtype_of(value, backend), contiguous_strides(value.shape))
     return value
 

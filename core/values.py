@@ -255,7 +255,7 @@ def dlpack_device(self: Tensor) -> tuple[int, int]:
     """Return where the tensor is, as DLPack writes it: (type, index)."""
     from tt.core.dlpack import dlpack_device
 
-    return dlpack_device(self.device)
+    return dlpack_device(self)
 
 
 def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:

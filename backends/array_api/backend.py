@@ -37,9 +37,12 @@ FAMILIES: Final = (
 _NEEDED: Final = ("bool", "int64", "float64")
 """Dtypes in which kernels compute whatever the dtypes of their arguments."""
 
+_OLDEST: Final = "2023.12"
+"""The oldest version of the standard that is enough."""
+
 
 class ArrayApiBackend(Backend):
-    """Tensors that are arrays of any library with the functions of the array API standard (2024.12).
+    """Tensors that are arrays of any library with the functions of the array API standard (2023.12 or later).
 
     Parameters
     ----------
@@ -85,6 +88,12 @@ class ArrayApiBackend(Backend):
             raise errors.ValueRangeError(f"the backend {device_type!r} was given an empty list of devices")
         self.devices: tuple[Any, ...] = tuple(places)
         self.numbered = len(places) > 1
+        version = getattr(namespace, "__array_api_version__", _OLDEST)
+        if version < _OLDEST:
+            raise errors.ValueRangeError(
+                f"the array namespace of device {device_type!r} follows version {version} of the standard, and the "
+                f"kernels need {_OLDEST} or later\n  try: a newer version of the library"
+            )
         self.xp = PlacedNamespace(namespace, self._native_device) if places else namespace
         self.handle_type = type(self.xp.asarray(0))
         self._native: dict[str, Any] = {}
@@ -232,6 +241,17 @@ class ArrayApiBackend(Backend):
     def clone(self, handle: Any) -> Any:
         """Return a copy that shares no memory."""
         return self.xp.asarray(handle, copy=True)
+
+    def dlpack_device(self, handle: Any) -> tuple[int, int] | None:
+        """Return where an array is as DLPack writes it, as the library tells."""
+        if not hasattr(handle, "__dlpack_device__"):
+            return None
+        kind, index = handle.__dlpack_device__()
+        return int(kind), int(index)
+
+    def to_dlpack(self, handle: Any, **options: Any) -> Any:
+        """Return a DLPack capsule over the memory of an array."""
+        return handle.__dlpack__(**options)
 
     # --- what functionalisation needs --------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from tt.core.library import DTYPES, KernelTable, contiguous_strides, errors
 if TYPE_CHECKING:
     from tt.backends.array_api.backend import ArrayApiBackend
 
-__all__ = ["ORDERS", "Kit"]
+__all__ = ["ADDED", "ORDERS", "Kit"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Array = Any
@@ -23,6 +23,11 @@ Array = Any
 
 ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
 """Memory formats that name an order: the dimensions from the slowest to the fastest."""
+
+ADDED: Final = frozenset(
+    {"count_nonzero", "cumulative_prod", "diff", "nextafter", "reciprocal", "take_along_axis"}
+)
+"""What version 2024.12 of the standard added; a library of an older version may have the names and refuse the calls."""
 
 
 class Kit:
@@ -46,7 +51,9 @@ class Kit:
 
     def has(self, names: str) -> bool:
         """Tell whether the namespace has all functions named in a string ("take linalg.svd")."""
-        return all(self.find(name) is not None for name in names.split())
+        version = getattr(self.xp, "__array_api_version__", "")
+        new = ADDED if version and version < "2024.12" else frozenset()
+        return all(name not in new and self.find(name) is not None for name in names.split())
 
     def find(self, name: str) -> Any:
         """Return a function of the namespace by its dotted name, or None."""
@@ -153,6 +160,17 @@ class Kit:
     def as_number(self, value: Array) -> Array:
         """Return bools as uint8, which have an order and a sum, and other arrays as they are."""
         return self.xp.astype(value, self.xp.uint8) if self.is_kind(value, "bool") else value
+
+    def take_along(self, values: Array, places: Array, axis: int) -> Array:
+        """Return the elements at places along an axis, one place for each element of the result."""
+        if self.has("take_along_axis"):
+            return self.xp.take_along_axis(values, places, axis=axis)
+        xp = self.xp
+        last, index = xp.moveaxis(values, axis, -1), xp.moveaxis(places, axis, -1)
+        rows = xp.reshape(self.arange(self.product(last.shape[:-1])), (*last.shape[:-1], 1))
+        flat = xp.reshape(self.int64(index) + rows * last.shape[-1], (-1,))
+        taken = xp.reshape(xp.take(xp.reshape(last, (-1,)), flat, axis=0), index.shape)
+        return xp.moveaxis(taken, -1, axis)
 
     def nonzero(self, mask: Array) -> tuple[Array, ...]:
         """Return the places of the true elements, one array of int64 for each dimension.

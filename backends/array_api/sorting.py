@@ -11,7 +11,7 @@ __all__ = ["add_kernels"]
 
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family."""
-    if not kit.has("argsort take_along_axis"):
+    if not kit.has("argsort take"):
         return
     xp = kit.xp
 
@@ -26,8 +26,8 @@ def add_kernels(kit: Kit) -> None:
         # The standard does not say where NaN go, so they are sorted by a second, stable pass.
         nan = xp.isnan(self)
         first = xp.argsort(xp.where(nan, xp.zeros_like(self), self), axis=axis, stable=True)
-        moved = xp.take_along_axis(xp.astype(nan, xp.uint8), first, axis=axis)
-        return kit.int64(xp.take_along_axis(first, xp.argsort(moved, axis=axis, stable=True), axis=axis))
+        moved = kit.take_along(xp.astype(nan, xp.uint8), first, axis)
+        return kit.int64(kit.take_along(first, xp.argsort(moved, axis=axis, stable=True), axis))
 
     @kit.kernel("sort", dtypes="real")
     def sort(self: Any, dim: int, descending: bool, stable: bool) -> tuple[Any, Any]:
@@ -35,7 +35,7 @@ def add_kernels(kit: Kit) -> None:
         if not self.ndim:
             return kit.copy(self), xp.zeros((), dtype=xp.int64)
         indices = order(self, axis, descending)
-        return xp.take_along_axis(self, indices, axis=axis), indices
+        return kit.take_along(self, indices, axis), indices
 
     kit.kernel(
         "argsort", lambda self, dim, descending, stable: sort(self, dim, descending, stable)[1], dtypes="real"

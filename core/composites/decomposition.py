@@ -40,7 +40,9 @@ def places(count: int, like: Any) -> Any:
 def raise_at(op: str, info: Any, problem: str) -> None:
     """Raise if one of the numbers that a decomposition reported is not 0, with batch element and place."""
     found = python_value(
-        ops.amax(ops.reshape(info, (-1,)), ()) if info.numel() else ops.zeros((), dtype=int32)
+        ops.amax(ops.reshape(info, (-1,)), ())
+        if info.numel()
+        else ops.zeros((), dtype=int32, device=info.device)
     )
     if not found:
         return

@@ -13,7 +13,10 @@ import pytest
 import typer
 
 import tt
+from tt.backends.array_api import ArrayApiBackend
 from tt.core import errors, hooks, host
+from tt.core.backend import Backend
+from tt.core.device_interface import DeviceInterface
 from tt.core.dispatch.tables import KernelTable
 from tt.core.manifest import Manifest
 from tt.core.schema.classes import DTYPE_CLASSES
@@ -94,7 +97,36 @@ def test_every_state_of_a_plugin_is_described(pages):
 def test_every_option_of_a_kernel_is_described(pages):
     parameters = inspect.signature(KernelTable.kernel).parameters.values()
     options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-    assert pages["docs/plugins.md"].section("A backend of twenty lines").first_cells() == options
+    assert pages["docs/backends.md"].section("Kernels of your own").first_cells() == options
+
+
+def members_of(cls: type) -> set[str]:
+    """Return the public attributes and methods that a class itself defines, methods with their parameters."""
+    found = set()
+    for name, value in vars(cls).items():
+        if not name.startswith("_"):
+            parameters = list(inspect.signature(value).parameters)[1:] if inspect.isfunction(value) else None
+            found.add(name if parameters is None else f"{name}({', '.join(parameters)})")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("heading", "cls"), [("The device interface", DeviceInterface), ("The methods of Backend", Backend)]
+)
+def test_every_method_of_a_backend_is_described(pages, heading, cls):
+    rows = list(pages["docs/backends.md"].section(heading).rows())
+    described = {re.findall(r"`([^`]+)`", row.split("|")[1])[0] for row in rows}
+    inherited = set() if cls is DeviceInterface else members_of(DeviceInterface)
+    assert described == members_of(cls) - inherited
+
+
+def test_every_parameter_of_the_array_backend_is_described(pages):
+    table = pages["docs/backends.md"].section("A backend of twenty lines").first_cells()
+    assert table == list(inspect.signature(ArrayApiBackend).parameters)
+
+
+def test_every_error_of_the_page_of_backends_exists(pages):
+    assert set(pages["docs/backends.md"].section("Errors").first_cells()) <= set(ERRORS)
 
 
 def test_the_group_of_entry_points_is_named(pages):

@@ -1,4 +1,6 @@
-"""Runs the awkward operators on the CPU and on the device `strict`, and prints as JSON where they differ.
+"""Runs the awkward operators on the CPU and on the device CASES_DEVICE, and prints as JSON where they differ.
+
+CASES_ONLY, names separated by semicolons, chooses among the cases.
 
 The cases are functions of a namespace of tensors that were put on the device.
 """
@@ -6,6 +8,7 @@ The cases are functions of a namespace of tensors that were put on the device.
 from __future__ import annotations
 
 import json
+import os
 import traceback
 from types import SimpleNamespace
 
@@ -13,6 +16,8 @@ import numpy as np
 
 import tt
 import tt.nn.functional as F
+
+DEVICE = os.environ.get("CASES_DEVICE", "strict")
 
 
 def tensors(device):
@@ -207,6 +212,56 @@ CASES = {
     "to": lambda t: (t.x.to(tt.float64), t.x.to("cpu"), t.i.to(tt.bool)),
     "item and clone": lambda t: (t.x[0, 0].item(), t.x.clone()),
     "tolist and numpy": lambda t: (t.x.tolist(), t.i.cpu().numpy().tolist()),
+    "DLPack": lambda t: (np.from_dlpack(t.x).tolist(), np.from_dlpack(t.cube.transpose(0, 2)).tolist()),
+    "printing": lambda t: repr(t.x).replace(f", device='{t.device}'", ""),
+    # --- masks, order and transforms ---
+    "masks": lambda t: (
+        t.x[t.x > 0],
+        t.x.masked_select(t.b),
+        t.x.masked_fill(t.b, 7),
+        t.b[t.b],
+        t.x[t.b[0, 0]],
+    ),
+    "topk and kthvalue": lambda t: (*t.x.topk(2, 1), *t.x.kthvalue(2, 0), t.x.median()),
+    "cumprod, cummax and logcumsumexp": lambda t: (t.x.cumprod(1), *t.x.cummax(0), t.x.logcumsumexp(1)),
+    "bincount": lambda t: (t.i.view(-1).bincount(), t.index.bincount(t.row[:3], minlength=5)),
+    "searchsorted": lambda t: tt.searchsorted(t.row.sort().values, t.x),
+    "linear algebra": lambda t: (
+        tt.linalg.inv(t.x @ t.x.t()),
+        tt.linalg.solve(t.x @ t.x.t(), t.x),
+        tt.linalg.cholesky(t.x @ t.x.t() + tt.eye(3, device=t.device)),
+        tt.linalg.det(t.x @ t.x.t()),
+        tt.linalg.matrix_norm(t.x),
+    ),
+    "fft": lambda t: (
+        tt.view_as_real(tt.fft.rfft(t.x)),
+        tt.fft.irfft(tt.fft.rfft(t.x)),
+        tt.fft.fftshift(t.x),
+    ),
+    "scatter": lambda t: (
+        t.x.scatter(1, t.i, t.y),
+        t.x.scatter_add(1, t.i, t.y),
+        t.x.index_add(0, t.index, t.y),
+        t.x.scatter_reduce(0, t.i, t.y, "amax"),
+    ),
+    "convolution and pooling": lambda t: (
+        F.conv1d(t.cube, t.x[None, :, :2].expand(5, 3, 2)),
+        F.max_pool1d(t.cube, 2),
+        F.avg_pool1d(t.cube, 2),
+        F.layer_norm(t.x, (4,)),
+    ),
+    "random of every kind": lambda t: (
+        tt.manual_seed(11),
+        tt.rand(5, dtype=tt.float64, device=t.device),
+        tt.randn(3, dtype=tt.float64, device=t.device),
+        tt.randn(3, dtype=tt.complex64, device=t.device).abs(),
+        tt.randint(-(2**62), 2**62, (3,), device=t.device),
+        tt.randint(0, 2**40, (3,), device=t.device),
+        tt.randperm(7, device=t.device),
+        tt.bernoulli(t.b.to(tt.float32)),
+        tt.empty(3, device=t.device).uniform_(-1, 1),
+        tt.multinomial(t.x.abs(), 2),
+    )[1:],
 }
 
 
@@ -275,8 +330,8 @@ def run(function):
     except Exception:
         return "on cpu: " + traceback.format_exc()
     try:
-        found = function(tensors("strict"))
-        if not devices(found) <= {"strict", "cpu"}:
+        found = function(tensors(DEVICE))
+        if not devices(found) <= {DEVICE, "cpu"}:
             return f"the results are on {devices(found)}"
         return differs(plain(found), plain(expected))
     except Exception:
@@ -284,4 +339,5 @@ def run(function):
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: run(function) for name, function in CASES.items()}))
+    chosen = os.environ.get("CASES_ONLY", "").split(";") if os.environ.get("CASES_ONLY") else list(CASES)
+    print(json.dumps({name: run(CASES[name]) for name in chosen}))

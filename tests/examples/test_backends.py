@@ -1,0 +1,144 @@
+"""tt on PyTorch's and on JAX's arrays: the same twenty lines, and what differs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = (ROOT / "tests" / "thirdparty" / "device_cases.py").read_text()
+TORCH, JAX = str(ROOT / "examples" / "torch_backend"), str(ROOT / "examples" / "jax_backend")
+
+needs_torch = pytest.mark.usefixtures("torch_libraries")
+needs_jax = pytest.mark.usefixtures("jax_library")
+
+
+@pytest.fixture(scope="module")
+def torch_libraries() -> None:
+    """The libraries of the backend `torchcpu`, which tt itself does not need."""
+    pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+
+
+@pytest.fixture(scope="module")
+def jax_library() -> None:
+    """The library of the backend `jaxcpu`, which tt itself does not need."""
+    pytest.importorskip("jax")
+
+
+def conformance(device: str, ops: list[str], dtypes: list[str]) -> str:
+    """Return a program that prints what the conformance check finds."""
+    return f"""
+        import json
+        from tt.core.testing.conformance import check_conformance
+        report = check_conformance({device!r}, ops={ops!r}, dtypes={dtypes!r})
+        print(json.dumps([sum(report.checks.values()), report.missing, [str(failure) for failure in report.failures]]))
+    """
+
+
+def differing(output: str, at_least: int = 60) -> dict[str, str]:
+    """Return the cases of a run that differ from the CPU."""
+    found = json.loads(output)
+    assert len(found) >= at_least
+    return {name: problem for name, problem in found.items() if problem}
+
+
+# --- PyTorch ---------------------------------------------------------------------------------------------------
+
+
+@needs_torch
+def test_pytorch_gives_what_the_cpu_gives(run):
+    assert differing(run(PROGRAM, TORCH, environ={"CASES_DEVICE": "torchcpu"})) == {}
+
+
+@needs_torch
+def test_operators_of_every_kind_conform_on_pytorch(run):
+    ops = ["add", "div", "sum", "cumsum", "matmul", "linalg_svd", "_fft_c2c", "cat", "as_strided", "view", "view.dtype",
+           "permute", "clone", "index_put", "scatter_add", "nonzero", "sort", "full", "randn", "copy"]  # fmt: skip
+    checks, missing, failures = json.loads(run(conformance("torchcpu", ops, ["float32", "bfloat16"]), TORCH))
+    assert failures == [] and missing == [] and checks > 1000
+
+
+@needs_torch
+def test_views_share_the_memory_of_pytorch(run):
+    run(
+        """
+        import numpy as np, torch, tt
+        x = tt.arange(6.0, device="torchcpu").view(2, 3)
+        view = x.t()[1:]
+        assert view.stride() == (1, 3) and view.storage_offset() == 1 and view.data_ptr() == x.data_ptr() + 4
+        assert view.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+        view.mul_(10)
+        assert isinstance(x.handle, torch.Tensor) and x.tolist() == [[0.0, 10.0, 20.0], [3.0, 40.0, 50.0]]
+        shared = torch.from_dlpack(x)
+        shared[0, 0] = -1
+        assert x[0, 0].item() == -1 and x.cpu()[0, 0].item() == -1
+        host = x.cpu()
+        host.zero_()
+        assert x[0, 0].item() == -1
+        """,
+        TORCH,
+    )
+
+
+# --- JAX -------------------------------------------------------------------------------------------------------
+
+
+# JAX compiles every function for every shape: quickly, where it need not run quickly.
+QUICK_TO_COMPILE = {
+    "XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+}
+A_FEW = ["add", "reading", "nonzero", "sum", "expand", "add_", "writing through views", "squeeze_", "random", "matmul",
+         "gradient of indexing", "DLPack", "printing", "to"]  # fmt: skip
+
+
+@needs_jax
+def test_jax_gives_what_the_cpu_gives(run):
+    environ = {**QUICK_TO_COMPILE, "CASES_DEVICE": "jaxcpu", "CASES_ONLY": ";".join(A_FEW)}
+    assert differing(run(PROGRAM, JAX, environ=environ), len(A_FEW)) == {}
+
+
+@needs_jax
+@pytest.mark.exhaustive
+def test_jax_gives_what_the_cpu_gives_in_every_case(run):
+    assert differing(run(PROGRAM, JAX, environ={**QUICK_TO_COMPILE, "CASES_DEVICE": "jaxcpu"})) == {}
+
+
+@needs_jax
+@pytest.mark.exhaustive
+def test_operators_of_every_kind_conform_on_jax(run):
+    ops = ["add", "floor_divide", "sum.dim", "mm", "cat", "slice", "nonzero", "linalg_inv", "full"]
+    program = conformance("jaxcpu", ops, ["int64", "float32"])
+    checks, missing, failures = json.loads(run(program, JAX, environ=QUICK_TO_COMPILE))
+    assert failures == [] and missing == [] and checks > 300
+
+
+@needs_jax
+def test_the_whole_backend_on_jax_is_about_twenty_lines():
+    code = (Path(JAX) / "src" / "tt_jax_backend" / "plugin.py").read_text()
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 20
+
+
+# --- both ------------------------------------------------------------------------------------------------------
+
+
+@needs_torch
+@needs_jax
+@pytest.mark.parametrize("order", [(TORCH, JAX), (JAX, TORCH)])
+def test_both_serve_at_once(run, order):
+    run(
+        """
+        import tt
+        one, two = tt.ones(3, device="torchcpu"), tt.ones(3, device="jaxcpu")
+        assert (one + two.to("torchcpu")).device.type == "torchcpu" and (one.to("jaxcpu") + two).device.type == "jaxcpu"
+        try:
+            one + two
+        except tt.errors.DeviceMismatchError as error:
+            assert "'self' is on torchcpu" in str(error) and "'other' is on jaxcpu" in str(error)
+        else:
+            raise SystemExit("no error")
+        """,
+        *order,
+    )
