@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "AnomalyError",
     "ArgumentError",
     "BroadcastError",
     "CastError",
@@ -32,6 +33,7 @@ __all__ = [
     "ExportError",
     "GradcheckError",
     "GradientError",
+    "InferenceTensorError",
     "HiddenValuesError",
     "IndexValueError",
     "InplaceError",
@@ -483,6 +485,20 @@ class SavedTensorError(GradientError):
             f"{saved}, is now at version {found}\n"
             f"  try: clone the tensor before changing it in place"
         )
+
+
+class AnomalyError(GradientError):
+    """A backward pass that made a NaN, found by `detect_anomaly`."""
+
+    def __init__(self, node: str, place: int) -> None:
+        self.node, self.place = node, place
+        super().__init__(
+            f"{node} made a NaN in its gradient {place}\n  try: see the warning above for the call that was recorded"
+        )
+
+
+class InferenceTensorError(GradientError):
+    """A tensor made in inference mode was used where that is not possible."""
 
 
 # --- schema ----------------------------------------------------------------------------------------------------

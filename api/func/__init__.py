@@ -1,30 +1,34 @@
-"""Function transforms: `vmap` and `grad`."""
+"""Function transforms: `vmap`, and derivatives that nest with it in any order."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tt.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.transforms.functional import grad as grad
     from tt.plugins.autograd.transforms.functional import grad_and_value as grad_and_value
     from tt.plugins.autograd.transforms.functional import vmap as vmap
+    from tt.plugins.autograd.transforms.jacobians import hessian as hessian
+    from tt.plugins.autograd.transforms.jacobians import jacfwd as jacfwd
+    from tt.plugins.autograd.transforms.jacobians import jacrev as jacrev
+    from tt.plugins.autograd.transforms.jacobians import jvp as jvp
+    from tt.plugins.autograd.transforms.jacobians import linearize as linearize
+    from tt.plugins.autograd.transforms.jacobians import vjp as vjp
 
-__all__ = ["grad", "grad_and_value", "vmap"]
+_SOURCES = {
+    "grad": "tt.plugins.autograd.transforms.functional",
+    "grad_and_value": "tt.plugins.autograd.transforms.functional",
+    "hessian": "tt.plugins.autograd.transforms.jacobians",
+    "jacfwd": "tt.plugins.autograd.transforms.jacobians",
+    "jacrev": "tt.plugins.autograd.transforms.jacobians",
+    "jvp": "tt.plugins.autograd.transforms.jacobians",
+    "linearize": "tt.plugins.autograd.transforms.jacobians",
+    "vjp": "tt.plugins.autograd.transforms.jacobians",
+    "vmap": "tt.plugins.autograd.transforms.functional",
+}
 
+__all__ = list(_SOURCES)
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'tt.func' has no attribute {name!r}")
-    from tt.core import host
-
-    host.require("layer", "transform")
-    host.activate("layer", "transform")
-    from tt.plugins.autograd.transforms import functional
-
-    found = getattr(functional, name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names("tt.func", _SOURCES, layer="transform")

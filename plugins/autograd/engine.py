@@ -129,7 +129,10 @@ class Pass:
                     for target, number in zip(next_nodes, next_numbers, strict=True)
                 ]
             )
-        found = node.apply(gradients, wanted)
+        if STATE.anomaly == 0:
+            found = node.apply(gradients, wanted)
+        else:
+            found = fitting.apply_watched(node, gradients, wanted)
         if node.extras is not None and node.extras.after:
             found = fitting.call_after_hooks(node, found, gradients)
         if not self.keep_graph:
@@ -244,6 +247,17 @@ def run(roots, gradients, keep_graph, create_graph, captures, accumulating):
             for place, (node, number) in enumerate(captures):
                 wanted.setdefault((node, number), []).append(place)
     task = Pass(keep_graph, create_graph, wanted, needed, 0 if captures is None else len(captures))
+    if STATE.watching == 0:
+        return drive(task, roots, gradients, create_graph)
+    from tt.plugins.autograd.multi_hooks import entered
+
+    reached = None if needed is None else needed.union([node for node, _ in captures])
+    with entered([node for node, _ in roots], reached):
+        return drive(task, roots, gradients, create_graph)
+
+
+def drive(task, roots, gradients, create_graph):
+    """Send the first gradients and run the pass, recording as `create_graph` says."""
     before = STATE.enable(create_graph)
     try:
         while roots:

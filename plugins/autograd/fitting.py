@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.library import OVERRIDDEN, Tensor, TensorBase, TensorSpec, alias, contiguous_strides, errors, ops
+from tt.core.library import KEYS, OVERRIDDEN, Tensor, TensorBase, TensorSpec, alias, contiguous_strides, errors, ops
 from tt.plugins.autograd.graph import STATE
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.graph import AccumulateGrad, Node
+
+TRANSFORM = KEYS.bit("layer", "transform")
 
 __all__ = ["add", "adopt", "can_grow", "copy", "fit", "sum_to_size"]
 
@@ -78,7 +80,7 @@ def add(first: Any, second: Any) -> Any:
 
 def can_grow(held: Any, gradient: Any) -> bool:
     """Tell whether a gradient can be added to another in place."""
-    if (held.keys | gradient.keys) & (STATE.bit | OVERRIDDEN):
+    if (held.keys | gradient.keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
         return False
     return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
 
@@ -154,6 +156,17 @@ def call_accumulated_hooks(node: AccumulateGrad) -> None:
     """Call the hooks that run after a leaf got its gradient."""
     for hook in list(node.extras.after.values()):
         hook(node.variable)
+
+
+def apply_watched(node: Node, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
+    """Run a node while anomalies are searched."""
+    from tt.plugins.autograd import anomaly
+
+    with anomaly.running(node):
+        found = node.apply(gradients, wanted)
+        if STATE.anomaly > 1:
+            anomaly.check_gradients(node, found)
+    return found
 
 
 def raise_count(node: Node, found: int, expected: int) -> NoReturn:

@@ -7,16 +7,17 @@ from typing import Any
 
 from tt.core.library import Tensor, TensorBase, errors, ops, unseen
 from tt.plugins.autograd import engine
+from tt.plugins.autograd.edges import GradientEdge
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.views import edge
 
 __all__ = ["backward", "grad"]
 
-Tensors = Tensor | Sequence[Tensor]
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, TensorBase) or value is None else tuple(value)
+    return (value,) if isinstance(value, TensorBase | GradientEdge) or value is None else tuple(value)
 
 
 def _requires_grad(tensor: Any) -> bool:
@@ -33,6 +34,12 @@ def _initial(
             f"got {len(outputs)} tensors and {len(gradients)} gradients; there must be one gradient for each tensor"
         )
     for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        if isinstance(output, GradientEdge):
+            if gradient is None:
+                raise errors.GradientError(f"output {place} is a GradientEdge and needs a gradient to start from")
+            roots.append((output.node, output.output_nr))
+            initial.append(gradient)
+            continue
         if not isinstance(output, TensorBase):
             raise errors.ArgumentError(
                 "backward", f"element {place} of tensors must be a Tensor, not {errors.describe(output)}"
@@ -135,6 +142,8 @@ def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: 
 
 def _places(inputs: Sequence[Any], function: str) -> list[Any]:
     for place, tensor in enumerate(inputs):
+        if isinstance(tensor, GradientEdge):
+            continue
         if not isinstance(tensor, TensorBase):
             raise errors.ArgumentError(
                 function, f"element {place} of inputs must be a Tensor, not {errors.describe(tensor)}"
@@ -143,7 +152,7 @@ def _places(inputs: Sequence[Any], function: str) -> list[Any]:
             raise errors.GradientError(
                 "one of the inputs does not require a gradient; call its requires_grad_() before it is used"
             )
-    return [edge(tensor) for tensor in inputs]
+    return [tuple(t) if isinstance(t, GradientEdge) else edge(t) for t in inputs]
 
 
 def grad(
@@ -270,6 +279,10 @@ def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materi
                 raise errors.GradientError(
                     f"the outputs do not depend on input {place}; with allow_unused=True its gradient is None"
                 )
-            if materialize:
+            if materialize and isinstance(inputs[place], GradientEdge):
+                node, number = inputs[place]
+                spec = node.spec_of(number)
+                found[place] = ops.zeros(node.shape_of(number), dtype=spec.dtype, device=spec.device)
+            elif materialize:
                 found[place] = ops.zeros_like(inputs[place].detach())
     return found

@@ -30,6 +30,14 @@ class GradState:
     ----------
     switched_off : int
         In how many threads recording is off.  As long as it is zero nobody looks at thread-local state.
+    packing : int
+        How many `saved_tensors_hooks` are active in all threads.  As long as it is zero nobody looks for them.
+    anomaly : int
+        0; 1: nodes remember where they were made; 2: gradients are also searched for NaN.
+    watching : int
+        How many hooks on several tensors there are; they must know which pass runs.
+    inference_bit : int
+        The key bit of tensors made in inference mode.
     bit : int
         The key bit of tensors that require a gradient.
     floating : int
@@ -38,11 +46,18 @@ class GradState:
         Returns 1, 2, 3, ...; safe to call from any thread.
     """
 
-    __slots__ = ("_local", "_lock", "bit", "floating", "switched_off", "tick")
+    __slots__ = (
+        "_local", "_lock", "anomaly", "bit", "floating", "inference_bit", "packing", "switched_off", "tick",
+        "watching",
+    )  # fmt: skip
 
     def __init__(self):
         self.switched_off = 0
+        self.packing = 0
+        self.anomaly = 0
+        self.watching = 0
         self.bit = KEYS.bit("layer", "autograd")
+        self.inference_bit = KEYS.bit("layer", "inference")
         self.floating = sum(1 << t.code for t in DTYPES if t.kind in ("floating", "complex"))
         self.tick = count(1).__next__
         self._local = threading.local()
@@ -62,6 +77,11 @@ class GradState:
                 self.switched_off += 1 if before else -1
             self._local.enabled = enabled
         return before
+
+    def count_packing(self, change):
+        """Note that hooks on saved tensors came (1) or went (-1)."""
+        with self._lock:
+            self.packing += change
 
 
 STATE = GradState()
@@ -334,6 +354,10 @@ def start(node, next_nodes, next_numbers):
     node.extras = None
     node.outputs = 1
     node.sequence = _STATE.tick()
+    if _STATE.anomaly != 0:
+        from tt.plugins.autograd.anomaly import note_origin
+
+        note_origin(node)
     return node
 
 

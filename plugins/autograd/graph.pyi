@@ -4,17 +4,22 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
-from tt.core.library import Operator, Tensor, TensorSpec
+from tt.core.library import Tensor, TensorSpec
 
 NodeKind = TypeVar("NodeKind", bound="Node")
 
 class GradState:
+    anomaly: int
     bit: int
     floating: int
+    inference_bit: int
+    packing: int
+    watching: int
     switched_off: int
     tick: Callable[[], int]
     def enabled(self) -> bool: ...
     def enable(self, enabled: bool) -> bool: ...
+    def count_packing(self, change: int) -> None: ...
 
 STATE: GradState
 
@@ -29,11 +34,11 @@ class Record:
 class View:
     args: tuple[Any, ...]
     index: int
-    operator: Operator | None
+    operator: Any
     root: Any
     version: int
     def __init__(
-        self, root: Any, operator: Operator | None, args: tuple[Any, ...], index: int, version: int
+        self, root: Any, operator: Any, args: tuple[Any, ...], index: int, version: int
     ) -> None: ...
 
 class Retained:

@@ -58,6 +58,11 @@ class InplaceRule(Rule):
 def check_inplace(target: Any, root: Any) -> None:
     """Refuse in-place changes that would lose a history."""
     record = target.record
+    if record is not None and record.view is not None and isinstance(record.view.operator, Node):
+        raise errors.InplaceError(
+            f"a result of {record.node.name()}, which is a view made inside of a Function, is changed in place: how the "
+            "function made the view is not known; let it return a clone()"
+        )
     if record is not None and record.view is not None and record.view.index >= 0:
         raise errors.InplaceError(
             f"output {record.view.index} of {record.node.name()} is one of several views that came from one call, and "

@@ -8,9 +8,10 @@ from typing import Any
 from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, listening
 from tt.plugins.autograd.functional import backward as run_backward
 from tt.plugins.autograd.graph import STATE, Node, Record, RemovableHandle, Retained, add_hook, leaf_record
+from tt.plugins.autograd.inference import is_inference, is_inference_mode_enabled
 from tt.plugins.autograd.views import refresh
 
-__all__ = ["backward", "grad", "grad_fn", "is_leaf", "requires_grad", "requires_grad_"]
+__all__ = ["backward", "grad", "grad_fn", "is_inference", "is_leaf", "requires_grad", "requires_grad_"]
 
 
 def _is_leaf(self: Any) -> bool:
@@ -51,6 +52,10 @@ def _set_requires_grad(self: Any, value: bool) -> None:
         if not STATE.floating >> self.spec.code & 1:
             raise errors.GradientError(
                 f"floating point and complex tensors can require gradients, {self.dtype.name} cannot"
+            )
+        if self.keys & STATE.inference_bit and not is_inference_mode_enabled():
+            raise errors.InferenceTensorError(
+                "a tensor made in inference mode cannot require a gradient outside of it\n  try: clone() it first"
             )
         leaf_record(self)
         self.keys |= STATE.bit

@@ -17,10 +17,10 @@ def tt_manifest() -> Manifest:
     """Say what the plugin brings."""
     members = [
         "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward",
-        "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",
+        "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
     ]  # fmt: skip
     return Manifest(
-        "autograd", layers=("autograd", "transform"), members={name: f"{_MEMBERS}{name}" for name in members}
+        "autograd", layers=("autograd", "transform", "inference"), members={name: f"{_MEMBERS}{name}" for name in members}
     )
 
 
@@ -28,10 +28,13 @@ def tt_manifest() -> Manifest:
 def tt_register(registry: PluginRegistry) -> None:
     """Hand over the layers and the formulas."""
     from tt.plugins.autograd.formulas import TABLES
+    from tt.plugins.autograd.inference import InferenceLayer
     from tt.plugins.autograd.layer import AutogradLayer
     from tt.plugins.autograd.transforms.layer import TransformLayer
 
-    registry.add_layer(AutogradLayer())
-    registry.add_layer(TransformLayer())
+    autograd = AutogradLayer()
+    registry.add_layer(autograd)
+    registry.add_layer(TransformLayer(autograd))
+    registry.add_layer(InferenceLayer())
     for table in TABLES:
         registry.add(table)

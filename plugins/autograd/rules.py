@@ -68,6 +68,16 @@ class OpNode(Node):
         """Return the name that PyTorch gives such nodes."""
         return self.rule.node_name
 
+    def __getattr__(self, name):
+        """Return what was saved of an argument or result: `_saved_self`, `_saved_dim`, `_saved_result`."""
+        if not name.startswith("_saved_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return saved_tensors.attribute(self, name[7:])
+
+    def __dir__(self):
+        """Name the attributes, with those of what was saved."""
+        return [*object.__dir__(self), *saved_tensors.attribute_names(self)]
+
     def release(self):
         """Drop what was saved; nodes that saved no tensors can be used again."""
         if self.plan.keeps_tensors:
@@ -96,8 +106,14 @@ class OpNode(Node):
                         )
                     if linked:
                         value = saved_tensors.linked(self, tensor, kind, position)
+                elif isinstance(value, saved_tensors.Packed):
+                    value = value.unpack()
+                    if linked:
+                        value = saved_tensors.linked(self, value, kind, position)
             elif kind == 2:
-                if saved_tensors.version_of(value) != (0 if self.versions is None else self.versions[place]):
+                if isinstance(value, saved_tensors.Packed):
+                    value = value.unpack()
+                elif saved_tensors.version_of(value) != (0 if self.versions is None else self.versions[place]):
                     saved_tensors.raise_changed(
                         self.rule.node_name, value, 0 if self.versions is None else self.versions[place]
                     )
@@ -420,6 +436,8 @@ def save(node, args, result):
         if kind == 1 or kind == 3:
             if isinstance(value, TensorBase):
                 tensor = value
+                if tensor.keys & STATE.inference_bit:
+                    saved_tensors.raise_inference(node.rule.node_name)
                 if tensor.storage is not None:
                     total += tensor.storage.version
         elif kind == 2:
@@ -427,3 +445,5 @@ def save(node, args, result):
     node.saved = tuple(saved)
     if total != 0:
         node.versions = saved_tensors.versions(node.plan, saved)
+    if STATE.packing != 0:
+        saved_tensors.pack_slots(node)

@@ -1,17 +1,34 @@
-"""Saved tensors: whether they are still what they were, and their place in the graph."""
+"""Saved tensors: whether they are still what they were, their place in the graph, and hooks that store them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tt.core.library import TensorBase, alias, errors
 from tt.plugins.autograd.graph import STATE, Node, attach
+from tt.plugins.autograd.modes import recording
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.rules import OpNode, Plan
 
-__all__ = ["linked", "linked_list", "raise_changed", "raise_released", "version_of", "versions", "with_edge"]
+__all__ = [
+    "HOOKS",
+    "Packed",
+    "SavedTensors",
+    "attribute",
+    "attribute_names",
+    "linked",
+    "linked_list",
+    "pack_slots",
+    "raise_changed",
+    "raise_inference",
+    "raise_released",
+    "version_of",
+    "versions",
+    "with_edge",
+]
 
 
 def raise_released() -> NoReturn:
@@ -19,6 +36,15 @@ def raise_released() -> NoReturn:
     raise errors.GradientError(
         "the tensors that this graph had saved are gone: a backward frees them; give the first one retain_graph=True "
         "to run a second, or to read them afterwards"
+    )
+
+
+def raise_inference(node: str) -> NoReturn:
+    """Refuse to save a tensor that was made in inference mode."""
+    raise errors.InferenceTensorError(
+        f"{node} would save a tensor that was made in inference mode for the backward pass\n"
+        "  such tensors have no version that would tell whether they were changed since\n"
+        "  try: clone() it outside of inference_mode() first, or use no_grad() in the place of inference_mode()"
     )
 
 
@@ -81,3 +107,191 @@ def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
     fresh = alias(tensor, STATE.bit)
     attach(fresh, node, number)
     return fresh
+
+
+# --- hooks on saved tensors ------------------------------------------------------------------------------------
+
+
+class _Hooks(threading.local):
+    """The pairs (pack, unpack) that are active in this thread, the innermost last; a text forbids hooks."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
+        self.forbidden: list[str] = []
+
+
+HOOKS = _Hooks()
+
+
+class Packed:
+    """What hooks made of a saved tensor, or of a list of them.
+
+    Attributes
+    ----------
+    packed : object
+        What the pack hook returned; for a list, a list of these.
+    restore : callable
+        The unpack hook.
+    """
+
+    __slots__ = ("packed", "restore", "several")
+
+    def __init__(self, value: Any, pack: Callable[[Any], Any], restore: Callable[[Any], Any]) -> None:
+        self.restore = restore
+        self.several = isinstance(value, list | tuple)
+        with recording(False):
+            self.packed = [_packed(v, pack) for v in value] if self.several else _packed(value, pack)
+
+    def unpack(self) -> Any:
+        """Return what the unpack hook makes of it."""
+        return [self._restored(p) for p in self.packed] if self.several else self._restored(self.packed)
+
+    def _restored(self, packed: Any) -> Any:
+        if packed is None:
+            return None
+        found = self.restore(packed)
+        if not isinstance(found, TensorBase):
+            raise errors.ArgumentError(
+                "saved_tensors_hooks", f"the unpack hook returns a tensor, not {errors.describe(found)}"
+            )
+        return found
+
+
+def _packed(value: Any, pack: Callable[[Any], Any]) -> Any:
+    if not isinstance(value, TensorBase):
+        return None
+    given = alias(value, STATE.bit)
+    version = version_of(given)
+    found = pack(given)
+    if version_of(given) != version:
+        raise errors.InplaceError(
+            "a pack hook changes the tensor that it is given in place, which the program still uses: work on a clone()"
+        )
+    return found
+
+
+def pack_if_asked(value: Any) -> Any:
+    """Return a tensor as the hooks of this thread store it; itself if there are none."""
+    if not HOOKS.pairs or not isinstance(value, TensorBase | list | tuple):
+        return value
+    return Packed(value, *HOOKS.pairs[-1])
+
+
+def pack_slots(node: OpNode) -> None:
+    """Let the hooks of this thread store the tensors that a node saved."""
+    if HOOKS.pairs and node.saved is not None:
+        node.saved = tuple(
+            pack_if_asked(value) if kind in (1, 2, 3) else value
+            for (kind, _, _), value in zip(node.plan.slots, node.saved, strict=True)
+        )
+
+
+# --- what a context saves --------------------------------------------------------------------------------------
+
+
+class SavedTensors:
+    """The tensors that a function with a context saved: in the order in which it named them.
+
+    Parameters
+    ----------
+    label : str
+        The name of the node, for errors.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._values: tuple[Any, ...] | None = ()
+        self._versions: tuple[int, ...] = ()
+        self._results: dict[int, int] = {}  # place among the saved -> number of the result
+
+    def put(self, values: tuple[Any, ...]) -> None:
+        """Take the tensors."""
+        for place, value in enumerate(values):
+            if value is not None and not isinstance(value, TensorBase):
+                raise errors.ArgumentError(
+                    "save_for_backward",
+                    f"argument {place} is {errors.describe(value)}: only tensors and None are saved",
+                    hint="set other values as attributes of the context",
+                )
+        self._values = values
+
+    def seal(self, results: Sequence[Any]) -> None:
+        """Note the versions; a result leads back to the node that saves it, so an alias takes its place."""
+        from tt.plugins.autograd.rules import bare_alias
+
+        sealed: list[Any] = []
+        for place, value in enumerate(self._values or ()):
+            number = next((n for n, result in enumerate(results) if result is value), -1)
+            if value is not None and value.keys & STATE.inference_bit:
+                raise_inference(self.label)
+            if number >= 0 and value is not None:
+                self._results[place] = number
+                value = bare_alias(value)
+            sealed.append(value)
+        self._versions = tuple(version_of(value) for value in sealed)
+        self._values = tuple(map(pack_if_asked, sealed)) if STATE.packing else tuple(sealed)
+
+    def get(self, node: Node | None) -> tuple[Any, ...]:
+        """Return the tensors; `node` is the node that runs, so that results have their place in the graph."""
+        if self._values is None:
+            raise_released()
+        found: list[Any] = []
+        for place, value in enumerate(self._values):
+            if isinstance(value, Packed):
+                value = value.unpack()
+            elif value is not None and self._versions and version_of(value) != self._versions[place]:
+                raise_changed(self.label, value, self._versions[place])
+            if place in self._results and node is not None and STATE.enabled():
+                value = with_edge(value, node, self._results[place])
+            found.append(value)
+        return tuple(found)
+
+    @property
+    def released(self) -> bool:
+        """Whether the tensors are gone."""
+        return self._values is None
+
+    def release(self) -> None:
+        """Drop the tensors."""
+        if self._values:
+            self._values = None
+
+
+# --- what a user may read --------------------------------------------------------------------------------------
+
+
+def attribute_names(node: OpNode) -> list[str]:
+    """Return the names under which a node shows what it saved."""
+    return [f"_saved_{_slot_name(node, slot)}" for slot in node.plan.slots]
+
+
+def _slot_name(node: OpNode, slot: tuple[int, int, Any]) -> str:
+    kind, position, fact = slot
+    signature = node.rule.operator.definition.signature
+    if kind == 3:
+        names = [r.name for r in signature.returns]
+        return names[position] or ("result" if len(names) == 1 else f"result{position}")
+    name = signature.arguments[position].name
+    if kind != 4:
+        return name
+    from tt.plugins.autograd.plans import FACTS
+
+    return f"{name}_{next(word for word, function in FACTS.items() if function is fact)}"
+
+
+def attribute(node: OpNode, name: str) -> Any:
+    """Return what a node saved under a name.
+
+    Raises
+    ------
+    AttributeError
+        When it saved nothing of that name.
+    GradientError
+        When a backward pass has freed it.
+    """
+    names = attribute_names(node)
+    if f"_saved_{name}" not in names:
+        shown = ", ".join(names) or "nothing"
+        raise AttributeError(f"{node.name()} saved nothing called {name!r}; it saved: {shown}")
+    with recording(True):
+        return node.unpack()[names.index(f"_saved_{name}")]

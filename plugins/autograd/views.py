@@ -6,7 +6,7 @@ import gc
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, TensorBase, ops
+from tt.core.library import Tensor, TensorBase, errors, ops
 from tt.plugins.autograd.graph import STATE, AccumulateGrad, Node, Record, View
 from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.ownership import ALONE, references
@@ -23,6 +23,11 @@ def refresh(tensor: TensorBase, record: Record) -> None:
     version = version_of(tensor)
     if view.version == version:
         return
+    if isinstance(view.operator, Node):
+        raise errors.InplaceError(
+            f"the memory of a result of {view.operator.name()}, which is a view made inside of a Function, was changed "
+            "in place: how the function made the view is not known; let it return a clone()"
+        )
     view.version = version
     root = view.root
     if not root.keys & STATE.bit or record.leaf:

@@ -58,10 +58,9 @@ def svd_A(gs: Any, A_shape: Any, U: Any, S: Any, Vh: Any) -> Any:
 
 
 def _phase(gU: Any, gVh: Any, U: Any, Vh: Any) -> Any:
-    """Return how the loss turns with the phase of the left vectors alone."""
-    if gU is not None:
-        return ops.imag(ops.sum.dim(conj(U) * gU, (-2,)))
-    return ops.imag(ops.sum.dim(conj(Vh) * gVh, (-1,)))
+    """Return how the loss turns with the phase of the vectors: by U as by Vh, so that the mean of both is linear."""
+    parts = [part for part in (_turned(gU, U, -2), _turned(gVh, Vh, -1)) if part is not None]
+    return (parts[0] + parts[1] if len(parts) == 2 else parts[0]) / 2
 
 
 def _turned(g: Any, vectors: Any, dim: int) -> Any:
@@ -296,7 +295,7 @@ def lstsq_A(gs: Any, A: Any, B: Any, solution: Any) -> Any:
         found = pinv_A(ops.matmul(gX, adjoint(right)), A, ops.linalg_pinv(A))
     if gD is not None:
         found = _plus(found, ops.matmul(gD, adjoint(X)))
-    if gs[3] is not None:
+    if gs[3] is not None and gs[3].numel():
         found = _plus(found, values_A(gs[3], A))
     return found
 

@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops, to_dtype
+from tt.core.library import KEYS, ops, to_dtype
 from tt.plugins.autograd.formulas.table import Formulas
 
 d = Formulas()
+
+TRANSFORM = KEYS.bit("layer", "transform")
 
 # --- the same elements in another shape ------------------------------------------------------------------------
 
@@ -53,18 +55,23 @@ d.of("repeat", self=repeat_self)
 # --- parts -----------------------------------------------------------------------------------------------------
 
 
+def placed(g: Any, shape: Sequence[int], view: Any, scatter: Any, *where: Any) -> Any:
+    """Return zeros of a shape with g in the place where a view looks."""
+    if g.keys & TRANSFORM:  # zeros that are the same for all examples are not changed by what differs
+        return scatter(ops.zeros(tuple(shape), dtype=g.dtype, device=g.device), g, *where)
+    whole = ops.new_zeros(g, shape)
+    view(whole, *where).copy_(g)
+    return whole
+
+
 def select_self(g: Any, self_shape: Sequence[int], dim: int, index: int) -> Any:
     """Put g back into zeros."""
-    whole = ops.new_zeros(g, self_shape)
-    ops.select(whole, dim, index).copy_(g)
-    return whole
+    return placed(g, self_shape, ops.select, ops.select_scatter, dim, index)
 
 
 def slice_self(g: Any, self_shape: Sequence[int], dim: int, start: Any, end: Any, step: int) -> Any:
     """Put g back into zeros."""
-    whole = ops.new_zeros(g, self_shape)
-    ops.slice(whole, dim, start, end, step).copy_(g)
-    return whole
+    return placed(g, self_shape, ops.slice, ops.slice_scatter, dim, start, end, step)
 
 
 def parts(gs: Sequence[Any], sizes: Sequence[int], shape: Sequence[int], dim: int) -> Any:
@@ -100,9 +107,7 @@ d.of("unbind", self=unbind_self)
 
 def diagonal_self(g: Any, self_shape: Sequence[int], offset: int, dim1: int, dim2: int) -> Any:
     """Put g back into zeros."""
-    whole = ops.new_zeros(g, self_shape)
-    ops.diagonal(whole, offset, dim1, dim2).copy_(g)
-    return whole
+    return placed(g, self_shape, ops.diagonal, ops.diagonal_scatter, offset, dim1, dim2)
 
 
 def unfold_self(g: Any, self_shape: Sequence[int], dimension: int, size: int, step: int) -> Any:

@@ -8,10 +8,9 @@ from functools import wraps
 from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
-from tt.plugins.autograd.functional import grad as autograd_grad
-from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.transforms.levels import Level, batched, levels, move_dim, running, unwrap
+from tt.plugins.autograd.transforms.opening import Variable, pull, variable
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
 
 __all__ = ["grad", "grad_and_value", "vmap"]
@@ -111,24 +110,6 @@ class _Depth(threading.local):
 _DEPTH = _Depth()
 
 
-def _open(value: Any) -> Any:
-    """Return what is inside of all levels, with a dim for each of them in front, outermost first."""
-    for level in reversed(levels()):
-        inside, dim = unwrap(value, level)
-        if dim is None:
-            value = ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape))
-        else:
-            value = move_dim(inside, dim, 0)
-    return value
-
-
-def _close(value: Any) -> Any:
-    """Wrap a tensor that has a dim for each level in front."""
-    for level in levels():
-        value = batched(value, 0, level)
-    return value
-
-
 def grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -176,10 +157,10 @@ def grad_and_value(
             )
         chosen = tuple(n % len(args) for n in chosen)
         values, shape = flatten([args[n] for n in chosen])
-        opened = [_fresh(value) for value in values]
-        outer = _DEPTH.grads > 0 or any(_has_history(v) for v in opened)
+        variables = [_variable(value) for value in values]
+        outer = _DEPTH.grads > 0 or any(not v.bare.is_leaf for v in variables)
         new_args = list(args)
-        for n, value in zip(chosen, unflatten(shape, [_close(v) for v in opened]), strict=True):
+        for n, value in zip(chosen, unflatten(shape, [v.tensor for v in variables]), strict=True):
             new_args[n] = value
         _DEPTH.grads += 1
         try:
@@ -188,44 +169,27 @@ def grad_and_value(
         finally:
             _DEPTH.grads -= 1
         output, aux = result if has_aux else (result, None)
-        gradients = unflatten(shape, _gradients(output, opened, outer))
-        found = gradients[0] if isinstance(argnums, int) else tuple(gradients)
+        _check_scalar(output)
+        found = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))
+        gradients = found[0] if isinstance(argnums, int) else tuple(found)
         bare = output if outer else output.detach()
-        return found, (bare, aux) if has_aux else bare
+        return gradients, (bare, aux) if has_aux else bare
 
     return differentiated
 
 
-def _has_history(tensor: Any) -> bool:
-    return bool(tensor.keys & STATE.bit) and not tensor.is_leaf
-
-
-def _fresh(value: Any) -> Any:
-    """Return the open form of an argument as a place in the graph of its own."""
+def _variable(value: Any) -> Variable:
     if not isinstance(value, TensorBase):
         raise errors.ArgumentError(
             "grad", f"can be differentiated with respect to tensors only, not {errors.describe(value)}"
         )
-    opened = _open(value)
-    if opened.keys & STATE.bit:
-        with recording(True):
-            # An outer derivative must see through.
-            return ops.clone(opened)
-    return opened.detach().requires_grad_()
+    return variable(value, levels())
 
 
-def _gradients(output: Any, opened: Sequence[Any], outer: bool) -> list[Any]:
+def _check_scalar(output: Any) -> None:
     if not isinstance(output, TensorBase):
         raise errors.GradientError(f"grad: the function must return a Tensor, got {errors.describe(output)}")
     if output.ndim:
         raise errors.ShapeError(
             f"grad: the function must return a scalar, got a tensor of shape {list(output.shape)}"
         )
-    whole = _open(output)
-    if not whole.keys & STATE.bit:
-        return [_close(ops.zeros_like(v.detach())) for v in opened]
-    with recording(True):
-        found = autograd_grad(
-            whole, list(opened), ops.ones_like(whole.detach()), create_graph=outer, materialize_grads=True
-        )
-    return [_close(g) for g in found]

@@ -18,17 +18,21 @@ from tt.core.library import (
     targets_of,
     with_targets_of,
 )
+from tt.plugins.autograd.layer import AutogradLayer
 from tt.plugins.autograd.transforms import batching
-from tt.plugins.autograd.transforms.levels import Level, batched, innermost, unwrap
+from tt.plugins.autograd.transforms.dual import run_dual
+from tt.plugins.autograd.transforms.levels import Dual, DualLevel, Level, batched, innermost, unwrap
 
 __all__ = ["TransformLayer"]
 
 
 class TransformLayer(Layer):
-    """Handles calls whose tensors are wrapped by `vmap`.
+    """Handles calls whose tensors are wrapped by `vmap` or have tangents.
 
     Attributes
     ----------
+    autograd : AutogradLayer
+        Knows the formulas.
     fallbacks : Counter
         How often each operator ran once for each example, because it has neither a batching rule nor a composite.
     """
@@ -36,8 +40,9 @@ class TransformLayer(Layer):
     name = "transform"
     order = 200
 
-    def __init__(self) -> None:
+    def __init__(self, autograd: AutogradLayer) -> None:
         super().__init__()
+        self.autograd = autograd
         self.fallbacks: Counter[str] = Counter()
         self._rules: dict[str, list[batching.BatchingRule]] = {}
 
@@ -62,31 +67,60 @@ class TransformLayer(Layer):
         return remove
 
     def rule(self, operator: Operator, form: str) -> Rule | None:
-        """Return the batching rule of an operator, or None."""
+        """Return what the levels do with an operator; None: all of them go through its composite."""
         registered = self._rules.get(operator.name) if form == "functional" else None
-        found = registered[0] if registered else _batching_rule(operator, form)
-        if found is None:
+        batch = registered[0] if registered else _batching_rule(operator, form)
+        formula = self.autograd.formula(operator.name)
+        # What a formula makes a unit of, or what has no parts, has a tangent of its own.
+        whole = formula is not None or not _has_composite(operator) or operator.name == "detach"
+        if form == "out" or (batch is None and not whole):
             return None
+        definition = operator.definition
 
         def run(entry: Entry, args: tuple[Any, ...]) -> Any:
-            result = found(innermost(args), operator, args)
-            return (
-                _as_seen(entry, result) if definition.kind == "pointwise" and form == "functional" else result
-            )
+            level = innermost(args)
+            if isinstance(level, DualLevel):
+                return run_dual(level, operator, form, formula, args) if whole else _parts(entry, args)
+            if batch is None:
+                return _parts(entry, args) if _has_composite(operator) else self.unsupported(entry, args)
+            result = batch(level, operator, args)
+            pointwise = definition.kind == "pointwise" and form == "functional"
+            return _as_seen(entry, result) if pointwise else result
 
-        definition = operator.definition
         return run
 
     def format_tensor(self, tensor: Any) -> str:
         """Return the tensor inside, with its hidden dim and its level, as PyTorch prints it."""
         handle = tensor.handle
+        if isinstance(handle, Dual):
+            value = textwrap.indent(repr(handle.value), "    ")
+            tangent = textwrap.indent(repr(handle.tangent), "    ")
+            return f"DualTensor(lvl={handle.level.depth + 1}, value=\n{value},\n  tangent=\n{tangent}\n)"
         inside = textwrap.indent(repr(handle.value), "    ")
         return f"BatchedTensor(lvl={handle.level.depth + 1}, bdim={handle.dim}, value=\n{inside}\n)"
 
     def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Run the call once for each example, and count that."""
+        if isinstance(innermost(args), DualLevel):
+            raise errors.GradientError(
+                f"{entry.operator.name}(): out= has no tangent; call it without out="
+                if entry.form == "out"
+                else f"{entry.operator.name} has no formula from which a tangent could come"
+            )
         self.fallbacks[entry.operator.name] += 1
         return one_by_one(innermost(args), entry.operator, entry.form, args)
+
+
+def _has_composite(operator: Operator) -> bool:
+    return operator.registry.composite(operator.name) is not None
+
+
+def _parts(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run the composite on the wrapped tensors, so that its parts meet the level."""
+    composite = entry.operator.registry.composite(entry.operator.name)
+    assert composite is not None  # asked before
+    result = composite.function(*args)
+    return args[0].copy_(result) if entry.form == "inplace" else result
 
 
 def _batching_rule(operator: Operator, form: str) -> batching.BatchingRule | None:

@@ -2,9 +2,9 @@
 
 Note [Levels]
 -------------
-Each running `vmap` is a level on the thread's stack.  A tensor that is mapped over is wrapped: its handle is a
-`Batched`, which holds the tensor inside, the dim that is hidden, and the level.  What is inside may be wrapped itself,
-by a level further out.  One key bit, that of the layer "transform", says that a tensor is wrapped; an operator is then
+Each running `vmap` or `jvp` is a level on the thread's stack.  A tensor that is mapped over is wrapped: its handle is a
+`Batched`, which holds the tensor inside, the dim that is hidden, and the level.  A tensor with a tangent is wrapped by a
+`Dual`, which holds both.  What is inside may be wrapped itself, by a level further out.  One key bit, that of the layer "transform", says that a tensor is wrapped; an operator is then
 handled by the innermost level among its arguments, which unwraps and calls it again on what is inside.
 """
 
@@ -21,12 +21,18 @@ from tt.core.library import dtype as Dtype
 __all__ = [
     "BIT",
     "Batched",
+    "Dual",
+    "DualLevel",
     "Level",
     "batched",
+    "dual",
+    "enter_dual",
     "hidden_dim_first",
     "innermost",
+    "leave_dual",
     "levels",
     "move_dim",
+    "primal_and_tangent",
     "unwrap",
 ]
 
@@ -35,7 +41,7 @@ BIT = KEYS.bit("layer", "transform")
 
 
 class Level:
-    """One running `vmap`.
+    """One running `vmap`; its subclass `DualLevel` is one running `jvp`.
 
     Attributes
     ----------
@@ -49,6 +55,22 @@ class Level:
 
     def __init__(self, depth: int, size: int) -> None:
         self.depth, self.size = depth, size
+
+
+class DualLevel(Level):
+    """One level of forward mode.
+
+    Attributes
+    ----------
+    open : bool
+        False once the level has ended: tangents of it are no longer seen.
+    """
+
+    __slots__ = ("open",)
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(depth, 0)
+        self.open = True
 
 
 class _Stack(threading.local):
@@ -77,6 +99,27 @@ class running:  # noqa: N801 - reads as a statement: with running(size) as level
 
     def __exit__(self, *exception: object) -> None:
         _STACK.levels.pop()
+
+
+def enter_dual() -> DualLevel:
+    """Put a level of forward mode on the stack."""
+    level = DualLevel(len(_STACK.levels))
+    _STACK.levels.append(level)
+    return level
+
+
+def leave_dual(level: DualLevel) -> None:
+    """Take a level of forward mode off the stack.
+
+    Raises
+    ------
+    ArgumentError
+        When it is not the innermost.
+    """
+    if not _STACK.levels or _STACK.levels[-1] is not level:
+        raise errors.ArgumentError("exit_dual_level", "only the innermost level can be left")
+    _STACK.levels.pop()
+    level.open = False
 
 
 class Batched:
@@ -156,7 +199,7 @@ _SPECS: WeakKeyDictionary[TensorSpec, TensorSpec] = WeakKeyDictionary()
 def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
     """Return the spec of wrapped tensors for that of the tensors inside."""
     if isinstance(spec.backend, BatchedBackend):
-        return spec
+        return spec  # a level further out maps over the tensor, too
     found = _SPECS.get(spec)
     if found is None:
         backend = BatchedBackend(spec.backend)
@@ -169,6 +212,97 @@ def batched(value: Any, dim: int, level: Level) -> Tensor:
     new = wrap(Batched(value, dim % value.ndim, level), _wrapped_spec(value.spec))
     new.record = level
     return new
+
+
+class Dual:
+    """The handle of a tensor with a tangent.
+
+    Attributes
+    ----------
+    value, tangent : Tensor
+        Of the same shape and dtype.
+    level : DualLevel
+        Whose they are.
+    """
+
+    __slots__ = ("__weakref__", "level", "tangent", "value")
+
+    def __init__(self, value: Tensor, tangent: Tensor, level: DualLevel) -> None:
+        self.value, self.tangent, self.level = value, tangent, level
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of both."""
+        return tuple(self.value.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dims of both."""
+        return int(self.value.ndim)
+
+
+class DualBackend(Backend):
+    """Tells the core of tensors with a tangent what it asks a backend: all that it would be told of the value.
+
+    Parameters
+    ----------
+    inside : Backend
+        That of the value.
+    """
+
+    handle_type = Dual
+
+    def __init__(self, inside: Backend) -> None:
+        super().__init__()
+        self.device_type, self.layout, self.inside = inside.device_type, inside.layout, inside
+
+    def native_dtype(self, dtype: Dtype) -> Any:
+        """Return that of the backend inside."""
+        return self.inside.native_dtype(dtype)
+
+    def strides(self, handle: Dual) -> tuple[int, ...]:
+        """Return the strides of the value."""
+        return tuple(handle.value.stride())
+
+    def offset(self, handle: Dual) -> int:
+        """Return where the value starts."""
+        return int(handle.value.storage_offset())
+
+    def storage_owner(self, handle: Dual) -> Any:
+        """Return what owns the memory of the value."""
+        return handle.value.spec.backend.storage_owner(handle.value.handle)
+
+    def storage_nbytes(self, owner: Any) -> int:
+        """Return the size of the value's memory."""
+        return self.inside.storage_nbytes(owner)
+
+    def to_numpy(self, handle: Dual) -> Any:
+        """Return the value: what a program decides by numbers has no tangent."""
+        return handle.value.spec.backend.to_numpy(handle.value.handle)
+
+
+_DUAL_SPECS: WeakKeyDictionary[TensorSpec, TensorSpec] = WeakKeyDictionary()
+
+
+def dual(value: Any, tangent: Any, level: DualLevel) -> Tensor:
+    """Return a tensor with a tangent at a level."""
+    spec = value.spec
+    if not isinstance(spec.backend, DualBackend):
+        found = _DUAL_SPECS.get(spec)
+        if found is None:
+            backend = DualBackend(spec.backend)
+            found = _DUAL_SPECS[spec] = TensorSpec(spec.dtype, spec.device, spec.layout, backend, spec.keys | BIT)
+        spec = found
+    new = wrap(Dual(value, tangent, level), spec)
+    new.record = level
+    return new
+
+
+def primal_and_tangent(value: Any, level: DualLevel) -> tuple[Any, Any]:
+    """Return the value and the tangent of a tensor at a level; other values with None."""
+    if isinstance(value, TensorBase) and value.keys & BIT and value.handle.level is level:
+        return value.handle.value, value.handle.tangent if level.open else None
+    return value, None
 
 
 def unwrap(value: Any, level: Level) -> tuple[Any, int | None]:

@@ -3,104 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tt
-from tt.core.library import REGISTRY, OpDefinition
-from tt.core.testing.samples import samples
+from tests.plugins.autograd.calls import (
+    DEFINITIONS,
+    DIFFERENTIABLE,
+    Call,
+    calls,
+    is_floating,
+    serves,
+    tensors_of,
+)
+from tt.core.library import OpDefinition
 from tt.plugins.autograd.checks import check_formulas, missing_formulas
 
-DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name]
-# Random numbers differ from call to call, so differences mean nothing.
-RANDOM = [d.name for d in DEFINITIONS if "random" in d.tags]
-DIFFERENTIABLE = [
-    d
-    for d in DEFINITIONS
-    if d.name not in RANDOM
-    and (d.grad or (d.kind == "composite" and "nondifferentiable" not in d.tags))
-    and any(a.type.is_tensor for a in d.signature.arguments)
-    and d.samples
-]
 MOST_ELEMENTS = 30
-
-
-# --- the calls -------------------------------------------------------------------------------------------------
-
-
-class Call:
-    """One sample of an operator as a function of its differentiable tensors."""
-
-    def __init__(self, definition: OpDefinition, bound: tuple[Any, ...]) -> None:
-        self.definition, self.bound = definition, bound
-        names = [a.name for a in definition.signature.arguments]
-        self.wanted = {names.index(n) for n in definition.grad} if definition.grad else set(range(len(names)))
-        if definition.name == "cross_entropy":
-            self.wanted.discard(names.index("weight"))  # the weights of classes are constants, as in torch
-        self.inputs = [t for i, v in enumerate(bound) if i in self.wanted for t in _tensors(v)]
-
-    def fill(self, tensors: Any, convert: Any = lambda value: value) -> list[Any]:
-        remaining = iter(tensors)
-        filled: list[Any] = []
-        for i, value in enumerate(self.bound):
-            if i in self.wanted and isinstance(value, list | tuple) and _tensors(value):
-                filled.append([next(remaining) if _floats(item) else convert(item) for item in value])
-            elif i in self.wanted and _floats(value):
-                filled.append(next(remaining))
-            else:
-                filled.append(convert(value))
-        return filled
-
-    def __call__(self, *tensors: Any) -> Any:
-        args = self.fill(tensors)
-        operator = REGISTRY.operator(self.definition.name)
-        if "inplace_only" in self.definition.tags:
-            args[0] = args[0].clone()
-            return operator.caller("inplace").dispatch(tuple(args))
-        found = operator.caller().dispatch(tuple(args))
-        if isinstance(found, tt.Tensor):
-            return found
-        return tuple(t for t in found if isinstance(t, tt.Tensor))
-
-
-def _floats(value: Any) -> bool:
-    return isinstance(value, tt.Tensor) and (value.is_floating_point() or value.is_complex())
-
-
-def _tensors(value: Any) -> list[Any]:
-    return [t for t in (value if isinstance(value, list | tuple) else [value]) if _floats(t)]
-
-
-def calls(definition: OpDefinition, dtype: tt.dtype) -> Iterator[tuple[str, Call]]:
-    operator = REGISTRY.operator(definition.name)
-    caller = operator.caller("inplace" if "inplace_only" in definition.tags else "functional")
-    binder = caller.binder or operator.binder(caller)
-    for sample in samples(definition, "cpu", dtype):
-        if sample.error is None:
-            call = Call(definition, binder(sample.args, sample.kwargs))
-            if definition.kind == "composite" and not runs(call):
-                continue  # a part of the composite refuses the dtype
-            if call.inputs and all(t.dtype in (tt.float64, tt.complex128) for t in call.inputs):
-                yield sample.name, call
-
-
-def runs(call: Call) -> bool:
-    try:
-        call(*call.inputs)
-    except (tt.core.errors.NoKernelError, tt.core.errors.DtypeError):
-        return False
-    except UserWarning:
-        return False  # a conversion drops the imaginary parts
-    return True
-
-
-def serves(definition: OpDefinition, dtype: tt.dtype) -> bool:
-    from tt.core.schema.classes import dtype_names
-
-    return definition.kind == "composite" or dtype.name in dtype_names(definition.dtypes)
 
 
 # Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
@@ -180,7 +101,7 @@ def test_a_formula_can_be_differentiated_again(definition: OpDefinition, dtype: 
     for name, call in calls(definition, dtype):
         if smooth(call) and differentiable_here(call) and checked < 6:
             outputs = call(*leaves(call))
-            if any(t.requires_grad for t in _tensors(outputs)):
+            if any(t.requires_grad for t in tensors_of(outputs)):
                 assert tt.autograd.gradgradcheck(
                     call, leaves(call), fast_mode=True, check_undefined_grad=False
                 ), name
@@ -210,7 +131,7 @@ def differentiable_here(call: Call) -> bool:
 
 
 def outputs_at(call: Call, arrays: list[Any]) -> list[Any]:
-    return [np.array(t.numpy()) for t in _tensors(call(*[tt.tensor(a) for a in arrays]))]
+    return [np.array(t.numpy()) for t in tensors_of(call(*[tt.tensor(a) for a in arrays]))]
 
 
 # Their kinks and branch points are at integers.

@@ -1,0 +1,22 @@
+"""Operations with a gradient of their own: `Function` and what belongs to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tt.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tt.plugins.autograd.function import Function as Function
+    from tt.plugins.autograd.function import FunctionCtx as FunctionCtx
+    from tt.plugins.autograd.function import once_differentiable as once_differentiable
+
+_SOURCES = {
+    "Function": "tt.plugins.autograd.function",
+    "FunctionCtx": "tt.plugins.autograd.function",
+    "once_differentiable": "tt.plugins.autograd.function",
+}
+
+__all__ = list(_SOURCES)
+
+__getattr__, __dir__ = lazy_names("tt.autograd.function", _SOURCES, layer="autograd")

@@ -1,0 +1,171 @@
+"""Inference mode: as `no_grad`, and what is made in it can never take part in a graph.
+
+Note [Inference tensors]
+------------------------
+A tensor made in inference mode carries a key bit.  Outside of the mode its calls meet the layer "inference": in-place
+changes are refused, views of it carry the bit on, everything else goes below.  The layer lies below autograd, whose
+rules look for the bit when they save a tensor.  In the mode itself the dispatcher's mode marks the results.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tt.core.library import Entry, Layer, Mode, Operator, Rule, TensorBase, errors
+from tt.plugins.autograd.graph import STATE
+from tt.plugins.autograd.modes import _decorate
+
+__all__ = ["InferenceLayer", "inference_mode", "is_inference", "is_inference_mode_enabled"]
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.enabled = False
+
+
+_THREAD = _Thread()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Tell whether this thread is in inference mode.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.inference_mode():
+    ...     tt.is_inference_mode_enabled()
+    True
+    """
+    return _THREAD.enabled
+
+
+def is_inference(self: Any) -> bool:
+    """Tell whether the tensor was made in inference mode.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.inference_mode():
+    ...     x = tt.ones(2)
+    >>> x.is_inference(), x.clone().is_inference()
+    (True, False)
+    """
+    return bool(self.keys & STATE.inference_bit)
+
+
+class _Marking(Mode):
+    """Marks the tensors that calls of this thread make."""
+
+    def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+        """Run the call and mark its results, but for views of tensors from outside."""
+        result = caller.dispatch(args)
+        definition = caller.operator.definition
+        if caller.form != "functional" or not _THREAD.enabled:
+            return result
+        if definition.kind == "view" and isinstance(args[0], TensorBase) and not args[0].keys & STATE.inference_bit:
+            return result
+        given = {id(t) for t in _tensors(args)}
+        for tensor in _tensors((result,)):
+            if id(tensor) not in given:
+                tensor.keys |= STATE.inference_bit
+        return result
+
+
+def _tensors(values: Any) -> list[Any]:
+    found = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += _tensors(value)
+    return found
+
+
+class InferenceLayer(Layer):
+    """What tensors made in inference mode meet; see Note [Inference tensors]."""
+
+    name = "inference"
+    order = 90
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return what the layer does with a form of an operator."""
+        if form != "functional":
+            return _change
+        return _view if operator.definition.kind == "view" else _pass
+
+
+def _pass(entry: Entry, args: tuple[Any, ...]) -> Any:
+    return entry.call_below(args)
+
+
+def _change(entry: Entry, args: tuple[Any, ...]) -> Any:
+    count = entry.operator.out_count if entry.form == "out" else 0
+    targets = _tensors(args[-count:]) if count else [args[0]]
+    if not _THREAD.enabled and any(t.keys & STATE.inference_bit for t in targets):
+        raise errors.InferenceTensorError(
+            f"{entry.operator.definition.signature.name}: a tensor made in inference mode is changed outside of it\n"
+            "  try: clone() it first"
+        )
+    result = entry.call_below(args)
+    if entry.form == "inplace":
+        return args[0]
+    return targets[0] if count == 1 else entry.operator.return_type(targets) if count else result
+
+
+def _view(entry: Entry, args: tuple[Any, ...]) -> Any:
+    result = entry.call_below(args)
+    for tensor in _tensors((result,)):
+        tensor.keys |= STATE.inference_bit
+    return result
+
+
+class inference_mode:  # noqa: N801 - PyTorch's name
+    """Switches recording off, in a `with` block or for a function; what is made there can never be recorded.
+
+    Parameters
+    ----------
+    mode : bool
+        False: ordinary recording inside of another `inference_mode`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with tt.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
+    >>> y.add_(1)
+    Traceback (most recent call last):
+        ...
+    tt.core.errors.InferenceTensorError: add: a tensor made in inference mode is changed outside of it
+      try: clone() it first
+    """
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        if callable(mode):
+            return _decorate(cls, mode)
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
+        self.mode = bool(mode)
+        self._before: list[tuple[bool, bool, _Marking | None]] = []
+
+    def __enter__(self) -> None:
+        marking = _Marking() if self.mode and not _THREAD.enabled else None
+        self._before.append((STATE.enable(not self.mode), _THREAD.enabled, marking))
+        _THREAD.enabled = self.mode
+        if marking is not None:
+            marking.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        recorded, _THREAD.enabled, marking = self._before.pop()
+        if marking is not None:
+            marking.__exit__(*exception)
+        STATE.enable(recorded)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make a function that runs in the mode."""
+        return _decorate(lambda: inference_mode(self.mode), function)

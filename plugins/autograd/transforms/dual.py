@@ -1,0 +1,266 @@
+"""Forward mode: what an operator does to the tangents of its arguments.
+
+Most operators need no formula of their own:
+
+- one that is linear in its tensors is applied to the tangents (`LINEAR`, and all views);
+- one that is linear in each of them is applied once for each (`MULTILINEAR`), and the results are added;
+- the Jacobian of a real pointwise operator is diagonal, so that its reverse formula is its forward formula, too;
+- for all others the reverse formula is transposed: it is linear in the gradient, and the transpose of that map, which
+  is again a reverse derivative, is the forward derivative (Griewank and Walther, *Evaluating Derivatives*, 2008, ch. 3;
+  the same trick is known as "double backward").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tt.core.library import Operator, TensorBase, errors, ops
+from tt.plugins.autograd.formulas.table import Formula
+from tt.plugins.autograd.graph import STATE
+from tt.plugins.autograd.modes import recording
+from tt.plugins.autograd.plans import find_slot, parameters
+from tt.plugins.autograd.transforms.levels import DualLevel, dual, levels, primal_and_tangent
+from tt.plugins.autograd.transforms.opening import has_history, pull, variable
+
+__all__ = ["run_dual"]
+
+LINEAR: Final = frozenset(
+    """
+    neg positive add sub rsub sum sum.dim mean mean.dim nansum clone _to_copy contiguous cat stack flip roll rot90 repeat
+    index index_select gather take take_along_dim masked_select where cumsum diff trace tril triu diag diag_embed
+    diagonal_scatter select_scatter slice_scatter as_strided_scatter scatter_add scatter.src index_add index_copy index_put
+    real imag conj_physical view_as_real view_as_complex complex
+    _fft_c2c _fft_r2c _fft_c2r avg_pool1d avg_pool2d avg_pool3d fold functional_fold functional_unfold
+    pixel_shuffle pixel_unshuffle channel_shuffle copy
+    """.split()
+)
+"""Operators that are linear in all tensors that have a gradient, taken together, once numbers among them are zero."""
+
+MULTILINEAR: Final = frozenset("mul matmul mm bmm mv dot vdot inner outer kron linalg_cross cross linalg_vecdot".split())
+"""Operators that are linear in each of two tensors."""
+
+
+def run_dual(level: DualLevel, operator: Operator, form: str, formula: Formula | None, args: tuple[Any, ...]) -> Any:
+    """Run an operator on values with tangents.
+
+    Parameters
+    ----------
+    level : DualLevel
+        The level whose tangents count.
+    operator : Operator
+        What is called.
+    form : str
+        functional or inplace.
+    formula : Formula or None
+        The reverse formula, if there is one.
+    args : tuple
+        All arguments; some are wrapped at the level.
+    """
+    primals, tangents = _split(args, level)
+    if form == "inplace":
+        return _inplace(level, operator, formula, args, primals, tangents)
+    result = operator.caller(form).dispatch(primals)
+    if operator.name == "detach" or not level.open:
+        return result
+    single = not isinstance(result, list | tuple)
+    results = [result] if single else list(result)
+    found = _tangents(level, operator, formula, primals, tangents, results)
+    wrapped = [
+        value if tangent is None else dual(value, _fitted(tangent, value), level)
+        for value, tangent in zip(results, found, strict=True)
+    ]
+    if single:
+        return wrapped[0]
+    return wrapped if isinstance(result, list) else operator.return_type(wrapped)
+
+
+def _split(args: Sequence[Any], level: DualLevel) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    primals, tangents = [], []
+    for value in args:
+        if isinstance(value, list | tuple):
+            first, second = _split(value, level)
+            primals.append(type(value)(first))
+            tangents.append(type(value)(second))
+        else:
+            primal, tangent = primal_and_tangent(value, level)
+            primals.append(primal)
+            tangents.append(tangent)
+    return tuple(primals), tuple(tangents)
+
+
+def _fitted(tangent: Any, value: Any) -> Any:
+    """Return a tangent in the shape and dtype of its value."""
+    if tangent.dtype is not value.dtype:
+        real = tangent.dtype.is_complex and not value.dtype.is_complex
+        tangent = (ops.real(tangent) if real else tangent).to(value.dtype)
+    return tangent if tuple(tangent.shape) == tuple(value.shape) else ops.expand(tangent, tuple(value.shape))
+
+
+def _any(value: Any) -> bool:
+    return any(map(_any, value)) if isinstance(value, list | tuple) else value is not None
+
+
+# --- which way -------------------------------------------------------------------------------------------------
+
+
+def _tangents(
+    level: DualLevel,
+    operator: Operator,
+    formula: Formula | None,
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    results: Sequence[Any],
+) -> list[Any]:
+    """Return the tangent of each result, None where it is zero."""
+    definition = operator.definition
+    places = [i for i, a in enumerate(definition.signature.arguments) if a.name in definition.grad]
+    moving = [i for i in places if _any(tangents[i])]
+    if not moving:
+        return [None] * len(results)
+    if operator.name in LINEAR or definition.kind == "view":
+        return _linear(operator, places, primals, tangents, results)
+    if operator.name in MULTILINEAR:
+        parts = [operator.caller().dispatch((*primals[:i], tangents[i], *primals[i + 1 :])) for i in moving]
+        return [parts[0] if len(parts) == 1 else ops.add(*parts)]
+    plain = formula is not None and formula.backward is None and definition.kind == "pointwise"
+    if plain and len(results) == 1 and not _any_complex((*primals, results[0])):
+        assert formula is not None
+        return [_pointwise(operator, formula, moving, primals, tangents, results[0])]
+    return _transposed(level, operator, moving, primals, tangents, results)
+
+
+def _any_complex(values: Sequence[Any]) -> bool:
+    return any(
+        _any_complex(v) if isinstance(v, list | tuple) else isinstance(v, TensorBase) and v.dtype.is_complex
+        for v in values
+    )
+
+
+def _linear(
+    operator: Operator,
+    places: Sequence[int],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    results: Sequence[Any],
+) -> list[Any]:
+    args = list(primals)
+    for place in places:
+        args[place] = _or_zeros(tangents[place], primals[place])
+    found = operator.caller().dispatch(tuple(args))
+    several = list(found) if isinstance(found, list | tuple) else [found]
+    return [
+        tangent if isinstance(value, TensorBase) and STATE.floating >> value.spec.code & 1 else None
+        for tangent, value in zip(several, results, strict=True)
+    ]
+
+
+def _or_zeros(tangent: Any, primal: Any) -> Any:
+    if isinstance(primal, list | tuple):
+        return type(primal)(_or_zeros(t, p) for t, p in zip(tangent, primal, strict=True))
+    if isinstance(primal, TensorBase):
+        return ops.zeros_like(primal) if tangent is None else tangent
+    return primal if primal is None or isinstance(primal, bool) else type(primal)(0)
+
+
+def _pointwise(
+    operator: Operator,
+    formula: Formula,
+    moving: Sequence[int],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    result: Any,
+) -> Any:
+    """Apply the reverse formula, whose Jacobian is diagonal, to the tangents."""
+    definition = operator.definition
+    total: Any = None
+    for place in moving:
+        function = formula.gradients.get(definition.signature.arguments[place].name)
+        if function is None:
+            continue
+        taken = []
+        for name in parameters(function)[1:]:
+            slot = find_slot(definition, name)
+            assert slot is not None  # `make_rule` has refused the formula otherwise
+            kind, position, fact = slot
+            taken.append(result if kind == 3 else fact(primals[position]) if kind == 4 else primals[position])
+        tangent = function(_fitted(tangents[place], result), *taken)
+        if tangent is not None:
+            total = tangent if total is None else ops.add(total, tangent)
+    return total
+
+
+def _transposed(
+    level: DualLevel,
+    operator: Operator,
+    moving: Sequence[int],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    results: Sequence[Any],
+) -> list[Any]:
+    """Return tangents by two reverse derivatives, of which the second transposes the first."""
+    outer = levels()[: level.depth]
+    inputs: list[tuple[Any, Any]] = []  # (variable, tangent)
+    args = list(primals)
+    for place in moving:
+        if isinstance(primals[place], list | tuple):
+            items = list(primals[place])
+            for i, tangent in enumerate(tangents[place]):
+                if tangent is not None:
+                    inputs.append((variable(items[i], outer), tangent))
+                    items[i] = inputs[-1][0].tensor
+            args[place] = type(primals[place])(items)
+        else:
+            inputs.append((variable(primals[place], outer), tangents[place]))
+            args[place] = inputs[-1][0].tensor
+    variables = [v for v, _ in inputs]
+    # Only what somebody differentiates by, further out, needs the two steps recorded.
+    create = STATE.enabled() and any(not v.bare.is_leaf for v in variables)
+    with recording(True):
+        again = operator.caller().dispatch(tuple(args))
+    outputs = [again] if isinstance(again, TensorBase) else list(again)
+    found: list[Any] = []
+    for output in outputs:
+        if not isinstance(output, TensorBase) or not STATE.floating >> output.spec.code & 1:
+            found.append(None)
+            continue
+        cotangent = variable(ops.zeros_like(ops.detach(output)), outer)
+        total: Any = None
+        for reverse, (_, tangent) in zip(pull(output, variables, cotangent.tensor, True), inputs, strict=True):
+            (part,) = pull(reverse, [cotangent], tangent, create)
+            total = part if total is None else ops.add(total, part)
+        found.append(total)
+    return found
+
+
+# --- in place --------------------------------------------------------------------------------------------------
+
+
+def _inplace(
+    level: DualLevel,
+    operator: Operator,
+    formula: Formula | None,
+    args: tuple[Any, ...],
+    primals: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+) -> Any:
+    target = args[0]
+    if tangents[0] is None:
+        if not level.open:
+            operator.caller("inplace").dispatch(primals)
+            return target
+        raise errors.InplaceError(
+            f"{operator.definition.inplace_name}() changes a tensor without a tangent by one that has one: "
+            "use the operation that returns a new tensor"
+        )
+    if operator.definition.kind == "view":
+        for part in (primals[0], tangents[0]):
+            operator.caller("inplace").dispatch((part, *primals[1:]))
+        return target
+    result = operator.caller().dispatch(primals)
+    (tangent,) = _tangents(level, operator, formula, primals, tangents, [result])
+    with_history = [t for t in (result, tangent) if t is not None and has_history(t)]
+    with recording(bool(with_history) and STATE.enabled()):
+        operator.caller("inplace").dispatch(primals)
+        tangents[0].copy_(ops.zeros_like(tangents[0]) if tangent is None else _fitted(tangent, primals[0]))
+    return target

@@ -1,0 +1,355 @@
+"""`tt.func`: products with Jacobians in both modes, and whole Jacobians from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from tt.core.library import TensorBase, errors, ops
+from tt.plugins.autograd.modes import recording
+from tt.plugins.autograd.transforms.functional import _DEPTH, vmap
+from tt.plugins.autograd.transforms.levels import dual, enter_dual, leave_dual, levels, primal_and_tangent
+from tt.plugins.autograd.transforms.opening import Variable, pull, variable
+from tt.plugins.autograd.transforms.trees import flatten, unflatten
+
+__all__ = ["hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+
+
+def _expect_tensors(function: str, what: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if not isinstance(value, TensorBase):
+            raise errors.ArgumentError(function, f"{what} must be tensors, got {errors.describe(value)}")
+
+
+# --- vjp -------------------------------------------------------------------------------------------------------
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Return the value of a function and a function that multiplies a vector with its Jacobian.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, or trees of them, and returns a tensor or a tree.
+    *primals : Tensor or tree
+        The point.
+    has_aux : bool
+        Whether `func` returns something beside the result, which is handed on.
+
+    Returns
+    -------
+    tuple
+        (value, function) or (value, function, aux).  The function takes cotangents like the value and returns a tuple
+        with one result for each of the primals.
+
+    Examples
+    --------
+    >>> import tt
+    >>> value, multiply = tt.func.vjp(lambda x: x ** 2, tt.tensor([1.0, 2.0]))
+    >>> multiply(tt.tensor([1.0, 10.0]))
+    (tensor([ 2., 40.]),)
+    """
+    values, shape = flatten(primals)
+    _expect_tensors("vjp", "the primals", values)
+    outer = levels()
+    variables = [variable(value, outer) for value in values]
+    nested = _DEPTH.grads > 0 or any(not v.bare.is_leaf for v in variables)
+    _DEPTH.grads += 1
+    try:
+        with recording(True):
+            result = func(*unflatten(shape, [v.tensor for v in variables]))
+    finally:
+        _DEPTH.grads -= 1
+    output, aux = result if has_aux else (result, None)
+    outputs, output_shape = flatten(output)
+    _expect_tensors("vjp", "the results of the function", outputs)
+
+    def multiply(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        given, given_shape = flatten(cotangents)
+        if given_shape != output_shape:
+            raise errors.GradientError("vjp: the cotangents do not have the structure of the function's result")
+        create = nested or _DEPTH.grads > 0 if create_graph is None else create_graph
+        return unflatten(shape, _products(outputs, variables, given, create))
+
+    seen = unflatten(output_shape, [o if nested else _without_history(o) for o in outputs])
+    return (seen, multiply, aux) if has_aux else (seen, multiply)
+
+
+def _without_history(output: Any) -> Any:
+    return ops.detach(output)
+
+
+def _products(outputs: Sequence[Any], variables: Sequence[Variable], given: Sequence[Any], create: bool) -> list[Any]:
+    total: list[Any] = []
+    for output, cotangent in zip(outputs, given, strict=True):
+        if tuple(cotangent.shape) != tuple(output.shape):
+            raise errors.GradientError(
+                f"vjp: a cotangent has shape {list(cotangent.shape)}, and its result {list(output.shape)}"
+            )
+        found = pull(output, variables, cotangent, create)
+        total = found if not total else [ops.add(a, b) for a, b in zip(total, found, strict=True)]
+    return total
+
+
+# --- jvp -------------------------------------------------------------------------------------------------------
+
+
+def jvp(
+    func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False,
+    has_aux: bool = False,
+) -> Any:  # fmt: skip
+    """Return the value of a function and the product of its Jacobian with tangents, in forward mode.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, or trees of them, and returns a tensor or a tree.
+    primals, tangents : tuple
+        The point, and the direction, of the same structure.
+    strict : bool
+        Whether a result that does not depend on the primals is an error rather than zero.
+    has_aux : bool
+        Whether `func` returns something beside the result, which is handed on.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.func.jvp(lambda x: x ** 2, (tt.tensor([1.0, 2.0]),), (tt.tensor([1.0, 10.0]),))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+        raise errors.ArgumentError("jvp", "primals and tangents are tuples: jvp(f, (x,), (t,))")
+    values, shape = flatten(primals)
+    directions, direction_shape = flatten(tangents)
+    if shape != direction_shape:
+        raise errors.GradientError("jvp: the tangents do not have the structure of the primals")
+    _expect_tensors("jvp", "the primals", values)
+    _expect_tensors("jvp", "the tangents", directions)
+    for value, direction in zip(values, directions, strict=True):
+        if tuple(value.shape) != tuple(direction.shape):
+            raise errors.GradientError(
+                f"jvp: a tangent has shape {list(direction.shape)}, and its primal {list(value.shape)}"
+            )
+    level = enter_dual()
+    try:
+        moving = [dual(v, t, level) for v, t in zip(values, directions, strict=True)]
+        result = func(*unflatten(shape, moving))
+        output, aux = result if has_aux else (result, None)
+        outputs, output_shape = flatten(output)
+        _expect_tensors("jvp", "the results of the function", outputs)
+        pairs = [primal_and_tangent(o, level) for o in outputs]
+        if has_aux:
+            parts, aux_shape = flatten(aux)
+            aux = unflatten(aux_shape, [primal_and_tangent(a, level)[0] for a in parts])
+    finally:
+        leave_dual(level)
+    if strict and any(tangent is None for _, tangent in pairs):
+        raise errors.GradientError("jvp: a result does not depend on the primals, and strict=True")
+    found = unflatten(output_shape, [value for value, _ in pairs])
+    moved = unflatten(output_shape, [ops.zeros_like(v) if t is None else t for v, t in pairs])
+    return (found, moved, aux) if has_aux else (found, moved)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return the value of a function and its derivative at a point: a function of tangents.
+
+    Examples
+    --------
+    >>> import tt
+    >>> value, derivative = tt.func.linearize(lambda x: x ** 3, tt.tensor(2.0))
+    >>> value, derivative(tt.tensor(1.0))
+    (tensor(8.), tensor(12.))
+    """
+    value = func(*primals)
+
+    def derivative(*tangents: Any) -> Any:
+        return jvp(func, primals, tangents)[1]
+
+    return value, derivative
+
+
+# --- Jacobians -------------------------------------------------------------------------------------------------
+
+
+def _chosen(argnums: int | tuple[int, ...], count: int, function: str) -> tuple[int, ...]:
+    listed = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if any(not -count <= n < count for n in listed):
+        raise errors.ArgumentError(
+            function, f"argnums {argnums} names an argument that is not among the {count} given"
+        )
+    return tuple(n % count for n in listed)
+
+
+def _basis(values: Sequence[Any]) -> list[Any]:
+    """Return, for each tensor, the unit vectors of all tensors together, one in each row."""
+    total = sum(v.numel() for v in values)
+    found, start = [], 0
+    for value in values:
+        size = value.numel()
+        rows = ops.zeros((total, size), dtype=value.dtype, device=value.device)
+        if size:
+            rows[start : start + size] = ops.eye(size, dtype=value.dtype, device=value.device)
+        found.append(ops.reshape(rows, (total, *value.shape)))
+        start += size
+    return found
+
+
+def _in_chunks(function: Callable[..., Any], rows: Sequence[Any], chunk: int | None) -> list[Any]:
+    """Map a function, which returns a list, over the rows, a chunk at a time."""
+    count = int(rows[0].shape[0])
+    step = count if chunk is None else chunk
+    if not count:
+        # Nothing to map over; one call with a zero row tells the shapes.
+        found = function(*[ops.zeros(r.shape[1:], dtype=r.dtype, device=r.device) for r in rows])
+        return [ops.zeros((0, *f.shape), dtype=f.dtype, device=f.device) for f in found]
+    parts = [
+        vmap(function)(*[r[begin : begin + step] for r in rows]) for begin in range(0, count, max(step, 1))
+    ]
+    return [p[0] if len(p) == 1 else ops.cat(list(p)) for p in zip(*parts, strict=True)]
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """Return a function that computes the Jacobian of another in reverse mode: one pass for each result's element.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tensor or a tree of tensors.
+    argnums : int or tuple of int
+        The arguments with respect to which to differentiate.
+    has_aux : bool
+        Whether `func` returns something beside the result, which is handed on.
+    chunk_size : int, optional
+        How many passes run at once; all by default.
+
+    Returns
+    -------
+    callable
+        Its results have the dims of the result, then those of the argument.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.func.jacrev(lambda x: x ** 2)(tt.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = _chosen(argnums, len(args), "jacrev")
+
+        def of_chosen(*values: Any) -> Any:
+            new = list(args)
+            for n, value in zip(chosen, values, strict=True):
+                new[n] = value
+            return func(*new, **kwargs)
+
+        output, multiply, *aux = vjp(of_chosen, *[args[n] for n in chosen], has_aux=has_aux)
+        outputs, shape = flatten(output)
+        inputs, input_shape = flatten(tuple(args[n] for n in chosen))
+        rows = _in_chunks(
+            lambda *cotangents: flatten(multiply(unflatten(shape, list(cotangents))))[0], _basis(outputs), chunk_size
+        )
+        found, start = [], 0
+        for result in outputs:
+            size = result.numel()
+            blocks = [
+                ops.reshape(row[start : start + size], (*result.shape, *value.shape))
+                for row, value in zip(rows, inputs, strict=True)
+            ]
+            start += size
+            by_argument = unflatten(input_shape, blocks)
+            found.append(by_argument[0] if isinstance(argnums, int) else by_argument)
+        jacobians = unflatten(shape, found)
+        return (jacobians, aux[0]) if has_aux else jacobians
+
+    return jacobian
+
+
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """Return a function that computes the Jacobian of another in forward mode: one pass for each argument's element.
+
+    Parameters
+    ----------
+    func : callable
+        Returns a tensor or a tree of tensors.
+    argnums : int or tuple of int
+        The arguments with respect to which to differentiate.
+    has_aux : bool
+        Whether `func` returns something beside the result, which is handed on.
+    randomness : str
+        As PyTorch's; random operators run once for each example here, whatever it says.
+    chunk_size : int, optional
+        How many passes run at once; all by default.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.func.jacfwd(lambda x: x ** 2)(tt.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
+    """
+
+    @wraps(func)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        chosen = _chosen(argnums, len(args), "jacfwd")
+        inputs, input_shape = flatten(tuple(args[n] for n in chosen))
+        _expect_tensors("jacfwd", "the arguments", inputs)
+        seen: dict[str, Any] = {}
+
+        def of_chosen(*values: Any) -> Any:
+            new = list(args)
+            for n, value in zip(chosen, values, strict=True):
+                new[n] = value
+            return func(*new, **kwargs)
+
+        def push(*directions: Any) -> list[Any]:
+            primals = tuple(args[n] for n in chosen)
+            found = jvp(of_chosen, primals, unflatten(input_shape, list(directions)), has_aux=has_aux)
+            seen["value"], seen["aux"] = found[0], found[2] if has_aux else None
+            moved, seen["shape"] = flatten(found[1])
+            return moved
+
+        columns = _in_chunks(push, _basis(inputs), chunk_size)
+        found = []
+        for column in columns:
+            blocks, start = [], 0
+            for value in inputs:
+                size = value.numel()
+                block = ops.movedim(column[start : start + size], 0, -1)
+                blocks.append(ops.reshape(block, (*column.shape[1:], *value.shape)))
+                start += size
+            by_argument = unflatten(input_shape, blocks)
+            found.append(by_argument[0] if isinstance(argnums, int) else by_argument)
+        jacobians = unflatten(seen["shape"], found)
+        return (jacobians, seen["aux"]) if has_aux else jacobians
+
+    return jacobian
+
+
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """Return a function that computes the second derivatives of another: forward mode over reverse mode.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.func.hessian(lambda x: (x ** 3).sum())(tt.tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
