@@ -17,6 +17,7 @@ __all__ = [
     "ArgumentError",
     "BroadcastError",
     "CastError",
+    "CheckpointError",
     "CompileError",
     "ConfigurationError",
     "DataDependentError",
@@ -33,9 +34,9 @@ __all__ = [
     "ExportError",
     "GradcheckError",
     "GradientError",
-    "InferenceTensorError",
     "HiddenValuesError",
     "IndexValueError",
+    "InferenceTensorError",
     "InplaceError",
     "KernelContractError",
     "KeyBitsExhaustedError",
@@ -495,6 +496,10 @@ class AnomalyError(GradientError):
         super().__init__(
             f"{node} made a NaN in its gradient {place}\n  try: see the warning above for the call that was recorded"
         )
+
+
+class CheckpointError(GradientError):
+    """A checkpointed function that did something else when it ran again."""
 
 
 class InferenceTensorError(GradientError):

@@ -42,7 +42,7 @@ from tt.core.op_library import (
 from tt.core.overrides import TTFunctionMode
 from tt.core.promotion import get_default_dtype, promote_types, result_type
 from tt.core.python_dispatch import TTDispatchMode
-from tt.core.random import Generator, reserve
+from tt.core.random import Generator, default_states, reserve, set_default_states
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.scope import scoped
 from tt.core.size import Size
@@ -92,6 +92,7 @@ __all__ = [
     "as_tensor",
     "contiguous_strides",
     "custom_op",
+    "default_states",
     "define",
     "dtype",
     "errors",
@@ -118,6 +119,7 @@ __all__ = [
     "result_type",
     "run_rule",
     "scoped",
+    "set_default_states",
     "set_fallback_policy",
     "targets_of",
     "to_dtype",

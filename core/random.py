@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Generator",
     "default_generator",
+    "default_states",
     "generator_of",
     "get_rng_state",
     "initial_seed",
     "manual_seed",
     "reserve",
     "seed",
+    "set_default_states",
     "set_rng_state",
 ]
 
@@ -214,6 +217,17 @@ class _Defaults:
 
 
 _DEFAULTS: Final = _Defaults()
+
+
+def default_states() -> dict[str, Tensor]:
+    """Return the state of the default generator of each device."""
+    return {device: generator.get_state() for device, generator in list(_DEFAULTS.by_device.items())}
+
+
+def set_default_states(states: Mapping[str, Tensor]) -> None:
+    """Put the default generators back into states of theirs."""
+    for device, state in states.items():
+        _DEFAULTS.of(device).set_state(state)
 
 
 def generator_of(device_type: str) -> Generator:

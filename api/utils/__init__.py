@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from tt.core.lazy_names import lazy_names
 
-_MODULES = ("_python_dispatch", "_pytree", "cpp_extension")
+__all__: list[str] = []
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"tt.utils.{name}")
-    raise AttributeError(f"module 'tt.utils' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+__getattr__, __dir__ = lazy_names("tt.utils", {}, modules=("_python_dispatch", "_pytree", "checkpoint", "cpp_extension"))

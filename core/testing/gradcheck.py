@@ -221,6 +221,71 @@ def _compare_fast(
             )
 
 
+def _compare_forward(problem: _Problem, rtol: float, atol: float) -> None:
+    """Compare the Jacobians that forward mode makes, a row for each component of an input."""
+    import tt
+
+    forward = tt.autograd.forward_ad
+    for place in problem.places:
+        point = problem.points[place]
+        units = (1, 1j) if np.iscomplexobj(point) else (1,)
+        rows: list[list[Array]] = []
+        for index, unit in product(np.ndindex(point.shape), units):
+            direction = np.zeros_like(point)
+            direction[index] = unit
+            with forward.dual_level():
+                args = [
+                    _from_array(problem.points[i].copy(), x) if i in problem.points else _plain(x)
+                    for i, x in enumerate(problem.inputs)
+                ]
+                args[place] = forward.make_dual(args[place], _from_array(direction, problem.inputs[place]))
+                pairs = [forward.unpack_dual(y) for y in _tensors(problem.func(*args)) if _floating(y)]
+                rows.append(
+                    [
+                        _components(
+                            np.zeros_like(_to_array(p.primal)) if p.tangent is None else _to_array(p.tangent)
+                        )
+                        for p in pairs
+                    ]
+                )
+        for k, numerical in enumerate(problem.numerical(place)):
+            found = np.stack([row[k] for row in rows]) if rows else np.zeros_like(numerical)
+            if not _close(found, numerical, rtol, atol):
+                raise GradcheckError(
+                    f"forward mode: Jacobian mismatch for output {k} with respect to input {place},\n"
+                    f"numerical:{numerical}\nforward mode:{found}\n"
+                    "(rows: components of the input; columns: of the output)"
+                )
+
+
+def _check_batched(problem: _Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+    """One pass with several vectors must give what one pass for each of them gives."""
+    import tt
+
+    inputs = list(leaves.values())
+    rng = np.random.default_rng(0)
+    for k, output in enumerate(outputs):
+        if not output.requires_grad:
+            continue
+        vectors = rng.standard_normal((2, *output.shape))
+        if output.dtype.is_complex:
+            vectors = vectors + 1j * rng.standard_normal(vectors.shape)
+        stacked = _from_array(vectors.astype(output.dtype.numpy), output)
+        options: dict[str, Any] = {"retain_graph": True, "allow_unused": True}
+        together = tt.autograd.grad(output, inputs, stacked, is_grads_batched=True, **options)
+        for number in range(2):
+            alone = tt.autograd.grad(output, inputs, stacked[number], **options)
+            for place, one, many in zip(leaves, alone, together, strict=True):
+                same = (one is None) == (many is None)
+                if not same or (
+                    one is not None and not _close(_to_array(many[number]), _to_array(one), 1e-8, 1e-10)
+                ):
+                    raise GradcheckError(
+                        f"a backward pass with several vectors at once gives another gradient of output {k} with respect "
+                        f"to input {place} than a pass for each:\n{many}\ninstead of\n{one}\nin place {number}"
+                    )
+
+
 def _check_deterministic(
     problem: _Problem, outputs: list[Any], leaves: dict[int, Any], tolerance: float
 ) -> None:
@@ -309,12 +374,15 @@ def gradcheck(
         Check that an output without a gradient counts as one with zeros.
     check_grad_dtypes : bool
         Check that gradients have the dtypes of their inputs.
+    check_batched_grad : bool
+        Check that a pass with several vectors at once gives what a pass for each gives.
+    check_forward_ad, check_backward_ad : bool
+        Which modes to check: forward, backward, or both.
     fast_mode : bool
-        Compare along random directions instead of whole Jacobians.
-    check_backward_ad : bool
-        Must be True: there is no other kind of gradient to check yet.
-    check_batched_grad, check_forward_ad, masked
-        Must be left at their defaults: forward mode and gradients of many vectors are not checked yet.
+        Compare along random directions instead of whole Jacobians; forward mode is always compared as a whole.
+    masked : bool, optional
+        Whether the elements that a sparse input does not store are constant; means nothing for dense inputs, and sparse
+        inputs cannot be checked so yet.
 
     Returns
     -------
@@ -333,19 +401,18 @@ def gradcheck(
     >>> tt.autograd.gradcheck(lambda x: (x * x).sum(), x)
     True
     """
-    for name, value in (
-        ("check_batched_grad", check_batched_grad),
-        ("check_forward_ad", check_forward_ad),
-        ("masked", masked),
-    ):
-        if value:
-            raise ArgumentError("gradcheck", f"{name}={value} is not supported")
-    if not check_backward_ad:
-        raise ArgumentError("gradcheck", "check_backward_ad=False leaves nothing to check")
+    if not check_backward_ad and not check_forward_ad:
+        raise ArgumentError("gradcheck", "without check_forward_ad and check_backward_ad nothing is checked")
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
+    if masked and any(_differentiable(x) and x.layout.name != "strided" for x in arguments):
+        raise ArgumentError("gradcheck", "masked=True is not supported for sparse inputs")
     problem = _Problem(func, arguments, eps)
     _check_inputs(problem, eps)
     try:
+        if check_forward_ad:
+            _compare_forward(problem, rtol, atol)
+        if not check_backward_ad:
+            return True
         outputs, leaves = problem.record()
         if not any(y.requires_grad for y in outputs):
             _compare(problem, outputs, leaves, rtol, atol)
@@ -357,6 +424,8 @@ def gradcheck(
             _check_undefined(problem, outputs, leaves)
         if check_grad_dtypes:
             _check_dtypes(problem, outputs, leaves)
+        if check_batched_grad:
+            _check_batched(problem, outputs, leaves)
     except GradcheckError:
         if raise_exception:
             raise
@@ -395,8 +464,10 @@ def gradgradcheck(
         Make the random gradients not contiguous.
     eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
         As for `gradcheck`.
-    check_batched_grad, check_fwd_over_rev, check_rev_over_rev, masked
-        Must be left at their defaults.
+    check_batched_grad, masked
+        As for `gradcheck`.
+    check_fwd_over_rev, check_rev_over_rev : bool
+        Whether to differentiate the gradients in forward mode, in reverse mode, or both.
 
     Examples
     --------
@@ -405,16 +476,16 @@ def gradgradcheck(
     >>> tt.autograd.gradgradcheck(lambda x: x ** 3, x)
     True
     """
-    if check_batched_grad or check_fwd_over_rev or masked or not check_rev_over_rev:
+    if not check_fwd_over_rev and not check_rev_over_rev:
         raise ArgumentError(
-            "gradgradcheck",
-            "check_batched_grad, check_fwd_over_rev, check_rev_over_rev and masked must keep their defaults",
+            "gradgradcheck", "without check_fwd_over_rev and check_rev_over_rev nothing is checked"
         )
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
     problem = _Problem(func, arguments, eps)
     _check_inputs(problem, eps)
     outputs, _ = problem.record()
-    known = [y for y in outputs if y.requires_grad]
+    known_places = [k for k, y in enumerate(outputs) if y.requires_grad]
+    known = [outputs[k] for k in known_places]
     if grad_outputs is None:
         rng = np.random.default_rng(0)
         given = [_random_like(y, rng, gen_non_contig_grad_outputs) for y in known]
@@ -422,6 +493,22 @@ def gradgradcheck(
         given = _tensors(grad_outputs)
     places = problem.places
     count = len(arguments)
+
+    def products(*values: Any) -> tuple[Any, ...]:
+        """Return the gradients by a transform, which tangents go through."""
+        import tt
+
+        args, vectors = list(values[:count]), values[count:]
+
+        def of_leaves(*leaves: Any) -> tuple[Any, ...]:
+            for i, leaf in zip(places, leaves, strict=True):
+                args[i] = leaf
+            found = [y for y in _tensors(func(*args)) if _floating(y)]
+            return tuple(found[k] for k in known_places)
+
+        _, multiply = tt.func.vjp(of_leaves, *[args[i] for i in places])
+        found: tuple[Any, ...] = multiply(tuple(vectors))
+        return found
 
     def gradients(*values: Any) -> tuple[Any, ...]:
         args, vectors = values[:count], values[count:]
@@ -441,7 +528,7 @@ def gradgradcheck(
         return tuple(found)
 
     return gradcheck(
-        gradients,
+        products if check_fwd_over_rev else gradients,
         (*arguments, *given),
         eps=eps,
         atol=atol,
@@ -450,7 +537,11 @@ def gradgradcheck(
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
+        masked=masked,
     )
 
 

@@ -177,7 +177,9 @@ def _shortened(value: object) -> str:
 
 
 def _size(tensor: Any) -> str:
-    return f"{tensor.dtype} {list(tensor.shape)}, {_bytes(tensor.numel() * tensor.dtype.itemsize)}".replace("tt.", "")
+    return f"{tensor.dtype} {list(tensor.shape)}, {_bytes(tensor.numel() * tensor.dtype.itemsize)}".replace(
+        "tt.", ""
+    )
 
 
 def _bytes(count: float) -> str:

@@ -21,7 +21,7 @@ from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.saved import SavedTensors, version_of
 from tt.plugins.autograd.views import edge
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable", "run"]
 
 TRANSFORM = KEYS.bit("layer", "transform")
 
@@ -220,26 +220,31 @@ class Function:
             )
         for method in ("forward", "backward"):
             if not isinstance(inspect.getattr_static(cls, method), staticmethod | classmethod):
-                raise errors.GradientError(f"{cls.__name__}.{method} must be a static method: write @staticmethod")
+                raise errors.GradientError(
+                    f"{cls.__name__}.{method} must be a static method: write @staticmethod"
+                )
         keys = 0
         for value in args:
             if isinstance(value, TensorBase):
                 keys |= value.keys
         if keys & TRANSFORM:
-            from tt.plugins.autograd.transforms.function import map_function
+            from tt.plugins.autograd.transforms.function import run_function
 
-            return map_function(cls, args)
-        return _run(cls, args, split)
+            return run_function(cls, args)
+        return run(cls, args)[0]
 
 
-def _with_defaults(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _with_defaults(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
 
 
-def _run(cls: type[Function], args: tuple[Any, ...], split: bool) -> Any:
-    """Run a function and attach its node to the results."""
+def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:
+    """Run a function and attach its node to the results; return these and the node."""
+    split = cls.setup_context is not Function.setup_context
     tensors = tuple(i for i, value in enumerate(args) if isinstance(value, TensorBase))
     recorded = STATE.enabled() and any(args[i].keys & STATE.bit for i in tensors)
     nodes, numbers = [], []
@@ -266,7 +271,7 @@ def _run(cls: type[Function], args: tuple[Any, ...], split: bool) -> Any:
     _refuse_strange_dirt(ctx, found, args)
     if recorded:
         _record(ctx, results, found, args)
-    return results[0] if single else tuple(results)
+    return (results[0] if single else tuple(results)), ctx
 
 
 def _is_in(value: Any, tensors: Sequence[Any]) -> bool:
@@ -328,7 +333,9 @@ def _rebase(ctx: FunctionNode, target: Any, number: int, args: tuple[Any, ...]) 
     check_inplace(target, root)
     if number:
         if root is not target:
-            raise errors.InplaceError(f"{ctx.name()}: a view can be marked as dirty only if it is the first result")
+            raise errors.InplaceError(
+                f"{ctx.name()}: a view can be marked as dirty only if it is the first result"
+            )
         attach(target, ctx, number)
     elif root is target:
         rebase(target, ctx)

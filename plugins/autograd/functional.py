@@ -36,7 +36,9 @@ def _initial(
     for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if isinstance(output, GradientEdge):
             if gradient is None:
-                raise errors.GradientError(f"output {place} is a GradientEdge and needs a gradient to start from")
+                raise errors.GradientError(
+                    f"output {place} is a GradientEdge and needs a gradient to start from"
+                )
             roots.append((output.node, output.output_nr))
             initial.append(gradient)
             continue
@@ -255,21 +257,22 @@ def _grad(
 def _batched(
     outputs: Sequence[Any], captures: list[Any], gradients: Sequence[Any], keep: bool, create_graph: bool
 ) -> list[Any]:
-    """Run one pass for each vector in the first dim of the gradients and stack the results."""
+    """Run one pass for all vectors in the first dim of the gradients."""
     counts = {int(g.shape[0]) for g in gradients if g is not None}
     if len(counts) != 1:
         raise errors.GradientError(
             f"the first dim of all grad_outputs must be the same number of vectors, found {sorted(counts)}"
         )
+    from tt.plugins.autograd.transforms.functional import leave
+    from tt.plugins.autograd.transforms.levels import batched, running
+
     count = counts.pop()
-    passes = []
-    for vector in range(count):
-        chosen = [None if g is None else g[vector] for g in gradients]
-        roots, initial = _initial(outputs, chosen)
-        passes.append(
-            engine.run(roots, initial, keep or vector < count - 1, bool(create_graph), captures, False)
-        )
-    return [None if column[0] is None else ops.stack(list(column)) for column in zip(*passes, strict=True)]
+    with running(count) as level:
+        wrapped = [None if g is None else batched(g, 0, level) for g in gradients]
+        roots, initial = _initial(outputs, wrapped)
+        del wrapped
+        found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
+        return [None if g is None else leave(g, 0, level) for g in found]
 
 
 def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materialize: bool) -> list[Any]:

@@ -37,9 +37,7 @@ class View:
     operator: Any
     root: Any
     version: int
-    def __init__(
-        self, root: Any, operator: Any, args: tuple[Any, ...], index: int, version: int
-    ) -> None: ...
+    def __init__(self, root: Any, operator: Any, args: tuple[Any, ...], index: int, version: int) -> None: ...
 
 class Retained:
     gradient: Tensor | None

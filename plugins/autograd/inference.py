@@ -64,7 +64,11 @@ class _Marking(Mode):
         definition = caller.operator.definition
         if caller.form != "functional" or not _THREAD.enabled:
             return result
-        if definition.kind == "view" and isinstance(args[0], TensorBase) and not args[0].keys & STATE.inference_bit:
+        if (
+            definition.kind == "view"
+            and isinstance(args[0], TensorBase)
+            and not args[0].keys & STATE.inference_bit
+        ):
             return result
         given = {id(t) for t in _tensors(args)}
         for tensor in _tensors((result,)):

@@ -112,7 +112,9 @@ def register_multi_grad_hook(
     nodes = []
     for tensor in tensors:
         if not tensor.keys & STATE.bit:
-            raise errors.GradientError("a hook is for tensors that require a gradient, and one of these does not")
+            raise errors.GradientError(
+                "a hook is for tensors that require a gradient, and one of these does not"
+            )
         nodes.append(edge(tensor)[0])
     lock = threading.Lock()
     collected: dict[_Running, list[Any]] = {}

@@ -20,7 +20,9 @@ def tt_manifest() -> Manifest:
         "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
     ]  # fmt: skip
     return Manifest(
-        "autograd", layers=("autograd", "transform", "inference"), members={name: f"{_MEMBERS}{name}" for name in members}
+        "autograd",
+        layers=("autograd", "transform", "inference"),
+        members={name: f"{_MEMBERS}{name}" for name in members},
     )
 
 

@@ -113,7 +113,9 @@ class OpNode(Node):
             elif kind == 2:
                 if isinstance(value, saved_tensors.Packed):
                     value = value.unpack()
-                elif saved_tensors.version_of(value) != (0 if self.versions is None else self.versions[place]):
+                elif saved_tensors.version_of(value) != (
+                    0 if self.versions is None else self.versions[place]
+                ):
                     saved_tensors.raise_changed(
                         self.rule.node_name, value, 0 if self.versions is None else self.versions[place]
                     )

@@ -203,6 +203,7 @@ class SavedTensors:
         self._values: tuple[Any, ...] | None = ()
         self._versions: tuple[int, ...] = ()
         self._results: dict[int, int] = {}  # place among the saved -> number of the result
+        self._edges: dict[int, tuple[Node, int]] = {}  # place in the graph of what hooks have packed
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Take the tensors."""
@@ -218,6 +219,7 @@ class SavedTensors:
     def seal(self, results: Sequence[Any]) -> None:
         """Note the versions; a result leads back to the node that saves it, so an alias takes its place."""
         from tt.plugins.autograd.rules import bare_alias
+        from tt.plugins.autograd.views import edge
 
         sealed: list[Any] = []
         for place, value in enumerate(self._values or ()):
@@ -230,6 +232,9 @@ class SavedTensors:
             sealed.append(value)
         self._versions = tuple(version_of(value) for value in sealed)
         self._values = tuple(map(pack_if_asked, sealed)) if STATE.packing else tuple(sealed)
+        for place, (value, packed) in enumerate(zip(sealed, self._values, strict=True)):
+            if isinstance(packed, Packed) and value is not None and value.keys & STATE.bit:
+                self._edges[place] = edge(value)
 
     def get(self, node: Node | None) -> tuple[Any, ...]:
         """Return the tensors; `node` is the node that runs, so that results have their place in the graph."""
@@ -239,6 +244,8 @@ class SavedTensors:
         for place, value in enumerate(self._values):
             if isinstance(value, Packed):
                 value = value.unpack()
+                if place in self._edges and STATE.enabled():
+                    value = with_edge(value, *self._edges[place])
             elif value is not None and self._versions and version_of(value) != self._versions[place]:
                 raise_changed(self.label, value, self._versions[place])
             if place in self._results and node is not None and STATE.enabled():

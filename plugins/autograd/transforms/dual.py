@@ -26,22 +26,19 @@ from tt.plugins.autograd.transforms.opening import has_history, pull, variable
 __all__ = ["run_dual"]
 
 LINEAR: Final = frozenset(
-    """
-    neg positive add sub rsub sum sum.dim mean mean.dim nansum clone _to_copy contiguous cat stack flip roll rot90 repeat
-    index index_select gather take take_along_dim masked_select where cumsum diff trace tril triu diag diag_embed
-    diagonal_scatter select_scatter slice_scatter as_strided_scatter scatter_add scatter.src index_add index_copy index_put
-    real imag conj_physical view_as_real view_as_complex complex
-    _fft_c2c _fft_r2c _fft_c2r avg_pool1d avg_pool2d avg_pool3d fold functional_fold functional_unfold
-    pixel_shuffle pixel_unshuffle channel_shuffle copy
-    """.split()
+    ["neg", "positive", "add", "sub", "rsub", "sum", "sum.dim", "mean", "mean.dim", "nansum", "clone", "_to_copy", "contiguous", "cat", "stack", "flip", "roll", "rot90", "repeat", "index", "index_select", "gather", "take", "take_along_dim", "masked_select", "where", "cumsum", "diff", "trace", "tril", "triu", "diag", "diag_embed", "diagonal_scatter", "select_scatter", "slice_scatter", "as_strided_scatter", "scatter_add", "scatter.src", "index_add", "index_copy", "index_put", "real", "imag", "conj_physical", "view_as_real", "view_as_complex", "complex", "_fft_c2c", "_fft_r2c", "_fft_c2r", "avg_pool1d", "avg_pool2d", "avg_pool3d", "fold", "functional_fold", "functional_unfold", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "copy"]
 )
 """Operators that are linear in all tensors that have a gradient, taken together, once numbers among them are zero."""
 
-MULTILINEAR: Final = frozenset("mul matmul mm bmm mv dot vdot inner outer kron linalg_cross cross linalg_vecdot".split())
+MULTILINEAR: Final = frozenset(
+    ["mul", "matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "outer", "kron", "linalg_cross", "cross", "linalg_vecdot"]
+)
 """Operators that are linear in each of two tensors."""
 
 
-def run_dual(level: DualLevel, operator: Operator, form: str, formula: Formula | None, args: tuple[Any, ...]) -> Any:
+def run_dual(
+    level: DualLevel, operator: Operator, form: str, formula: Formula | None, args: tuple[Any, ...]
+) -> Any:
     """Run an operator on values with tangents.
 
     Parameters
@@ -226,7 +223,9 @@ def _transposed(
             continue
         cotangent = variable(ops.zeros_like(ops.detach(output)), outer)
         total: Any = None
-        for reverse, (_, tangent) in zip(pull(output, variables, cotangent.tensor, True), inputs, strict=True):
+        for reverse, (_, tangent) in zip(
+            pull(output, variables, cotangent.tensor, True), inputs, strict=True
+        ):
             (part,) = pull(reverse, [cotangent], tangent, create)
             total = part if total is None else ops.add(total, part)
         found.append(total)

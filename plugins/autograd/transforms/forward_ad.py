@@ -150,7 +150,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             f"{tensor.device}"
         )
     if primal_and_tangent(tensor, found)[1] is not None:
-        raise errors.GradientError("make_dual: the tensor has a tangent at this level; unpack_dual() it first")
+        raise errors.GradientError(
+            "make_dual: the tensor has a tangent at this level; unpack_dual() it first"
+        )
     return dual(tensor, tangent, found)
 
 

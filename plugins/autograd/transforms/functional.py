@@ -13,7 +13,7 @@ from tt.plugins.autograd.transforms.levels import Level, batched, levels, move_d
 from tt.plugins.autograd.transforms.opening import Variable, pull, variable
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
 
-__all__ = ["grad", "grad_and_value", "vmap"]
+__all__ = ["grad", "grad_and_value", "leave", "vmap"]
 
 
 # --- vmap ------------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
             result = func(*unflatten(shape, wrapped), **unflatten(named_shape, named))
             results, result_shape = flatten(result)
             places = spread_like(out_dims, result, "out_dims")
-            out = [_leave(r, d, level) for r, d in zip(results, places, strict=True)]
+            out = [leave(r, d, level) for r, d in zip(results, places, strict=True)]
         return unflatten(result_shape, out)
 
     return mapped
@@ -84,7 +84,7 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
     return sizes[0]
 
 
-def _leave(result: Any, dim: Any, level: Level) -> Any:
+def leave(result: Any, dim: Any, level: Level) -> Any:
     """Return a result of a level with its hidden dim in the open."""
     if not isinstance(result, TensorBase):
         raise errors.ArgumentError(

@@ -68,7 +68,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def multiply(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         given, given_shape = flatten(cotangents)
         if given_shape != output_shape:
-            raise errors.GradientError("vjp: the cotangents do not have the structure of the function's result")
+            raise errors.GradientError(
+                "vjp: the cotangents do not have the structure of the function's result"
+            )
         create = nested or _DEPTH.grads > 0 if create_graph is None else create_graph
         return unflatten(shape, _products(outputs, variables, given, create))
 
@@ -80,7 +82,9 @@ def _without_history(output: Any) -> Any:
     return ops.detach(output)
 
 
-def _products(outputs: Sequence[Any], variables: Sequence[Variable], given: Sequence[Any], create: bool) -> list[Any]:
+def _products(
+    outputs: Sequence[Any], variables: Sequence[Variable], given: Sequence[Any], create: bool
+) -> list[Any]:
     total: list[Any] = []
     for output, cotangent in zip(outputs, given, strict=True):
         if tuple(cotangent.shape) != tuple(output.shape):
@@ -256,7 +260,9 @@ def jacrev(
         outputs, shape = flatten(output)
         inputs, input_shape = flatten(tuple(args[n] for n in chosen))
         rows = _in_chunks(
-            lambda *cotangents: flatten(multiply(unflatten(shape, list(cotangents))))[0], _basis(outputs), chunk_size
+            lambda *cotangents: flatten(multiply(unflatten(shape, list(cotangents))))[0],
+            _basis(outputs),
+            chunk_size,
         )
         found, start = [], 0
         for result in outputs:

@@ -291,7 +291,9 @@ def dual(value: Any, tangent: Any, level: DualLevel) -> Tensor:
         found = _DUAL_SPECS.get(spec)
         if found is None:
             backend = DualBackend(spec.backend)
-            found = _DUAL_SPECS[spec] = TensorSpec(spec.dtype, spec.device, spec.layout, backend, spec.keys | BIT)
+            found = _DUAL_SPECS[spec] = TensorSpec(
+                spec.dtype, spec.device, spec.layout, backend, spec.keys | BIT
+            )
         spec = found
     new = wrap(Dual(value, tangent, level), spec)
     new.record = level

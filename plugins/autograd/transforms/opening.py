@@ -116,7 +116,9 @@ def close_value(tree: Any, outer: Levels, inner: Levels) -> Any:
             return close_value(tree, outer, rest)
         if isinstance(level, DualLevel):
             values = _map(tree, lambda raw: raw.handle.value if _is_at(raw, level) else raw)
-            tangents = _map(tree, lambda raw: raw.handle.tangent if _is_at(raw, level) else ops.zeros_like(raw))
+            tangents = _map(
+                tree, lambda raw: raw.handle.tangent if _is_at(raw, level) else ops.zeros_like(raw)
+            )
             return dual(close_value(values, outer, rest), close_value(tangents, outer, rest), level)
         place = _mapped(outer)
 

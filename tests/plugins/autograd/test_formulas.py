@@ -14,7 +14,6 @@ from tests.plugins.autograd.calls import (
     DIFFERENTIABLE,
     Call,
     calls,
-    is_floating,
     serves,
     tensors_of,
 )

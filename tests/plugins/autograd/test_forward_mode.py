@@ -18,7 +18,9 @@ NOT_UNIQUE = {"linalg_svd", "svd", "linalg_eigh", "linalg_eig", "linalg_qr", "qr
 
 
 def cases(dtype: tt.dtype) -> list[Any]:
-    return [pytest.param(d, id=d.name) for d in DIFFERENTIABLE if d.name not in NOT_UNIQUE and serves(d, dtype)]
+    return [
+        pytest.param(d, id=d.name) for d in DIFFERENTIABLE if d.name not in NOT_UNIQUE and serves(d, dtype)
+    ]
 
 
 def inner(first: Any, second: Any) -> float:
@@ -50,7 +52,9 @@ def check_adjoint(call: Call, name: str) -> None:
     leaves = [t.detach().clone().requires_grad_() for t in call.inputs]
     outputs = outputs_of(call, leaves)
     with forward_ad.dual_level():
-        duals = [forward_ad.make_dual(t.detach().clone(), d) for t, d in zip(call.inputs, tangents, strict=True)]
+        duals = [
+            forward_ad.make_dual(t.detach().clone(), d) for t, d in zip(call.inputs, tangents, strict=True)
+        ]
         moved = [forward_ad.unpack_dual(o) for o in outputs_of(call, duals)]
     assert len(moved) == len(outputs)
     tolerance = max(100 * tt.finfo(t.dtype).eps for t in [*outputs, *call.inputs])

@@ -1,0 +1,220 @@
+"""`autograd.Function` among levels: its `vmap` and `jvp` methods, and the rule that is made of its other methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tt.core.library import TensorBase, errors, ops
+from tt.plugins.autograd.function import Function, FunctionCtx, run
+from tt.plugins.autograd.saved import SavedTensors
+from tt.plugins.autograd.transforms.levels import (
+    DualLevel,
+    Level,
+    batched,
+    dual,
+    innermost,
+    move_dim,
+    primal_and_tangent,
+    running,
+    unwrap,
+)
+from tt.plugins.autograd.transforms.trees import spread_like
+
+__all__ = ["VmapInfo", "run_function"]
+
+
+class VmapInfo(NamedTuple):
+    """What the `vmap` method of a `Function` is told.
+
+    Attributes
+    ----------
+    batch_size : int
+        The size of the dims that are mapped over.
+    randomness : str
+        How random operators shall behave: always "error", since none is hidden from tt.
+    """
+
+    batch_size: int
+    randomness: str = "error"
+
+
+def run_function(cls: type[Function], args: tuple[Any, ...]) -> Any:
+    """Run a function some of whose arguments are wrapped, at the innermost level among them."""
+    level = innermost(args)
+    if isinstance(level, DualLevel):
+        return _with_tangents(cls, args, level)
+    inside, dims = [], []
+    for value in args:
+        bare, dim = unwrap(value, level)
+        inside.append(bare)
+        dims.append(dim)
+    if cls.vmap is not Function.vmap:
+        if cls.generate_vmap_rule:
+            raise errors.GradientError(
+                f"{cls.__name__} has both a vmap method and generate_vmap_rule = True; keep one of the two"
+            )
+        found = cls.vmap(VmapInfo(level.size), tuple(dims), *inside)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise errors.ArgumentError(
+                f"{cls.__name__}.vmap", f"returns (results, their dims), not {errors.describe(found)}"
+            )
+        output, out_dims = found
+        single = not isinstance(output, tuple)
+        results = (output,) if single else output
+        places = spread_like(out_dims, output, "out_dims") if not single else [out_dims]
+        wrapped = [r if d is None else batched(r, d, level) for r, d in zip(results, places, strict=True)]
+        return wrapped[0] if single else tuple(wrapped)
+    if not cls.generate_vmap_rule:
+        raise errors.ArgumentError(
+            cls.__name__,
+            "is mapped by vmap and says nothing of it",
+            hint="give it a static method vmap(info, in_dims, *args), or generate_vmap_rule = True if its methods use "
+            "tensors' operators only",
+        )
+    return _generated(cls, tuple(inside), tuple(dims), level)
+
+
+# --- vmap, from the other methods ------------------------------------------------------------------------------
+
+
+class _InnerCtx(FunctionCtx):
+    """The context that the methods of the function see: its tensors are those of one example."""
+
+    def __init__(self, label: str) -> None:
+        self._saved = SavedTensors(label)
+        self.kept: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep the tensors for the outer context."""
+        self.kept = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors of one example."""
+        return self.kept
+
+
+def _generated(cls: type[Function], inside: tuple[Any, ...], dims: tuple[Any, ...], level: Level) -> Any:
+    """Run the function on all examples at once: its methods meet wrapped tensors."""
+    if cls.setup_context is Function.setup_context:
+        raise errors.ArgumentError(
+            cls.__name__, "needs setup_context for generate_vmap_rule: forward gets no context there"
+        )
+    seen: dict[str, Any] = {}
+
+    def wrap_all(values: Sequence[Any], places: Sequence[Any], at: Level) -> list[Any]:
+        return [v if d is None else batched(v, d, at) for v, d in zip(values, places, strict=True)]
+
+    def unwrap_all(values: Sequence[Any], at: Level) -> tuple[list[Any], list[Any]]:
+        pairs = [unwrap(v, at) for v in values]
+        return [v for v, _ in pairs], [d for _, d in pairs]
+
+    class Mapped(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            with running(level.size) as inner:
+                output = cls.forward(*wrap_all(args, dims, inner))
+                seen["single"] = not isinstance(output, tuple)
+                results, seen["dims"] = unwrap_all((output,) if seen["single"] else output, inner)
+            return results[0] if seen["single"] else tuple(results)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            ctx.inner = inner_ctx = _InnerCtx(cls.__name__)
+            inner_ctx.needs_input_grad = ctx.needs_input_grad
+            with running(level.size) as inner:
+                outputs = wrap_all((output,) if seen["single"] else output, seen["dims"], inner)
+                cls.setup_context(
+                    inner_ctx,
+                    tuple(wrap_all(inputs, dims, inner)),
+                    outputs[0] if seen["single"] else tuple(outputs),
+                )
+                saved, ctx.saved_dims = unwrap_all(inner_ctx.kept, inner)
+                for_forward, ctx.forward_dims = unwrap_all(inner_ctx._for_forward, inner)
+            inner_ctx.kept = inner_ctx._for_forward = ()
+            ctx.save_for_backward(*saved)
+            ctx.save_for_forward(*for_forward)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            with running(level.size) as inner:
+                ctx.inner.kept = tuple(wrap_all(ctx.saved_tensors, ctx.saved_dims, inner))
+                given = wrap_all(
+                    gradients,
+                    [None if g is None else d for g, d in zip(gradients, seen["dims"], strict=True)],
+                    inner,
+                )
+                found = cls._backward_of()(ctx.inner, *given)
+                ctx.inner.kept = ()
+                values, places = unwrap_all(found if isinstance(found, tuple | list) else (found,), inner)
+            return tuple(
+                _as_argument(value, place, dim, level.size)
+                for value, place, dim in zip(values, places, dims, strict=True)
+            )
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            with running(level.size) as inner:
+                ctx.inner.kept = tuple(wrap_all(ctx.saved_tensors, ctx.forward_dims, inner))
+                moving = [
+                    d if isinstance(t, TensorBase) else None for t, d in zip(tangents, dims, strict=True)
+                ]
+                found = cls.jvp(ctx.inner, *wrap_all(tangents, moving, inner))
+                ctx.inner.kept = ()
+                values, places = unwrap_all(found if isinstance(found, tuple | list) else (found,), inner)
+            moved = [
+                _as_argument(value, place, dim, level.size)
+                for value, place, dim in zip(values, places, seen["dims"], strict=True)
+            ]
+            return moved[0] if seen["single"] else tuple(moved)
+
+    Mapped.__name__ = cls.__name__
+    output = Mapped.apply(*inside)
+    results = (output,) if seen["single"] else output
+    wrapped = wrap_all(results, seen["dims"], level)
+    return wrapped[0] if seen["single"] else tuple(wrapped)
+
+
+def _as_argument(value: Any, place: Any, dim: Any, size: int) -> Any:
+    """Return the gradient of an argument whose mapped dim is `dim` (None: the same for all examples)."""
+    if value is None:
+        return None
+    if place is None:
+        return (
+            value
+            if dim is None
+            else move_dim(ops.expand(ops.unsqueeze(value, 0), (size, *value.shape)), 0, dim)
+        )
+    return ops.sum(value, (place,)) if dim is None else move_dim(value, place, dim)
+
+
+# --- forward mode ----------------------------------------------------------------------------------------------
+
+
+def _with_tangents(cls: type[Function], args: tuple[Any, ...], level: DualLevel) -> Any:
+    """Run the function on the values and its `jvp` method on the tangents."""
+    primals, tangents = zip(*(primal_and_tangent(value, level) for value in args), strict=True)
+    output, ctx = run(cls, primals)
+    if not level.open:
+        return output
+    given = [
+        ops.zeros_like(p) if t is None and isinstance(p, TensorBase) and ctx._materialize else t
+        for p, t in zip(primals, tangents, strict=True)
+    ]
+    inner = _InnerCtx(cls.__name__)
+    inner.__dict__.update({k: v for k, v in vars(ctx).items() if not k.startswith("_")})
+    inner.kept = ctx._for_forward
+    found = cls.jvp(inner, *given)
+    single = not isinstance(output, tuple)
+    results = (output,) if single else output
+    moved = found if isinstance(found, tuple) else (found,)
+    if len(moved) != len(results):
+        raise errors.GradientError(
+            f"{cls.__name__}.jvp must return {len(results)} tangents, one for each result of forward, and it returned "
+            f"{len(moved)}"
+        )
+    wrapped = [r if t is None else dual(r, t, level) for r, t in zip(results, moved, strict=True)]
+    return wrapped[0] if single else tuple(wrapped)

@@ -1,0 +1,185 @@
+"""Checkpoints: the same gradients, less memory, the same random numbers, and clear errors."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+import tt
+from tt.utils.checkpoint import checkpoint, checkpoint_sequential, set_checkpoint_early_stop
+
+
+def block(x: Any, w: Any) -> Any:
+    return ((x @ w).sin() * x).exp().mean(1, keepdim=True) * x
+
+
+def gradients(function: Any, *args: Any) -> list[Any]:
+    leaves = [a.detach().clone().requires_grad_() for a in args]
+    function(*leaves).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
+@pytest.fixture
+def args() -> tuple[Any, Any]:
+    tt.manual_seed(3)
+    return tt.randn(3, 3, dtype=tt.float64), tt.randn(3, 3, dtype=tt.float64)
+
+
+def test_gradients_are_the_same(args: Any) -> None:
+    found = gradients(lambda x, w: checkpoint(block, x, w, use_reentrant=False), *args)
+    for one, other in zip(found, gradients(block, *args), strict=True):
+        tt.testing.assert_close(one, other)
+
+
+def test_nested_checkpoints_and_keywords(args: Any) -> None:
+    def outer(x: Any, *, w: Any) -> Any:
+        inner = checkpoint(block, x.tanh(), w)
+        return checkpoint(lambda y: checkpoint(block, y, w).cos(), inner)
+
+    def plain(x: Any, w: Any) -> Any:
+        return block(block(x.tanh(), w), w).cos()
+
+    found = gradients(lambda x, w: checkpoint(outer, x, w=w), *args)
+    for one, other in zip(found, gradients(plain, *args), strict=True):
+        tt.testing.assert_close(one, other)
+
+
+def test_second_derivatives_go_through_checkpoints(args: Any) -> None:
+    def second(function: Any) -> Any:
+        x = args[0].clone().requires_grad_()
+        (first,) = tt.autograd.grad(function(x).sum(), x, create_graph=True)
+        return tt.autograd.grad(first.pow(2).sum(), x)[0]
+
+    tt.testing.assert_close(
+        second(lambda x: checkpoint(block, x, args[1])), second(lambda x: block(x, args[1]))
+    )
+
+
+def test_a_graph_that_is_kept_runs_again_each_time(args: Any) -> None:
+    calls: list[int] = []
+
+    def counted(x: Any) -> Any:
+        calls.append(1)
+        return x.sin().exp()
+
+    x = args[0].clone().requires_grad_()
+    y = checkpoint(counted, x).sum()
+    y.backward(retain_graph=True)
+    first = x.grad.clone()
+    y.backward()
+    tt.testing.assert_close(x.grad, 2 * first)
+    assert len(calls) == 3
+
+
+def test_saved_tensors_are_not_kept(args: Any) -> None:
+    alive: list[Any] = []
+
+    def run(x: Any) -> Any:
+        middle = x.exp()
+        alive.append(weakref.ref(middle.untyped_storage()))
+        return middle.sin()
+
+    x = args[0].clone().requires_grad_()
+    y = checkpoint(run, x)
+    gc.collect()
+    assert alive[0]() is None
+    y.sum().backward()
+
+
+def test_random_numbers_are_drawn_again() -> None:
+    x = tt.ones(1000, requires_grad=True)
+    tt.manual_seed(1)
+    y = checkpoint(lambda t: tt.nn.functional.dropout(t * 2, 0.5), x)
+    after = tt.rand(1)
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()
+    tt.manual_seed(1)
+    tt.nn.functional.dropout(x * 2, 0.5)
+    assert tt.rand(1).tolist() == after.tolist()
+
+
+def test_the_second_run_stops_early(args: Any) -> None:
+    seen: list[str] = []
+
+    def run(x: Any) -> Any:
+        y = x.sin()
+        seen.append("saved")
+        result = y + 1
+        seen.append("end")
+        return result
+
+    x = args[0].clone().requires_grad_()
+    checkpoint(run, x).sum().backward()
+    assert seen == ["saved", "end"] or seen == ["saved", "end", "saved"]
+    first = len(seen)
+    with set_checkpoint_early_stop(False):
+        y = checkpoint(run, x)
+    y.sum().backward()
+    assert seen[first:] == ["saved", "end", "saved", "end"]
+
+
+def test_a_function_that_does_something_else_is_refused(args: Any) -> None:
+    state = {"power": 2}
+
+    def changing(x: Any) -> Any:
+        y = x.sin()
+        return y.exp().cos() if state["power"] == 2 else y
+
+    x = args[0].clone().requires_grad_()
+    y = checkpoint(changing, x)
+    state["power"] = 3
+    with pytest.raises(tt.errors.CheckpointError, match="depend on something that has changed"):
+        y.sum().backward()
+
+    def growing(x: Any) -> Any:
+        state["power"] += 1
+        return (x[: state["power"] - 3] * 2).sin()
+
+    y = checkpoint(growing, x)
+    with pytest.raises(tt.errors.CheckpointError, match="tensor 0 was"):
+        y.sum().backward()
+
+
+def test_without_recording_it_is_a_plain_call(args: Any) -> None:
+    with tt.no_grad():
+        assert not checkpoint(block, *args).requires_grad
+
+
+def test_contexts_surround_the_two_runs(args: Any) -> None:
+    from contextlib import contextmanager
+
+    seen: list[str] = []
+
+    @contextmanager
+    def note(word: str) -> Any:
+        seen.append(word)
+        yield
+
+    x = args[0].clone().requires_grad_()
+    y = checkpoint(lambda t: t.sin(), x, context_fn=lambda: (note("first"), note("second")))
+    y.sum().backward()
+    assert seen == ["first", "second"]
+
+
+def test_wrong_arguments_are_refused(args: Any) -> None:
+    with pytest.raises(tt.errors.UnsupportedError, match="use_reentrant"):
+        checkpoint(block, *args, use_reentrant=True)
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(block, *args, determinism_check="all")
+    with pytest.raises(ValueError, match="1 to 2 segments"):
+        checkpoint_sequential([tt.sin, tt.cos], 3, args[0])
+
+
+def test_sequences_are_split_into_segments(args: Any) -> None:
+    functions = [tt.sin, tt.cos, tt.exp, tt.tanh, tt.sinh]
+    found = gradients(lambda x: checkpoint_sequential(functions, 2, x, use_reentrant=False), args[0])
+
+    def plain(x: Any) -> Any:
+        for function in functions:
+            x = function(x)
+        return x
+
+    tt.testing.assert_close(found[0], gradients(plain, args[0])[0])
