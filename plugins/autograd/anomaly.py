@@ -99,10 +99,11 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
     --------
     >>> import tt, warnings
     >>> x = tt.zeros(1, requires_grad=True)
-    >>> with warnings.catch_warnings(), tt.autograd.detect_anomaly():
+    >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     y = (x.sqrt() * 0).sum()
-    ...     y.backward()
+    ...     with tt.autograd.detect_anomaly():
+    ...         y = (x.sqrt() * 0).sum()
+    ...         y.backward()
     Traceback (most recent call last):
         ...
     tt.core.errors.AnomalyError: SqrtBackward0 made a NaN in its gradient 0

@@ -156,8 +156,8 @@ class Frame:
             pass
         if count != len(self._holders):
             raise errors.CheckpointError(
-                f"a checkpointed function saved {len(self._holders)} tensors in the forward pass, and {count} when it ran "
-                "again: does it depend on something that has changed?"
+                f"a checkpointed function saved {len(self._holders)} tensors in the forward pass, and {count} when it "
+                "ran again: does it depend on something that has changed?"
             )
 
 
@@ -307,7 +307,7 @@ def checkpoint_sequential(
     >>> x = tt.ones(2, requires_grad=True)
     >>> checkpoint_sequential([tt.sin, tt.cos, tt.exp], 2, x, use_reentrant=False).sum().backward()
     >>> x.grad
-    tensor([-0.7858, -0.7858])
+    tensor([-0.7844, -0.7844])
     """
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

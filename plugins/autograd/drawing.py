@@ -60,7 +60,7 @@ class Drawing:
 def draw(
     tensor: Any, names: Mapping[str, Any] | None = None, *, saved: bool = True, limit: int = 500
 ) -> Drawing:
-    """Draw the graph that leads to a tensor, with what each node saved and how large it is.
+    r"""Draw the graph that leads to a tensor, with what each node saved and how large it is.
 
     Parameters
     ----------
@@ -93,9 +93,9 @@ def draw(
     >>> print(drawing.dot)
     digraph autograd {
       rankdir=BT; node [shape=box, fontname="sans-serif"];
-      n0 [label="SumBackward0"];
-      n1 [label="MulBackward0\\nself: float32 [2], 8 B\\nother: float32 [2], 8 B"];
-      n2 [label="w\\nfloat32 [2], 8 B", style=filled, fillcolor="#cfe8ff"];
+      n0 [label="SumBackward0\nself_shape: (2,)"];
+      n1 [label="MulBackward0\nother: float32 [2], 8 B\nself: float32 [2], 8 B"];
+      n2 [label="w\nfloat32 [2], 8 B", style=filled, fillcolor="#cfe8ff"];
       n1 -> n0;
       n2 -> n1;
       n2 -> n1;
@@ -265,7 +265,6 @@ def _svg(boxes: Sequence[Box], arrows: Sequence[tuple[int, int]]) -> str:
         )
         for n, line in enumerate(box.lines):
             weight = ' font-weight="bold"' if n == 0 else ""
-            parts.append(
-                f'<text x="{x + PAD:.1f}" y="{y + PAD + LINE * (n + 0.8):.1f}" fill="#111"{weight}>{escape(line)}</text>'
-            )
+            place = f'x="{x + PAD:.1f}" y="{y + PAD + LINE * (n + 0.8):.1f}"'
+            parts.append(f'<text {place} fill="#111"{weight}>{escape(line)}</text>')
     return "\n".join([*parts, "</svg>"])

@@ -129,10 +129,8 @@ class Pass:
                     for target, number in zip(next_nodes, next_numbers, strict=True)
                 ]
             )
-        if STATE.anomaly == 0:
-            found = node.apply(gradients, wanted)
-        else:
-            found = fitting.apply_watched(node, gradients, wanted)
+        watched = STATE.anomaly != 0
+        found = fitting.apply_watched(node, gradients, wanted) if watched else node.apply(gradients, wanted)
         if node.extras is not None and node.extras.after:
             found = fitting.call_after_hooks(node, found, gradients)
         if not self.keep_graph:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tt.core.library import KEYS, OVERRIDDEN, Tensor, TensorBase, TensorSpec, alias, contiguous_strides, errors, ops
+from tt.core.library import (
+    KEYS,
+    OVERRIDDEN,
+    Tensor,
+    TensorBase,
+    TensorSpec,
+    alias,
+    contiguous_strides,
+    errors,
+    ops,
+)
 from tt.plugins.autograd.graph import STATE
 
 if TYPE_CHECKING:

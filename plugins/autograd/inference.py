@@ -148,7 +148,7 @@ class inference_mode:  # noqa: N801 - PyTorch's name
       try: clone() it first
     """
 
-    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:  # noqa: D102 - a decorator, too
         if callable(mode):
             return _decorate(cls, mode)
         return super().__new__(cls)

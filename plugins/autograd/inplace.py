@@ -60,8 +60,8 @@ def check_inplace(target: Any, root: Any) -> None:
     record = target.record
     if record is not None and record.view is not None and isinstance(record.view.operator, Node):
         raise errors.InplaceError(
-            f"a result of {record.node.name()}, which is a view made inside of a Function, is changed in place: how the "
-            "function made the view is not known; let it return a clone()"
+            f"a result of {record.node.name()}, which is a view made inside of a Function, is changed in place: how "
+            "the function made the view is not known; let it return a clone()"
         )
     if record is not None and record.view is not None and record.view.index >= 0:
         raise errors.InplaceError(
@@ -114,7 +114,7 @@ def rebase(target: Any, node: Node, known: int = 0) -> None:
         share_history(target, known)
 
 
-def rebase_view(target: Any, root: Any, node: OpNode, self_edge: int) -> None:
+def rebase_view(target: Any, root: Any, node: Any, self_edge: int) -> None:
     """Make a node that changed a view in place part of the history of the memory's root."""
     ensure_view(target, root)
     view = target.record.view
@@ -146,7 +146,7 @@ class CopySlices(Node):
 
     Attributes
     ----------
-    inner : OpNode
+    inner : OpNode or FunctionNode
         The node of the in-place operation.
     steps : list of View
         How the view is made of the root.
@@ -158,7 +158,7 @@ class CopySlices(Node):
         Those of the root.
     """
 
-    inner: OpNode
+    inner: Any
     steps: list[View]
     self_edge: int
     others: list[int]

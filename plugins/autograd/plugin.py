@@ -17,7 +17,8 @@ def tt_manifest() -> Manifest:
     """Say what the plugin brings."""
     members = [
         "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward",
-        "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
+        "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",
+        "is_inference",
     ]  # fmt: skip
     return Manifest(
         "autograd",

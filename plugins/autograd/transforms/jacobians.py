@@ -100,7 +100,7 @@ def _products(
 
 
 def jvp(
-    func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False,
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,
     has_aux: bool = False,
 ) -> Any:  # fmt: skip
     """Return the value of a function and the product of its Jacobian with tangents, in forward mode.

@@ -2,10 +2,11 @@
 
 Note [Levels]
 -------------
-Each running `vmap` or `jvp` is a level on the thread's stack.  A tensor that is mapped over is wrapped: its handle is a
-`Batched`, which holds the tensor inside, the dim that is hidden, and the level.  A tensor with a tangent is wrapped by a
-`Dual`, which holds both.  What is inside may be wrapped itself, by a level further out.  One key bit, that of the layer "transform", says that a tensor is wrapped; an operator is then
-handled by the innermost level among its arguments, which unwraps and calls it again on what is inside.
+Each running `vmap` or `jvp` is a level on the thread's stack.  A tensor that is mapped over is wrapped: its handle
+is a `Batched`, which holds the tensor inside, the dim that is hidden, and the level.  A tensor with a tangent is
+wrapped by a `Dual`, which holds both.  What is inside may be wrapped itself, by a level further out.  One key bit, that
+of the layer "transform", says that a tensor is wrapped; an operator is then handled by the innermost level among its
+arguments, which unwraps and calls it again on what is inside.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Note [Opening]
 --------------
 Autograd records what happens to bare tensors.  To differentiate a tensor that levels further out have wrapped, its
 wrappers are taken off: the hidden dims of mapped levels come to the front, outermost first, and a value with a tangent
-splits into a `Pair`.  Gradients of pairs follow the product rule: with v = v0 + v1 ε and the cotangent c = c0 + c1 ε, the
-gradient is (∂v0·c0) + (∂v1·c0 + ∂v0·c1) ε.  At the end the wrappers are put on again.
+splits into a `Pair`.  Gradients of pairs follow the product rule: with v = v0 + v1 ε and the cotangent c = c0 + c1 ε,
+the gradient is (∂v0·c0) + (∂v1·c0 + ∂v0·c1) ε.  At the end the wrappers are put on again.
 
 Levels that were entered after the function was recorded (`vmap` over the function that `vjp` returned) stay on: the
 engine's own operators go through them.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tt.core.library import TensorBase, ops
@@ -67,6 +68,10 @@ def _leaves(tree: Any) -> list[Any]:
     return [] if tree is None else [tree]
 
 
+def _with_tangent(level: DualLevel, value: Any, tangent: Any) -> Any:
+    return dual(value, ops.zeros_like(value) if tangent is None else tangent, level)
+
+
 def _is_at(value: Any, level: Level) -> bool:
     return isinstance(value, TensorBase) and bool(value.keys & BIT) and value.handle.level is level
 
@@ -89,10 +94,9 @@ def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
             return _zip(
                 open_value(handle.value, outer, rest),
                 open_value(handle.tangent, outer, rest),
-                lambda v, t: dual(v, ops.zeros_like(v) if t is None else t, level),
+                partial(_with_tangent, level),
             )
-        inside, dim = unwrap(value, level)
-        opened = open_value(move_dim(inside, dim, 0), outer, rest)
+        opened = open_value(move_dim(value.handle.value, value.handle.dim, 0), outer, rest)
         place = _mapped(outer)
         return _map(opened, lambda raw: batched(raw, place, level))
     if not outer:

@@ -17,7 +17,7 @@ from tests.plugins.autograd.calls import (
     serves,
     tensors_of,
 )
-from tt.core.library import OpDefinition
+from tt.core.library import REGISTRY, OpDefinition
 from tt.plugins.autograd.checks import check_formulas, missing_formulas
 
 MOST_ELEMENTS = 30

@@ -1,5 +1,7 @@
 """Forward mode: tangents against the transposed gradients, for every operator; the API against torch's."""
 
+# ruff: noqa: N806 - matrices are named as on paper.
+
 from __future__ import annotations
 
 import math

@@ -1,0 +1,210 @@
+"""Hooks on saved tensors, what a node shows of them, and several tensors' gradients together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tt
+from tt.autograd.graph import (
+    disable_saved_tensors_hooks,
+    get_gradient_edge,
+    increment_version,
+    register_multi_grad_hook,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+
+
+@pytest.fixture
+def x() -> Any:
+    return tt.tensor([1.0, 2.0], requires_grad=True)
+
+
+def test_what_the_unpack_hook_returns_is_used(x: Any) -> None:
+    with saved_tensors_hooks(lambda t: t * 2, lambda t: t * 5):
+        y = x * x
+    y.sum().backward()
+    assert x.grad.tolist() == [20.0, 40.0]
+
+
+def test_each_saved_tensor_is_packed_once_when_it_is_saved(x: Any) -> None:
+    events: list[str] = []
+
+    def pack(tensor: Any) -> Any:
+        assert not tensor.requires_grad and not tt.is_grad_enabled()
+        events.append("pack")
+        return tensor
+
+    def unpack(tensor: Any) -> Any:
+        events.append("unpack")
+        return tensor
+
+    with saved_tensors_hooks(pack, unpack):
+        y = (x.exp() * 2).sum()
+    assert events == ["pack"]
+    y.backward()
+    assert events == ["pack", "unpack"]
+
+
+def test_the_innermost_hooks_count(x: Any) -> None:
+    with saved_tensors_hooks(lambda t: t, lambda t: t * 0):
+        with saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = x.exp()
+        z = x.exp()
+    (y + z).sum().backward()
+    assert x.grad.tolist() == pytest.approx(x.exp().tolist())
+
+
+def test_lists_and_functions_of_ones_own_are_packed(x: Any) -> None:
+    count = 0
+
+    def pack(tensor: Any) -> Any:
+        nonlocal count
+        count += 1
+        return tensor.tolist()
+
+    class Square(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * x * gradient
+
+    with saved_tensors_hooks(pack, tt.tensor):
+        y = Square.apply(x)
+    assert count == 1
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_second_derivatives_go_through_hooks(x: Any) -> None:
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        y = (x**3).sum()
+        (first,) = tt.autograd.grad(y, x, create_graph=True)
+        first.sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+
+
+def test_save_on_cpu_brings_tensors_back(x: Any) -> None:
+    with save_on_cpu(pin_memory=True):
+        y = (x * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_hooks_can_be_forbidden(x: Any) -> None:
+    with (
+        disable_saved_tensors_hooks("not here"),
+        pytest.raises(RuntimeError, match="not here"),
+        save_on_cpu(),
+    ):
+        pass
+    with (
+        save_on_cpu(),
+        pytest.raises(RuntimeError, match="nor here"),
+        disable_saved_tensors_hooks("nor here"),
+    ):
+        pass
+    with save_on_cpu():
+        assert (x * x).requires_grad
+
+
+def test_wrong_hooks_are_refused(x: Any) -> None:
+    with (
+        pytest.raises(tt.errors.InplaceError, match="pack hook"),
+        saved_tensors_hooks(lambda t: t.zero_(), tt.tensor),
+    ):
+        x.exp()
+    with saved_tensors_hooks(lambda t: t, lambda t: None):
+        y = x.exp()
+    with pytest.raises(TypeError, match="unpack hook returns a tensor"):
+        y.sum().backward()
+
+
+# --- what a node shows -----------------------------------------------------------------------------------------
+
+
+def test_saved_values_can_be_read_by_name(x: Any) -> None:
+    node = (x * x).grad_fn
+    assert node._saved_self is x
+    assert x.exp().grad_fn._saved_result.tolist() == x.exp().tolist()
+    assert tt.softmax(x, 0).grad_fn._saved_dim == 0
+    assert "_saved_other" in dir(node)
+    with pytest.raises(AttributeError, match="saved nothing called 'exponent'"):
+        _ = node._saved_exponent
+    with pytest.raises(AttributeError, match="no attribute 'weight'"):
+        _ = node.weight
+
+
+def test_saved_values_are_gone_after_a_pass(x: Any) -> None:
+    y = x.exp()
+    y.sum().backward()
+    with pytest.raises(tt.errors.GradientError, match="retain_graph"):
+        _ = y.grad_fn._saved_result
+
+
+# --- hooks on several tensors ----------------------------------------------------------------------------------
+
+
+def test_a_multi_hook_gets_all_gradients_once_for_each_pass() -> None:
+    a, b, c = (tt.ones(1, requires_grad=True) for _ in range(3))
+    seen: list[Any] = []
+    handle = register_multi_grad_hook(
+        (a, b, c), lambda gs: seen.append([None if g is None else g.item() for g in gs])
+    )
+    (2 * a + 3 * b).sum().backward()
+    (a + b + c).sum().backward()
+    tt.autograd.grad((4 * c).sum(), c)
+    handle.remove()
+    (a + b).sum().backward()
+    assert seen == [[2.0, 3.0, None], [1.0, 1.0, 1.0], [None, None, 4.0]]
+
+
+def test_a_multi_hook_may_want_the_first_only() -> None:
+    a, b = (tt.ones(1, requires_grad=True) for _ in range(2))
+    seen: list[float] = []
+    with register_multi_grad_hook((a, b), lambda g: seen.append(g.item()), mode="any"):
+        (2 * a + 2 * b).sum().backward()
+        (5 * b).sum().backward()
+    (a + b).sum().backward()
+    assert seen == [2.0, 5.0]
+
+
+def test_a_multi_hook_is_for_tensors_that_require_gradients() -> None:
+    with pytest.raises(tt.errors.GradientError):
+        register_multi_grad_hook((tt.ones(1),), print)
+    with pytest.raises(ValueError, match="'all' or 'any'"):
+        register_multi_grad_hook((tt.ones(1, requires_grad=True),), print, mode="some")
+
+
+# --- edges -----------------------------------------------------------------------------------------------------
+
+
+def test_edges_stand_for_tensors(x: Any) -> None:
+    y = x * 3
+    place = get_gradient_edge(y)
+    z = (y * y).sum()
+    (through,) = tt.autograd.grad(z, place, retain_graph=True)
+    assert through.tolist() == [6.0, 12.0]
+    (from_edge,) = tt.autograd.grad(place, x, tt.ones(2))
+    assert from_edge.tolist() == [3.0, 3.0]
+    with pytest.raises(tt.errors.GradientError, match="needs a gradient"):
+        tt.autograd.grad(place, x)
+    with pytest.raises(tt.errors.GradientError):
+        get_gradient_edge(tt.ones(1))
+
+
+def test_a_change_from_outside_can_be_noted(x: Any) -> None:
+    y = x * 1
+    z = (y * y).sum()
+    increment_version(y)
+    with pytest.raises(tt.errors.SavedTensorError):
+        z.backward()
+    with pytest.raises(TypeError):
+        increment_version([1])
