@@ -6,4 +6,6 @@ from tt.core.lazy_names import lazy_names
 
 __all__: list[str] = []
 
-__getattr__, __dir__ = lazy_names("tt.utils", {}, modules=("_python_dispatch", "_pytree", "checkpoint", "cpp_extension"))
+__getattr__, __dir__ = lazy_names(
+    "tt.utils", {}, modules=("_python_dispatch", "_pytree", "checkpoint", "cpp_extension")
+)
