@@ -112,6 +112,10 @@ from tt.autograd import no_grad as no_grad
 from tt.autograd import enable_grad as enable_grad
 from tt.autograd import set_grad_enabled as set_grad_enabled
 from tt.autograd import is_grad_enabled as is_grad_enabled
+from tt.autograd import inference_mode as inference_mode
+from tt.plugins.autograd.inference import is_inference_mode_enabled as is_inference_mode_enabled
+from tt.plugins.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
+from tt.plugins.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from tt.sparse import sparse_coo_tensor as sparse_coo_tensor
 from tt.sparse import sparse_coo as sparse_coo
 from tt.func import vmap as vmap

@@ -669,6 +669,18 @@ class Tensor(TensorBase):
     def output_nr(self) -> _int:
         """Which result of its node the tensor is."""
         ...
+    def is_inference(self) -> _bool:
+        """Tell whether the tensor was made in inference mode.
+
+        Examples
+        --------
+        >>> import tt
+        >>> with tt.inference_mode():
+        ...     x = tt.ones(2)
+        >>> x.is_inference(), x.clone().is_inference()
+        (True, False)
+        """
+        ...
     def _indices(self) -> Tensor:
         """Return a copy of the coordinates as they are stored, shape (sparse dimensions, stored elements)."""
         ...
