@@ -108,13 +108,18 @@ def load_inline(
     ...     module.remove()
     """
     texts = {
-        **{f"{name}:cpp_sources[{i}]": ("c++", text) for i, text in enumerate(_listed(cpp_sources))},
-        **{f"{name}:c_sources[{i}]": ("c", text) for i, text in enumerate(_listed(c_sources))},
+        **{
+            f"{name}:cpp_sources[{i}]": ("c++", text)
+            for i, text in enumerate(_listed("cpp_sources", cpp_sources))
+        },
+        **{f"{name}:c_sources[{i}]": ("c", text) for i, text in enumerate(_listed("c_sources", c_sources))},
     }
     sources = [Source(file, language, text) for file, (language, text) in texts.items()]  # type: ignore[arg-type]
     device = None
     if cuda_sources is not None and with_cuda is not False:
-        found = {f"{name}:cuda_sources[{i}]": text for i, text in enumerate(_listed(cuda_sources))}
+        found = {
+            f"{name}:cuda_sources[{i}]": text for i, text in enumerate(_listed("cuda_sources", cuda_sources))
+        }
         # PyTorch's keyword names the device; nothing else here does.
         device = DeviceSource("cuda", name, found, tuple(extra_cuda_cflags or ()), required=with_cuda is True)
     return Loading(
@@ -224,8 +229,11 @@ def load(
     ).load(_caller())
 
 
-def _listed(sources: str | Sequence[str]) -> list[str]:
-    return [sources] if isinstance(sources, str) else list(sources)
+def _listed(option: str, sources: str | Sequence[str]) -> list[str]:
+    found = [sources] if isinstance(sources, str) else sources
+    if not isinstance(found, list | tuple) or not all(isinstance(text, str) for text in found):
+        raise ArgumentError("load_inline", f"{option} is source as a str or a list of them, not {sources!r}")
+    return list(found)
 
 
 def _dtype_names(dtypes: Sequence[Any] | None) -> tuple[str, ...] | None:

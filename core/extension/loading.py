@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import keyword
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from tt.core.extension.diagnostics import link_error
 from tt.core.extension.generate import Instance, line_directive, wrappers
 from tt.core.extension.module import LOADED, Extension
 from tt.core.extension.operators import Kernel, Operator, by_name, define, specification
-from tt.core.extension.types import DTYPE_OF, Function
+from tt.core.extension.types import Function
 
 __all__ = ["Loading", "Options", "Source"]
 
@@ -69,7 +70,7 @@ class Loading:
 
     def load(self, loaded_by: str) -> Extension:
         """Compile what is to be compiled, and register the operators: all of them or none."""
-        if not self.name.isidentifier():
+        if not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise ArgumentError(
                 "load_inline", f"the name of an extension is an identifier, not {self.name!r}"
             )
@@ -120,7 +121,7 @@ class Loading:
                 raise CompileError(
                     self.name,
                     "the sources define no function that could become an operator",
-                    hint=f"functions over {', '.join(('tt_tensor *', *dict.fromkeys(DTYPE_OF.values())))}, or numbers",
+                    hint="a function over numbers or tt_tensor *, for instance: float twice(float x) { return 2 * x; }",
                 )
             return found
         listed = [self.functions] if isinstance(self.functions, str) else self.functions
@@ -132,9 +133,14 @@ class Loading:
                     f"no source declares a function {name!r} with types that can be passed"
                     f"{did_you_mean(name, known)}\n"
                     f"  declared: {', '.join(known) or '(none)'}",
-                    hint=f"declare it in the source, for instance: float {name}(float x);",
+                    hint=self._how_to_declare(name),
                 )
         return wanted
+
+    def _how_to_declare(self, name: str) -> str:
+        if any(word in source.text for source in self.sources for word in ("torch::Tensor", "at::Tensor")):
+            return "tt_tensor * of <tt/extension.h> in the place of PyTorch's Tensor"
+        return f"declare it in the source, for instance: float {name}(float x);"
 
     def _operator(self, name: str, on_device: Mapping[str, list[Function]], doc: str) -> Operator:
         overloads = self.declared.get(name) or on_device[name]

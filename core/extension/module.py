@@ -41,7 +41,8 @@ class Extension:
     def bind(self) -> None:
         """Make the functions attributes, which cost nothing to look up."""
         for name, function in {**self.functions, **self.launched}.items():
-            if not hasattr(type(self), name):  # a function named `remove` is module.functions["remove"]
+            # A function that has the name of something else is found by module.functions["remove"].
+            if name not in self.__dict__ and not hasattr(type(self), name):
                 self.__dict__[name] = function
 
     def __getattr__(self, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,10 +11,11 @@ from tt.core.custom_op import CustomOp, make_op
 from tt.core.defining import check_name
 from tt.core.dispatch.registry import REGISTRY, Handle
 from tt.core.dispatch.tables import KernelTable
-from tt.core.errors import ArgumentError
+from tt.core.errors import ArgumentError, UnknownNameError
 from tt.core.extension.generate import Instance
 from tt.core.extension.parameters import Passed, Specification
 from tt.core.extension.types import CType, Function, Parameter
+from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import Argument, OpDefinition, Signature
 
 __all__ = ["Kernel", "Operator", "add_kernel", "define", "specification"]
@@ -68,9 +70,14 @@ class Operator:
             When functions and schema do not fit each other.
         SchemaError
             When the schema is none.
+        UnknownNameError
+            When `result` is no rule.
         """
         check_name(name)
         first = overloads[0]
+        words = FIELDS["result"].words or ()
+        if result and result not in words:
+            raise UnknownNameError("rule for the dtype of results", result, words)
         if first.elementwise and not first.parameters:
             raise ArgumentError(name, f"{first} takes no numbers, so there are no elements to lift it over")
         for other in overloads[1:]:
@@ -223,7 +230,8 @@ def _signature(name: str, function: Function) -> str:
             word = "str"
         else:
             word = _number_word(function, type_)
-        arguments.append(f"{word} {parameter.name}")
+        name_in_python = parameter.name + "_" * keyword.iskeyword(parameter.name)
+        arguments.append(f"{word} {name_in_python}")
     several = [p.name for p in function.parameters if p.type.kind == "results"]
     if len(several) == 1:
         returns = "Tensor"

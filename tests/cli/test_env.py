@@ -23,6 +23,7 @@ def test_json_has_what_a_bug_report_needs(run: Run, monkeypatch: pytest.MonkeyPa
     assert list(found) == ["tt", "system", "libraries", "blas", "threads", "plugins", "variables"]
     assert found["tt"]["version"] == tt.__version__
     assert found["tt"]["hot modules"].startswith(("compiled (", "interpreted ("))
+    assert found["tt"]["extensions"] == str(tt.utils.cpp_extension.default_folder())
     assert found["system"]["python"].startswith(".".join(map(str, sys.version_info[:3])))
     assert found["libraries"]["numpy"] == metadata.version("numpy")
     assert found["threads"]["OMP_NUM_THREADS"] == "2"

@@ -73,10 +73,10 @@ def test_a_template_serves_every_dtype(both_callers, dtype):
 
 @pytest.mark.parametrize("dtype", C_TYPES)
 def test_a_function_of_c_serves_its_dtype(both_callers, dtype):
-    c = C_TYPES[dtype]
-    module = load_inline(f"c_{dtype}", c_sources=f"{c} twice_plus({c} x, {c} y) {{ return x + x + y; }}")
+    source = "\n".join(f"{c} add_{name}({c} x, {c} y) {{ return x + x + y; }}" for name, c in C_TYPES.items())
+    module = load_inline("c_types", c_sources=source)
     x, y = values(dtype, (4, 3), 3), values(dtype, (4, 1), 4)
-    found = module.twice_plus(tt.from_numpy(x), tt.from_numpy(y))
+    found = module.functions[f"add_{dtype}"](tt.from_numpy(x), tt.from_numpy(y))
     np.testing.assert_array_equal(found.numpy(), reference(x, y))
 
 
@@ -125,16 +125,19 @@ def test_parameters_of_another_type_do_not_promote(both_callers):
 
 
 def test_many_operands(both_callers):
-    for count in (1, 3, 4, 6):
+    counts = (1, 3, 4, 6)
+    source = ""
+    for count in counts:
         parameters = ", ".join(f"double a{i}" for i in range(count))
         total = " + ".join(f"{i + 1} * a{i}" for i in range(count))
-        module = load_inline(f"operands{count}", f"double f({parameters}) {{ return {total}; }}")
-        arrays = [
-            values("float64", shape, i)
-            for i, shape in enumerate([(2, 3), (3,), (2, 1), (), (1, 3), (2, 3)][:count])
-        ]
+        source += f"double of{count}({parameters}) {{ return {total}; }}\n"
+    module = load_inline("operands", source)
+    for count in counts:
+        shapes = [(2, 3), (3,), (2, 1), (), (1, 3), (2, 3)][:count]
+        arrays = [values("float64", shape, i) for i, shape in enumerate(shapes)]
         expected = sum((i + 1) * a for i, a in enumerate(arrays))
-        np.testing.assert_allclose(module.f(*map(tt.from_numpy, arrays)).numpy(), expected, rtol=1e-14)
+        found = module.functions[f"of{count}"](*map(tt.from_numpy, arrays))
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-14)
 
 
 # --- layouts -------------------------------------------------------------------------------------------------------

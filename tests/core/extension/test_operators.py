@@ -161,6 +161,18 @@ def test_functions_that_do_not_fit_together():
             "float f(float x) { return x; } float g(float x) { return x; }",
             schema="(Tensor x) -> Tensor",
         )
+    with pytest.raises(
+        tt.errors.ArgumentError, match="the name of an extension is an identifier, not 'class'"
+    ):
+        load_inline("class", "float f(float x) { return 1; }")
+    with pytest.raises(
+        tt.errors.ArgumentError, match="cpp_sources is source as a str or a list of them, not 5"
+    ):
+        load_inline("none", 5)
+    with pytest.raises(tt.errors.UnknownNameError, match="dtype of results 'flot32'; did you mean 'float32'"):
+        load_inline("none", "float f(float x) { return 1; }", result="flot32")
+    with pytest.raises(tt.errors.UnknownNameError, match="unknown dtype 'flot32'"):
+        load_inline("none", "float f(float x) { return 1; }", dtypes=["flot32"])
     with pytest.raises(tt.errors.UnknownNameError, match="unknown function 'ff'"):
         load_inline("none", "float f(float x) { return x; }", register={"ff": "acme::f"})
 
@@ -213,6 +225,22 @@ def test_an_extension_names_its_functions(compiler):
     assert "half" in dir(module) and module.library.suffix == ".so"
     with pytest.raises(AttributeError, match="has no function 'hallf'; did you mean 'half'"):
         _ = module.hallf
+
+
+def test_names_that_python_has_for_other_things(compiler):
+    source = """
+    float f(float in, float lambda) { return in + lambda; }
+    float remove(float x) { return x; }
+    float library(float x) { return x + 1; }
+    """
+    module = load_inline("names", source)
+    assert str(module.f.schema) == "names::f(Tensor in_, Tensor|Scalar lambda_) -> Tensor"
+    assert module.f(tt.ones(1), lambda_=2.0).tolist() == [3.0]
+    assert module.functions["library"](tt.ones(1)).tolist() == [2.0]
+    assert module.functions["remove"](tt.ones(1)).tolist() == [1.0]
+    assert module.library.suffix == ".so"
+    module.remove()
+    assert "names::f" not in REGISTRY.names()
 
 
 def test_functions_that_are_named_may_be_static(compiler):
