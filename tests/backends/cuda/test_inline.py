@@ -85,6 +85,8 @@ def backend(library, monkeypatch):
     """A CUDA backend over the memory of the host that is available; kernels are called with its handles."""
     made = CudaBackend(HostMemory(), lambda: library)
     monkeypatch.setattr(made, "available", lambda: None)
+    monkeypatch.setattr(made, "device_count", lambda: 1)
+    monkeypatch.setattr(made, "current_device", lambda: 0)
     others = REGISTRY.backend
     monkeypatch.setattr(
         REGISTRY, "backend", lambda device, *layout: made if device == "cuda" else others(device, *layout)
