@@ -278,6 +278,11 @@ PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
 # --- a backend -------------------------------------------------------------------------------------------------
 
 
+def promises_nothing(definition: OpDefinition) -> bool:
+    """Tell whether an operator was defined in Python and says nothing of dtypes: it has those of its kernels."""
+    return not definition.location[0] and definition.dtypes == "all"
+
+
 def check_backend(place: Place) -> list[Problem]:
     """Find what a backend lacks: operators, core kernels, and dtypes that the schema promises."""
     backend: Any = REGISTRY.backend(place.device, place.layout)
@@ -292,7 +297,7 @@ def check_backend(place: Place) -> list[Problem]:
                 )
         elif definition.core and found.how == "composite":
             problems.append(Problem(f"backend {place}", definition.name, "is core and has no kernel"))
-        elif found.how == "kernel" and backend is not None:
+        elif found.how == "kernel" and backend is not None and not promises_nothing(definition):
             absent = unserved_dtypes(REGISTRY.operator(definition.name), set(found.dtypes))
             if absent:
                 from tt.core.coverage import dtypes_in_words

@@ -45,6 +45,7 @@ from tt.core.python_dispatch import TTDispatchMode
 from tt.core.random import Generator, default_states, reserve, set_default_states
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.scope import scoped
+from tt.core.shapes import Result
 from tt.core.size import Size
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, alias, wrap
@@ -77,6 +78,7 @@ __all__ = [
     "Operator",
     "PluginRegistry",
     "Registry",
+    "Result",
     "Rule",
     "Signature",
     "Size",

@@ -5,5 +5,6 @@ from __future__ import annotations
 from tt.core.testing.compare import assert_close
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
 from tt.core.testing.opcheck import opcheck
+from tt.core.testing.samples import Inputs, Sample
 
-__all__ = ["assert_close", "gradcheck", "gradgradcheck", "opcheck"]
+__all__ = ["Inputs", "Sample", "assert_close", "gradcheck", "gradgradcheck", "opcheck"]

@@ -74,7 +74,10 @@ FIELDS: Final[dict[str, Field]] = {
         "text", "An independent reference for the checks, as module:function.",
         pattern=rf"{_DOTTED}:{_DOTTED}", what="module:function",
     ),
-    "samples": Field("text", "The family that generates its inputs for the checks.", pattern=_NAME, what="name"),
+    "samples": Field(
+        "text", "The family that generates its inputs for the checks, or module:function.",
+        pattern=rf"{_NAME}|{_DOTTED}:{_DOTTED}", what="name",
+    ),
     "doc": Field("text", "What it does, in a sentence or two."),
     "example": Field("text", "A doctest that runs after `import tt`."),
 }  # fmt: skip

@@ -36,6 +36,8 @@ def missing_formulas(
     composed = has_composite or (lambda op: REGISTRY.composite(op) is not None)
     missing = []
     for definition in definitions:
+        if any(a.alias is not None and a.alias.write for a in definition.signature.arguments):
+            continue  # an operator that changes its arguments has no gradient of its own
         formula = known.get(definition.name)
         if formula is None:
             if definition.grad and not composed(definition.name):

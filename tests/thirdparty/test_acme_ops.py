@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 ACME = "tt-acme-ops"
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -110,3 +114,81 @@ def test_a_blocked_package_is_as_if_it_were_not_there(acme):
 
 def test_the_checks_find_nothing_wrong_with_it(acme):
     assert "no problems" in acme(["ops", "check"])
+
+
+# --- the command that it brings --------------------------------------------------------------------------------
+
+
+def test_its_command_is_one_of_tt(acme, run):
+    assert "Check the operators of acme with opcheck" in acme(["--help"])
+    assert "acme" not in run(["--help"])
+    assert "Check the operators of acme with opcheck; exit with 1" in acme(["acme", "--help"])
+
+
+def test_its_command_checks_its_operators(acme):
+    assert acme(["acme"]).splitlines() == [
+        f"acme::{name}: 9 tests passed"
+        for name in ("twice", "soft_clip", "decay_", "scaled_add", "moving_average")
+    ]
+    assert acme(["acme", "acme::twice"]) == "acme::twice: 9 tests passed\n"
+
+
+def test_its_command_refuses_an_operator_that_it_does_not_have(acme):
+    output = acme(["acme", "acme::twyce"], fails=True)
+    assert output.startswith("error: unknown operator of acme 'acme::twyce'; did you mean 'acme::twice'")
+
+
+def test_its_command_goes_with_the_plugin(run):
+    output = run(["acme"], ACME, environ={"TT_DISABLE_PLUGINS": "acme"}, fails=True)
+    assert "No such command 'acme'" in output
+
+
+# --- its own tests, and the checks of tt -----------------------------------------------------------------------
+
+
+def test_its_own_tests_pass_against_the_wheel(acme, tmp_path):
+    tests = shutil.copytree(
+        HERE / ACME / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    output = acme(f"""
+        import sys
+        import pytest
+        sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", {str(tests)!r}, {str(tests)!r}]))
+    """)
+    assert " passed" in output and "failed" not in output and "skipped" not in output
+
+
+def test_its_examples_run(acme):
+    acme("""
+        import doctest
+        import tt
+        text = tt.ops.acme.moving_average.__doc__
+        examples = doctest.DocTestParser().get_examples(text)
+        assert len(examples) == 2
+        for example in examples:
+            exec(example.source) if example.want == "" else None
+        assert repr(eval(examples[-1].source)) + "\\n" == examples[-1].want
+    """)
+
+
+def test_opcheck_finds_what_is_wrong_with_it_once_it_is_broken(acme):
+    acme("""
+        import tt
+        from tt.library import KernelTable, REGISTRY, opcheck
+        table = KernelTable(device="cpu")
+        table.kernel("acme::moving_average", lambda x, size: x[..., size - 1:], dtypes=("float32",), override=True)
+        x = tt.tensor([1.0, 2.0, 4.0])
+        with REGISTRY.add(table):
+            report = opcheck("acme::moving_average", (x, 2), raise_exception=False)
+        assert {f.fault for f in report.failures} >= {"aliased_input", "dtype_wrong"}, report
+        assert opcheck("acme::moving_average", (x, 2)).ok
+    """)
+
+
+def test_a_fake_for_its_operators_can_be_proposed(acme):
+    output = acme(["ops", "suggest-fake", "acme::moving_average"])
+    assert output.splitlines()[-3:] == [
+        '@tt.library.register_fake("acme::moving_average")',
+        "def moving_average_without_data(x, size):",
+        "    return x.new_empty(x.shape[:-1] + (x.shape[-1] - size + 1,))",
+    ]

@@ -72,7 +72,7 @@ TESTS: Final[dict[str, tuple[Part, ...]]] = {
     "test_vmap": ((_given, probe_vmap),),
     "test_determinism": ((_given, probe_determinism),),
     "test_layouts": ((_layouts, probe_layout), (_empties, probe_empty)),
-    "test_devices": ((_dtypes, probe_dtype), (_devices, probe_device)),
+    "test_devices": ((_given, probe_dtype), (_dtypes, probe_dtype), (_devices, probe_device)),
 }  # fmt: skip
 """The tests by name, in the order in which they are made."""
 

@@ -13,7 +13,13 @@ def tt_manifest():
 @hookimpl
 def tt_register(registry):
     registry.add_definitions(Path(__file__).with_name("ops.yaml"))
-    from tt_acme_ops import operators
+    from tt_acme_ops import gradients, operators
 
     registry.add(operators.composites)
     registry.add(operators.kernels)
+    registry.add(gradients.formulas)
+
+
+@hookimpl
+def tt_commands():
+    return {"acme": "tt_acme_ops.command:acme"}
