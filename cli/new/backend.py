@@ -63,7 +63,7 @@ def backend(
         "pip install -e '.[test]'": "installs it; edits take effect at once",
         "pytest": "its tests, which pass as it is",
         f"tt ops list --backend {name}": "how each operator is served",
-        f"tt ops check --backend {name}": "what is missing",
+        f"tt ops check --backend {name} --run": "what is missing or wrong: every operator against the reference",
     }
     finish(
         f"the backend {name}, in the package {values['distribution']},",

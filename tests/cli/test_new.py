@@ -66,11 +66,11 @@ def test_a_package_with_a_backend_is_written_and_the_next_steps_are_said(
           tests/test_my_dev.py
 
         next
-          cd tt-my-dev-backend           # the package
-          pip install -e '.[test]'       # installs it; edits take effect at once
-          pytest                         # its tests, which pass as it is
-          tt ops list --backend my_dev   # how each operator is served
-          tt ops check --backend my_dev  # what is missing
+          cd tt-my-dev-backend                 # the package
+          pip install -e '.[test]'             # installs it; edits take effect at once
+          pytest                               # its tests, which pass as it is
+          tt ops list --backend my_dev         # how each operator is served
+          tt ops check --backend my_dev --run  # what is missing or wrong: every operator against the reference
     """)
     assert files(here / "tt-my-dev-backend") == [
         line.strip() for line in ran.out.split("\n\n")[0].splitlines()[1:]

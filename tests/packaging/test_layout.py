@@ -81,6 +81,24 @@ def test_a_wheel_is_imported_from_where_it_is_installed(site):
     assert lines == [str(site / "tt" / "__init__.py"), "0.1.0 0.1.0", "[0.0, 2.0]"]
 
 
+def test_a_wheel_brings_the_templates_of_new_packages(site, tmp_path):
+    lines = import_from(
+        site,
+        f"""
+        import os, sys
+        os.chdir({str(tmp_path)!r})
+        from tt.cli.main import build
+        for words in (["op", "a::b"], ["backend", "dev"]):
+            build()(["new", *words], standalone_mode=False)
+        """,
+    )
+    assert [line for line in lines if line.endswith("plugin.py")] == [
+        "  src/tt_a/plugin.py",
+        "  src/tt_dev_backend/plugin.py",
+    ]
+    assert (tmp_path / "tt-dev-backend" / "src" / "tt_dev_backend" / "plugin.py").is_file()
+
+
 def test_a_wheel_declares_the_command_and_the_plugins(site):
     (metadata,) = importlib.metadata.distributions(name="tt-tensor", path=[str(site)])
     found = {(point.group, point.name): point.value for point in metadata.entry_points}
@@ -137,6 +155,9 @@ def test_an_sdist_holds_the_sources_the_tests_and_the_build(sdist):
     }
     wanted |= {path.relative_to(ROOT).as_posix() for name in FOLDERS for path in (ROOT / name).rglob("*.py")}
     wanted |= {"api/__init__.py", "api/py.typed", "tests/conftest.py", "tests/packaging/test_layout.py"}
+    wanted |= {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "cli" / "new" / "templates").rglob("*.in")
+    }
     assert wanted <= names
     assert not [
         name for name in names if name.startswith((".editable", ".venv")) or name.endswith((".so", ".pyc"))
