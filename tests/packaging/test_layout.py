@@ -104,6 +104,7 @@ def test_a_wheel_declares_the_command_and_the_plugins(site):
     found = {(point.group, point.name): point.value for point in metadata.entry_points}
     assert found == {
         ("console_scripts", "tt"): "tt.cli.main:main",
+        ("pytest11", "tt"): "tt.core.testing.pytest_plugin",
         ("tt.plugins", "cpu"): "tt.backends.cpu.plugin",
         ("tt.plugins", "cuda"): "tt.backends.cuda.plugin",
         ("tt.plugins", "sparse"): "tt.plugins.sparse.plugin",
