@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.dtype import complex128, float64
+from tt.core.dtype import complex128, finfo, float64
 from tt.core.tensor_base import TensorBase
 from tt.core.testing.compare import tolerances
 from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
@@ -208,9 +208,10 @@ def _compare_with_differences(
     with np.errstate(all="ignore"):
         found = sum(float(np.vdot(g, d).real) for g, d in pairs)
         size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
-    single = case.dtype.itemsize < (16 if case.dtype.is_complex else 8)
     noise = 1e-9 * abs(middle) / STEP  # what the difference of two large numbers loses
-    allowed = 1e-4 * max(1.0, abs(numerical)) + noise + (1e-4 * size if single and np.isfinite(size) else 0.0)
+    allowed = (
+        1e-4 * max(1.0, abs(numerical)) + noise + (_rounding(points) * size if np.isfinite(size) else 0.0)
+    )
     if abs(slopes[0] - slopes[1]) > allowed or not np.isfinite(numerical):
         return
     if abs(found - numerical) <= allowed:
@@ -222,6 +223,12 @@ def _compare_with_differences(
         if not abs(again - numerical) <= allowed:
             return
         yield f"the derivative along a direction is {found:.6g}, by differences {numerical:.6g}"
+
+
+def _rounding(points: list[Any]) -> float:
+    """Return the relative error that gradients of the coarsest of some tensors may have."""
+    coarsest = max(finfo(t.dtype).eps for t in points)
+    return 4 * coarsest if coarsest > 1e-4 else 1e-4 if coarsest > 1e-10 else 0.0
 
 
 def _wide(array: Any) -> Any:

@@ -25,12 +25,14 @@ __all__ = ["completion", "special_values"]
 _ANY_VALUES: Final = frozenset(
     {"shaping", "slicing", "joining", "rearranging", "indexing", "scattering", "scan", "reduction"}
 )
-_LEFT_OUT: Final = {
-    "sinc": ("max", "min"),  # PyTorch multiplies by pi first, which overflows where the quotient does not
-    "special_ndtri": (
-        "smallest",
-    ),  # the composite takes differences of subnormal numbers, which have few bits
-}
+# sinc, hardswish: PyTorch multiplies first, which overflows where the result does not.
+# lerp: the difference of the ends overflows; PyTorch sees it at some weights only.  gelu: PyTorch has NaN in half
+# precision.  trapezoid: PyTorch takes the ends from the sum of all, infinity from infinity.
+# special_ndtri: the composite takes differences of subnormal numbers, which have few bits.
+_LEFT_OUT: Final[dict[str, tuple[str, ...]]] = {
+    "sinc": ("max", "min"), "hardswish": ("max", "min"), "lerp": ("max", "min"), "lerp.Scalar": ("max", "min"),
+    "gelu": ("inf", "-inf", "max", "min"), "trapezoid": ("inf",), "special_ndtri": ("smallest",),
+}  # fmt: skip
 """Special values that would ask for more than an operator promises."""
 
 
@@ -52,7 +54,8 @@ def completion(make: Inputs, found: Sequence[Sample], family: str) -> Iterator[S
     if base is None or definition.kind == "factory":
         return
     tensors = [t for s in plain for t in tensors_of(s)]
-    if definition.kind != "view" and all(t.is_contiguous() for t in tensors):
+    strides_count = definition.kind == "view" or definition.name.startswith("as_strided")
+    if not strides_count and all(t.is_contiguous() for t in tensors):
         yield changed(base, lambda t: spread(make, t), f"not contiguous: {base.name}")
     if definition.kind == "pointwise":
         if all(t.ndim < 4 for t in tensors):
@@ -149,7 +152,9 @@ def with_nan(make: Inputs, tensor: Any) -> Any:
     if not tensor.dtype.is_floating_point or tensor.numel() < 2:
         return tensor
     values = np.array(as_array(tensor))
-    values.flat[0], values.flat[-1] = np.nan, np.inf
+    values.flat[0] = np.nan
+    if "inf" not in _LEFT_OUT.get(make.definition.name, ()):
+        values.flat[-1] = np.inf
     return make.of(values, tensor.dtype)
 
 
