@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tt.core.testing.compare import assert_close
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
+from tt.core.testing.make_tensor import make_tensor
 from tt.core.testing.opcheck import opcheck
 from tt.core.testing.samples import Inputs, Sample
 
-__all__ = ["Inputs", "Sample", "assert_close", "gradcheck", "gradgradcheck", "opcheck"]
+__all__ = ["Inputs", "Sample", "assert_close", "gradcheck", "gradgradcheck", "make_tensor", "opcheck"]

@@ -192,3 +192,41 @@ def test_a_fake_for_its_operators_can_be_proposed(acme):
         "def moving_average_without_data(x, size):",
         "    return x.new_empty(x.shape[:-1] + (x.shape[-1] - size + 1,))",
     ]
+
+
+def test_its_operators_are_checked_on_every_device_that_is_installed(run):
+    run(
+        """
+        from tt.core.testing.opcheck import TESTS, opcheck
+        import tt
+        x = tt.tensor([[1.0, 2.0, 4.0], [0.5, -1.0, 3.0]])
+        report = opcheck("acme::moving_average", (x, 2))  # on strict, its composite serves
+        assert report.ok and not [n for n in report.notes.get("test_devices", ()) if "strict" in n], report
+        report = opcheck("acme::twice", (x,))  # there is neither kernel nor composite for strict
+        assert report.ok and not [n for n in report.notes.get("test_devices", ()) if "strict" in n], report
+        moved = x.to("strict")
+        report = opcheck("acme::scaled_add", (moved, moved), {"scale": 2})
+        assert report.ok and list(report) == list(TESTS), report
+        """,
+        ACME,
+        "tt-strict-backend",
+    )
+
+
+def test_a_kernel_that_is_wrong_on_one_device_is_found(run):
+    run(
+        """
+        import tt
+        from tt.library import KernelTable, REGISTRY, opcheck
+        table = KernelTable(device="strict")
+        table.kernel("acme::twice", lambda x: x + x + x, half="native")
+        x = tt.tensor([[1.0, 2.0, 4.0], [0.5, -1.0, 3.0]])
+        with REGISTRY.add(table):
+            report = opcheck("acme::twice", (x,), raise_exception=False)
+        (failure,) = report.failures
+        assert (failure.fault, failure.on) == ("device_wrong", "device strict"), report
+        assert "device='strict'" in failure.snippet
+        """,
+        ACME,
+        "tt-strict-backend",
+    )

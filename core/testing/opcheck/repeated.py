@@ -56,7 +56,7 @@ def probe_vmap(call: Call, log: Log) -> Iterator[Finding]:
         except Exception as error:  # whatever the author's rule raises is what is to be reported
             yield Finding("vmap_fails", f"over {words}: {type(error).__name__}: {error}", call, "vmap")
             return
-        text = unlike(list(found), expected, log.rtol, log.atol)
+        text = unlike(list(tensors_in(found)), expected, log.rtol, log.atol)
         if text:
             yield Finding("vmap_wrong", f"over {words}: {text}", call, "vmap")
             return
@@ -84,7 +84,8 @@ def _function(call: Call, targets: set[int], log: Log) -> Callable[..., Any]:
 
     def function(*tensors: Any) -> Any:
         result = log.run(call.with_tensors(tensors))
-        return (*tensors_in(result), *(tensors[i] for i in sorted(targets)))
+        # As it is: the transform must take what the operator returns, named tuples among it.
+        return () if result is None else result, tuple(tensors[i] for i in sorted(targets))
 
     return function
 
@@ -106,7 +107,7 @@ def _loop(call: Call, tensors: list[Any], places: Sequence[int], log: Log) -> li
     for example in (0, 1):
         chosen = [flipped(t) if example and i in places else t for i, t in enumerate(tensors)]
         try:
-            rows.append(function(*copied(chosen)))
+            rows.append(list(tensors_in(function(*copied(chosen)))))
         except Exception as error:  # the flipped values need not be what the operator takes
             log.note(f"a loop over examples raises {in_words(error)}")
             return None

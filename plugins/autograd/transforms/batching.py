@@ -146,7 +146,7 @@ def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     if ndim == 0:
         # A dim of size one takes the place of the dims that are not there.
         inside = ops.unsqueeze(inside, -1)
-        shifted: Any = 1 if isinstance(dim, int) else (1,)
+        shifted: Any = (1,) if operator.arguments[place].type.list else 1
     elif (
         everything and not operator.arguments[place].type.list
     ):  # argmax counts the elements of all dims together

@@ -39,7 +39,7 @@ def unflatten(shape: Any, leaves: Sequence[Any]) -> Any:
         if isinstance(children, dict):
             return kind((key, build(child)) for key, child in children.items())
         built = [build(child) for child in children]
-        return kind(*built) if hasattr(kind, "_fields") else kind(built)
+        return kind._make(built) if hasattr(kind, "_make") else kind(built)
 
     return build(shape)
 

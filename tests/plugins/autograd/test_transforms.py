@@ -313,3 +313,44 @@ def test_vmap_of_parts_is_that_of_each_example(name: str, masked: bool) -> None:
     with tt.mask_kernels("@non-core" if masked else "none of them"):
         found = tt.vmap(PARTS[name])(x)
         assert found.tolist() == [PARTS[name](a).tolist() for a in x]
+
+
+# --- what opcheck found: these gave other results than a loop ----------------------------------------------------
+
+
+def _as_a_loop(function, *batches):
+    expected = tt.stack([function(*row) for row in zip(*batches, strict=True)])
+    for dim in (0, -1):
+        moved = [tt.movedim(batch, 0, dim) for batch in batches]
+        tt.testing.assert_close(tt.func.vmap(function, in_dims=dim)(*moved), expected)
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3)])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_the_place_of_the_extreme_among_all_elements_is_that_of_each_example(name, shape, keepdim):
+    x = tt.tensor(np.random.default_rng(0).permutation(3 * int(np.prod(shape))).reshape(3, *shape))
+    _as_a_loop(lambda row: getattr(tt, name)(row, None, keepdim), x)
+
+
+def test_several_results_of_an_operator_on_elements_are_batched_together():
+    mantissa, exponent = tt.func.vmap(tt.frexp)(tt.tensor([[1.0, 6.0], [0.5, -3.0]]))
+    assert (mantissa.tolist(), exponent.tolist()) == ([[0.5, 0.75], [0.5, -0.75]], [[1, 3], [0, 2]])
+    assert exponent.dtype is tt.int32
+
+
+def test_memory_is_read_from_where_each_example_begins():
+    x = tt.arange(24.0).reshape(4, 6)
+    expected = tt.stack([row.clone().as_strided((2, 3), (3, 1)) for row in x])
+    tt.testing.assert_close(tt.func.vmap(lambda row: row.as_strided((2, 3), (3, 1)))(x), expected)
+
+
+def test_convolutions_and_windows_of_examples_are_those_of_a_loop():
+    x, weight = tt.randn(3, 2, 4, 6, 5), tt.randn(3, 2, 4, 3, 2)
+    _as_a_loop(lambda a, b: tt.nn.functional.conv2d(a, b, padding=1), x, weight)
+    _as_a_loop(lambda a: tt.nn.functional.unfold(a, (2, 3)), x)
+
+
+def test_a_shape_that_only_one_example_would_get_is_refused():
+    with pytest.raises(NotImplementedError, match="changes the shape"):
+        tt.func.vmap(lambda row: row.resize_(3))(tt.ones(2, 4))
