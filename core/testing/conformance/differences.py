@@ -14,6 +14,8 @@ from tt.core.testing.references import as_array
 
 __all__ = ["differences"]
 
+DOUBLE: Final = (1e-10, 1e-10)
+"""(rtol, atol) in double precision: PyTorch's tolerances are so wide that single precision would pass."""
 LARGEST: Final = 5
 """The bound of the samples' values."""
 
@@ -50,7 +52,7 @@ def differences(actual: Any, expected: Any, steps: float = 0) -> Iterator[str]:
         wide = np.complex128 if dtype.is_complex else np.float64
         with np.errstate(all="ignore"):  # to the dtype and back: what overflows there is infinite
             wanted, found = wanted.astype(dtype.numpy).astype(wide), found.astype(wide)
-        rtol, atol = tolerances(dtype)
+        rtol, atol = DOUBLE if dtype.name in ("float64", "complex128") else tolerances(dtype)
         if dtype.itemsize == 2:
             atol += steps * LARGEST * finfo(dtype).eps
         close = np.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True)

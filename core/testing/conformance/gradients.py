@@ -23,7 +23,7 @@ from tt.core.testing.references import as_array
 __all__ = ["check_gradient"]
 
 STEP: Final = 1e-5
-MOST_ELEMENTS: Final = 200
+MOST_ELEMENTS: Final = 2000
 PRECISE: Final = ("float32", "float64", "complex64", "complex128")
 """Half precision is left out: its gradients are those of single precision, rounded."""
 

@@ -12,7 +12,7 @@ from tt.core.tensor_base import TensorBase
 from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
 from tt.core.testing.references import as_array
 
-__all__ = ["check_alias", "check_view"]
+__all__ = ["check_alias", "check_view", "one_memory"]
 
 
 def check_view(case: Case) -> Iterator[str]:
@@ -65,11 +65,11 @@ def check_alias(case: Case) -> Iterator[str]:
             for result in results:
                 if result is tensor:
                     yield f"the result is the argument {name!r} itself, and the schema promises a new tensor"
-                elif result.numel() and tensor.numel() and _one_memory(result, tensor):
+                elif result.numel() and tensor.numel() and one_memory(result, tensor):
                     yield f"the result shares the memory of the argument {name!r}; the schema promises new memory"
 
 
-def _one_memory(first: Any, second: Any) -> bool:
+def one_memory(first: Any, second: Any) -> bool:
     """Tell whether two tensors have elements in one memory, as their storages or their arrays say."""
     if shares_memory(first, second):
         return True

@@ -12,7 +12,7 @@ from tt.core.dtype import to_dtype
 from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError
 from tt.core.testing.conformance.case import SKIPPED, Case
 from tt.core.testing.conformance.checks import CHECKS
-from tt.core.testing.conformance.report import Report
+from tt.core.testing.conformance.report import Failure, Report
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import samples
 from tt.core.testing.samples.base import has_dtype
@@ -167,9 +167,14 @@ def check_target(
 
     report = Report()
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whatever the filters of the program, samples are no reason to warn
-        found = list(samples(operator.definition, device, dtype, seed))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # whatever the filters of the program, samples are no reason to warn
+            found = list(samples(operator.definition, device, dtype, seed))
+    except Exception as error:  # operators of the device lay them out in memory, and may be what is wrong
+        text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"
+        report.failures.append(Failure(target.op, device, target.dtype, "(all)", "runs", text, ""))
+        return report
     succeed = [index for index, sample in enumerate(found) if sample.error is None] or [-1]
     shared: dict[str, object] = {}
     for index, sample in enumerate(found):

@@ -33,14 +33,37 @@ def check_values(case: Case) -> Iterator[str]:
     yield SKIPPED
 
 
+def _svd(result: Any) -> Any:
+    """Return the singular values and the product of the factors: vectors are free to change their phase."""
+    u, values, v = map(as_array, result)
+    count = values.shape[-1]
+    return _of(result, values, (u[..., :count] * values[..., None, :]) @ v[..., :count, :])
+
+
+def _eigh(result: Any) -> Any:
+    """Return the eigenvalues and the product of the factors: vectors are free to turn."""
+    values, vectors = map(as_array, result)
+    return _of(result, values, (vectors * values[..., None, :]) @ np.conj(np.swapaxes(vectors, -1, -2)))
+
+
+def _qr(result: Any) -> Any:
+    """Return the absolute values of R, whose rows are free to change sign, and the product where there is a Q."""
+    q, r = map(as_array, result)
+    return _of(result, abs(r), q @ r if q.ndim == r.ndim else abs(r))
+
+
+def _of(result: Any, values: Any, product: Any) -> list[Any]:
+    """Return values and a product, scaled to one and hence as exact as its largest element, as tensors if they were."""
+    import tt
+
+    scale = float(np.max(np.abs(product), initial=0)) or 1.0
+    found = [values, (product / scale).astype(product.dtype)]
+    return [tt.tensor(array) for array in found] if isinstance(result[0], TensorBase) else found
+
+
 def _singular(result: Any) -> Any:
-    """Return the singular values: the vectors are free to change sign, `check_values` of the product binds them."""
+    """Return the singular values: what becomes of the vectors depends on the other arguments."""
     return result[1]
-
-
-def _first(result: Any) -> Any:
-    """Return the eigenvalues: the vectors are free to turn."""
-    return result[0]
 
 
 def _in_order(result: Any) -> Any:
@@ -62,14 +85,9 @@ def _where_definite(result: Any) -> Any:
     return [tt.tensor(factor), tt.tensor(code)] if isinstance(result[0], TensorBase) else [factor, code]
 
 
-def _sizes(result: Any) -> Any:
-    """Return the absolute values of R, whose rows are free to change sign."""
-    return abs(result[1])
-
-
 COMPARABLE: Final[dict[str, Callable[[Any], Any]]] = {
-    "linalg_svd": _singular, "svd": _singular, "linalg_eigh": _first, "linalg_eig": _in_order,
-    "linalg_cholesky_ex": _where_definite, "linalg_eigvals": _in_order, "linalg_qr": _sizes, "qr": _sizes,
+    "linalg_svd": _svd, "svd": _singular, "linalg_eigh": _eigh, "linalg_eig": _in_order,
+    "linalg_cholesky_ex": _where_definite, "linalg_eigvals": _in_order, "linalg_qr": _qr, "qr": _qr,
 }  # fmt: skip
 
 

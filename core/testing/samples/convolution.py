@@ -60,7 +60,7 @@ def conv_padding(make: Inputs) -> Iterator[Sample]:
     x, w = _number(make, 2, 4, *(5, 4, 4)[:n]), _number(make, 6, 4, *(3, 2, 2)[:n])
     for padding in ("same", "valid"):
         yield Sample((x, w, None, 1, padding), name=padding)
-        yield Sample((x, w, _number(make, 6), 1, padding, (1, 3, 1)[:n]), name=f"{padding}, dilation, bias")
+        yield Sample((x, w, _number(make, 6), 1, padding, (2, 3, 1)[:n]), name=f"{padding}, dilation, bias")
     yield Sample((x[0], _number(make, 2, 2, *(2, 3, 1)[:n]), None, 1, "same", 1, 2), name="no batch, groups")
     yield Sample((x, w, None, 2, "valid"), name="valid, stride")
     yield Sample((x, w, None, 2, "same"), name="error: same, stride", error=RuntimeError)

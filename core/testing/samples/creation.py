@@ -113,6 +113,8 @@ def linspace_tensors(make: Inputs) -> Iterator[Sample]:
     yield Sample((two, five, 4), place(make), "two tensors")
     yield Sample((two, 3, 3), place(make), "a tensor and a number")
     yield Sample((0, five, 1), place(make), "a number and a tensor")
+    if make.definition.name.startswith("logspace"):
+        yield Sample((two, five, 4, 2.0), place(make), "base 2")
     yield Sample((make.of([1.0], float64), 3, 2), place(make), "error: a vector", RuntimeError)
 
 

@@ -59,6 +59,7 @@ def svd(make: Inputs) -> Iterator[Sample]:
     for shape in MATRICES:
         for some in (True, False):
             yield Sample((make.tensor(*shape), some), name=f"shape {shape}, some {some}")
+    yield Sample((make.tensor(3, 3), True, False), name="singular values only")
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 
 
@@ -117,6 +118,8 @@ def cholesky(make: Inputs) -> Iterator[Sample]:
         yield Sample((make.of(-np.eye(2)),), name="error: not positive-definite", error=RuntimeError)
     else:
         yield Sample((make.of([np.eye(2), -np.eye(2), np.diag([1, -1])]),), name="not positive-definite")
+        how = {"check_errors": True}
+        yield Sample((make.of(-np.eye(2)),), how, "error: not positive-definite", error=RuntimeError)
 
 
 @family("cholesky_positional")
@@ -156,6 +159,8 @@ def lu(make: Inputs) -> Iterator[Sample]:
     for shape in (*MATRICES, (3, 0)):
         yield Sample((make.tensor(*shape),), name=f"shape {shape}")
     yield Sample((make.of([[0.0, 1.0], [2.0, 3.0]]).t(),), name="rows exchanged")
+    if any(a.name == "check_errors" for a in make.definition.signature.arguments):
+        yield Sample((make.of(np.zeros((2, 2))),), {"check_errors": True}, "error: singular", RuntimeError)
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 
 
@@ -209,6 +214,8 @@ def linalg_inv(make: Inputs) -> Iterator[Sample]:
     yield from wrong_squares(make)
     if not make.definition.name.endswith("_ex"):
         yield Sample((make.of(np.zeros((2, 2))),), name="error: singular", error=RuntimeError)
+    else:
+        yield Sample((make.of(np.zeros((2, 2))),), {"check_errors": True}, "error: singular", RuntimeError)
 
 
 @family("linalg_solve")
@@ -225,8 +232,9 @@ def linalg_solve(make: Inputs) -> Iterator[Sample]:
     yield Sample((a, make.tensor(2, 3)), name="error: sizes", error=RuntimeError)
     yield Sample((a, make.tensor(3)), {"left": False}, "error: a vector on the left", error=RuntimeError)
     yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: not square", error=RuntimeError)
-    if not make.definition.name.endswith("_ex"):
-        yield Sample((make.of(np.zeros((2, 2))), make.tensor(2)), name="error: singular", error=RuntimeError)
+    singular = (make.of(np.zeros((2, 2))), make.tensor(2))
+    how = {"check_errors": True} if make.definition.name.endswith("_ex") else {}
+    yield Sample(singular, how, "error: singular", error=RuntimeError)
 
 
 @family("linalg_solve_triangular")

@@ -11,6 +11,14 @@ family = FamilyTable()
 
 REDUCTIONS = ("mean", "sum", "none")
 
+
+def legacy(make: Inputs, *args: Any) -> Iterator[Sample]:
+    """Yield calls with the arguments from before there was `reduction`, where the operator has them."""
+    if any(a.name == "reduce" for a in make.definition.signature.arguments):
+        yield Sample(args, {"size_average": False}, "size_average False")
+        yield Sample(args, {"reduce": False}, "reduce False")
+
+
 # --- classes ---------------------------------------------------------------------------------------------------
 
 CLASSES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
@@ -29,6 +37,7 @@ def classification(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(0, 4), make.indices(0, limit=4)), {"reduction": "sum"}, "no rows")
     yield Sample((scores, target, None, None, 0, None, "none"), name="by position")
     yield Sample((scores, target, weight), name="weight")
+    yield from legacy(make, scores, target)
     yield Sample((scores, target, weight), {"reduction": "none"}, "weight, none")
     ignored: dict[str, Any] = {"ignore_index": 1}
     yield Sample((scores, make.of([0, 1, 3], target.dtype)), ignored, "ignored class")
@@ -79,6 +88,7 @@ def pairs(make: Inputs, **options: Any) -> Iterator[Sample]:
         args = (make.tensor(2, 3, layout=layout), make.tensor(2, 3))
         yield Sample(args, {"reduction": "none", **options}, layout + with_options)
     if not options:
+        yield from legacy(make, make.tensor(2, 3), make.tensor(2, 3))
         yield Sample((make.tensor(2, 3), make.tensor(2)), name="error: shapes", error=RuntimeError)
         yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
 
@@ -140,6 +150,7 @@ def binary_cross_entropy(make: Inputs) -> Iterator[Sample]:
             if logits:
                 more = {"pos_weight": make.tensor(3, low=0.5, high=3), "reduction": reduction}
                 yield Sample(args, more, f"weight {size}, pos_weight, {reduction}")
+    yield from legacy(make, inputs(2, 3), targets(2, 3))
     if logits:
         extreme = make.of([-1e4, -50.0, 50.0, 1e4])
         yield Sample((extreme, make.of([0.0, 1.0, 0.5, 1.0])), {"reduction": "none"}, "large values")
@@ -161,6 +172,7 @@ def kl_div(make: Inputs) -> Iterator[Sample]:
                 more = {"reduction": reduction, "log_target": log_target}
                 yield Sample((make.tensor(*shape, low=-3, high=0), target), more, f"shape {shape}, {more}")
     yield Sample((make.of([-1.0, -2.0]), make.of([0.0, 1.0])), {"reduction": "none"}, "target 0")
+    yield from legacy(make, make.tensor(2, 3, low=-3, high=0), make.tensor(2, 3, low=0.1, high=1))
     yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
 
 
@@ -173,6 +185,7 @@ def poisson_nll_loss(make: Inputs) -> Iterator[Sample]:
                 more = {"log_input": log_input, "full": full, "reduction": reduction}
                 yield Sample(args, more, f"{more}")
     yield Sample((make.of([0.0]), make.of([2.0])), {"log_input": False, "eps": 0.5}, "eps")
+    yield from legacy(make, make.tensor(2, 3, low=0.1, high=3), make.tensor(2, 3, low=0, high=4))
     yield Sample((make.tensor(3), make.tensor(3)), {"reduction": "max"}, "error: reduction", ValueError)
 
 
@@ -184,6 +197,7 @@ def gaussian_nll_loss(make: Inputs) -> Iterator[Sample]:
             yield Sample(args, {"reduction": reduction}, f"var {size}, {reduction}")
     args = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(2, 3, low=0.5, high=3))
     yield Sample(args, {"full": True}, "full")
+    yield Sample((make.tensor(3), make.tensor(3), 0.5), {"eps": 2.0}, "eps")
     yield Sample((make.tensor(3), make.tensor(3), 1.5), name="a number as var")
     yield Sample(
         (make.tensor(3), make.tensor(3), make.of([1, 1, -1])), name="error: negative", error=ValueError
@@ -205,6 +219,7 @@ def soft_margin_loss(make: Inputs) -> Iterator[Sample]:
         for reduction in REDUCTIONS:
             args = (make.tensor(*shape), signs(make, *shape))
             yield Sample(args, {"reduction": reduction}, f"shape {shape}, {reduction}")
+    yield from legacy(make, make.tensor(2, 3), signs(make, 2, 3))
 
 
 @family("hinge_embedding_loss")
@@ -213,6 +228,7 @@ def hinge_embedding_loss(make: Inputs) -> Iterator[Sample]:
         for margin in (1.0, 3.0):
             args = (make.tensor(2, 3, low=0.1), signs(make, 2, 3), margin)
             yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
+    yield from legacy(make, make.tensor(2, 3, low=0.1), signs(make, 2, 3))
 
 
 @family("margin_ranking_loss")
@@ -221,6 +237,7 @@ def margin_ranking_loss(make: Inputs) -> Iterator[Sample]:
         for margin in (0.0, 1.5):
             args = (make.tensor(5), make.tensor(5), signs(make, 5), margin)
             yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
+    yield from legacy(make, make.tensor(5), make.tensor(5), signs(make, 5))
     wrong = (make.tensor(5), make.tensor(1, 5), signs(make, 5))
     yield Sample(wrong, name="error: dimensions", error=RuntimeError)
 
@@ -232,6 +249,8 @@ def triplet_margin_loss(make: Inputs) -> Iterator[Sample]:
             args = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(2, 3))
             yield Sample(args, {"reduction": reduction, **more}, f"{reduction}, {more}")
     args = (make.tensor(2, 3), make.tensor(2, 3), make.tensor(2, 3))
+    yield Sample(args, {"eps": 0.5, "margin": 20.0}, "eps")
+    yield from legacy(make, *args)
     yield Sample(args, {"margin": 0.0}, "error: margin", ValueError)
 
 
@@ -241,6 +260,9 @@ def cosine_embedding_loss(make: Inputs) -> Iterator[Sample]:
         for margin in (0.0, 0.3):
             args = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4), margin)
             yield Sample(args, {"reduction": reduction}, f"margin {margin}, {reduction}")
+    near, apart = make.of([[1.0, 1.0, 2.0]]), make.of([[1.0, 2.0, 1.0]])
+    yield Sample((near, apart, make.of([-1]), 0.5), name="closer than the margin")
     yield Sample((make.tensor(3), make.tensor(3), signs(make)), name="one vector")
+    yield from legacy(make, make.tensor(4, 3), make.tensor(4, 3), signs(make, 4))
     wrong = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4, 1))
     yield Sample(wrong, name="error: dimensions", error=RuntimeError)

@@ -106,6 +106,7 @@ def linalg_pinv(make: Inputs) -> Iterator[Sample]:
     for options in ({"atol": 0.5}, {"rtol": 0.5}, {"atol": tolerance}, {"rtol": tolerance, "atol": 0.1}):
         yield Sample((a,), options, ", ".join(f"{k} {kind(v)}" for k, v in options.items()))
     yield Sample((make.of(hermitian(make, 2, 3, 3)),), {"hermitian": True}, "hermitian")
+    yield Sample((make.of([[2.0, 9.0], [1.0, 3.0]]),), {"hermitian": True}, "only the lower triangle")
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 
 
@@ -113,6 +114,7 @@ def linalg_pinv(make: Inputs) -> Iterator[Sample]:
 def linalg_pinv_rcond(make: Inputs) -> Iterator[Sample]:
     for rcond in (0.1, 0.5, make.of(0.5, make.dtype.to_real())):
         yield Sample((make.of(np.diag([3.0, 1.0, 0.25])), rcond), name=f"rcond {kind(rcond)}")
+    yield Sample((make.of([[2.0, 9.0], [1.0, 3.0]]), 0.1, True), name="only the lower triangle")
 
 
 @family("pinverse")
@@ -135,6 +137,7 @@ def linalg_matrix_rank(make: Inputs) -> Iterator[Sample]:
         {"hermitian": True},
     ):
         yield Sample((a,), options, ", ".join(f"{k} {kind(v)}" for k, v in options.items()))
+    yield Sample((make.of([[1.0, 9.0], [1.0, 1.0]]),), {"hermitian": True}, "only the lower triangle")
     yield Sample((make.tensor(3),), name="error: a vector", error=RuntimeError)
 
 
@@ -144,6 +147,7 @@ def linalg_matrix_rank_tol(make: Inputs) -> Iterator[Sample]:
     for tol in (0.5, 1.5, make.of([0.3, 1.5], make.dtype.to_real())):
         yield Sample((a, tol), name=f"tol {kind(tol)}")
     yield Sample((a, 0.5, True), name="hermitian")
+    yield Sample((make.of([[1.0, 9.0], [1.0, 1.0]]), 0.5, True), name="only the lower triangle")
 
 
 # --- powers ----------------------------------------------------------------------------------------------------

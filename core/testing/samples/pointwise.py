@@ -187,6 +187,9 @@ def binary_power(make: Inputs) -> Iterator[Sample]:
         )
     for layout in LAYOUTS:
         yield Sample((make.tensor(2, 3, low=1, layout=layout), make.tensor(2, 3, low=0, high=2)), name=layout)
+    for other in make.partners():
+        mixed = (make.tensor(2, 3, low=1, high=3), make.tensor(3, low=0, high=3, dtype=other))
+        yield Sample(mixed, name=f"with {other.name}")
     for exponent in (0, 1, 2, 3):
         yield Sample((make.tensor(2, 3, low=1), exponent), name=f"exponent {exponent}")
     if make.dtype.is_floating_point or make.dtype.is_complex:
@@ -202,6 +205,7 @@ def comparison(make: Inputs) -> Iterator[Sample]:
     yield from binary(make, numbers=True)
     values = make.of([0, 1, 1])
     yield Sample((values, make.of([1, 1, 0])), name="equal values")
+    yield Sample((make.of([[0, 1, 1], [1, 0, 1]]), make.of([0, 1, 0])), name="equal values, broadcast")
     if make.dtype.is_floating_point:
         yield Sample((make.of(make.extremes), make.of(make.extremes)), name="extreme values")
 
@@ -262,6 +266,7 @@ def isclose(make: Inputs) -> Iterator[Sample]:
                 (extremes, extremes.clone()), {"equal_nan": equal_nan}, f"extreme values, {equal_nan}"
             )
         yield Sample((make.of([1.0, 2.0]), make.of([1.5, 2.5])), {"rtol": 0.3, "atol": 0.0}, "tolerances")
+        yield Sample((make.of([1.0, 2.0]), make.of([1.25, 2.75])), {"rtol": 0.0, "atol": 1.0}, "absolute")
         yield Sample((make.of([1.0]), make.of([1.0])), {"rtol": -1.0}, "error: negative tolerance", OPTION)
 
 

@@ -104,6 +104,7 @@ def reduction_with_indices(make: Inputs) -> Iterator[Sample]:
             )
     for layout in LAYOUTS:
         yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    yield Sample((make.of([[1, 0, 1], [0, 0, 1]]), 1), name="ties: the first")
     if make.dtype.is_floating_point:
         yield Sample((make.of([1.0, float("nan"), 2.0]), 0), name="nan")
     yield Sample((make.tensor(2, 0, 3), 1), name="error: empty dimension", error=IndexError)
@@ -128,6 +129,7 @@ def variance(make: Inputs) -> Iterator[Sample]:
                     yield Sample((make.tensor(*shape), dim), how, name)
     for layout in LAYOUTS:
         yield Sample((make.tensor(2, 3, layout=layout), 1), name=layout)
+    yield Sample((make.tensor(), None), {"correction": 0}, "no dimensions")
     yield Sample((make.tensor(2, 3), 2), name="error: dim", error=IndexError)
 
 

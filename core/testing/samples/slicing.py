@@ -33,6 +33,7 @@ def diagonal(make: Inputs) -> Iterator[Sample]:
 def linalg_diagonal(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(4, 2, 3),), name="a batch")
     yield Sample((make.tensor(4, 2, 3),), {"offset": 1, "dim1": 0, "dim2": 2}, name="other dimensions")
+    yield Sample((make.tensor(4, 2, 3),), {"dim1": 0, "dim2": 1}, name="the first dimensions")
     yield Sample((make.tensor(3),), name="error: a vector", error=IndexError)
 
 

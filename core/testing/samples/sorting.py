@@ -55,6 +55,9 @@ def unique(make: Inputs) -> Iterator[Sample]:
         )  # fmt: skip
         yield Sample((x,), name=f"shape {shape}")
         yield Sample((x, True, True, True), name=f"shape {shape}, with inverse and counts")
+    if any(a.name == "dim" for a in make.definition.signature.arguments):
+        rows = make.of([[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+        yield Sample((rows, True, True, True, 0), name="rows")
 
 
 @family("unique_dim")
@@ -127,6 +130,8 @@ def searchsorted_number(make: Inputs) -> Iterator[Sample]:
     for right in (False, True):
         yield Sample((make.of([1, 3, 3, 5]), 3), {"right": right}, f"right {right}")
     yield Sample((make.of([1, 3, 3, 5]), 7), {"out_int32": True}, "int32")
+    yield Sample((make.of([1, 3, 3, 5]), 3), {"side": "right"}, "side")
+    yield Sample((make.of([5, 1, 3]), 4), {"sorter": make.of([1, 2, 0], int64)}, "sorter")
     yield Sample((make.of([[1, 3]]), 3), name="error: rows", error=RuntimeError)
 
 

@@ -1,0 +1,451 @@
+"""Faults of kernels: functions over arrays that are wrong in one way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.core.testing.faults.fault import Array, Call, Fault, changed, each
+from tt.core.library import REGISTRY, OpDefinition, errors, run_rule
+from tt.core.schema.classes import dtype_names
+
+__all__ = ["KERNELS"]
+
+Mask = Callable[[Array], Array]
+
+# --- to which operators they apply -------------------------------------------------------------------------------
+
+UNDEFINED = {"empty", "empty_strided", "empty_like", "new_empty"}
+
+
+def any_of(*tests: Callable[[OpDefinition], bool]) -> Callable[[OpDefinition], bool]:
+    return lambda d: any(test(d) for test in tests)
+
+
+def all_of(*tests: Callable[[OpDefinition], bool]) -> Callable[[OpDefinition], bool]:
+    return lambda d: all(test(d) for test in tests)
+
+
+def kind(*kinds: str) -> Callable[[OpDefinition], bool]:
+    return lambda d: d.kind in kinds
+
+
+def only(*names: str) -> Callable[[OpDefinition], bool]:
+    return lambda d: d.name in names
+
+
+def promises(*names: str) -> Callable[[OpDefinition], bool]:
+    return lambda d: set(names) <= set(dtype_names(d.dtypes))
+
+
+def computes(d: OpDefinition) -> bool:
+    """Tell whether the values are determined, and made by the operator itself."""
+    return "random" not in d.tags and d.name not in UNDEFINED and d.kind != "view" and returns_tensors(d)
+
+
+def returns_tensors(d: OpDefinition) -> bool:
+    return bool(d.signature.returns) and d.signature.returns[0].type.is_tensor
+
+
+def functional(d: OpDefinition) -> bool:
+    return "inplace_only" not in d.tags
+
+
+def tensors(d: OpDefinition) -> int:
+    return sum(a.type.is_tensor for a in d.signature.arguments)
+
+
+def takes_tensors(d: OpDefinition) -> bool:
+    return tensors(d) > 0
+
+
+def takes_two(d: OpDefinition) -> bool:
+    return (
+        sum(a.type.is_tensor and not a.type.list and not a.type.optional for a in d.signature.arguments) > 1
+    )
+
+
+def result_is(*words: str) -> Callable[[OpDefinition], bool]:
+    return lambda d: (d.result if isinstance(d.result, str) else d.result[0]) in words
+
+
+def rounds(d: OpDefinition) -> bool:
+    """Tell whether results are floating point numbers that are no copies of the arguments."""
+    return result_is("default", "int_to_float")(d) and d.kind in ("pointwise", "reduction")
+
+
+def mixes(d: OpDefinition) -> bool:
+    """Tell whether tensors of several dtypes promote, and the result shows to which."""
+    promoted = [a for a in d.signature.arguments if a.name in d.promote and a.type.is_tensor]
+    return all_of(computes, kind("pointwise"), result_is("default", "int_to_float"))(d) and (
+        len(promoted) > 1 and "same_dtype" not in d.tags
+    )
+
+
+# --- how they are wrong ------------------------------------------------------------------------------------------
+
+
+def last_changed(array: Array) -> Array:
+    array = array.copy()
+    if array.size:
+        array[np.unravel_index(array.size - 1, array.shape)] = changed(array).reshape(-1)[-1]
+    return array
+
+
+def where(mask: Mask) -> Callable[[Call], Any]:
+    """Be wrong where an argument has certain elements: there in a pointwise operator, everywhere in others."""
+
+    def fault(call: Call) -> Any:
+        result = call.run()
+        found = [mask(a) for a in call.arrays if a.dtype.kind in "fc"]
+        if not any(m.any() for m in found):
+            return result
+
+        def spoil(array: Array) -> Array:
+            if call.definition.kind == "pointwise":
+                spot = np.zeros(array.shape, bool)
+                for m in found:
+                    spot |= np.broadcast_to(m, array.shape)
+                return np.where(spot, changed(array), array)
+            return changed(array)
+
+        return each(result, spoil)
+
+    return fault
+
+
+def when(test: Callable[[Call], bool], spoil: Callable[[Array], Array] = changed) -> Callable[[Call], Any]:
+    return lambda call: each(call.run(), spoil) if test(call) else call.run()
+
+
+def emptied(call: Call) -> Any:
+    if all(a.size for a in call.arrays):
+        return call.run()
+    return each(call.run(), lambda r: changed(r) if r.size else np.ones([n + 1 for n in r.shape], r.dtype))
+
+
+def mutates(number: int) -> Callable[[Call], Any]:
+    def fault(call: Call) -> Any:
+        result = each(call.run(), lambda r: r if call.definition.kind == "view" else r.copy())
+        if len(call.arrays) > number and call.arrays[number].size and call.arrays[number].flags.writeable:
+            target = call.arrays[number]
+            target[(0,) * target.ndim] = changed(target[(0,) * target.ndim])
+        return result
+
+    return fault
+
+
+def as_if_packed(call: Call) -> Any:
+    """Read the memory of each argument from its start, as if it were contiguous."""
+
+    def packed(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(packed, value))
+        if not isinstance(value, np.ndarray) or not value.size:
+            return value
+        owner = value
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        if owner.dtype != value.dtype or not owner.flags.forc:
+            return value
+        memory = owner.reshape(-1, order="A")
+        return (
+            np.resize(memory, value.shape)
+            if memory.size < value.size
+            else memory[: value.size].reshape(value.shape)
+        )
+
+    return call.run(**{name: packed(value) for name, value in call.args.items()})
+
+
+def broadcasts_first(call: Call) -> Any:
+    """Broadcast only the first element of what is smaller than the result."""
+    try:
+        shape = np.broadcast_shapes(*(a.shape for a in call.arrays))
+    except ValueError:
+        return call.run()
+
+    def narrowed(value: Any) -> Any:
+        if not isinstance(value, np.ndarray) or value.shape == shape or not value.size:
+            return value
+        return np.full_like(value, value.flat[0])
+
+    return call.run(**{name: narrowed(value) for name, value in call.args.items()})
+
+
+def reuses_buffer(call: Call) -> Any:
+    """Return the array of the previous call, with new content."""
+
+    def again(array: Array) -> Array:
+        kept = call.memory.setdefault((array.shape, array.dtype), np.empty_like(array))
+        kept[...] = array
+        return kept
+
+    return each(call.run(), again)
+
+
+def returns_argument(call: Call) -> Any:
+    """Return an argument itself where the result equals it."""
+
+    def same(array: Array) -> Array:
+        for given in call.arrays if array.size else []:
+            if (given.shape, given.dtype) == (
+                array.shape,
+                array.dtype,
+            ) and given.tobytes() == array.tobytes():
+                return given
+        return array
+
+    return each(call.run(), same)
+
+
+def unseeded(call: Call) -> Any:
+    random = np.random.default_rng()
+    return each(call.run(), lambda r: np.where(random.random(r.shape) < 0.5, changed(r), r))
+
+
+def trembles(call: Call) -> Any:
+    """Differ from call to call by less than any tolerance."""
+    call.memory["calls"] = call.memory.get("calls", 0) + 1
+    return each(
+        call.run(),
+        lambda r: (
+            np.nextafter(r, r.dtype.type(2) * r) if call.memory["calls"] % 2 and r.dtype.kind == "f" else r
+        ),
+    )
+
+
+def saturates(call: Call) -> Any:
+    """Stay at the largest or smallest integer in place of wrapping around."""
+    result = np.asarray(call.run())
+    if result.dtype.kind not in "iu":
+        return result
+    limits = np.iinfo(result.dtype)
+    wide = [v.astype(object) if isinstance(v, np.ndarray) else v for v in call.args.values()]
+    exact = np.asarray(EXACT[call.definition.name](*wide), dtype=object)
+    return np.asarray(np.clip(exact, limits.min, limits.max)).astype(result.dtype)
+
+
+EXACT: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b, alpha=1: a + alpha * b,
+    "sub": lambda a, b, alpha=1: a - alpha * b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "square": lambda a: a * a,
+    "abs": abs,
+    "positive": lambda a: a,
+    "rsub": lambda a, b, alpha=1: b - alpha * a,
+}
+
+
+def refuses(*kinds: str) -> Callable[[Call], Any]:
+    """Refuse a dtype that was claimed."""
+
+    def fault(call: Call) -> Any:
+        if any(a.dtype.name in kinds for a in call.arrays):
+            raise TypeError(f"no loop for {kinds[0]}")
+        return call.run()
+
+    return fault
+
+
+def accepts_errors(call: Call) -> Any:
+    try:
+        return call.run()
+    except Exception:
+        return np.zeros_like(call.first) if call.arrays else np.zeros(3)
+
+
+def raises_another(call: Call) -> Any:
+    """Raise an error of no meaning where the kernel refuses; the shape rule speaks first where it refuses, too."""
+    try:
+        return call.run()
+    except Exception as error:
+        operator = REGISTRY.operator(call.definition.name)
+        full = dict(zip(operator.positions, operator.defaults, strict=True))
+        try:
+            run_rule(call.definition, tuple((full | call.args).values()))
+        except errors.DataDependentError:
+            pass  # the rule cannot tell
+        except errors.TTError:
+            raise error from None
+        raise ZeroDivisionError("broken") from error
+
+
+def warns(call: Call) -> Any:
+    warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1)
+    return call.run()
+
+
+def adds_up_in_half(call: Call) -> Any:
+    """Add the elements up one after the other, rounding each sum to half precision."""
+    array = call.first
+    result = np.asarray(call.run())
+    if array.dtype != np.float16 or array.size < 2 or result.size != 1:
+        return result
+    total = np.float16(0)
+    for value in array.reshape(-1):
+        total = np.float16(total + value)
+    scale = array.size if call.definition.name.startswith("mean") else 1
+    return np.full(result.shape, total / scale, result.dtype)
+
+
+def through_single(array: Array) -> Array:
+    return array.astype(np.float32).astype(np.float64) if array.dtype == np.float64 else array
+
+
+def through_double(call: Call) -> Any:
+    """Compute integers in floating point, which has no room for the largest."""
+
+    def rounded(value: Any) -> Any:
+        if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+            near = np.clip(value.astype(np.float64), -(2.0**62), 2.0**62)
+            return np.asarray(near).astype(value.dtype)
+        return value
+
+    return call.run(**{name: rounded(value) for name, value in call.args.items()})
+
+
+def other_ties(call: Call) -> Any:
+    """Prefer the last of equal elements."""
+    name, array, dim = next(iter(call.args)), call.first, call.args.get("dim")
+    if not array.ndim or (dim is not None and not -array.ndim <= dim < array.ndim):
+        return call.run()
+    turned = array.reshape(-1)[::-1].reshape(array.shape) if dim is None else np.flip(array, dim)
+    size = array.size if dim is None else array.shape[dim]
+    result = call.run(**{name: turned})
+    return each(result, lambda r: size - 1 - r) if not isinstance(result, tuple) else (
+        result[0], size - 1 - result[1],
+    )  # fmt: skip
+
+
+def by_columns(array: Array) -> Array:
+    return np.asfortranarray(array) if array.ndim > 1 else array
+
+
+def conjugated(array: Array) -> Array:
+    return np.where(array.imag != 0, array.conj(), array) if array.dtype.kind == "c" else array
+
+
+def real_part(array: Array) -> Array:
+    return array.real.astype(array.dtype) if array.dtype.kind == "c" else array
+
+
+def far_off(array: Array) -> Array:
+    """Move floating point numbers by a thousand units in the last place of single precision."""
+    return array * array.dtype.type(1 + 1000 * 2.0**-23) if array.dtype.kind == "f" else array
+
+
+def unsigned_zero(array: Array) -> Array:
+    return array + array.dtype.type(0) if array.dtype.kind == "f" else array
+
+
+def of_another_dtype(array: Array) -> Array:
+    return array.astype(OTHER_DTYPE.get(array.dtype.name, np.float64))
+
+
+OTHER_DTYPE = {
+    "float32": np.float64, "float64": np.float32, "int64": np.int32, "bool": np.uint8, "complex64": np.complex128,
+}  # fmt: skip
+
+
+def on_all(function: Callable[[Array], Any]) -> Callable[[Call], Any]:
+    """Do something to each result."""
+    return lambda call: each(call.run(), function)
+
+
+# --- the table ---------------------------------------------------------------------------------------------------
+
+FLOATS = promises("float32")
+NO_LAYOUT = "its results have less than two dimensions of more than one element"
+CORE_REFUSES = "the core refuses what the samples ask for before the kernel is called"
+
+KERNELS = (
+    # --- values ---
+    Fault("changed at the last element", ("values",), "values differ|instead of",
+          on_all(last_changed), computes),
+    Fault("off by a thousand units in the last place", ("values",), "values differ",
+          on_all(far_off),
+          all_of(computes, rounds, FLOATS), inert="all of its results are zero"),
+    Fault("wrong at NaN", ("values", "extreme"), "differ", where(np.isnan),
+          all_of(computes, kind("pointwise", "reduction"), FLOATS)),
+    Fault("wrong at infinity", ("values", "extreme"), "differ", where(np.isinf),
+          all_of(computes, kind("pointwise", "reduction"), FLOATS)),
+    Fault("wrong at negative zero", ("values", "extreme"), "differ",
+          where(lambda a: (a == 0) & np.signbit(a.real)), all_of(computes, kind("pointwise"), FLOATS)),
+    Fault("loses the sign of zero", ("extreme",), "sign of zero",
+          on_all(unsigned_zero),
+          all_of(computes, kind("pointwise"), FLOATS, result_is("default", "int_to_float")),
+          inert="none of its results is negative zero"),
+    Fault("wrong for a tensor without elements", ("values", "meta", "runs", "empty"), "instead of|differ|size 0",
+          emptied,
+          all_of(computes, takes_tensors)),
+    Fault("wrong for a tensor without dimensions", ("values",), "instead of|differ",
+          when(lambda c: bool(c.arrays) and not c.first.ndim), all_of(computes, kind("pointwise", "reduction")),
+          excluded={"trace": "takes matrices only"}),
+    Fault("ignores strides and offset", ("values", "layout"), "differ|with arguments that are",
+          as_if_packed, all_of(computes, takes_tensors)),
+    Fault("broadcasts the first element only", ("values",), "differ", broadcasts_first,
+          all_of(computes, kind("pointwise"), takes_two)),
+    Fault("differs from call to call", ("repeat",), "the same call", trembles, all_of(computes, rounds, FLOATS),
+          inert="all of its results are zero"),
+    Fault("wrong for bools", ("values",), "differ", when(lambda c: bool(c.arrays) and c.first.dtype == bool),
+          all_of(computes, promises("bool"), takes_tensors), dtypes=("bool",)),
+    Fault("computes double precision in single", ("values",), "differ", on_all(through_single),
+          all_of(computes, rounds, promises("float64")), dtypes=("float64",),
+          inert="its results are whole numbers, or copies of the samples' numbers"),
+    Fault("computes integers in floating point", ("values", "extreme"), "differ", through_double,
+          all_of(computes, kind("pointwise"), promises("int64"), result_is("default")), dtypes=("int64",),
+          excluded={
+              "sign": "tells no size", "clamp": "the bounds of the samples are small",
+              "pow.Scalar": "the exponents of the samples are small",
+          }),
+    Fault("saturates where integers wrap around", ("values", "extreme"), "differ", saturates, only(*EXACT),
+          dtypes=("int64",)),
+    Fault("saturates where unsigned integers wrap around", ("values", "extreme"), "differ", saturates,
+          only(*(set(EXACT) - {"abs", "positive"})), dtypes=("uint8",)),
+    Fault("drops imaginary parts", ("values",), "differ",
+          on_all(real_part),
+          all_of(computes, promises("complex64")), dtypes=("complex64",), inert="its results are real"),
+    Fault("conjugates", ("values",), "differ",
+          on_all(conjugated),
+          all_of(computes, promises("complex64")), dtypes=("complex64",), inert="its results are real"),
+    Fault("adds half precision up in half precision", ("many",), "differ", adds_up_in_half,
+          only("sum", "sum.dim", "mean", "mean.dim", "nansum", "dot", "vdot"), dtypes=("float16",), half=True),
+    Fault("prefers the last of equals", ("values",), "differ", other_ties,
+          only("sort", "sort.stable", "argsort", "argsort.stable", "argmax", "argmin", "max.dim", "min.dim")),
+    # --- shape, dtype, strides ---
+    Fault("adds a dimension", ("meta", "runs", "values"), "instead of", on_all(lambda r: r[None]), computes),
+    Fault("lays the result out by columns", ("meta",), "strides",
+          on_all(by_columns), all_of(computes, takes_tensors), inert=NO_LAYOUT,
+          excluded={"unique_dim": "its shape depends on data, so nothing says what its strides are"}),
+    Fault("returns another dtype", ("runs", "meta"), "returned|dtype|instead of",
+          on_all(of_another_dtype), computes),
+    Fault("returns too few results", ("runs",), "results", lambda c: c.run()[:-1],
+          lambda d: len(d.signature.returns) > 1 and computes(d)),
+    Fault("forgets to cast mixed dtypes", ("runs", "meta", "values"), "promises|instead of|differ",
+          lambda c: c.args["handle"], mixes, level="cast",
+          excluded={
+              "ldexp": "NumPy's own promotion gives the same", "clamp": "no sample has bounds of another dtype",
+          }),
+    # --- memory ---
+    Fault("changes its first argument", ("inputs",), "changed an argument", mutates(0),
+          all_of(takes_tensors, functional)),
+    Fault("changes its second argument", ("inputs",), "changed an argument", mutates(1), all_of(takes_two, functional)),
+    Fault("reuses its memory for every result", ("repeat",), "memory of the first result", reuses_buffer, computes),
+    Fault("returns its argument", ("alias",), "argument", returns_argument, all_of(computes, takes_tensors),
+          inert="none of its results equals an argument"),
+    Fault("copies where a view is due", ("view",), "does not change the argument", on_all(np.copy), kind("view")),
+    # --- calls ---
+    Fault("ignores the seed", ("seed",), "the same seed", unseeded,
+          lambda d: "random" in d.tags and returns_tensors(d)),
+    Fault("claims a dtype that it lacks", ("runs",), "no loop for int64", refuses("int64"),
+          all_of(promises("int64"), takes_tensors, computes), dtypes=("int64",), raises=True),
+    Fault("accepts what it must refuse", ("runs",), "", accepts_errors, computes, inert=CORE_REFUSES),
+    Fault("raises an error of another kind", ("runs",), "ZeroDivisionError", raises_another, computes,
+          inert=CORE_REFUSES, raises=True),
+    Fault("lets a warning out", ("runs",), "overflow encountered", warns, takes_tensors, raises=True),
+)  # fmt: skip
