@@ -169,7 +169,9 @@ def check_target(
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # whatever the filters of the program, samples are no reason to warn
+            warnings.simplefilter(
+                "ignore"
+            )  # whatever the filters of the program, samples are no reason to warn
             found = list(samples(operator.definition, device, dtype, seed))
     except Exception as error:  # operators of the device lay them out in memory, and may be what is wrong
         text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"
