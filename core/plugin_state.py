@@ -39,11 +39,12 @@ KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
     ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
     ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
     ("layer", "transform"): KnownPlugin("autograd", "tt-tensor"),
+    ("layer", "inference"): KnownPlugin("autograd", "tt-tensor"),
     **{
         ("member", name): KnownPlugin("autograd", "tt-tensor")
         for name in (
             "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward", "retain_grad",
-            "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",
+            "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
         )
     },
 }  # fmt: skip
