@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tt.core.library import Entry, Operator, TensorBase, errors, ops
@@ -27,15 +28,17 @@ class Context:
         For each argument whether its gradient is wanted; for a list of tensors a list of these.
     """
 
+    # Most calls leave these as they are, so they are set on the class.
+    _saved: tuple[Any, ...] | None = ()
+    _versions: tuple[int, ...] = ()
+    _results: Mapping[int, int] = MappingProxyType({})  # place among the saved -> number of the result
+    _node: Node | None = None  # only while the node runs: it holds the context
+    _materialize = True
+    _without: tuple[Any, ...] = ()
+
     def __init__(self, needs_input_grad: tuple[Any, ...], label: str) -> None:
         self.needs_input_grad = needs_input_grad
         self._label = label
-        self._saved: tuple[Any, ...] | None = ()
-        self._versions: tuple[int, ...] = ()
-        self._results: dict[int, int] = {}  # place among the saved -> number of the result
-        self._node: Node | None = None  # only while the node runs: it holds the context
-        self._materialize = True
-        self._without: tuple[Any, ...] = ()
 
     def set_materialize_grads(self, value: bool) -> None:
         """Say whether `backward` gets zeros (the default) or None for results that nothing was computed from."""
@@ -47,7 +50,7 @@ class Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors (or None) for `saved_tensors`; changing them in place before backward is then an error."""
-        self._saved, self._versions = tensors, tuple(version_of(t) for t in tensors)
+        self._saved, self._versions = tensors, tuple(map(version_of, tensors))
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -193,13 +196,12 @@ class ContextRule:
             self._save(context, args, result)
             _cut_cycles(context, results)
         for number, tensor in enumerate(results):
-            if (
-                isinstance(tensor, TensorBase)
-                and STATE.floating >> tensor.spec.code & 1
-                and not any(tensor is other for other in context._without)
-            ):
+            if not isinstance(tensor, TensorBase) or not STATE.floating >> tensor.spec.code & 1:
+                continue
+            if not context._without or not any(tensor is other for other in context._without):
                 attach(tensor, node, number)
-        context._without = ()  # the results lead to the node, and it to the context
+        if context._without:
+            context._without = ()  # the results lead to the node, and it to the context
         return result
 
     @staticmethod
@@ -265,12 +267,14 @@ def _parameters(function: Callable[..., Any]) -> Collection[str]:
 
 def _cut_cycles(context: Context, results: Sequence[Any]) -> None:
     """Put aliases in the place of saved results: a result itself leads back to the node that saves it."""
-    if not any(value is result for value in context._saved or () for result in results):
+    found: dict[int, int] = {}
+    for number, result in enumerate(results):
+        for place, value in enumerate(context._saved or ()):
+            if value is result and isinstance(value, TensorBase):
+                found[place] = number
+    if not found:
         return
     saved = list(context._saved or ())
-    for place, value in enumerate(saved):
-        for number, result in enumerate(results):
-            if value is result:
-                saved[place] = bare_alias(value)
-                context._results[place] = number
-    context._saved = tuple(saved)
+    for place in found:
+        saved[place] = bare_alias(saved[place])
+    context._saved, context._results = tuple(saved), found

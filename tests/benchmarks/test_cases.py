@@ -72,6 +72,23 @@ def test_a_case_with_a_wrong_value_is_not_measured() -> None:
     assert list(found.microseconds) == ["numpy"]
 
 
+@pytest.mark.parametrize("library", ["tt", "torch"])
+def test_a_custom_operator_computes_what_the_built_in_one_does(library: str) -> None:
+    pytest.importorskip(library)
+    for case in read_suite("custom_ops").cases:
+        if statement_of(case, library, built_in=True):
+            own = np.asarray(detached(make_once(case, library)()))
+            assert agree(own, np.asarray(detached(make_once(case, library, built_in=True)()))), case.name
+
+
+def test_the_built_in_statement_takes_its_turns_and_is_no_other_library() -> None:
+    (case,) = (case for case in read_suite("custom_ops").cases if case.name == "own add(a, b)")
+    found = measure_case(case, ["tt", "numpy"], rounds=1, seconds=1e-5, fastest=True)
+    assert list(found.microseconds) == ["tt", "numpy", "tt, built in"]
+    assert statement_of(case, "numpy", built_in=True) == ""
+    assert found.failures == {}
+
+
 # --- the report ------------------------------------------------------------------------------------------------
 
 
@@ -92,6 +109,19 @@ def test_the_table_shows_times_ratios_means_and_failures() -> None:
         "geometric mean                          2.00      0.50\n"
         "exp: tt: NoKernelError: none"
     )
+
+
+def test_the_built_in_operators_have_a_table_of_their_own() -> None:
+    measurements = [
+        Measurement("own", {"tt": 0.5, "tt, built in": 0.4, "torch": 8.0, "torch, built in": 1.0}),
+        Measurement("alone", {"tt": 0.5}),
+    ]
+    assert suite_text("custom", measurements).split("\n\n")[1] == (
+        "us              tt, built in  torch, built in  tt, ratio  torch, ratio\n"
+        "own                     0.40             1.00       1.25          8.00\n"
+        "geometric mean                                      1.25          8.00"
+    )
+    assert suite_dict("custom", measurements)["cases"]["own"]["to_built_in"] == {"tt": 1.25, "torch": 8.0}
 
 
 def test_two_reports_are_compared_by_their_ratios() -> None:
