@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.library import Entry, Operator, TensorBase, errors, ops
 from tt.plugins.autograd.graph import STATE, Node, attach, start
-from tt.plugins.autograd.rules import bare_alias, node_name, run_below
-from tt.plugins.autograd.saved import raise_changed, raise_released, version_of, with_edge
+from tt.plugins.autograd.rules import node_name, run_below
+from tt.plugins.autograd.saved import SavedTensors
 from tt.plugins.autograd.views import edge
 
 if TYPE_CHECKING:
@@ -29,16 +28,13 @@ class Context:
     """
 
     # Most calls leave these as they are, so they are set on the class.
-    _saved: tuple[Any, ...] | None = ()
-    _versions: tuple[int, ...] = ()
-    _results: Mapping[int, int] = MappingProxyType({})  # place among the saved -> number of the result
     _node: Node | None = None  # only while the node runs: it holds the context
     _materialize = True
     _without: tuple[Any, ...] = ()
 
     def __init__(self, needs_input_grad: tuple[Any, ...], label: str) -> None:
         self.needs_input_grad = needs_input_grad
-        self._label = label
+        self._saved = SavedTensors(label)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Say whether `backward` gets zeros (the default) or None for results that nothing was computed from."""
@@ -50,22 +46,12 @@ class Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save tensors (or None) for `saved_tensors`; changing them in place before backward is then an error."""
-        self._saved, self._versions = tensors, tuple(map(version_of, tensors))
+        self._saved.put(tensors)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that were saved."""
-        if self._saved is None:
-            raise_released()
-        for tensor, version in zip(self._saved, self._versions, strict=True):
-            if isinstance(tensor, TensorBase) and version_of(tensor) != version:
-                raise_changed(self._label, tensor, version)
-        if self._node is None or not STATE.enabled() or not self._results:
-            return self._saved
-        linked = list(self._saved)
-        for place, number in self._results.items():
-            linked[place] = with_edge(linked[place], self._node, number)
-        return tuple(linked)
+        return self._saved.get(self._node)
 
 
 class ContextNode(Node):
@@ -91,8 +77,7 @@ class ContextNode(Node):
 
     def release(self) -> None:
         """Drop what was saved."""
-        if self.context._saved:
-            self.context._saved = None
+        self.context._saved.release()
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
         """Call `backward` and order what it returns by the edges."""
@@ -194,7 +179,7 @@ class ContextRule:
             node.shape, node.spec = (shapes[0], specs[0]) if len(results) == 1 else (shapes, specs)
         if self.setup_context is not None:
             self._save(context, args, result)
-            _cut_cycles(context, results)
+            context._saved.seal(results)
         for number, tensor in enumerate(results):
             if not isinstance(tensor, TensorBase) or not STATE.floating >> tensor.spec.code & 1:
                 continue
@@ -263,18 +248,3 @@ def _parameters(function: Callable[..., Any]) -> Collection[str]:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):  # a builtin that tells no parameters
         return ()
-
-
-def _cut_cycles(context: Context, results: Sequence[Any]) -> None:
-    """Put aliases in the place of saved results: a result itself leads back to the node that saves it."""
-    found: dict[int, int] = {}
-    for number, result in enumerate(results):
-        for place, value in enumerate(context._saved or ()):
-            if value is result and isinstance(value, TensorBase):
-                found[place] = number
-    if not found:
-        return
-    saved = list(context._saved or ())
-    for place in found:
-        saved[place] = bare_alias(saved[place])
-    context._saved, context._results = tuple(saved), found

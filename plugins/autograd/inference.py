@@ -13,7 +13,17 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tt.core.library import Entry, Layer, Mode, Operator, Rule, TensorBase, errors
+from tt.core.library import (
+    Entry,
+    Layer,
+    Mode,
+    Operator,
+    Rule,
+    TensorBase,
+    errors,
+    targets_of,
+    with_targets_of,
+)
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.modes import _decorate
 
@@ -97,6 +107,8 @@ class InferenceLayer(Layer):
         """Return what the layer does with a form of an operator."""
         if form != "functional":
             return _change
+        if operator.mutates:
+            return _change_arguments
         return _view if operator.definition.kind == "view" else _pass
 
 
@@ -116,6 +128,15 @@ def _change(entry: Entry, args: tuple[Any, ...]) -> Any:
     if entry.form == "inplace":
         return args[0]
     return targets[0] if count == 1 else entry.operator.return_type(targets) if count else result
+
+
+def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
+    if not _THREAD.enabled and any(t.keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
+        raise errors.InferenceTensorError(
+            f"{entry.operator.name}: a tensor made in inference mode is changed outside of it\n"
+            "  try: clone() it first"
+        )
+    return with_targets_of(entry.operator, args, entry.call_below(args))
 
 
 def _view(entry: Entry, args: tuple[Any, ...]) -> Any:

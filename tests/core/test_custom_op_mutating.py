@@ -224,6 +224,33 @@ def test_leaves_that_require_a_gradient_and_their_views_are_refused(double):
     assert x.tolist() == [2.0, 2.0]
 
 
+def test_tensors_made_in_inference_mode_change_only_there(double):
+    with tt.inference_mode():
+        x = tt.ones(2)
+        double(x)
+    with pytest.raises(tt.errors.InferenceTensorError, match="test::double: a tensor made in inference mode"):
+        double(x)
+    double(x.clone())
+    assert x.tolist() == [2.0, 2.0]
+
+
+def test_a_tensor_with_a_tangent_is_changed_by_a_body_only(double, define):
+    def changed(x, op):
+        y = x * 1
+        op(y)
+        return y
+
+    ones = tt.ones(2)
+    with pytest.raises(GradientError, match=r"test::double\(\) changes its arguments, and has no formula"):
+        tt.func.jvp(lambda x: changed(x, double), (ones,), (ones,))
+
+    @define("test::triple", mutates="x")
+    def triple(x: tt.Tensor) -> None:
+        x.mul_(3)
+
+    assert tt.func.jvp(lambda x: changed(x, triple), (ones,), (ones,))[1].tolist() == [3.0, 3.0]
+
+
 # --- gradients -------------------------------------------------------------------------------------------------
 
 

@@ -196,7 +196,7 @@ def _tangents(
     if operator.name in MULTILINEAR:
         parts = [operator.caller().dispatch((*primals[:i], tangents[i], *primals[i + 1 :])) for i in moving]
         return [parts[0] if len(parts) == 1 else ops.add(*parts)]
-    plain = formula is not None and formula.backward is None and definition.kind == "pointwise"
+    plain = formula is not None and bool(formula.gradients) and definition.kind == "pointwise"
     if plain and len(results) == 1 and not _any_complex((*primals, results[0])):
         assert formula is not None
         return [_pointwise(operator, formula, moving, primals, tangents, results[0])]

@@ -79,6 +79,10 @@ class TransformLayer(Layer):
 
         def run(entry: Entry, args: tuple[Any, ...]) -> Any:
             level = innermost(args)
+            if isinstance(level, DualLevel) and operator.mutates and not _has_composite(operator):
+                raise errors.GradientError(
+                    f"{operator.name}() changes its arguments, and has no formula from which their tangents could come"
+                )
             if isinstance(level, DualLevel):
                 return run_dual(level, operator, form, formula, args) if whole else _parts(entry, args)
             if batch is None:

@@ -354,23 +354,54 @@ def test_vmap_and_grad_of_a_custom_operator(form):
     assert per_example.tolist() == [[2.0, 2.0]] * 3
 
 
-def test_recomputing_gives_the_same_gradients():
+@pytest.mark.parametrize("form", FORMS)
+def test_a_checkpoint_keeps_nothing_of_a_custom_operator_and_gives_the_same_gradients(form):
+    from tt.utils.checkpoint import checkpoint
+
     op = product()
-    by_names(op)
+    form(op)
+    calls = []
 
-    @custom_op("forms::checkpointed")
-    def checkpointed(x: tt.Tensor, y: tt.Tensor) -> tt.Tensor:
-        return op(op(x, y), y)
-
-    @checkpointed.backward
-    def again(g, x, y):
-        # Nothing of the forward pass is kept but its inputs: the operators in it run once more, recorded.
-        with tt.enable_grad():
-            a, b = x.detach().requires_grad_(), y.detach().requires_grad_()
-            return tt.autograd.grad(op(op(a, b), b), (a, b), g)
+    def block(x, y):
+        calls.append(1)
+        return op(op(x, y), y, 2.0)
 
     x, y = leaf(1.0, 2.0), leaf(3.0, -4.0)
-    assert tt.autograd.gradcheck(checkpointed, (x, y))
+    block(x, y).sum().backward()
+    expected = [x.grad.tolist(), y.grad.tolist()]
+    x.grad = y.grad = None
+    calls.clear()
+    made = checkpoint(block, x, y, use_reentrant=False)
+    made.sum().backward()
+    assert [x.grad.tolist(), y.grad.tolist()] == expected
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hooks_on_saved_tensors_see_what_a_custom_operator_saves(form):
+    op = product()
+    form(op)
+    packed = []
+
+    def pack(tensor):
+        packed.append(tensor.tolist())
+        return tensor.numpy()
+
+    x, y = leaf(1.0), leaf(3.0)
+    with tt.autograd.graph.saved_tensors_hooks(pack, tt.from_numpy):
+        made = op(x, y)
+    assert sorted(packed) == [[1.0], [3.0]]
+    made.sum().backward()
+    assert (x.grad.item(), y.grad.item()) == (3.0, 1.0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forward_mode_takes_the_transposed_gradient(form):
+    op = product()
+    form(op)
+    x, y = tt.tensor([1.0, 2.0], dtype=tt.float64), tt.tensor([3.0, -4.0], dtype=tt.float64)
+    _, tangent = tt.func.jvp(lambda a: op(a, y, 2.0), (x,), (tt.ones(2, dtype=tt.float64),))
+    assert tangent.tolist() == [6.0, -8.0]
 
 
 def test_gradients_are_those_of_pytorch():
