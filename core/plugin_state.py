@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -124,7 +125,8 @@ class Plugin:
         """Whether it broke."""
         return self.state == "failed"
 
-    @property
+    # Reading the metadata of a package takes a millisecond, and every preference asks for the names.
+    @cached_property
     def distribution(self) -> str:
         """The installed package; where there is none, the name of the module."""
         return (
@@ -133,7 +135,7 @@ class Plugin:
             else self.entry.value.split(":")[0].split(".")[0]
         )
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The version of the package."""
         return self.entry.dist.version if self.entry.dist is not None else ""

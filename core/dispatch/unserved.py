@@ -113,5 +113,7 @@ def _places(operator: Operator) -> str:
             host.activate("device", device)
     served: dict[str, set[str]] = {}
     for registration in operator.registry.kernels.get(operator.name, ()):
+        if registration.standing().refusal:
+            continue
         served.setdefault(registration.where, set()).update(registration.dtypes)
     return "; ".join(f"{where} {{{', '.join(sorted(dtypes))}}}" for where, dtypes in served.items())
