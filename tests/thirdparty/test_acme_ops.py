@@ -226,6 +226,15 @@ def test_a_kernel_that_is_wrong_on_one_device_is_found(run):
         (failure,) = report.failures
         assert (failure.fault, failure.on) == ("device_wrong", "device strict"), report
         assert "device='strict'" in failure.snippet
+
+        def raises(x):
+            raise TypeError("not yet")
+
+        table = KernelTable(device="strict")
+        table.kernel("acme::twice", raises, half="native")
+        with REGISTRY.add(table):
+            report = opcheck("acme::twice", (x,), raise_exception=False)
+        assert [(f.fault, f.message) for f in report.failures] == [("device_fails", "TypeError: not yet")], report
         """,
         ACME,
         "tt-strict-backend",

@@ -98,7 +98,7 @@ def _compare(call: Call, real: Any, found: Any, how: str) -> Iterator[Finding]:
             )
         if how == "fake" and str(one.device) != str(other.device):
             yield Finding(
-                "fake_device", f"{where} is on {other.device} without data, on {one.device} with", call, how
+                "fake_result", f"{where} is on {other.device} without data, on {one.device} with", call, how
             )
         # The promise of meta tensors: exact strides for views and for arguments that are contiguous.
         if not exact or not is_strided(one) or not one.spec.backend.has_views or not one.numel():

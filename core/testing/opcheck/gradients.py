@@ -202,7 +202,7 @@ def _kind(text: str) -> str:
         return "gradient_random"
     if "undefined gradient" in text:
         return "gradient_undefined"
-    return "gradient_dtype" if "has the dtype" in text else "gradient_wrong"
+    return "gradient_wrong"
 
 
 def _second_order(

@@ -35,12 +35,11 @@ FAULTS: Final[dict[str, str]] = {
     "missing_fake": "write one: @op.fake; `tt ops suggest-fake {op}` proposes it",
     "fake_fails": "the fake implementation must take whatever the kernel takes, and must not look at values",
     "fake_needs_data": "compute the shape from shapes alone, or declare the operator: tags=('data_dependent_shape',)",
-    "fake_result": "return as many results, of the same types, as the kernel does",
+    "fake_result": "return as many results, of the same types and on the device of the arguments, as the kernel does",
     "fake_shape": "return the kernel's shape; `tt ops suggest-fake {op}` proposes a fake that fits",
     "fake_dtype": "return the kernel's dtype: tt.empty_like(x, dtype=...)",
     "fake_strides": "lay the fake result out as the kernel's: tt.empty_strided(...), or return "
     "contiguous results from the kernel",
-    "fake_device": "make fake results like an argument: tt.empty_like(x), x.new_empty(shape)",
     "fake_aliases": "return a new tensor from the fake implementation, not its argument",
     # --- test_autograd_registration ---
     "no_gradient": "add one (@op.backward, or a formula), or say that there is none: tags=('nondifferentiable',)",
@@ -52,7 +51,6 @@ FAULTS: Final[dict[str, str]] = {
     "other arguments",
     "gradient_random": "the gradient may depend on what was saved and on the gradient it gets alone",
     "gradient_undefined": "an output that nobody used has the gradient None or zeros: treat both alike",
-    "gradient_dtype": "return gradients in the dtype of their arguments",
     "gradient_mutates": "work on a copy in the gradient: what it gets belongs to others",
     "gradient_layout": "the gradient that arrives may be expanded or transposed: do not rely on its memory",
     "second_gradient_fails": "write the gradient in tt's operators on tensors, all of which can be differentiated",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tt
+from tt.core.testing.opcheck import FAULTS
 from tt.library import REGISTRY, KernelTable, OpDefinition, Signature, custom_op, opcheck
 
 X = tt.tensor([[0.5, -1.5, 2.0], [1.0, 0.25, -3.0]])
@@ -177,6 +178,25 @@ def a_composite_that_leaves_the_device():
     return Made(kernel=None, composite=lambda x: tt.empty(2, 3, device="meta"), fake=None)
 
 
+@faulty("mutated_list", [X, X + 1])
+def a_composite_that_appends_to_its_list():
+    def composite(xs):
+        xs.append(xs[0])
+        return xs[0] * 1
+
+    return Made("(Tensor[] xs) -> Tensor", None, composite=composite, fake=None, backward=None)
+
+
+@faulty("version_not_bumped")
+def a_change_behind_the_back_of_autograd():
+    def composite(x):
+        if type(x.handle) is np.ndarray:
+            x.detach().numpy()[...] *= 2
+        return x * 1
+
+    return Made("(Tensor(a!) x) -> Tensor", None, composite=composite, fake=None, backward=None)
+
+
 # --- aliasing --------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +296,19 @@ def a_fake_that_looks_at_values():
     return Made(fake=lambda x: tt.empty(int(x.sum().item()), device=x.device))
 
 
+@faulty("fake_dtype")
+def a_fake_of_another_dtype_than_a_composite():
+    return Made(
+        kernel=None, composite=lambda x: (x * 2).to(tt.float64), backward=lambda ctx, g: 2 * g.to(tt.float32)
+    )
+
+
+@faulty("fake_result")
+def a_fake_with_fewer_results():
+    return Made("(Tensor x) -> Tensor[]", lambda x: [x + x, x * 3], fake=lambda x: [tt.empty_like(x)], backward=None,
+                tags=("nondifferentiable",))  # fmt: skip
+
+
 @faulty("fake_shape")
 def a_fake_of_another_shape():
     return Made(fake=lambda x: tt.empty(x.shape[0], device=x.device))
@@ -367,6 +400,32 @@ def a_gradient_that_changes_what_was_saved():
 def a_gradient_that_counts_its_calls():
     calls = itertools.count()
     return Made(backward=lambda ctx, g: (2 + 1e-7 * next(calls)) * g)
+
+
+@faulty("gradient_undefined")
+def a_gradient_that_takes_none_for_something_else():
+    def save(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+
+    def backward(ctx, g, h):
+        if h is None:
+            return 2 * g
+        return 3 * h if g is None else 2 * g + 3 * h + 1
+
+    return Made("(Tensor x) -> (Tensor, Tensor)", lambda x: (x + x, x + x + x), save=save, backward=backward,
+                fake=lambda x: (tt.empty_like(x), tt.empty_like(x)))  # fmt: skip
+
+
+@faulty("second_gradient_fails")
+def a_gradient_that_cannot_be_differentiated():
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if tt.is_grad_enabled():
+            raise TypeError("only once")
+        return 2 * g * x
+
+    return Made(kernel=lambda x: x * x, save=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+                backward=backward)  # fmt: skip
 
 
 @faulty("gradient_layout")
@@ -492,6 +551,14 @@ def a_kernel_that_sums_in_half_precision():
         return np.asarray(found)
 
     return Made(kernel=kernel, fake=lambda x: x.new_empty(()), backward=None, tags=("nondifferentiable",))
+
+
+def test_there_is_a_faulty_operator_for_every_fault():
+    elsewhere = {
+        "device_fails",
+        "device_wrong",
+    }  # they need a second device: tests/thirdparty/test_acme_ops.py
+    assert {fault for fault, _, _ in FAULTY.values()} == set(FAULTS) - elsewhere
 
 
 @pytest.mark.parametrize("which", FAULTY)
