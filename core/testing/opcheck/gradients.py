@@ -160,7 +160,7 @@ def probe_gradients(call: Call, log: Log) -> Iterator[Finding]:
     if not all(np.isfinite(values(t)).all() for t in results):
         log.note("a result is not finite, so there are no differences to compare with")
         return
-    findings = list(_backward(ready, leaves, results))
+    findings = [*_backward(ready, leaves, results), *_together(ready, leaves, results)]
     yield from findings
     if findings and findings[0].fault == "gradient_fails":
         return
@@ -182,6 +182,46 @@ def probe_gradients(call: Call, log: Log) -> Iterator[Finding]:
     yield from first
     if not first:
         yield from _second_order(function, inputs, shown, log)
+
+
+def _together(call: Call, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
+    """Compare one backward pass from several results with the sum of one from each."""
+    if len(results) < 2 or any(t.dtype.is_complex for t in results):
+        return
+    from tt.core.dispatch.registry import ops
+
+    def gradients(chosen: list[Any]) -> list[Any]:
+        for leaf in leaves:
+            leaf.grad = None
+        total: Any = 0
+        for result in chosen:
+            total = ops.sum(ops.mul(result, 0.5)) + total
+        total.backward(retain_graph=True)
+        found = [leaf.grad for leaf in leaves]
+        for leaf in leaves:
+            leaf.grad = None
+        return [
+            ops.zeros_like(plain(leaf)) if g is None else plain(g)
+            for g, leaf in zip(found, leaves, strict=True)
+        ]
+
+    try:
+        each = [gradients([result]) for result in results]
+        joint = gradients(results)
+    except Exception:  # a pass that fails is found, and named, by the comparison with finite differences
+        return
+    for place, found in enumerate(joint):
+        expected = each[0][place]
+        for row in each[1:]:
+            expected = expected + row[place]
+        text = unlike(found, expected, 1e-6, 1e-9)
+        if text:
+            yield Finding(
+                "gradient_undefined",
+                f"a backward pass from all results gives another gradient than the sum of one from each: {text}",
+                call, "gradcheck",
+            )  # fmt: skip
+            return
 
 
 def _first_order(
