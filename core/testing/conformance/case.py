@@ -43,8 +43,8 @@ class Case:
         The tensors among the arguments, with their values and versions before the call.
     shared : dict
         What a check remembers from one sample of an operator and dtype to the next.
-    first, last : bool
-        Whether it is the first or the last sample of an operator and dtype that must succeed.
+    last : bool
+        Whether it is the last sample of an operator and dtype that must succeed.
     """
 
     operator: Operator
@@ -55,7 +55,6 @@ class Case:
     result: Any = None
     before: Any = None
     shared: dict[str, Any] = field(default_factory=dict)
-    first: bool = False
     last: bool = False
 
     @property

@@ -169,19 +169,17 @@ def check_target(
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # whatever the filters of the program, samples are no reason to warn
+            warnings.simplefilter("ignore")  # whatever the program's filters, samples are no reason to warn
             found = list(samples(operator.definition, device, dtype, seed))
     except Exception as error:  # operators of the device lay them out in memory, and may be what is wrong
         text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"
         report.failures.append(Failure(target.op, device, target.dtype, "(all)", "runs", text, ""))
         return report
-    succeed = [index for index, sample in enumerate(found) if sample.error is None] or [-1]
+    last = max((index for index, sample in enumerate(found) if sample.error is None), default=-1)
     shared: dict[str, object] = {}
     for index, sample in enumerate(found):
         case = Case(operator, device, dtype, sample, reference, shared=shared)
-        case.first, case.last = index == succeed[0], index == succeed[-1]
+        case.last = index == last
         report.samples += 1
         with warnings.catch_warnings():
             # An operator may warn its user, but NumPy's warnings of a kernel must not get out.

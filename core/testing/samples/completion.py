@@ -1,4 +1,4 @@
-"""What every family of inputs gets: memory that is not contiguous, four dimensions, no element, and special values.
+"""What every family of inputs gets: gaps in memory, four dimensions, no element, special values, and a wrong call.
 
 A family yields what is peculiar to its operators.  Where that leaves one of these out, a sample is made of one of the
 family's own by changing its tensors.
@@ -49,6 +49,8 @@ def completion(make: Inputs, found: Sequence[Sample], family: str) -> Iterator[S
         The module of the family.
     """
     definition = make.definition
+    if all(s.error is None for s in found) and "inplace_only" not in definition.tags:
+        yield from no_tensor(found)
     plain = [s for s in found if s.error is None and any(True for _ in tensors_of(s))]
     base = next((s for s in reversed(plain) if all(t.ndim and t.numel() > 1 for t in tensors_of(s))), None)
     if base is None or definition.kind == "factory":
@@ -76,6 +78,14 @@ def completion(make: Inputs, found: Sequence[Sample], family: str) -> Iterator[S
         yield from specials(make, plain)
     elif definition.kind == "view" or family in _ANY_VALUES:
         yield changed(base, lambda t: with_nan(make, t), f"NaN and infinity: {base.name}")
+
+
+def no_tensor(found: Sequence[Sample]) -> Iterator[Sample]:
+    """Yield a call with a string where a tensor must be."""
+    for sample in found:
+        if sample.args and isinstance(sample.args[0], TensorBase):
+            yield Sample(("text", *sample.args[1:]), sample.kwargs, "error: no tensor", TypeError)
+            return
 
 
 def tensors_of(sample: Sample) -> Iterator[Any]:

@@ -29,6 +29,10 @@ def test_every_operator_has_samples_that_fit_its_signature(definition):
     assert any(sample.error is None for sample in found)
     assert len({sample.name for sample in found}) == len(found), "two samples have one name"
     for sample in found:
+        if sample.name == "error: no tensor":
+            with pytest.raises(TypeError, match="Tensor"):
+                bind(sample.args, dict(sample.kwargs))
+            continue
         assert len(bind(sample.args, dict(sample.kwargs))) == len(operator.arguments)
         assert sample.name.startswith("error") == (sample.error is not None)
 
