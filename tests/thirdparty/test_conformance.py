@@ -42,7 +42,7 @@ def test_some_operators_of_each_family_are_right(run):
     assert {row["name"].partition(".")[0] for row in rows} == set(FEW)
     assert [failure for row in rows for failure in row["failures"]] == []
     made = {name for row in rows for name in row["checks"]}
-    assert made == {
+    assert made >= {
         "runs", "inputs", "meta", "device", "values", "view", "alias", "method", "inplace", "out", "seed", "gradient",
         "composite", "laws",
     }  # fmt: skip
