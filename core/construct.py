@@ -9,6 +9,7 @@ import numpy as np
 
 from tt.core.device import Device, get_default_device, to_device
 from tt.core.dispatch.modes import active_modes
+from tt.core.dispatch.overrides import NOT_HANDLED, intercept
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.dispatch.state import STATE
 from tt.core.dtype import dtype as Dtype
@@ -110,6 +111,11 @@ def tensor(
     >>> tt.tensor([1, 2.5]).dtype
     tt.float32
     """
+    if STATE.modes:
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        seen = intercept(tensor, (data,), {k: v for k, v in options.items() if v not in (None, False)})
+        if seen is not NOT_HANDLED:
+            return seen  # type: ignore[no-any-return]
     if pin_memory:
         raise ValueRangeError("tensor(): pin_memory=True: no backend has page-locked memory")
     wanted = _dtype_argument("tensor", dtype)
@@ -153,6 +159,11 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
     >>> array.tolist()
     [-1, 2, 3]
     """
+    if STATE.modes:
+        options = {"dtype": dtype, "device": device}
+        seen = intercept(as_tensor, (data,), {k: v for k, v in options.items() if v is not None})
+        if seen is not NOT_HANDLED:
+            return seen  # type: ignore[no-any-return]
     wanted = _dtype_argument("as_tensor", dtype)
     if isinstance(data, TensorBase):
         place = data.device if device is None else to_device(device)

@@ -27,13 +27,14 @@ from tt.core.dispatch.modes import Mode, without
 from tt.core.dispatch.mutation import targets_of, with_targets_of
 from tt.core.dispatch.overrides import flat
 from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.resolve import composite_entry
 from tt.core.dispatch.state import STATE
 from tt.core.dispatch.thread import THREAD
 from tt.core.dtype import to_dtype
 from tt.core.errors import NoOverrideError, describe
 from tt.core.keys import KEYS, PYTHON
 from tt.core.layout import strided, to_layout
-from tt.core.meta import MetaHandle, fresh
+from tt.core.meta import MetaHandle, fresh, run_rule
 from tt.core.schema.model import MISSING
 from tt.core.size import Size
 from tt.core.storage import Storage
@@ -156,13 +157,10 @@ def _whole_or_in_parts(entry: Entry, args: tuple[Any, ...]) -> Any:
             return _finished(entry, args, result)
     composite = entry.operator.registry.composite(entry.operator.name)
     assert composite is not None  # the layer has this rule for composites only
-    if entry.form == "inplace":
-        return (
-            REGISTRY.operator("copy").caller("inplace").dispatch((args[0], composite.function(*args), False))
-        )
-    result = composite.function(*args)
-    returns = entry.operator.definition.signature.returns
-    return entry.operator.return_type(result) if len(returns) > 1 else result
+    parts = composite_entry(
+        entry.operator, entry.form, entry.keys, entry.bits, entry.resolution, composite.function
+    )
+    return parts.run(args)
 
 
 def _ask(entry: Entry, args: tuple[Any, ...]) -> Any:
@@ -234,6 +232,9 @@ def _finished(entry: Entry, args: tuple[Any, ...], result: Any) -> Any:
         target = args[0]
         # A mode has called the operator itself; a class has changed what is inside of the tensor.
         if target.keys & PYTHON:
+            definition = entry.operator.definition
+            if definition.kind == "view" or "metadata_inplace" in definition.tags:
+                target.set_data(run_rule(definition, args), target.spec)
             target.bump_version()
         return target
     if entry.operator.mutates:

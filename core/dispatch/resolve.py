@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tt.core.backend import Backend
     from tt.core.dispatch.operator import Operator
 
-__all__ = ["resolve"]
+__all__ = ["composite_entry", "resolve"]
 
 
 def resolve(
@@ -119,7 +119,7 @@ def _resolve_layer(
             who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
         )
         resolution.note("composite", composite, True, "runs on the original tensors")
-        return _composite_entry(operator, form, keys, bits, resolution, composite.function)
+        return composite_entry(operator, form, keys, bits, resolution, composite.function)
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
         rule = _pass_through
@@ -186,7 +186,7 @@ def _resolve_device(
         )
     else:
         resolution.note("composite", composite, True, "no kernel serves; the composite calls other operators")
-        return _composite_entry(operator, form, keys, bits, resolution, composite.function)
+        return composite_entry(operator, form, keys, bits, resolution, composite.function)
     if not backend.prefer_fallback:
         entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
         if entry is not None:
@@ -217,9 +217,10 @@ def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
         raise CastError(operator.definition.inplace_name, result.name, dtypes.target.name)
 
 
-def _composite_entry(
+def composite_entry(
     operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, function: Callable[..., Any]
 ) -> Entry:
+    """Return the entry that runs a form of an operator by its composite."""
     if operator.returns_targets:
         function = _returning(operator, function)
     if form == "functional":

@@ -489,6 +489,20 @@ def test_indexing_and_values_are_seen_by_modes():
     ]  # fmt: skip
 
 
+def test_tensors_made_of_data_are_seen_by_modes():
+    seen = []
+
+    class Doubles(TTFunctionMode):
+        def __tt_function__(self, func, types, args=(), kwargs=None):
+            seen.append(resolve_name(func) or func.__name__)
+            return func(*args, **{**(kwargs or {}), **({"dtype": tt.float64} if func is tt.tensor else {})})
+
+    with Doubles():
+        assert tt.tensor([1.0]).dtype is tt.float64 and tt.tensor([1.0], requires_grad=True).requires_grad
+        assert tt.as_tensor([1.0]).dtype is tt.float32
+    assert seen == ["tensor", "tensor", "as_tensor"] and tt.tensor([1.0]).dtype is tt.float32
+
+
 def test_tracing_does_not_change_what_classes_do():
     class Image(tt.Tensor):
         pass

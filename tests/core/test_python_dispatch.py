@@ -414,6 +414,19 @@ def test_views_share_the_version_of_what_they_view():
     assert w.inner.tolist() == [0.0, 0.0, 20.0, 30.0] and w._version == 2
 
 
+def test_changes_of_the_shape_in_place():
+    w = Kept(tt.arange(6.0).reshape(2, 3))
+    assert w.t_() is w and w.shape == (3, 2) and w.inner.shape == (3, 2) and w.stride() == (1, 3)
+    assert w.unsqueeze_(0).shape == (1, 3, 2) and w.squeeze_().shape == (3, 2)
+
+
+def test_composites_in_place_check_the_shape():
+    w = Kept(tt.ones(2))
+    assert w.zero_() is w and w.inner.tolist() == [0.0, 0.0]
+    with pytest.raises(RuntimeError, match="cannot hold"):
+        w.xlogy_(tt.ones(3, 2))
+
+
 def test_out_and_the_gradient_of_accumulation():
     w, target = Kept(tt.ones(2)), Kept(tt.zeros(2))
     assert tt.add(w, 1, out=target) is target and target.inner.tolist() == [2.0, 2.0]
