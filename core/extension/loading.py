@@ -81,10 +81,14 @@ class Loading:
         wanted = self._wanted(on_device)
         operators = {one: self._operator(one, on_device, doc) for one, doc in wanted.items() if not _launched(
             on_device.get(one, ())) or one in self.declared}  # fmt: skip
+        on_devices = {
+            one: device_kernels(self.device, operator, on_device[one])
+            for one, operator in operators.items()
+            if one in on_device and self.device is not None
+        }
         library, kernels = self._compile({one: op for one, op in operators.items() if one in self.declared})
-        for one, operator in operators.items():
-            if one in on_device and self.device is not None:
-                kernels[one] += device_kernels(self.device, operator, on_device[one])
+        for one, found in on_devices.items():
+            kernels[one] += found
         extension = Extension(self.name, loaded_by, library)
         if self.device is not None:
             for one in wanted:

@@ -92,6 +92,7 @@ class Operator:
         made = cls(name, tuple(overloads), tuple(dtypes), signature, result, doc)
         if schema:
             made._check_schema()
+        _ = made.definition  # raises now, and not when everything is compiled
         return made
 
     # --- the signature -------------------------------------------------------------------------------------------
