@@ -86,9 +86,8 @@ def missing_fake(operator: Operator, args: tuple[Any, ...]) -> MissingFakeError:
         "for tensors without data",
         arguments=arguments,
         exist=_places(operator),
-        hint=f"@op.fake (in YAML: meta:), a function that returns tt.empty_like(x) or the like; `tt ops suggest-fake "
-        f"{name}` proposes one",
-        see="docs/opcheck.md",
+        hint="@op.fake (in YAML: meta:), a function that returns tt.empty_like(x) or the like",
+        see=f"tt ops suggest-fake {name}, which proposes one",
     )
 
 

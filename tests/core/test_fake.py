@@ -140,3 +140,46 @@ def test_leaving_the_mode_leaves_factories_real():
     with tt.fake_mode():
         pass
     assert not is_fake(tt.zeros(2))
+
+
+# --- an operator that nothing says the shape of --------------------------------------------------------------------
+
+
+@pytest.fixture
+def unshaped():
+    """An operator with a kernel, and neither a fake nor a shape rule."""
+    from tt.library import custom_op
+
+    def declares(): ...
+
+    op = custom_op("unshaped::halved", declares, schema="(Tensor x) -> Tensor")
+    op.kernel("cpu", lambda x: x / 2, dtypes=("float32",))
+    yield op
+    op.remove()
+
+
+@pytest.mark.parametrize("how", ["meta", "fake", "fake mode", "absent device"])
+def test_an_operator_without_a_fake_says_so_and_what_proposes_one(unshaped, how):
+    with pytest.raises(tt.errors.MissingFakeError) as caught:
+        if how == "meta":
+            unshaped(tt.empty(2, device="meta"))
+        elif how == "fake":
+            unshaped(to_fake(tt.ones(2)))
+        elif how == "fake mode":
+            with tt.fake_mode():
+                unshaped(tt.ones(2))
+        else:
+            unshaped(to_fake(tt.ones(2), "cuda"))
+    first, argument, kernels, hint, see = str(caught.value).splitlines()
+    assert first.startswith("unshaped::halved(Tensor x) has kernels, but no fake implementation: ")
+    assert argument.startswith("  argument 'x': device=") and kernels == "  kernels exist for: cpu {float32}"
+    assert hint.startswith("  try: @op.fake (in YAML: meta:)")
+    assert see == "  see: tt ops suggest-fake unshaped::halved, which proposes one"
+    assert isinstance(caught.value, tt.errors.NoKernelError)
+
+
+def test_an_operator_with_a_composite_needs_no_fake(unshaped):
+    unshaped.composite(lambda x: x * 0.5)
+    assert unshaped(tt.empty(2, device="meta")).shape == (2,)
+    with tt.fake_mode():
+        assert unshaped(tt.ones(2, 3)).shape == (2, 3)
