@@ -218,6 +218,9 @@ class SavedTensors:
 
     def seal(self, results: Sequence[Any]) -> None:
         """Note the versions; a result leads back to the node that saves it, so an alias takes its place."""
+        if not STATE.packing and self._are_plain(results):
+            self._versions = tuple([version_of(value) for value in self._values or ()])
+            return
         from tt.plugins.autograd.rules import bare_alias
         from tt.plugins.autograd.views import edge
 
@@ -235,6 +238,18 @@ class SavedTensors:
         for place, (value, packed) in enumerate(zip(sealed, self._values, strict=True)):
             if isinstance(packed, Packed) and value is not None and value.keys & STATE.bit:
                 self._edges[place] = edge(value)
+
+    def _are_plain(self, results: Sequence[Any]) -> bool:
+        """Tell whether no tensor is a result or was made in inference mode: nearly always."""
+        for value in self._values or ():
+            if value is None:
+                continue
+            if value.keys & STATE.inference_bit:
+                return False
+            for result in results:
+                if result is value:
+                    return False
+        return True
 
     def get(self, node: Node | None) -> tuple[Any, ...]:
         """Return the tensors; `node` is the node that runs, so that results have their place in the graph."""
