@@ -201,14 +201,7 @@ MEMORY = "it reads memory, not elements, so the same elements elsewhere give som
 VALUES = "the shape depends on values unless a number says it is given"
 SYMMETRIC = "its gradient takes the matrix for symmetric, which a finite difference does not leave it"
 KNOWN = {
-    "dropout": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
-    "alpha_dropout": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
-    "dropout1d": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
-    "dropout2d": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
-    "dropout3d": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
-    "feature_alpha_dropout": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
     "einsum.sublist": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
-    "chain_matmul": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
     "as_strided": ({"layout_wrong", "alias_not_shared", "vmap_wrong"}, MEMORY),
     "as_strided_scatter": ({"layout_wrong", "vmap_fails"}, MEMORY),
     "view.dtype": ({"dtype_wrong"}, MEMORY),
