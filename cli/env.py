@@ -34,7 +34,10 @@ def env(as_json: Json = False) -> None:
         if number:
             output.text("")
         output.text(section)
-        output.fields({f"  {name}": value for name, value in values.items()} or {"  (none)": " "})
+        # A variable that is set to nothing is not the same as one that is not set.
+        output.fields(
+            {f"  {name}": value or "(empty)" for name, value in values.items()} or {"  (none)": " "}
+        )
 
 
 def environment() -> dict[str, dict[str, Any]]:
