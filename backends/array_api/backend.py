@@ -71,6 +71,8 @@ class ArrayApiBackend(Backend):
     ...     registry.add(backend.kernels())
     """
 
+    devices: tuple[Any, ...] = ()
+
     def __init__(
         self,
         namespace: Any,
@@ -86,7 +88,7 @@ class ArrayApiBackend(Backend):
         places = [] if devices is None else list(devices) if isinstance(devices, list | tuple) else [devices]
         if devices is not None and not places:
             raise errors.ValueRangeError(f"the backend {device_type!r} was given an empty list of devices")
-        self.devices: tuple[Any, ...] = tuple(places)
+        self.devices = tuple(places)
         self.numbered = len(places) > 1
         version = getattr(namespace, "__array_api_version__", _OLDEST)
         if version < _OLDEST:

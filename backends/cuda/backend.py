@@ -52,7 +52,8 @@ class CudaBackend(Backend):
 
     def current_device(self) -> int:
         """Return the index of this thread's current device; 0 where CUDA cannot be used."""
-        return 0 if self.available() else int(cupy().cuda.Device().id)
+        # Of one device there is nothing to ask.
+        return 0 if self.available() or self.device_count() < 2 else int(cupy().cuda.Device().id)
 
     def set_device(self, index: int) -> None:
         """Make a device the current one of this thread."""

@@ -50,7 +50,6 @@ LIBRARIES = (
     "array_api_compat",
     "dask",
     "tensorflow",
-    "sparse",
     "ndonnx",
     "mlx",
 )

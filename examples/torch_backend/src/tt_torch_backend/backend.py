@@ -4,7 +4,7 @@ import array_api_compat.torch as namespace
 import numpy as np
 import torch
 
-from tt.library import ArrayApiBackend, KernelTable
+from tt.library import ArrayApiBackend, KernelTable, from_numpy_dtype
 
 
 class TorchBackend(ArrayApiBackend):
@@ -16,6 +16,8 @@ class TorchBackend(ArrayApiBackend):
     # --- to and from the host: NumPy has no bfloat16 that PyTorch knows ---
 
     def from_numpy(self, array, device=None):
+        if not array.size:  # NumPy's strides of such an array are zeros
+            return torch.empty(array.shape, dtype=self.native_dtype(from_numpy_dtype(array.dtype)))
         if array.dtype.name == "bfloat16":
             return torch.tensor(array.view(np.int16)).view(torch.bfloat16)
         return torch.tensor(np.ascontiguousarray(array).reshape(array.shape))
