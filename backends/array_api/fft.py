@@ -17,8 +17,8 @@ def add_kernels(kit: Kit) -> None:
     @kit.kernel("_fft_c2c", needs="fft.fftn fft.ifftn", dtypes="linalg")
     def fft_c2c(self: Any, dim: Sequence[int], norm: str, forward: bool) -> Any:
         single = self.dtype in (xp.float32, xp.complex64)
-        self = xp.astype(self, xp.complex64 if single else xp.complex128, copy=False)
-        axes = kit.axes(dim, self.ndim)
-        if not dim or (0 in self.shape and all(self.shape[axis] for axis in axes)):
-            return self if dim else kit.copy(self)  # some libraries refuse a transform of no lines
+        dtype = xp.complex64 if single else xp.complex128
+        if not dim or 0 in self.shape:  # libraries refuse a transform of nothing
+            return xp.astype(self, dtype)
+        self, axes = xp.astype(self, dtype, copy=False), kit.axes(dim, self.ndim)
         return (xp.fft.fftn if forward else xp.fft.ifftn)(self, axes=axes, norm=norm)
