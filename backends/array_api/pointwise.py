@@ -159,6 +159,7 @@ def _floor_quotient(kit: Kit, self: Any, other: Any) -> Any:
     quotient = (self - modulus) / other
     rounded = xp.floor(quotient)
     rounded = xp.where(quotient - rounded > 0.5, rounded + 1, rounded)
+    rounded = xp.where(rounded == 0, self / other * 0, rounded)  # a zero has the sign of the exact quotient
     # By an infinite number the quotient is a zero, or the next below it.
     beyond = xp.where(
         (self == 0) | ((self < 0) == (other < 0)), self / other, xp.asarray(-1.0, dtype=self.dtype)
