@@ -216,6 +216,12 @@ def _compare_with_differences(
         return
     if abs(found - numerical) <= allowed:
         return
+    if _rounding(points) and abs(found - numerical) <= 1e-2 * max(1.0, size):
+        # Next to a singular point (a group of nearly equal numbers) single precision loses more than usual: then the
+        # same formula in double precision has to agree.
+        precise = _in_double(case, names, arrays, directions, places, weights)
+        if precise is not None and abs(precise - numerical) <= 1e-4 * max(1.0, abs(numerical)) + noise:
+            return
     # A branch point looks smooth to steps of one length.
     wider = [at(step) for step in (-10 * STEP, 10 * STEP)]
     if wider[0] is not None and wider[1] is not None:
@@ -223,6 +229,31 @@ def _compare_with_differences(
         if not abs(again - numerical) <= allowed:
             return
         yield f"the derivative along a direction is {found:.6g}, by differences {numerical:.6g}"
+
+
+def _in_double(
+    case: Case,
+    names: list[str],
+    arrays: list[Any],
+    directions: list[Any],
+    places: list[int],
+    weights: list[Any],
+) -> float | None:
+    """Return the derivative that the backward pass gives in double precision; None where there is none."""
+    import tt
+
+    leaves = [tt.tensor(a).requires_grad_() for a in arrays]
+    bound = {name: _doubled(value) for name, value in _filled(case, names, leaves).items()}
+    results = list(tensors_in(case.run_bound(bound)))
+    outputs = [results[i] for i in places]
+    if not all(t.requires_grad for t in outputs):
+        return None
+    gradients = _backward(outputs, leaves, weights)
+    return sum(
+        float(np.vdot(_wide(as_array(g)), d).real)
+        for g, d in zip(gradients, directions, strict=True)
+        if g is not None
+    )
 
 
 def _rounding(points: list[Any]) -> float:
