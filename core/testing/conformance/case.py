@@ -122,7 +122,10 @@ class Case:
 
     def failure(self, check: str, message: str) -> Failure:
         """Return a failed check."""
-        code = reproduce(self, check)
+        try:
+            code = reproduce(self, check)
+        except Exception as error:  # what reads the arguments may be just what is wrong
+            code = f"# the arguments cannot be read: {type(error).__name__}: {error}".replace("\n", "\n# ")
         return Failure(
             self.operator.name, str(self.device), self.dtype.name, self.sample.name, check, message, code
         )

@@ -104,7 +104,7 @@ def _noise(tensor: Any, shape: tuple[int, ...]) -> Any:
 
     count = int(np.prod(shape, dtype=np.int64))
     floating = tensor.dtype.is_floating_point or tensor.dtype.is_complex
-    values = np.resize([np.inf, -np.inf, np.nan] if floating else [1, 2, 3], count).reshape(shape)
+    values = np.resize([-np.inf, np.nan, 0, 1, np.inf] if floating else [0, 1, 2], count).reshape(shape)
     return tt.tensor(values.astype(tensor.dtype.numpy), device=tensor.device)
 
 

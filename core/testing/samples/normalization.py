@@ -79,6 +79,7 @@ def instance_norm(make: Inputs) -> Iterator[Sample]:
         yield Sample((x, None, None, weight, bias), name=f"shape {shape}, weight and bias")
         statistics = (make.tensor(4), make.tensor(4, low=0.5))
         yield Sample((x, *statistics, weight, bias, False), name=f"shape {shape}, running statistics")
+    yield Sample((make.tensor(*IMAGES[1]),), {"eps": 2.0}, "eps")
     yield Sample((make.tensor(2, 4, 1),), name="error: one value", error=OPTION)
 
 
