@@ -23,8 +23,10 @@ from tt.core.dispatch.tables import taken_names
 from tt.core.dtype import to_dtype
 from tt.core.library import Entry, KernelTable, OpDefinition, Tensor, TensorBase
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.conformance import Failure, check_conformance
+from tt.core.testing.conformance import Failure, Report
 from tt.core.testing.conformance.case import tensors_in
+from tt.core.testing.conformance.run import Target as Unit
+from tt.core.testing.conformance.run import check_target, chosen_checks
 
 __all__ = ["FAULTS", "Outcome", "Target", "judge", "targets"]
 
@@ -128,13 +130,16 @@ def judge(fault: Fault, target: Target, backend: TwinBackend, seed: int) -> Outc
     """Return what the conformance check makes of an operator with a fault."""
     counter = Counter(fault)
     device = "cpu" if "formula" in fault.level else TWIN
+    report = Report()
     with APPLIED[fault.level](fault, target, backend, counter):
-        report = check_conformance(
-            device, ops=[target.op], dtypes=fault.dtypes, seed=seed, checks=["runs", *fault.checks]
-        )
+        checks = chosen_checks(fault.checks)
+        promised = dtype_names(REGISTRY.operator(target.op).definition.dtypes)
+        for name in fault.dtypes:
+            if name in promised:
+                report.add(check_target(Unit(target.op, name), device, seed=seed, checks=checks))
     if counter.broken is not None:
         raise counter.broken
-    failures = [f for f in report.failures if f.op == target.op]
+    failures = report.failures
     named = [f for f in failures if f.check in fault.checks and re.search(fault.says, f.message)]
     return Outcome(named, [f for f in failures if f not in named], counter.altered, counter.calls)
 

@@ -433,7 +433,7 @@ KERNELS = (
     Fault("reuses its memory for every result", ("repeat",), "memory of the first result", reuses_buffer, computes),
     Fault("copies where a view is due", ("view",), "does not change the argument", on_all(np.copy), kind("view")),
     # --- calls ---
-    Fault("ignores the seed", ("seed",), "the same seed", unseeded,
+    Fault("ignores the seed", ("seed",), "the same seed|the seed gives", unseeded,
           lambda d: "random" in d.tags and returns_tensors(d)),
     Fault("claims a dtype that it lacks", ("runs",), "no loop for int64", refuses("int64"),
           all_of(promises("int64"), takes_tensors, computes), dtypes=("int64",), raises=True),
