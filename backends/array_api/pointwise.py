@@ -222,7 +222,7 @@ def erf(kit: Kit, self: Any) -> Any:
     tail = 1 - xp.exp(-far * far) / (fraction * math.sqrt(math.pi))
     result = xp.where(x < 2.5, series, tail)
     result = xp.where(self < 0, -result, result)
-    return xp.where(self != self, self, result)
+    return xp.where((self == 0) | (self != self), self, result)  # with the sign of zero
 
 
 # --- comparison ------------------------------------------------------------------------------------------------

@@ -53,11 +53,16 @@ def test_pytorch_gives_what_the_cpu_gives(run):
     assert differing(run(PROGRAM, TORCH, environ={"CASES_DEVICE": "torchcpu"})) == {}
 
 
+def without_unsigned(failures: list[str]) -> list[str]:
+    """Leave out views of memory as a dtype with which PyTorch does not compute: they are refused."""
+    return [failure for failure in failures if "have no dtype uint" not in failure]
+
+
 @needs_torch
 def test_operators_with_memory_of_their_own_conform_on_pytorch(run):
     ops = ["as_strided", "view", "permute", "clone", "linalg_svd", "view_as_complex", "randn"]
     checks, missing, failures = json.loads(run(conformance("torchcpu", ops, ["float32"]), TORCH))
-    assert failures == [] and missing == [] and checks > 300
+    assert without_unsigned(failures) == [] and missing == [] and checks > 300
 
 
 @needs_torch
@@ -65,8 +70,7 @@ def test_operators_with_memory_of_their_own_conform_on_pytorch(run):
 def test_every_operator_conforms_on_pytorch(run):
     dtypes = ["bool", "int64", "float32", "bfloat16", "complex64"]
     checks, missing, failures = json.loads(run(conformance("torchcpu", ["*"], dtypes), TORCH))
-    # A view of the memory as a dtype that PyTorch does not compute with is refused.
-    assert [failure for failure in failures if "have no dtype uint" not in failure] == [] and missing == []
+    assert without_unsigned(failures) == [] and missing == []
     assert checks > 100_000
 
 
