@@ -28,9 +28,11 @@ _ANY_VALUES: Final = frozenset(
 # sinc, hardswish: PyTorch multiplies first, which overflows where the result does not.
 # lerp: the difference of the ends overflows; PyTorch sees it at some weights only.  gelu: PyTorch has NaN in half
 # precision.  trapezoid: PyTorch takes the ends from the sum of all, infinity from infinity.
+# complex, polar, view_as_complex: the array API makes complex numbers by a product with 1j, and of infinity it is NaN.
 # special_ndtri: the composite takes differences of subnormal numbers, which have few bits.
 _LEFT_OUT: Final[dict[str, tuple[str, ...]]] = {
     "sinc": ("max", "min"), "hardswish": ("max", "min"), "lerp": ("max", "min"), "lerp.Scalar": ("max", "min"),
+    "complex": ("inf", "-inf"), "polar": ("inf", "-inf"), "view_as_complex": ("inf",),
     "gelu": ("inf", "-inf", "max", "min"), "trapezoid": ("inf",), "special_ndtri": ("smallest",),
 }  # fmt: skip
 """Special values that would ask for more than an operator promises."""
