@@ -5,9 +5,9 @@ These are no modes of the dispatcher: only the rules of the autograd layer read 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import wraps
-from inspect import isgeneratorfunction
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from tt.plugins.autograd.graph import STATE
@@ -33,8 +33,14 @@ def is_grad_enabled() -> bool:
 def _decorate(
     make: Callable[[], Any], function: Callable[Parameters, Result]
 ) -> Callable[Parameters, Result]:
-    if isgeneratorfunction(function):
-        return _decorate_generator(make, function)
+    """Let a function run in a mode; of generators and coroutines each step, not what their caller does between."""
+    for is_kind, decorate in (
+        (isgeneratorfunction, _decorate_generator),
+        (iscoroutinefunction, _decorate_coroutine),
+        (isasyncgenfunction, _decorate_async_generator),
+    ):
+        if is_kind(function):
+            return decorate(make, function)
 
     @wraps(function)
     def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -44,26 +50,79 @@ def _decorate(
     return wrapper
 
 
-def _decorate_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Switch while the generator runs, not while its caller does."""
+def _in_steps(make: Callable[[], Any], steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Run a generator with the mode on in each of its steps."""
+    sent: Any = None
+    error: BaseException | None = None
+    while True:
+        try:
+            with make():
+                value = steps.send(sent) if error is None else steps.throw(error)
+        except StopIteration as stop:
+            return stop.value
+        error = None
+        try:
+            sent = yield value
+        except GeneratorExit:
+            with make():
+                steps.close()
+            raise
+        except BaseException as thrown:  # what the caller throws in goes to the generator
+            error = thrown
 
+
+def _decorate_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        generator = function(*args, **kwargs)
-        sent: Any = None
-        while True:
-            try:
-                with make():
-                    value = generator.send(sent)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                sent = yield value
-            except GeneratorExit:
-                generator.close()
-                raise
+        return (yield from _in_steps(make, function(*args, **kwargs)))
 
     return wrapper
+
+
+class _Awaited:
+    """Awaits something with the mode on in each of its steps."""
+
+    def __init__(self, make: Callable[[], Any], awaitable: Any) -> None:
+        self._make, self._awaitable = make, awaitable
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return _in_steps(self._make, self._awaitable.__await__())
+
+
+def _decorate_coroutine(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return await _Awaited(make, function(*args, **kwargs))
+
+    return wrapper
+
+
+def _decorate_async_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        generator = function(*args, **kwargs)
+        sent: Any = None
+        try:
+            while True:
+                try:
+                    value = await _Awaited(make, _Step(generator.asend(sent)))
+                except StopAsyncIteration:
+                    return
+                sent = yield value
+        finally:
+            await _Awaited(make, _Step(generator.aclose()))
+
+    return wrapper
+
+
+class _Step:
+    """One step of an asynchronous generator, whose own `__await__` knows no `throw` on its first call."""
+
+    def __init__(self, awaitable: Any) -> None:
+        self._awaitable = awaitable
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return (yield from self._awaitable.__await__())
 
 
 class _Switch(Generic[Parameters, Result]):
