@@ -15,7 +15,7 @@ import pytest
 HERE = Path(__file__).parent
 
 # Their modules belong to the packages that are installed, not to this process.
-collect_ignore_glob = ["tt-*"]
+collect_ignore_glob = ["tt-*", "*_program.py"]  # programs for other processes
 
 
 def _pip(*arguments: str) -> None:
