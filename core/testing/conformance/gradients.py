@@ -52,7 +52,7 @@ def check_gradient(case: Case) -> Iterator[str]:
     names = _differentiable(case)
     points = [t for name in names for t in _floats(case.bound[name])]
     # At infinities, and at numbers whose square overflows, formulas that are right give NaN.
-    limited = all(bool((np.abs(as_array(t)) < LARGEST).all()) for t in points)
+    limited = all(bool((np.abs(_wide(as_array(t))) < LARGEST).all()) for t in points)
     if not points or not limited or sum(t.numel() for t in points) > MOST_ELEMENTS:
         yield SKIPPED
         return

@@ -79,4 +79,4 @@ def one_memory(first: Any, second: Any) -> bool:
     if backend.storage_owner(first.handle) is backend.storage_owner(second.handle):
         return True
     address = backend.data_ptr(first.handle)  # of an expanded array the owner may be unknown
-    return address != 0 and address == backend.data_ptr(second.handle)
+    return bool(address != 0 and address == backend.data_ptr(second.handle))
