@@ -34,6 +34,12 @@ FAULTS: tuple[Fault, ...] = (*KERNELS, *RULES, *GRADIENTS)
 """All faults."""
 
 
+ELSEWHERE = {
+    "tensor_split.tensor_indices_or_sections": "its indices are on the CPU, and such calls go another way"
+}
+"""Operators without calls that a fault could meet, each with the reason."""
+
+
 @dataclass(frozen=True)
 class Target:
     """Something that a fault spoils: an operator, and the argument that the fault is about, if it is about one."""
@@ -72,7 +78,9 @@ def targets(fault: Fault) -> list[Target]:
     found = []
     for definition in REGISTRY.definitions():
         name = definition.name
-        usable = definition.samples and "::" not in name and fault.applies(definition)
+        usable = (
+            definition.samples and "::" not in name and name not in ELSEWHERE and fault.applies(definition)
+        )
         if (
             not usable
             or name in fault.excluded
@@ -335,7 +343,10 @@ def faulty_formula(
         found, expected = list(tensors_in(result)), list(tensors_in(sound(*given)))
         counter.altered = altered + (
             len(found) != len(expected)
-            or any(not same(a.handle, b.handle) for a, b in zip(found, expected, strict=True))
+            or any(
+                not np.array_equal(a.handle, b.handle, equal_nan=True)
+                for a, b in zip(found, expected, strict=True)
+            )
         )
         return result
 

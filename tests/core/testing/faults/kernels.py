@@ -377,10 +377,11 @@ KERNELS = (
           when(lambda c: bool(c.arrays) and not c.first.ndim), all_of(computes, kind("pointwise", "reduction")),
           excluded={"trace": "takes matrices only"}),
     Fault("ignores strides and offset", ("values", "layout"), "differ|with arguments that are",
-          as_if_packed, all_of(computes, takes_tensors),
+          as_if_packed, all_of(computes, takes_tensors), dtypes=("float32", "bool"),
           excluded={
               **dict.fromkeys(("zeros_like", "ones_like", "full_like"), "reads no values"),
               "resize": "takes the memory as it is, by definition",
+              "isin": "no number of the samples is among the others, wherever it is read",
           }),
     Fault("broadcasts the first element only", ("values",), "differ", broadcasts_first,
           all_of(computes, kind("pointwise"), takes_two)),
