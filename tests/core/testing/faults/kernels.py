@@ -371,6 +371,7 @@ KERNELS = (
           all_of(computes, takes_tensors),
           excluded={
               "max": "refuses them", "min": "refuses them", "_fft_c2r": "refuses them",
+              "unique_dim": "is internal, and what calls it refuses them",
               "resize": "what its result holds is undefined where the argument ends",
           }),
     Fault("wrong for a tensor without dimensions", ("values",), "instead of|differ",
@@ -382,6 +383,7 @@ KERNELS = (
               **dict.fromkeys(("zeros_like", "ones_like", "full_like"), "reads no values"),
               "resize": "takes the memory as it is, by definition",
               "isin": "no number of the samples is among the others, wherever it is read",
+              "any": "finds something that is not zero wherever it reads", "any.dim": "as any",
           }),
     Fault("broadcasts the first element only", ("values",), "differ", broadcasts_first,
           all_of(computes, kind("pointwise"), takes_two)),
