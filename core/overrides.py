@@ -470,7 +470,7 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     >>> import inspect, tt
     >>> found = tt.overrides.get_testing_overrides()
     >>> str(inspect.signature(found[tt.exp])), found[tt.exp](None)
-    ('(self)', -1)
+    ('(self, *, out=None)', -1)
     """
     found: dict[Callable[..., Any], Callable[..., Any]] = {}
     for functions in get_overridable_functions().values():

@@ -93,7 +93,7 @@ def of_plugin(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition
     if state is None:
         raise UnknownNameError("plugin", plugin, [p.name for p in host.plugins()])
     names = state.manifest.layers if state.manifest and state.state == "active" else ()
-    layers = [REGISTRY.layer(name) for name in names]
+    layers = [layer for layer in map(REGISTRY.layer, names) if not layer.generic]
     return [
         definition
         for definition in definitions

@@ -106,7 +106,8 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
         )
     for name in host.names("layer"):
         layer = REGISTRY.layers.get(name)
-        rule = layer.rule(REGISTRY.operator(definition.name), "functional") if layer is not None else None
+        asked = layer is not None and not layer.generic
+        rule = layer.rule(REGISTRY.operator(definition.name), "functional") if asked else None
         if rule is not None:
             rows.append(
                 {

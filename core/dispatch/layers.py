@@ -39,6 +39,8 @@ class Layer:
         Layers with a higher order are further out and handle a call first.
     bit : int
         The key bit.
+    generic : bool
+        The layer treats all operators alike: who asks what is known of an operator is not told of it.
     terminal : bool
         The layer's rules answer calls themselves; nothing is resolved below them.
     transparent : bool
@@ -48,6 +50,7 @@ class Layer:
 
     name: str = ""
     order: int = 0
+    generic: bool = False
     terminal: bool = False
     transparent: bool = False
 

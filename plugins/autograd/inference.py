@@ -102,6 +102,7 @@ class InferenceLayer(Layer):
 
     name = "inference"
     order = 90
+    generic = True
 
     def rule(self, operator: Operator, form: str) -> Rule | None:
         """Return what the layer does with a form of an operator."""

@@ -33,8 +33,8 @@ d.of("polygamma", self=lambda g, n, self: g * ops.polygamma(n + 1, self))
 
 
 def over(numerator: Any, x: Any) -> Any:
-    """I1(x) / x, which is 1/2 at 0, where I1(x) is given."""
-    origin = x == 0
+    """I1(x) / x, which is 1/2 at 0 and, to the last digit, next to it, where I1(x) is given."""
+    origin = ops.abs(x) < 1e-20
     return ops.where(origin, 0.5, numerator / ops.where(origin, 1, x))
 
 

@@ -71,8 +71,8 @@ class TransformLayer(Layer):
         registered = self._rules.get(operator.name) if form == "functional" else None
         batch = registered[0] if registered else _batching_rule(operator, form)
         formula = self.autograd.formula(operator.name)
-        # What a formula makes a unit of, or what has no parts, has a tangent of its own.
-        whole = formula is not None or not _has_composite(operator) or operator.name == "detach"
+        # What a formula makes a unit of has a tangent of its own.
+        whole = formula is not None or operator.name == "detach"
         if form == "out" or (batch is None and not whole):
             return None
         definition = operator.definition
@@ -84,7 +84,9 @@ class TransformLayer(Layer):
                     f"{operator.name}() changes its arguments, and has no formula from which their tangents could come"
                 )
             if isinstance(level, DualLevel):
-                return run_dual(level, operator, form, formula, args) if whole else _parts(entry, args)
+                if whole or not _has_composite(operator):
+                    return run_dual(level, operator, form, formula, args)
+                return _parts(entry, args)
             if batch is None:
                 return _parts(entry, args) if _has_composite(operator) else self.unsupported(entry, args)
             result = batch(level, operator, args)
@@ -105,12 +107,13 @@ class TransformLayer(Layer):
 
     def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Run the call once for each example, and count that."""
-        if isinstance(innermost(args), DualLevel):
-            raise errors.GradientError(
-                f"{entry.operator.name}(): out= has no tangent; call it without out="
-                if entry.form == "out"
-                else f"{entry.operator.name} has no formula from which a tangent could come"
-            )
+        level = innermost(args)
+        if isinstance(level, DualLevel):
+            if entry.form == "out":
+                raise errors.GradientError(
+                    f"{entry.operator.name}(): out= has no tangent; call it without out="
+                )
+            return run_dual(level, entry.operator, entry.form, None, args)
         self.fallbacks[entry.operator.name] += 1
         return one_by_one(innermost(args), entry.operator, entry.form, args)
 

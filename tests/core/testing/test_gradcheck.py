@@ -105,11 +105,55 @@ def test_noise_is_found_and_tolerated_on_demand() -> None:
     assert gradcheck(noisy, point(2), atol=1e-2, nondet_tol=1e-3)
 
 
-@pytest.mark.parametrize("option", ["check_batched_grad", "check_forward_ad", "masked"])
-def test_checks_that_there_are_not_are_refused(option: str) -> None:
-    options: dict[str, Any] = {option: True}
-    with pytest.raises(TypeError, match=option):
-        gradcheck(lambda x: x, point(2), **options)
+class WrongTangent(tt.autograd.Function):
+    """Squares; its tangent is wrong, and its gradient of several vectors at once, too."""
+
+    generate_vmap_rule = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        several = type(gradient.handle).__name__ == "Batched"
+        return gradient * x * (3 if several else 2)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return tangent * x
+
+
+def test_forward_mode_and_many_vectors_are_checked_on_demand() -> None:
+    assert gradcheck(lambda x: x.sin() * x, point(2), check_forward_ad=True, check_batched_grad=True)
+    assert gradcheck(WrongTangent.apply, point(2))
+    with pytest.raises(GradcheckError, match="forward mode: Jacobian mismatch"):
+        gradcheck(WrongTangent.apply, point(2), check_forward_ad=True)
+    with pytest.raises(GradcheckError, match="several vectors at once"):
+        gradcheck(WrongTangent.apply, point(2), check_batched_grad=True)
+    assert gradcheck(lambda x: x.sin(), point(2), check_forward_ad=True, check_backward_ad=False)
+
+
+def test_a_check_of_nothing_is_refused() -> None:
+    with pytest.raises(TypeError, match="nothing is checked"):
+        gradcheck(lambda x: x, point(2), check_backward_ad=False)
+    with pytest.raises(TypeError, match="nothing is checked"):
+        gradgradcheck(lambda x: x, point(2), check_rev_over_rev=False)
+
+
+def test_masked_is_for_sparse_inputs_which_it_cannot_check_yet() -> None:
+    assert gradcheck(lambda x: x.sin(), point(2), masked=True)
+    x = tt.sparse_coo_tensor([[0, 1]], tt.tensor([1.0, 2.0], dtype=tt.float64), (2,)).requires_grad_()
+    with pytest.raises(TypeError, match="masked"):
+        gradcheck(lambda x: x.to_dense(), x, masked=True)
+
+
+def test_second_derivatives_are_checked_in_forward_mode_on_demand() -> None:
+    assert gradgradcheck(lambda x: x.sin() * x, point(2), check_fwd_over_rev=True)
 
 
 def test_no_warning_where_all_is_well() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +48,12 @@ class Call:
 
     def __call__(self, *tensors: Any) -> Any:
         args = self.fill(tensors)
+        with warnings.catch_warnings():
+            # Some samples give the old arguments of losses, with which both libraries find fault.
+            warnings.filterwarnings("ignore", ".*size_average and reduce", UserWarning)
+            return self._run(args)
+
+    def _run(self, args: list[Any]) -> Any:
         operator = REGISTRY.operator(self.definition.name)
         if "inplace_only" in self.definition.tags:
             args[0] = args[0].clone()
@@ -55,6 +62,12 @@ class Call:
         if isinstance(found, tt.Tensor):
             return found
         return tuple(t for t in found if isinstance(t, tt.Tensor))
+
+
+def is_moderate(tensor: Any) -> bool:
+    """Tell whether no product or quotient of a few of the values overflows or is lost."""
+    size = tensor.detach().abs()
+    return bool((tensor.isfinite() & (size < 1e50) & ((size > 1e-50) | (size == 0))).all())
 
 
 def is_floating(value: Any) -> bool:

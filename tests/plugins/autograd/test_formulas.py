@@ -14,6 +14,7 @@ from tests.plugins.autograd.calls import (
     DIFFERENTIABLE,
     Call,
     calls,
+    is_moderate,
     serves,
     tensors_of,
 )
@@ -225,10 +226,12 @@ def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) 
     for name, call in calls(definition, dtype):
         if definition.name in ("var", "std", "var_mean", "std_mean") and "dim []" in name:
             continue  # torch forgets the number of elements there; the finite differences above do not
-        if definition.name == "cosine_similarity" and name == "eps":
+        if definition.name == "cosine_similarity" and name.endswith("eps"):
             continue  # torch differentiates a norm that eps replaces; the finite differences above do not
         if (definition.name, name) in NAN_IN_TORCH:
             continue
+        if not all(is_moderate(t) for t in call.inputs):
+            continue  # no derivative at infinities; next to them each formula overflows in its own place
         if definition.name == "polar" and (call.inputs[0].detach().numpy() < 0).any():
             continue  # torch takes a negative length for a positive one; the finite differences above do not
         theirs = [to_torch(t).requires_grad_() for t in call.inputs]

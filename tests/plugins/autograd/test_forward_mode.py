@@ -11,7 +11,7 @@ import pytest
 
 import tt
 import tt.autograd.forward_ad as forward_ad
-from tests.plugins.autograd.calls import DIFFERENTIABLE, Call, calls, serves
+from tests.plugins.autograd.calls import DIFFERENTIABLE, Call, calls, is_moderate, serves
 from tt.core.library import OpDefinition
 
 # Singular vectors have a phase, and further columns of Q are any basis: a random cotangent has no gradient.  What does
@@ -33,11 +33,6 @@ def inner(first: Any, second: Any) -> float:
 
 def random_like(tensor: Any) -> Any:
     return tt.randn(tuple(tensor.shape), dtype=tensor.dtype)
-
-
-def is_moderate(tensor: Any) -> bool:
-    """Tell whether no product of a few of the values overflows."""
-    return bool((tensor.isfinite() & (tensor.abs() < 1e50)).all())
 
 
 def outputs_of(call: Call, tensors: list[Any]) -> list[Any]:
