@@ -106,8 +106,9 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
         )
     for name in host.names("layer"):
         layer = REGISTRY.layers.get(name)
-        asked = layer is not None and not layer.generic
-        rule = layer.rule(REGISTRY.operator(definition.name), "functional") if asked else None
+        if layer is None or layer.generic:
+            continue
+        rule = layer.rule(REGISTRY.operator(definition.name), "functional")
         if rule is not None:
             rows.append(
                 {
