@@ -76,7 +76,7 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
     if definition.ref is None:
         return NotImplemented
     function = _load(definition.ref)
-    compute = _compute_dtype(definition, arguments)
+    compute = _compute_dtypes(definition, arguments)
     positional: list[Any] = []
     named: dict[str, Any] = {}
     for argument in definition.signature.arguments:
@@ -100,27 +100,30 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
     return _call(definition, function, positional, named)
 
 
-def _compute_dtype(definition: OpDefinition, arguments: Mapping[str, Any]) -> np.dtype[Any] | None:
-    """Return the dtype in which the operator computes, with double precision for what integers become."""
-    from tt.core.promotion import result_type
+def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> tuple[np.dtype[Any], ...]:
+    """Return the dtypes through which arguments go: what integers become rounds them before it is widened."""
+    from tt.core.promotion import get_default_dtype, result_type
 
     group: list[Any] = []
     for name in definition.promote:
         value = arguments[name]
         group += value if isinstance(value, (list, tuple)) else [] if value is None else [value]
     if not group:
-        return None
+        return ()
     found = result_type(*group)
     rules = definition.result if isinstance(definition.result, tuple) else (definition.result,)
     if "int_to_float" in rules and found.kind in ("bool", "signed", "unsigned"):
-        return np.dtype(np.float64)
-    return np.dtype(np.float64) if found.is_floating_point else found.numpy
+        return get_default_dtype().numpy, np.dtype(np.float64)
+    return (np.dtype(np.float64) if found.is_floating_point else found.numpy,)
 
 
-def _cast(value: Any, dtype: np.dtype[Any] | None) -> Any:
+def _cast(value: Any, dtypes: tuple[np.dtype[Any], ...]) -> Any:
     if isinstance(value, list):
-        return [_cast(item, dtype) for item in value]
-    return value.astype(dtype) if isinstance(value, np.ndarray) and dtype is not None else value
+        return [_cast(item, dtypes) for item in value]
+    if isinstance(value, np.ndarray):
+        for dtype in dtypes:
+            value = value.astype(dtype)
+    return value
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -171,7 +171,7 @@ def test_a_pattern_for_nothing_is_refused_with_the_nearest():
 def test_a_namespace_is_that_of_a_plugin_or_of_tt():
     assert all(name.startswith("sparse::") for name in names_of(namespace="sparse"))
     assert not any("::" in name for name in names_of(namespace="tt"))
-    with pytest.raises(UnknownNameError, match="known: sparse, tt"):
+    with pytest.raises(UnknownNameError, match=r"known: .*sparse, tt"):
         matrix([CPU], namespace="spars")
 
 
