@@ -79,13 +79,9 @@ class TransformLayer(Layer):
 
         def run(entry: Entry, args: tuple[Any, ...]) -> Any:
             level = innermost(args)
-            if isinstance(level, DualLevel) and operator.mutates and not _has_composite(operator):
-                raise errors.GradientError(
-                    f"{operator.name}() changes its arguments, and has no formula from which their tangents could come"
-                )
             if isinstance(level, DualLevel):
                 if whole or not _has_composite(operator):
-                    return run_dual(level, operator, form, formula, args)
+                    return _with_tangents(level, entry, formula, args)
                 return _parts(entry, args)
             if batch is None:
                 return _parts(entry, args) if _has_composite(operator) else self.unsupported(entry, args)
@@ -109,13 +105,20 @@ class TransformLayer(Layer):
         """Run the call once for each example, and count that."""
         level = innermost(args)
         if isinstance(level, DualLevel):
-            if entry.form == "out":
-                raise errors.GradientError(
-                    f"{entry.operator.name}(): out= has no tangent; call it without out="
-                )
-            return run_dual(level, entry.operator, entry.form, None, args)
+            return _with_tangents(level, entry, None, args)
         self.fallbacks[entry.operator.name] += 1
         return one_by_one(innermost(args), entry.operator, entry.form, args)
+
+
+def _with_tangents(level: DualLevel, entry: Entry, formula: Any, args: tuple[Any, ...]) -> Any:
+    operator = entry.operator
+    if entry.form == "out":
+        raise errors.GradientError(f"{operator.name}(): out= has no tangent; call it without out=")
+    if operator.mutates and not _has_composite(operator):
+        raise errors.GradientError(
+            f"{operator.name}() changes its arguments, and has no formula from which their tangents could come"
+        )
+    return run_dual(level, operator, entry.form, formula, args)
 
 
 def _has_composite(operator: Operator) -> bool:
