@@ -140,6 +140,17 @@ def refresh(tensor: TensorBase) -> None:
         storage.seen = storage.base.version
 
 
+def _resize(storage: ViewStorage, handle: Any, backend: Any) -> None:
+    """Give a tensor that got another shape a place in row-major order, and the shared content as much as it needs."""
+    shape, base = tuple(handle.shape), storage.base
+    storage.geometry = replace(storage.geometry, shape=shape, strides=contiguous_strides(shape))
+    flat = backend.reshape(handle, (-1,))
+    lacking = storage.geometry.offset + int(flat.shape[0]) - int(base.flat.shape[0])
+    if lacking > 0:
+        last = backend.take(flat, np.arange(int(flat.shape[0]) - lacking, int(flat.shape[0]), dtype=np.int64))
+        base.flat = backend.concat([base.flat, last])
+
+
 def write(tensor: TensorBase, handle: Any) -> None:
     """Replace the tensor's elements, in the shared content if it shares any."""
     tensor.handle = handle
@@ -148,6 +159,8 @@ def write(tensor: TensorBase, handle: Any) -> None:
         tensor.bump_version()
         return
     backend, base = tensor.spec.backend, storage.base
+    if tuple(handle.shape) != tuple(storage.geometry.shape):
+        _resize(storage, handle, backend)
     where = positions(storage.geometry)
     count = int(base.flat.shape[0])
     if len(np.unique(where)) != len(where):

@@ -149,3 +149,14 @@ def test_random_programs_of_views_and_writes_equal_the_cpus(frozen: str, steps: 
     found, expected = program(frozen), program("cpu")
     for one, two in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.cpu().numpy(), two.numpy())
+
+
+def test_a_tensor_whose_memory_is_shared_is_resized(frozen: str) -> None:
+    base = tt.zeros(6, device=frozen)
+    view = base[:3]
+    view.add_(1)
+    base.resize_(2, 2)
+    assert base.tolist() == [[1.0, 1.0], [1.0, 0.0]]
+    base.fill_(7)
+    assert view.tolist() == [7.0, 7.0, 7.0]
+    assert base.resize_(10).shape == (10,) and base[:4].tolist() == [7.0] * 4

@@ -49,7 +49,7 @@ def test_saved_tensors_are_freed_as_the_pass_goes_on() -> None:
     y = x
     for _ in range(50):
         y = y.exp() * 1e-3
-        alive.append(weakref.ref(y.grad_fn.next_functions[0][0]._saved_result.untyped_storage()))
+        alive.append(weakref.ref(y.grad_fn.next_functions[0][0]._saved_result.handle))
         y.register_hook(lambda g: seen.append(sum(ref() is not None for ref in alive)))
     y.sum().backward()
     assert len(seen) == 50
