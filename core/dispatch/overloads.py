@@ -60,7 +60,8 @@ class OverloadedOp:
                 pass
             else:
                 return caller.called(bound, self, args, kwargs)
-        for caller in self.callers.values():
+        # A tensor of one integer could be a dim, too: who asks for a tensor goes first.
+        for caller in sorted(self.callers.values(), key=_fewest_tensors_last):
             try:
                 bound = self._bind(caller, args, kwargs)
             except ArgumentError:
@@ -115,6 +116,11 @@ class OverloadedOp:
 
     def __reduce__(self) -> tuple[Any, tuple[str, str]]:
         return _reload, (self.name, self.form)
+
+
+def _fewest_tensors_last(caller: Caller) -> int:
+    arguments = caller.operator.definition.signature.arguments
+    return -sum(str(a.type) == "Tensor" for a in arguments)
 
 
 def _reload(name: str, form: str) -> Any:
