@@ -27,6 +27,8 @@ class OverloadedOp:
         self.__name__ = self.__qualname__ = self.name = name
         self.callers = callers
         self._choices: dict[Any, Caller] = {}
+        # A tensor of one integer could be a dim, too: who asks for a tensor goes first.
+        self._in_turn = sorted(callers.values(), key=_fewest_tensors_last)
         for overload, caller in callers.items():
             setattr(self, overload or "default", caller)
         self.__module__ = next(iter(callers.values())).operator.module
@@ -60,8 +62,7 @@ class OverloadedOp:
                 pass
             else:
                 return caller.called(bound, self, args, kwargs)
-        # A tensor of one integer could be a dim, too: who asks for a tensor goes first.
-        for caller in sorted(self.callers.values(), key=_fewest_tensors_last):
+        for caller in self._in_turn:
             try:
                 bound = self._bind(caller, args, kwargs)
             except ArgumentError:

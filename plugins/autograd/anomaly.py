@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -27,8 +28,15 @@ PACKAGE = str(Path(__file__).parents[2])
 ORIGIN = "traceback_"
 PARENT = "parent_"
 
-_RUNNING: list[Node] = []
-"""The nodes that are being run while anomalies are searched; a node made meanwhile belongs to the last one."""
+
+class _Running(threading.local):
+    """The nodes that a thread runs while anomalies are searched; a node made meanwhile belongs to the last one."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+
+
+_RUNNING = _Running()
 
 
 def note_origin(node: Node) -> None:
@@ -37,8 +45,8 @@ def note_origin(node: Node) -> None:
     while frames and frames[-1].filename.startswith(PACKAGE):
         frames.pop()  # how tt came to record the call helps nobody
     node.metadata[ORIGIN] = frames.format()
-    if _RUNNING:
-        node.metadata[PARENT] = _RUNNING[-1]
+    if _RUNNING.nodes:
+        node.metadata[PARENT] = _RUNNING.nodes[-1]
 
 
 def report(node: Node) -> None:
@@ -61,12 +69,12 @@ class running:  # noqa: N801 - reads as a statement: with running(node)
         self._node = node
 
     def __enter__(self) -> None:
-        _RUNNING.append(self._node)
+        _RUNNING.nodes.append(self._node)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _RUNNING.pop()
+        _RUNNING.nodes.pop()
         if error is not None:
             report(self._node)
 

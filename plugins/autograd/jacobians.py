@@ -281,6 +281,25 @@ def hessian(
     return found if as_tuple else found[0]
 
 
+def _hessian_product(
+    multiply: Callable[..., tuple[Any, ...]],
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any,
+    create_graph: bool,
+    strict: bool,
+    function: str,
+) -> tuple[Any, Any]:
+    """Return the value and the product of the Jacobian of the gradient with a vector, as `multiply` makes it."""
+    given, as_tuple = _tuple_of(inputs, "input", function)
+    direction = _direction(v, given, "input", function)
+    leaves = _leaves(given, create_graph)
+    output = _scalar(*_run(func, leaves, function), function)
+    gradients = _grads([output], leaves, None, True, strict, function)
+    found = multiply(gradients, leaves, direction, create_graph, strict, function)
+    return _finished([output], False, create_graph), _finished(found, as_tuple, create_graph)
+
+
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
@@ -299,13 +318,7 @@ def vhp(
     >>> tt.autograd.functional.vhp(lambda x: (x ** 3).sum(), tt.tensor([1.0, 2.0]), tt.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    given, as_tuple = _tuple_of(inputs, "input", "vhp")
-    direction = _direction(v, given, "input", "vhp")
-    leaves = _leaves(given, create_graph)
-    output = _scalar(*_run(func, leaves, "vhp"), "vhp")
-    gradients = _grads([output], leaves, None, True, strict, "vhp")
-    found = _grads(gradients, leaves, direction, create_graph, strict, "vhp")
-    return _finished([output], False, create_graph), _finished(found, as_tuple, create_graph)
+    return _hessian_product(_grads, func, inputs, v, create_graph, strict, "vhp")
 
 
 def hvp(
@@ -327,10 +340,4 @@ def hvp(
     >>> tt.autograd.functional.hvp(lambda x: (x ** 3).sum(), tt.tensor([1.0, 2.0]), tt.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
-    given, as_tuple = _tuple_of(inputs, "input", "hvp")
-    direction = _direction(v, given, "input", "hvp")
-    leaves = _leaves(given, create_graph)
-    output = _scalar(*_run(func, leaves, "hvp"), "hvp")
-    gradients = _grads([output], leaves, None, True, strict, "hvp")
-    found = _jvp(gradients, leaves, direction, create_graph, strict, "hvp")
-    return _finished([output], False, create_graph), _finished(found, as_tuple, create_graph)
+    return _hessian_product(_jvp, func, inputs, v, create_graph, strict, "hvp")

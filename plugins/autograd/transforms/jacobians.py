@@ -74,12 +74,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         create = nested or _DEPTH.grads > 0 if create_graph is None else create_graph
         return unflatten(shape, _products(outputs, variables, given, create))
 
-    seen = unflatten(output_shape, [o if nested else _without_history(o) for o in outputs])
+    seen = unflatten(output_shape, [o if nested else ops.detach(o) for o in outputs])
     return (seen, multiply, aux) if has_aux else (seen, multiply)
-
-
-def _without_history(output: Any) -> Any:
-    return ops.detach(output)
 
 
 def _products(
@@ -185,6 +181,20 @@ def _chosen(argnums: int | tuple[int, ...], count: int, function: str) -> tuple[
     return tuple(n % count for n in listed)
 
 
+def _of_chosen(
+    func: Callable[..., Any], chosen: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return a function of the chosen arguments only."""
+
+    def of_chosen(*values: Any) -> Any:
+        new = list(args)
+        for n, value in zip(chosen, values, strict=True):
+            new[n] = value
+        return func(*new, **kwargs)
+
+    return of_chosen
+
+
 def _basis(values: Sequence[Any]) -> list[Any]:
     """Return, for each tensor, the unit vectors of all tensors together, one in each row."""
     total = sum(v.numel() for v in values)
@@ -250,13 +260,9 @@ def jacrev(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = _chosen(argnums, len(args), "jacrev")
 
-        def of_chosen(*values: Any) -> Any:
-            new = list(args)
-            for n, value in zip(chosen, values, strict=True):
-                new[n] = value
-            return func(*new, **kwargs)
-
-        output, multiply, *aux = vjp(of_chosen, *[args[n] for n in chosen], has_aux=has_aux)
+        output, multiply, *aux = vjp(
+            _of_chosen(func, chosen, args, kwargs), *[args[n] for n in chosen], has_aux=has_aux
+        )
         outputs, shape = flatten(output)
         inputs, input_shape = flatten(tuple(args[n] for n in chosen))
         rows = _in_chunks(
@@ -318,15 +324,14 @@ def jacfwd(
         _expect_tensors("jacfwd", "the arguments", inputs)
         seen: dict[str, Any] = {}
 
-        def of_chosen(*values: Any) -> Any:
-            new = list(args)
-            for n, value in zip(chosen, values, strict=True):
-                new[n] = value
-            return func(*new, **kwargs)
-
         def push(*directions: Any) -> list[Any]:
             primals = tuple(args[n] for n in chosen)
-            found = jvp(of_chosen, primals, unflatten(input_shape, list(directions)), has_aux=has_aux)
+            found = jvp(
+                _of_chosen(func, chosen, args, kwargs),
+                primals,
+                unflatten(input_shape, list(directions)),
+                has_aux=has_aux,
+            )
             seen["value"], seen["aux"] = found[0], found[2] if has_aux else None
             moved, seen["shape"] = flatten(found[1])
             return moved
