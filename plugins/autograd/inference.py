@@ -25,7 +25,7 @@ from tt.core.library import (
     with_targets_of,
 )
 from tt.plugins.autograd.graph import STATE
-from tt.plugins.autograd.modes import _decorate
+from tt.plugins.autograd.modes import decorate
 
 __all__ = ["InferenceLayer", "inference_mode", "is_inference", "is_inference_mode_enabled"]
 
@@ -172,7 +172,7 @@ class inference_mode:  # noqa: N801 - PyTorch's name
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:  # noqa: D102 - a decorator, too
         if callable(mode):
-            return _decorate(cls, mode)
+            return decorate(cls, mode)
         return super().__new__(cls)
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
@@ -194,4 +194,4 @@ class inference_mode:  # noqa: N801 - PyTorch's name
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Make a function that runs in the mode."""
-        return _decorate(lambda: inference_mode(self.mode), function)
+        return decorate(lambda: inference_mode(self.mode), function)

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from tt.plugins.autograd.graph import STATE
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "recording", "set_grad_enabled"]
+__all__ = ["decorate", "enable_grad", "is_grad_enabled", "no_grad", "recording", "set_grad_enabled"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -30,17 +30,15 @@ def is_grad_enabled() -> bool:
     return bool(STATE.enabled())
 
 
-def _decorate(
-    make: Callable[[], Any], function: Callable[Parameters, Result]
-) -> Callable[Parameters, Result]:
+def decorate(make: Callable[[], Any], function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Let a function run in a mode; of generators and coroutines each step, not what their caller does between."""
-    for is_kind, decorate in (
+    for is_kind, in_steps in (
         (isgeneratorfunction, _decorate_generator),
         (iscoroutinefunction, _decorate_coroutine),
         (isasyncgenfunction, _decorate_async_generator),
     ):
         if is_kind(function):
-            return decorate(make, function)
+            return in_steps(make, function)
 
     @wraps(function)
     def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -134,7 +132,7 @@ class _Switch(Generic[Parameters, Result]):
         made = super().__new__(cls)
         if function is None:
             return made
-        return _decorate(cls, function)
+        return decorate(cls, function)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self._before: list[bool] = []
@@ -147,7 +145,7 @@ class _Switch(Generic[Parameters, Result]):
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         """Make a function that runs with recording on or off."""
-        return _decorate(type(self), function)
+        return decorate(type(self), function)
 
 
 class no_grad(_Switch[..., Any]):  # noqa: N801 - PyTorch's name
@@ -219,7 +217,7 @@ class set_grad_enabled:  # noqa: N801 - PyTorch's name
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         """Make a function that runs with recording on or off; recording here goes on as before."""
         STATE.enable(self._before)
-        return _decorate(lambda: set_grad_enabled(self.mode), function)
+        return decorate(lambda: set_grad_enabled(self.mode), function)
 
 
 class recording:  # noqa: N801 - reads as a statement: with recording(False)

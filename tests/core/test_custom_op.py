@@ -20,23 +20,6 @@ from tt.library import custom_op, infer_schema
 
 
 @pytest.fixture
-def define():
-    """Define operators that are removed after the test."""
-    made = []
-
-    def decorate(*args, **kwargs):
-        def wrapper(function):
-            made.append(custom_op(*args, **kwargs)(function))
-            return made[-1]
-
-        return wrapper
-
-    yield decorate
-    for op in made:
-        op.remove()
-
-
-@pytest.fixture
 def twice(define):
     @define("test::twice")
     def twice(x: tt.Tensor) -> tt.Tensor:

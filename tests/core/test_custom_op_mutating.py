@@ -18,23 +18,6 @@ from tt.library import REGISTRY, ArrayApiBackend, Handle, KernelTable, custom_op
 
 
 @pytest.fixture
-def define():
-    """Define operators that are removed after the test."""
-    made = []
-
-    def decorate(*args, **kwargs):
-        def wrapper(function):
-            made.append(custom_op(*args, **kwargs)(function))
-            return made[-1]
-
-        return wrapper
-
-    yield decorate
-    for op in made:
-        op.remove()
-
-
-@pytest.fixture
 def double(define):
     @define("test::double", mutates="x")
     def double(x: tt.Tensor) -> None:
