@@ -22,6 +22,20 @@ _SUFFIXES: Final[Mapping[str, Language]] = {
 }  # fmt: skip
 
 
+def _options(
+    cflags: Any, ldflags: Any, include_paths: Any, build_directory: Any, verbose: bool, headers: bool
+) -> Options:
+    """Return how to build, with paths that do not depend on the current folder."""
+    return Options(
+        tuple(cflags or ()),
+        tuple(ldflags or ()),
+        tuple(os.path.abspath(path) for path in include_paths or ()),
+        None if build_directory is None else Path(build_directory).absolute(),
+        verbose,
+        headers,
+    )
+
+
 def load_inline(
     name: str,
     cpp_sources: str | Sequence[str] = (),
@@ -126,11 +140,11 @@ def load_inline(
         name,
         sources,
         device,
-        Options(
-            tuple(extra_cflags or ()),
-            tuple(extra_ldflags or ()),
-            tuple(os.path.abspath(path) for path in extra_include_paths or ()),
-            None if build_directory is None else Path(build_directory).absolute(),
+        _options(
+            extra_cflags,
+            extra_ldflags,
+            extra_include_paths,
+            build_directory,
             verbose,
             not no_implicit_headers,
         ),
@@ -213,14 +227,7 @@ def load(
         name,
         found,
         device,
-        Options(
-            tuple(extra_cflags or ()),
-            tuple(extra_ldflags or ()),
-            tuple(os.path.abspath(path) for path in extra_include_paths or ()),
-            None if build_directory is None else Path(build_directory).absolute(),
-            verbose,
-            False,
-        ),
+        _options(extra_cflags, extra_ldflags, extra_include_paths, build_directory, verbose, False),
         functions,
         register,
         schema,
