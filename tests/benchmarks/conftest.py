@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _leaves_no_operators() -> Iterator[None]:
+    """Take out what a benchmark defines: other tests look at all operators that there are."""
+    from tt.library import scoped
+
+    with scoped():
+        yield
