@@ -18,6 +18,7 @@ __all__ = [
     "LIBRARIES",
     "Case",
     "Suite",
+    "find_case",
     "make_loop",
     "make_once",
     "read_suite",
@@ -63,6 +64,15 @@ def read_suite(name: str) -> Suite:
     """Read one case file."""
     content = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     return Suite(content["title"], [Case(**case) for case in content["case"]])
+
+
+def find_case(name: str) -> Case:
+    """Return the case of a name, whichever file it stands in."""
+    for suite in suite_names():
+        for case in read_suite(suite).cases:
+            if case.name == name:
+                return case
+    raise KeyError(f"no case is named {name!r}")
 
 
 # --- inputs ----------------------------------------------------------------------------------------------------
