@@ -1,6 +1,7 @@
 # The commands of a developer; CONTRIBUTING.md explains them.
 #
-# TT_BUILD=compiled compiles the hot modules, TT_BUILD=interpreted does not; without it, what was chosen last stays.
+# TT_BUILD=compiled compiles the hot modules and the native kernels, TT_BUILD=native the native kernels alone,
+# TT_BUILD=interpreted nothing; without it, what was chosen last stays.
 
 SHELL := bash
 PYTHON ?= python3
@@ -15,7 +16,7 @@ TT_BUILD ?= $(or $(INSTALLED),interpreted)
 export TT_BUILD
 STAMP := $(VENV)/.installed-$(TT_BUILD)
 
-.PHONY: help demo test test-all develop lint types format docs wheel coverage bench clean
+.PHONY: help demo test test-all develop native lint types format docs wheel coverage bench clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -36,7 +37,11 @@ test-all: $(STAMP) ## the tests and the exhaustive sweep
 develop: $(BIN)/python ## install the project into the virtual environment, so that edits take effect at once
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	@$(BIN)/python -c 'from tt.core import compiled; print("hot modules:", compiled.status().reason)'
+	@$(BIN)/python -c 'from tt.backends.cpu.native import loading; print("native kernels:", loading.status().reason)'
 	@rm -f $(VENV)/.installed-* && touch $(STAMP)
+
+native: $(BIN)/python ## compile the native kernels whose sources have changed
+	$(BIN)/python -m tt.backends.cpu.native.building
 
 lint: $(STAMP) $(VENV)/.tools ## style, types and the rules of who may import whom
 	$(BIN)/ruff check .

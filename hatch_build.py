@@ -1,11 +1,11 @@
-"""The build hook: lays the folders of the repository out as the package tt, and compiles the hot modules if it can.
+"""The build hook: lays the folders of the repository out as the package tt, and compiles what it can.
 
 Import names are `tt.` + path, except for `api/`, whose entries are the root of the package.  A wheel gets copies under
 `tt/`; an editable install gets a folder of symbolic links, `.editable/tt`, that its .pth file points to.
 
-The environment variable TT_BUILD says whether the hot modules (listed in pyproject.toml) are compiled:
-`auto` if a C compiler is there (the default for wheels), `interpreted` never (the default for editable installs),
-`compiled` always, failing if it cannot be done.
+The environment variable TT_BUILD says whether the hot modules and the native kernels, both listed in pyproject.toml,
+are compiled: `auto` if a C compiler is there (the default for wheels), `interpreted` never (the default for editable
+installs), `compiled` always, failing if it cannot be done; `native` compiles the native kernels alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +30,7 @@ ROOT_FOLDER = "api"
 FOLDERS = ("core", "backends", "plugins", "cli", "examples")
 DATA_FILES = ("ops.yaml",)
 EDITABLE = ".editable"
-CHOICES = ("auto", "compiled", "interpreted")
+CHOICES = ("auto", "compiled", "native", "interpreted")
 LEFT_OUT = (".so", ".pyd", ".pyc", ".o")
 DIRECTIVES = {
     "language_level": 3,
@@ -58,6 +58,8 @@ class LayoutHook(BuildHookInterface[Any]):
         editable = version == "editable"
         choice = chosen(default="interpreted" if editable else "auto")
         hot = hot_modules(root, self.config.get("hot-modules", []))
+        building = building_module(root)
+        native = building.native_modules(root, self.config.get("native-modules", [])) if building else {}
         # Removed in `finalize`: hatchling reads the files of a wheel after this method has returned.
         self.scratch = tempfile.TemporaryDirectory(prefix="tt-build-")
         scratch = Path(self.scratch.name)
@@ -65,15 +67,25 @@ class LayoutHook(BuildHookInterface[Any]):
             package = lay_out_links(root)
             withdraw(root, package, hot, reason="the build of the compiled modules did not finish")
         libraries, record = self.compile(root, hot, choice, scratch)
+        records = {compiled_module(root).RECORD: record}
         if editable:
             for name, library in libraries.items():
                 shutil.copyfile(library, hot[name].parent / library.name)
             write_record(package / compiled_module(root).RECORD, record)
+            if building:
+                self.compile_native(choice, building, lambda: building.build_in_place(root, package, native),
+                                    lambda reason: building.withdraw(package, native, reason))  # fmt: skip
             return
-        record_file = scratch / "record.json"
-        write_record(record_file, record)
+        if building:
+            found, records[building.RECORD] = self.compile_native(
+                choice, building, lambda: building.compile_native(native, scratch / "native"),
+                lambda reason: ({}, {"reason": reason, "modules": {}}),
+            )  # fmt: skip
+            libraries |= found
         include = {str(source): f"{PACKAGE}/{place}" for place, source in package_files(root)}
-        include[str(record_file)] = f"{PACKAGE}/{compiled_module(root).RECORD}"
+        for name, content in records.items():
+            write_record(scratch / name, content)
+            include[str(scratch / name)] = f"{PACKAGE}/{name}"
         for name, library in libraries.items():
             include[str(library)] = "/".join([*name.split(".")[:-1], library.name])
         build_data["force_include"].update(include)
@@ -91,8 +103,8 @@ class LayoutHook(BuildHookInterface[Any]):
     ) -> tuple[dict[str, Path], dict[str, Any]]:
         """Compile the hot modules as chosen; return the libraries and the record that `tt.core.compiled` reads."""
         try:
-            if choice == "interpreted":
-                raise NotCompiledError("built with TT_BUILD=interpreted")
+            if choice in ("interpreted", "native"):
+                raise NotCompiledError(f"built with TT_BUILD={choice}")
             libraries, record = compile_modules(root, hot, scratch)
         except NotCompiledError as reason:
             if choice == "compiled":
@@ -101,6 +113,21 @@ class LayoutHook(BuildHookInterface[Any]):
                 self.app.display_warning(f"tt: the hot modules stay interpreted: {reason}")
             return {}, {"reason": str(reason), "modules": {}}
         return libraries, record
+
+    def compile_native(
+        self, choice: str, building: ModuleType, build: Callable[[], Any], leave: Callable[[str], Any]
+    ) -> Any:
+        """Compile the native kernels as chosen, with `build`; or do what `leave` does where they stay uncompiled."""
+        try:
+            if choice == "interpreted":
+                raise building.NotBuiltError("built with TT_BUILD=interpreted")
+            return build()
+        except building.NotBuiltError as reason:
+            if choice in ("compiled", "native"):
+                raise SystemExit(f"tt: TT_BUILD={choice}, but {reason}") from reason
+            if choice == "auto":
+                self.app.display_warning(f"tt: NumPy serves in the place of native kernels: {reason}")
+            return leave(str(reason))
 
 
 # --- what is where ---
@@ -153,7 +180,18 @@ def package_files(root: Path) -> Iterator[tuple[str, Path]]:
 
 def compiled_module(root: Path) -> ModuleType:
     """Load core/compiled.py, which defines the record and the digest, without importing tt."""
-    spec = importlib.util.spec_from_file_location("_tt_compiled", root / "core" / "compiled.py")
+    return module_at("_tt_compiled", root / "core" / "compiled.py")
+
+
+def building_module(root: Path) -> ModuleType | None:
+    """Load backends/cpu/native/building.py, which compiles the native kernels, without importing tt."""
+    path = root / "backends" / "cpu" / "native" / "building.py"
+    return module_at("_tt_building", path) if path.is_file() else None
+
+
+def module_at(name: str, path: Path) -> ModuleType:
+    """Load a module by its path."""
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

@@ -63,14 +63,17 @@ def version(distribution: str) -> str | None:
 
 def tt_facts() -> dict[str, str]:
     import tt
+    from tt.backends.cpu.native import loading
     from tt.core import compiled
     from tt.core.extension.cache import default_folder
 
     status = compiled.status()
+    native = loading.status()
     return {
         "version": tt.__version__,
         "distribution": version("tt-tensor") or "not installed",
         "hot modules": f"{'compiled' if status.active else 'interpreted'} ({status.reason})",
+        "native kernels": f"{'compiled' if native.active else 'NumPy serves'} ({native.reason})",
         "extensions": str(default_folder()),
         "folder": os.path.dirname(os.path.abspath(tt.__file__ or "")),
     }

@@ -35,9 +35,15 @@ FAMILIES: Final = (
     "loss",
 )
 
+NATIVE: Final = (
+    "pointwise",
+)  # fmt: skip
+"""The families with kernels in C, whose tables are empty where these are not compiled."""
+
 
 def tables(backend: CpuBackend) -> list[KernelTable]:
-    """Return the tables of every family, then that of the array API for what they leave."""
+    """Return the tables of every family, that of the array API for what they leave, and those of native kernels."""
     own = [import_module(f"tt.backends.cpu.{family}").cpu for family in FAMILIES]
     served = {kernel.op for table in own for kernel in table.kernels}
-    return [*own, backend.kernels(without=sorted(served))]
+    native = [import_module(f"tt.backends.cpu.native.{family}").cpu for family in NATIVE]
+    return [*own, backend.kernels(without=sorted(served)), *native]

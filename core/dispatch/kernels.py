@@ -71,13 +71,15 @@ def _build(
     how, chosen = choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
-    # What is preferred first; then priority; then what overrides, the latest first; then the narrowest.
+    # What is preferred first; then priority; then what overrides, the latest first; then what is compiled; then the
+    # narrowest.
     ranked = [(_choice(operator, s.registration, backend, how), s, age) for age, s in enumerate(chosen)]
     ranked.sort(
         key=lambda c: (
             c[1].rank,
             -c[1].registration.kernel.priority,
             c[2] if c[1].registration.kernel.override else len(chosen),
+            not c[1].registration.kernel.native,
             len(c[0].takes),
         )
     )
@@ -134,7 +136,7 @@ def _choice(operator: Operator, registration: KernelRegistration, backend: Backe
         function = _functional_of_out(function, operator, takes, backend)
     if kernel.check:
         function = _checked(function, operator, takes, backend)
-    if backend.silence_numpy:
+    if backend.silence_numpy and not (kernel.native and function is kernel.function):
         function = quiet(function)
     consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
     consumed |= {i for i, a in enumerate(operator.arguments) if a.name in ("non_blocking", "pin_memory")}

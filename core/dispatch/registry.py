@@ -274,7 +274,9 @@ class Registry:
             if old.party != new.party:
                 continue
             same_place = (old.device, old.layouts) == (new.device, new.layouts)
-            same_call = (old.kernel.form, old.kernel.priority) == (new.kernel.form, new.kernel.priority)
+            same_call = (old.kernel.form, old.kernel.priority, old.kernel.native) == (
+                new.kernel.form, new.kernel.priority, new.kernel.native
+            )  # fmt: skip
             overlap = old.dtypes & new.dtypes
             if same_place and same_call and overlap and self.same_takes(old.kernel, new.kernel):
                 dtypes = ", ".join(sorted(overlap))

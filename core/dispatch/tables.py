@@ -48,6 +48,9 @@ class Kernel:
         Replaces, rather than conflicts with, an earlier kernel of the same priority.
     check : bool
         Run the shape rule before the kernel, because it accepts what the operator refuses.
+    native : bool
+        Compiled: goes before the other kernels of the same plugin and priority, which serve where it is not built.
+        Raises none of NumPy's floating-point warnings.
     """
 
     op: str
@@ -59,6 +62,7 @@ class Kernel:
     priority: int = 0
     override: bool = False
     check: bool = False
+    native: bool = False
 
 
 @cache
@@ -131,6 +135,7 @@ class KernelTable:
         priority: int = 0,
         override: bool = False,
         check: bool = False,
+        native: bool = False,
     ) -> Callable[[Function], Function]:
         """Add a kernel; without a function, return a decorator that adds it.
 
@@ -151,6 +156,7 @@ class KernelTable:
                     priority,
                     override,
                     check,
+                    native,
                 )
             )
             return function

@@ -185,4 +185,4 @@ def test_asking_for_compiled_modules_without_a_compiler_fails_and_says_why(minia
 def test_an_unknown_build_is_refused_with_the_known_ones(miniature, tmp_path):
     done = install_editable(miniature, tmp_path, TT_BUILD="fast")
     assert done.returncode != 0
-    assert "TT_BUILD='fast' is none of auto, compiled, interpreted" in done.stderr
+    assert "TT_BUILD='fast' is none of auto, compiled, native, interpreted" in done.stderr

@@ -55,11 +55,18 @@ def test_a_wheel_holds_every_source_and_its_data_and_nothing_else(wheel):
         names = set(archive.namelist())
     package = {name for name in names if not name.startswith("tt_tensor-0.1.0.dist-info/")}
     assert {name for name in package if name.endswith(".py")} == sources()
-    assert {"tt/ops.yaml", "tt/py.typed", f"tt/{compiled.RECORD}", "tt/core/storage.pxd"} <= package
+    assert {
+        "tt/ops.yaml",
+        "tt/py.typed",
+        f"tt/{compiled.RECORD}",
+        "tt/_native.json",
+        "tt/core/storage.pxd",
+    } <= package
     assert all(name.startswith("tt/") for name in package)
     assert not [name for name in names if "__pycache__" in name or name.endswith((".so", ".pyc"))]
     # Those that Cython writes are left out; what extensions are compiled with is part of the package.
-    assert [name for name in names if name.endswith(".c")] == ["tt/core/extension/caller.c"]
+    kernels = {f"tt/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "backends").rglob("*.c")}
+    assert {name for name in names if name.endswith(".c")} == {"tt/core/extension/caller.c", *kernels}
     assert {"tt/core/extension/include/tt/extension.h"} <= package
 
 

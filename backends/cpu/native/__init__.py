@@ -1,0 +1,1 @@
+"""Kernels in C for what NumPy does slowly; where they are not compiled, NumPy's serve."""

@@ -1,0 +1,375 @@
+/* Functions of several arrays, element by element, over any shapes, strides and memory orders.
+ *
+ * A loop sees contiguous memory of the dtype that it computes in, and nothing else: `loop(data, n, params)` with one pointer
+ * for each input and then that of the output.  What lies otherwise in memory, is repeated, or is half precision goes
+ * through blocks that fit into the first cache.  So an operator needs a loop for float and one for double.
+ */
+#ifndef TT_ELEMENTWISE_H
+#define TT_ELEMENTWISE_H
+
+#include "common.h"
+
+#define TT_OPERANDS 6
+#define TT_BLOCK_BYTES 4096
+
+#define TT_GRAIN_CHEAP 32768 /* elements worth a thread: of a sum, a comparison, a copy */
+#define TT_GRAIN_DEAR 4096   /* of an exponential or the like */
+
+typedef void (*tt_loop)(char *const *data, npy_intp count, const void *params);
+
+/* An operand as the iteration sees it: dimensions in the order of the iteration, merged where they can be. */
+typedef struct {
+    char *data;
+    int ndim;
+    bool linear;      /* element i lies at data + i * size */
+    bool constant;    /* all elements are one */
+    tt_dtype dtype;   /* in memory */
+    tt_dtype compute; /* in the loop */
+    npy_intp size;    /* of an element in memory */
+    npy_intp shape[NPY_MAXDIMS], steps[NPY_MAXDIMS];
+} tt_view;
+
+typedef struct {
+    int count; /* of operands, the output last */
+    npy_intp block;
+    bool direct; /* the loop works on the arrays themselves */
+    tt_loop loop;
+    const void *params;
+    tt_view views[TT_OPERANDS];
+} tt_job;
+
+/* --- copies into and out of blocks -------------------------------------------------------------------------- */
+
+#define TT_STRIDED_COPY(TYPE) \
+    for (npy_intp i = 0; i < count; i++) \
+        *(TYPE *)(to + i * to_step) = *(const TYPE *)(from + i * from_step);
+
+static void tt_copy_strided(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp count, npy_intp size)
+{
+    if (to_step == size && from_step == size) {
+        memcpy(to, from, (size_t)(count * size));
+        return;
+    }
+    switch (size) {
+    case 1: TT_STRIDED_COPY(uint8_t) break;
+    case 2: TT_STRIDED_COPY(uint16_t) break;
+    case 4: TT_STRIDED_COPY(uint32_t) break;
+    case 8: TT_STRIDED_COPY(uint64_t) break;
+    default: TT_STRIDED_COPY(tt_c128) break;
+    }
+}
+
+TT_CLONES static void tt_floats_of_halves(float *to, const tt_half *from, npy_intp count)
+{
+    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_float_of_half(from[i]);
+}
+
+TT_CLONES static void tt_floats_of_bfloats(float *to, const tt_bfloat *from, npy_intp count)
+{
+    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_float_of_bfloat(from[i]);
+}
+
+TT_CLONES static void tt_halves_of_floats(tt_half *to, const float *from, npy_intp count)
+{
+    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_half_of_float(from[i]);
+}
+
+TT_CLONES static void tt_bfloats_of_floats(tt_bfloat *to, const float *from, npy_intp count)
+{
+    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_bfloat_of_float(from[i]);
+}
+
+/* Copies elements [begin, begin + count) of a view to or from contiguous memory of the view's dtype. */
+static void tt_transfer(const tt_view *view, npy_intp begin, npy_intp count, char *block, bool gather)
+{
+    npy_intp size = view->size;
+    int last = view->ndim - 1;
+    npy_intp at[NPY_MAXDIMS], rest = begin;
+    char *data = view->data;
+    for (int d = last; d >= 0; d--) {
+        at[d] = rest % view->shape[d];
+        rest /= view->shape[d];
+        data += at[d] * view->steps[d];
+    }
+    while (count > 0) {
+        npy_intp run = last < 0 ? 1 : view->shape[last] - at[last], step = last < 0 ? 0 : view->steps[last];
+        if (run > count) run = count;
+        if (gather)
+            tt_copy_strided(block, size, data, step, run, size);
+        else
+            tt_copy_strided(data, step, block, size, run, size);
+        block += run * size;
+        count -= run;
+        if (count == 0) break;
+        data -= at[last] * step;
+        at[last] = 0;
+        int d = last - 1;
+        for (; d >= 0; d--) {
+            data += view->steps[d];
+            if (++at[d] < view->shape[d]) break;
+            data -= at[d] * view->steps[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static void tt_load(const tt_view *view, npy_intp begin, npy_intp count, char *block)
+{
+    char raw[TT_BLOCK_BYTES];
+    if (view->dtype == view->compute) {
+        tt_transfer(view, begin, count, block, true);
+        return;
+    }
+    const char *from = view->data + begin * view->size;
+    if (!view->linear) {
+        tt_transfer(view, begin, count, raw, true);
+        from = raw;
+    }
+    if (view->dtype == TT_F16)
+        tt_floats_of_halves((float *)block, (const tt_half *)from, count);
+    else
+        tt_floats_of_bfloats((float *)block, (const tt_bfloat *)from, count);
+}
+
+static void tt_store(const tt_view *view, npy_intp begin, npy_intp count, char *block)
+{
+    char raw[TT_BLOCK_BYTES];
+    if (view->dtype == view->compute) {
+        tt_transfer(view, begin, count, block, false);
+        return;
+    }
+    char *to = view->linear ? view->data + begin * view->size : raw;
+    if (view->dtype == TT_F16)
+        tt_halves_of_floats((tt_half *)to, (const float *)block, count);
+    else
+        tt_bfloats_of_floats((tt_bfloat *)to, (const float *)block, count);
+    if (!view->linear) tt_transfer(view, begin, count, raw, false);
+}
+
+/* --- running ------------------------------------------------------------------------------------------------ */
+
+static void tt_run_part(int64_t begin, int64_t end, void *context)
+{
+    const tt_job *job = context;
+    char *data[TT_OPERANDS];
+    int count = job->count;
+    if (job->direct) {
+        for (int k = 0; k < count; k++) data[k] = job->views[k].data + begin * job->views[k].size;
+        job->loop(data, (npy_intp)(end - begin), job->params);
+        return;
+    }
+    char blocks[TT_OPERANDS][TT_BLOCK_BYTES] __attribute__((aligned(64)));
+    const tt_view *out = &job->views[count - 1];
+    bool direct_out = out->linear && out->dtype == out->compute;
+    for (int k = 0; k < count - 1; k++) {
+        if (!job->views[k].constant) continue;
+        tt_load(&job->views[k], 0, job->block < end - begin ? job->block : (npy_intp)(end - begin), blocks[k]);
+        data[k] = blocks[k];
+    }
+    for (int64_t at = begin; at < end; at += job->block) {
+        npy_intp part = job->block < end - at ? job->block : (npy_intp)(end - at);
+        for (int k = 0; k < count - 1; k++) {
+            const tt_view *view = &job->views[k];
+            if (view->constant) continue;
+            if (view->linear && view->dtype == view->compute) {
+                data[k] = view->data + at * view->size;
+            } else {
+                tt_load(view, (npy_intp)at, part, blocks[k]);
+                data[k] = blocks[k];
+            }
+        }
+        data[count - 1] = direct_out ? out->data + at * out->size : blocks[count - 1];
+        job->loop(data, part, job->params);
+        if (!direct_out) tt_store(out, (npy_intp)at, part, blocks[count - 1]);
+    }
+}
+
+/* --- shapes ------------------------------------------------------------------------------------------------- */
+
+/* The order of dimensions in which an iteration over several arrays is most local, as NumPy finds it: order[0] is the
+ * innermost one.  New results get their dimensions in the same order. */
+static void tt_order(int ndim, int count, npy_intp (*const steps)[NPY_MAXDIMS], int *order)
+{
+    for (int d = 0; d < ndim; d++) order[d] = ndim - 1 - d;
+    for (int i = 1; i < ndim; i++) {
+        int moved = order[i], place = i;
+        for (int j = i - 1; j >= 0; j--) {
+            bool undecided = true, swap = false;
+            for (int k = 0; k < count; k++) {
+                npy_intp outer = llabs(steps[k][moved]), inner = llabs(steps[k][order[j]]);
+                if (outer == 0 || inner == 0) continue;
+                if (inner <= outer)
+                    swap = false;
+                else if (undecided)
+                    swap = true;
+                undecided = false;
+            }
+            if (undecided) continue;
+            if (!swap) break;
+            place = j;
+        }
+        for (int j = i; j > place; j--) order[j] = order[j - 1];
+        order[place] = moved;
+    }
+}
+
+/* Fills a view with dimensions in the given order, merging those that lie behind one another. */
+static void tt_set_view(tt_view *view, int ndim, const npy_intp *shape, const npy_intp *steps, const int *order)
+{
+    int n = 0;
+    for (int d = ndim - 1; d >= 0; d--) { /* from the outermost dimension in */
+        npy_intp size = shape[order[d]], step = steps[order[d]];
+        if (size == 1) continue;
+        if (n > 0 && view->steps[n - 1] == step * size) {
+            view->shape[n - 1] *= size;
+            view->steps[n - 1] = step;
+        } else {
+            view->shape[n] = size;
+            view->steps[n] = step;
+            n++;
+        }
+    }
+    view->ndim = n;
+    view->linear = n == 0 || (n == 1 && view->steps[0] == view->size);
+    view->constant = n == 1 && view->steps[0] == 0;
+}
+
+/* --- the call ----------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyArrayObject *array; /* NULL for a number */
+    const void *number;   /* of the dtype that the loop computes in */
+    tt_dtype compute;
+} tt_input;
+
+/* Runs a loop over the broadcast inputs and returns a new reference to the output, which is made unless it is given.
+ * NULL with an error where the shapes do not fit. */
+static PyObject *tt_elementwise(const char *name, int inputs, const tt_input *in, PyArrayObject *out, tt_dtype result,
+                                tt_dtype result_compute, tt_loop loop, const void *params, int64_t grain)
+{
+    tt_job job;
+    job.count = inputs + 1;
+    job.loop = loop;
+    job.params = params;
+    job.direct = true;
+
+    /* All arrays contiguous and of one shape: nothing to work out. */
+    const PyArrayObject *first = NULL;
+    bool plain = result == result_compute;
+    for (int k = 0; k < inputs && plain; k++) {
+        PyArrayObject *array = in[k].array;
+        plain = array != NULL && PyArray_IS_C_CONTIGUOUS(array) && tt_dtype_of(array) == in[k].compute &&
+                (first == NULL || tt_same_shape((PyArrayObject *)first, array));
+        first = array;
+    }
+    if (plain && out != NULL) plain = PyArray_IS_C_CONTIGUOUS(out) && tt_same_shape((PyArrayObject *)first, out);
+    if (plain) {
+        npy_intp total = PyArray_SIZE((PyArrayObject *)first);
+        if (out == NULL) {
+            out = tt_empty(PyArray_NDIM(first), PyArray_DIMS((PyArrayObject *)first), result);
+            if (out == NULL) return NULL;
+        } else {
+            Py_INCREF(out);
+        }
+        if (total <= grain && total < TT_GIL_LIMIT) {
+            char *data[TT_OPERANDS];
+            for (int k = 0; k < inputs; k++) data[k] = PyArray_BYTES(in[k].array);
+            data[inputs] = PyArray_BYTES(out);
+            loop(data, total, params);
+            return (PyObject *)out;
+        }
+        for (int k = 0; k <= inputs; k++) {
+            PyArrayObject *array = k < inputs ? in[k].array : out;
+            job.views[k].data = PyArray_BYTES(array);
+            job.views[k].size = PyArray_ITEMSIZE(array);
+        }
+        TT_BEGIN_WORK(total)
+        tt_parallel_for(0, total, grain, tt_run_part, &job);
+        TT_END_WORK
+        return (PyObject *)out;
+    }
+
+    int ndim = 0;
+    for (int k = 0; k < inputs; k++)
+        if (in[k].array != NULL && PyArray_NDIM(in[k].array) > ndim) ndim = PyArray_NDIM(in[k].array);
+    npy_intp shape[NPY_MAXDIMS], steps[TT_OPERANDS][NPY_MAXDIMS], total = 1;
+    for (int d = 0; d < ndim; d++) shape[d] = 1;
+    for (int k = 0; k < inputs; k++) {
+        if (in[k].array == NULL) continue;
+        int lacks = ndim - PyArray_NDIM(in[k].array);
+        for (int d = lacks; d < ndim; d++) {
+            npy_intp size = PyArray_DIM(in[k].array, d - lacks);
+            if (size == 1 || size == shape[d]) continue;
+            if (shape[d] != 1) {
+                PyErr_Format(PyExc_ValueError, "%s(): the shapes cannot be broadcast together", name);
+                return NULL;
+            }
+            shape[d] = size;
+        }
+    }
+    for (int d = 0; d < ndim; d++) total *= shape[d];
+    for (int k = 0; k < inputs; k++) {
+        int lacks = in[k].array == NULL ? ndim : ndim - PyArray_NDIM(in[k].array);
+        for (int d = 0; d < lacks; d++) steps[k][d] = 0;
+        for (int d = lacks; d < ndim; d++) {
+            npy_intp size = PyArray_DIM(in[k].array, d - lacks);
+            steps[k][d] = size == 1 ? 0 : PyArray_STRIDE(in[k].array, d - lacks);
+        }
+    }
+    int order[NPY_MAXDIMS], known = inputs;
+    if (out != NULL) {
+        if (PyArray_NDIM(out) != ndim || memcmp(PyArray_DIMS(out), shape, (size_t)ndim * sizeof(npy_intp)) != 0) {
+            PyErr_Format(PyExc_ValueError, "%s(): the output has another shape than the result", name);
+            return NULL;
+        }
+        Py_INCREF(out);
+        for (int d = 0; d < ndim; d++) steps[inputs][d] = shape[d] == 1 ? 0 : PyArray_STRIDE(out, d);
+        known++;
+    }
+    tt_order(ndim, known, steps, order);
+    if (out == NULL) {
+        PyArray_Descr *descr = PyArray_DescrFromType(tt_number_of(result));
+        npy_intp step = tt_sizes[result];
+        for (int i = 0; i < ndim; i++) {
+            steps[inputs][order[i]] = step;
+            step *= shape[order[i]] != 0 ? shape[order[i]] : 1;
+        }
+        bool row_major = true;
+        for (int i = 0; i < ndim; i++) row_major &= order[i] == ndim - 1 - i;
+        out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, row_major ? NULL : steps[inputs],
+                                                    NULL, 0, NULL);
+        if (out == NULL) return NULL;
+    }
+    if (total == 0) return (PyObject *)out;
+    job.block = TT_BLOCK_BYTES / 8;
+    npy_intp widest = 1;
+    for (int k = 0; k <= inputs; k++) {
+        tt_view *view = &job.views[k];
+        view->compute = k < inputs ? in[k].compute : result_compute;
+        if (tt_sizes[view->compute] > widest) widest = tt_sizes[view->compute];
+        if (k < inputs && in[k].array == NULL) {
+            view->data = (char *)in[k].number;
+            view->dtype = view->compute;
+            view->size = tt_sizes[view->dtype];
+            view->ndim = 1;
+            view->shape[0] = total;
+            view->steps[0] = 0;
+            view->constant = true;
+            view->linear = false;
+        } else {
+            PyArrayObject *array = k < inputs ? in[k].array : out;
+            view->data = PyArray_BYTES(array);
+            view->dtype = tt_dtype_of(array);
+            view->size = PyArray_ITEMSIZE(array);
+            tt_set_view(view, ndim, shape, steps[k], order);
+        }
+        job.direct &= view->linear && view->dtype == view->compute;
+    }
+    job.block = TT_BLOCK_BYTES / widest;
+    TT_BEGIN_WORK(total)
+    tt_parallel_for(0, total, grain, tt_run_part, &job);
+    TT_END_WORK
+    return (PyObject *)out;
+}
+
+#endif

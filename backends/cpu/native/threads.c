@@ -1,0 +1,288 @@
+/* The threads that native kernels share: a pool whose workers sleep between jobs.
+ *
+ * One job runs at a time.  The thread that brings it works too, and returns when all parts are done.  A call inside a
+ * job, and a call while another thread's job runs, runs in its own thread alone: nobody waits for the pool, and there are
+ * never more threads at work than were asked for.  Workers start when first needed.  After a fork the child has none of
+ * them and starts its own.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "threads.h"
+
+#define MOST_THREADS 256
+#define PARTS_PER_THREAD 4 /* so that a thread that is held up delays the others by a quarter of its share */
+#define LOOKS 4000         /* at the counter before sleeping: some microseconds */
+
+static struct {
+    pthread_mutex_t job;  /* held by the thread whose job runs */
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake, done;
+    int workers;          /* started */
+    int places;           /* for workers in the present job */
+    uint64_t number;      /* of the present job */
+    tt_body body;
+    void *context;
+    int64_t begin, end, part;
+    _Atomic int64_t next; /* the part to be taken next */
+    _Atomic int inside;   /* workers in the present job */
+} pool = {.job = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
+          .done = PTHREAD_COND_INITIALIZER};
+
+static _Atomic int wanted = 1;
+static _Thread_local bool working = false;
+
+static void run_parts(void)
+{
+    working = true;
+    for (;;) {
+        int64_t begin = pool.begin + atomic_fetch_add(&pool.next, 1) * pool.part;
+        if (begin >= pool.end) break;
+        int64_t end = begin + pool.part < pool.end ? begin + pool.part : pool.end;
+        pool.body(begin, end, pool.context);
+    }
+    working = false;
+}
+
+static void *worker(void *unused)
+{
+    uint64_t seen = 0;
+    (void)unused;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        while (pool.places == 0 || pool.number == seen) pthread_cond_wait(&pool.wake, &pool.lock);
+        seen = pool.number;
+        pool.places--;
+        atomic_fetch_add(&pool.inside, 1);
+        pthread_mutex_unlock(&pool.lock);
+        run_parts();
+        pthread_mutex_lock(&pool.lock);
+        if (atomic_fetch_sub(&pool.inside, 1) == 1) pthread_cond_signal(&pool.done);
+    }
+    return NULL;
+}
+
+/* Starts workers until there are `count`, or no more can be had; pool.lock is held. */
+static void start_workers(int count)
+{
+    if (pool.workers >= count) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the business of Python's main thread */
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    while (pool.workers < count) {
+        pthread_t thread;
+        if (pthread_create(&thread, &attributes, worker, NULL) != 0) break;
+        pool.workers++;
+    }
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body, void *context)
+{
+    int threads = atomic_load(&wanted);
+    int64_t count = end - begin;
+    if (count <= 0) return;
+    if (grain < 1) grain = 1;
+    if (threads == 1 || count <= grain || working || pthread_mutex_trylock(&pool.job) != 0) {
+        body(begin, end, context);
+        return;
+    }
+    int64_t part = (count + (int64_t)threads * PARTS_PER_THREAD - 1) / ((int64_t)threads * PARTS_PER_THREAD);
+    if (part < grain) part = grain;
+    if (part > 64) part = (part + 63) / 64 * 64; /* parts of elements begin where lines of the cache do */
+    int64_t parts = (count + part - 1) / part;
+    int helpers = parts - 1 < threads - 1 ? (int)(parts - 1) : threads - 1;
+    pthread_mutex_lock(&pool.lock);
+    start_workers(helpers);
+    pool.body = body;
+    pool.context = context;
+    pool.begin = begin;
+    pool.end = end;
+    pool.part = part;
+    atomic_store(&pool.next, 0);
+    pool.places = helpers < pool.workers ? helpers : pool.workers;
+    pool.number++;
+    if (pool.places == 1 && pool.workers == 1)
+        pthread_cond_signal(&pool.wake);
+    else
+        pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+    run_parts();
+    for (int look = 0; look < LOOKS && atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0; look++) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+    pthread_mutex_lock(&pool.lock);
+    pool.places = 0; /* who has not begun need not */
+    while (atomic_load(&pool.inside) != 0) pthread_cond_wait(&pool.done, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_unlock(&pool.job);
+}
+
+static int thread_count(void) { return atomic_load(&wanted); }
+
+static int in_parallel(void) { return working; }
+
+static const tt_threads_api api = {TT_THREADS_VERSION, parallel_for, thread_count, in_parallel};
+
+/* --- forks -------------------------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    if (!working) pthread_mutex_lock(&pool.job); /* waits for the end of a job */
+    pthread_mutex_lock(&pool.lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&pool.lock);
+    if (!working) pthread_mutex_unlock(&pool.job);
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_mutex_init(&pool.job, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.wake, NULL);
+    pthread_cond_init(&pool.done, NULL);
+    pool.workers = 0;
+    pool.places = 0;
+    atomic_store(&pool.inside, 0);
+    working = false;
+}
+
+/* --- for Python --------------------------------------------------------------------------------------------- */
+
+static PyObject *get_num_threads(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromLong(atomic_load(&wanted));
+}
+
+static PyObject *set_num_threads(PyObject *module, PyObject *number)
+{
+    (void)module;
+    long count = PyLong_AsLong(number);
+    if (count == -1 && PyErr_Occurred()) return NULL;
+    if (count < 1) {
+        PyErr_SetString(PyExc_ValueError, "the number of threads must be positive");
+        return NULL;
+    }
+    atomic_store(&wanted, count < MOST_THREADS ? (int)count : MOST_THREADS);
+    Py_RETURN_NONE;
+}
+
+static PyObject *worker_count(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromLong(pool.workers);
+}
+
+static PyObject *cpu_level(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__linux__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4")) return PyUnicode_FromString("x86-64-v4");
+    if (__builtin_cpu_supports("x86-64-v3")) return PyUnicode_FromString("x86-64-v3");
+#endif
+    return PyUnicode_FromString("baseline");
+}
+
+struct mark { long number; _Atomic int64_t *sum; _Atomic int *threads; };
+
+static _Thread_local long counted = 0; /* the number of the last job that this thread took part in */
+
+static void add_part(int64_t begin, int64_t end, void *context)
+{
+    struct mark *mark = context;
+    int64_t sum = 0;
+    for (int64_t i = begin; i < end; i++) sum += i;
+    atomic_fetch_add(mark->sum, sum);
+    if (counted != mark->number) {
+        counted = mark->number;
+        atomic_fetch_add(mark->threads, 1);
+    }
+}
+
+static void add_nested(int64_t begin, int64_t end, void *context)
+{
+    for (int64_t i = begin; i < end; i++) parallel_for(i, i + 1, 1, add_part, context);
+}
+
+/* For tests: the sum of the numbers below `count`, and how many threads took part. */
+static PyObject *sum_below(PyObject *module, PyObject *args)
+{
+    (void)module;
+    long long count, grain = 1;
+    int nested = 0;
+    if (!PyArg_ParseTuple(args, "L|Lp", &count, &grain, &nested)) return NULL;
+    _Atomic int64_t sum = 0;
+    _Atomic int threads = 0;
+    static _Atomic long jobs = 0;
+    struct mark mark = {atomic_fetch_add(&jobs, 1) + 1, &sum, &threads};
+    Py_BEGIN_ALLOW_THREADS
+    parallel_for(0, count, grain, nested ? add_nested : add_part, &mark);
+    Py_END_ALLOW_THREADS
+    return Py_BuildValue("Li", (long long)sum, (int)threads);
+}
+
+static PyMethodDef methods[] = {
+    {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads a kernel may use."},
+    {"set_num_threads", set_num_threads, METH_O, "Set how many threads a kernel may use."},
+    {"worker_count", worker_count, METH_NOARGS, "How many workers have been started."},
+    {"cpu_level", cpu_level, METH_NOARGS, "The level of x86-64 whose instructions kernels use, or baseline."},
+    {"sum_below", sum_below, METH_VARARGS, "sum_below(count, grain=1, nested=False): the sum, and the threads that added."},
+    {NULL, NULL, 0, NULL},
+};
+
+/* OMP_NUM_THREADS, which may be a list for nested levels, else the processors that this process may use. */
+static int default_count(void)
+{
+    const char *asked = getenv("OMP_NUM_THREADS");
+    long count = asked != NULL ? strtol(asked, NULL, 10) : 0;
+    if (count >= 1) return count < MOST_THREADS ? (int)count : MOST_THREADS;
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0) count = CPU_COUNT(&set);
+#endif
+    if (count < 1) count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : count < MOST_THREADS ? (int)count : MOST_THREADS;
+}
+
+static int exec(PyObject *module)
+{
+    static bool prepared = false;
+    if (!prepared) {
+        atomic_store(&wanted, default_count());
+        if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        prepared = true;
+    }
+    PyObject *capsule = PyCapsule_New((void *)&api, TT_THREADS_CAPSULE, NULL);
+    if (capsule == NULL) return -1;
+    int failed = PyModule_AddObjectRef(module, "api", capsule);
+    Py_DECREF(capsule);
+    return failed;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)exec}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_threads", "The threads of native kernels.", 0, methods, slots, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__threads(void) { return PyModuleDef_Init(&definition); }
