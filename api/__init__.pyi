@@ -3867,6 +3867,16 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
     tensor([1, 1, 1])
     """
     ...
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
+    """Returns input with elements set to zero with probability p and the others scaled by 1 / (1 - p), and a mask of those that were kept. All are kept, and none is scaled, with train=False.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.native_dropout(tt.ones(2), 0.5, False)
+    (tensor([1., 1.]), tensor([True, True]))
+    """
+    ...
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Multiplies two matrices.
 

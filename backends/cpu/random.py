@@ -315,3 +315,22 @@ def uniform(self: Array, from_: float, to: float, generator: Any) -> Array:
     check_uniform(from_, to)
     drawn = _filled(units, self.shape, generator, self.dtype)
     return np.asarray(drawn * (to - from_) + from_).astype(self.dtype, copy=False)
+
+
+@cpu.kernel("native_dropout", dtypes="floating_complex", half="native")
+def native_dropout(input: Array, p: float, train: bool | None) -> tuple[Array, Array]:
+    if not 0 <= p <= 1:
+        raise ValueError("no probability, which the shape rule refuses")
+    if train is False:
+        return input.copy(), np.ones(input.shape, np.bool_)
+    mask = _below(None, input.size, threshold(1 - p)).reshape(input.shape)
+    return native_dropout_backward(input, mask, 1 / (1 - p) if p < 1 else 0.0), mask
+
+
+@cpu.kernel("native_dropout_backward", dtypes="floating_complex", half="native")
+def native_dropout_backward(grad_output: Array, mask: Array, scale: float) -> Array:
+    if mask.shape != grad_output.shape or mask.dtype != np.bool_:
+        raise ValueError("a mask of another shape, which the shape rule refuses")
+    factor = mask.astype(grad_output.real.dtype)
+    factor *= factor.dtype.type(scale)
+    return np.asarray(grad_output * factor, order="C")

@@ -37,6 +37,7 @@ FAMILIES: Final = (
 
 NATIVE: Final = (
     "pointwise",
+    "random",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

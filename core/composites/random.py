@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, python_value
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float32, float64
+from tt.core.dtype import bool_, float32, float64
 from tt.core.errors import DispatchError, DtypeError, ShapeError, ValueRangeError
 from tt.core.memory_format import is_preserve
 from tt.core.shapes.geometry import broadcast
@@ -215,8 +215,33 @@ def _drop(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[in
         return self
     noise = _kept(self, p, shape)
     if p < 1:
-        noise = ops.div.default(noise, 1 - p)
+        noise = ops.mul(noise, 1 / (1 - p))
     return ops.mul_(self, noise) if inplace else ops.mul(self, noise)
+
+
+def _drop_elements(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Any:
+    """Drop elements one by one, which has kernels of its own."""
+    _expect_probability(p)
+    if inplace or not training or p == 0 or not (self.dtype.is_floating_point or self.dtype.is_complex):
+        return _drop(self, p, training, inplace, shape)
+    return ops.native_dropout(self, p, True)[0] if self.numel() else self
+
+
+@composite("native_dropout")
+def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+    _expect_probability(p)
+    if train is False:
+        kept = ops.ones(tuple(input.shape), dtype=bool_, device=input.device)
+        return ops.clone(input, memory_format="contiguous_format"), kept
+    mask = as_type(_kept(input, p, input.shape), bool_)
+    return ops.native_dropout_backward(input, mask, 1 / (1 - p) if p < 1 else 0.0), mask
+
+
+@composite("native_dropout_backward")
+def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
+    check_shapes("native_dropout_backward", grad_output, mask)
+    factor = ops.mul(as_type(mask, grad_output.dtype.to_real()), scale)
+    return ops.mul(grad_output, factor)
 
 
 def _drop_alpha(self: Any, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Any:
@@ -257,7 +282,7 @@ def _define(op: str, drop: Callable[..., Any], ranks: Sequence[int] = (), batche
     composite(op, dropout)
 
 
-_define("dropout", _drop)
+_define("dropout", _drop_elements)
 _define("alpha_dropout", _drop_alpha)
 _define("dropout1d", _drop, (2, 3), 3)
 _define("dropout2d", _drop, range(2, 9), 2)

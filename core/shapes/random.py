@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import DtypeError, ShapeError
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, check_size
 from tt.core.shapes.pointwise import format_strides, like_strides
 from tt.core.shapes.registry import Result, RuleTable
@@ -75,3 +75,23 @@ def expect_real(op: str, std: Described) -> None:
     """Raise for a complex standard deviation."""
     if std.dtype.is_complex:
         raise DtypeError(f"{op}(): a standard deviation is real, and this one is {std.dtype}")
+
+
+@rule("native_dropout")
+def native_dropout(input: Described, p: float, *, op: str) -> tuple[Shape, Shape]:
+    """What is left of a tensor, and where."""
+    if not 0 <= p <= 1:
+        raise ValueRangeError(f"the dropout probability p is between 0 and 1, not {p}")
+    return input.shape, input.shape
+
+
+@rule("native_dropout_backward")
+def native_dropout_backward(grad_output: Described, mask: Described, *, op: str) -> Shape:
+    """The gradient where a mask is true."""
+    if mask.shape != grad_output.shape:
+        raise ShapeError(
+            f"{op}(): the mask has the shape {list(mask.shape)}, and the gradient {list(grad_output.shape)}"
+        )
+    if mask.dtype.kind != "bool":
+        raise DtypeError(f"{op}(): a mask holds bools, not {mask.dtype}")
+    return grad_output.shape

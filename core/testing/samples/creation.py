@@ -383,3 +383,19 @@ def dropout(make: Inputs) -> Iterator[Sample]:
     for p, training in ((0.5, True), (0.5, False), (0.0, True), (1.0, True)):
         yield Sample((make.tensor(2, 3), p, training), name=f"p {p}, training {training}")
     yield Sample((make.tensor(2), 1.5), name="error: no probability", error=OPTION)
+
+
+@family("native_dropout")
+def native_dropout(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape), 0.5, True), name=f"shape {shape}")
+    for p, training in ((0.5, None), (0.5, False), (0.0, True), (1.0, True)):
+        yield Sample((make.tensor(2, 3), p, training), name=f"p {p}, training {training}")
+    yield Sample((make.tensor(2), 1.5, True), name="error: no probability", error=OPTION)
+
+
+@family("native_dropout_backward")
+def native_dropout_backward(make: Inputs) -> Iterator[Sample]:
+    for shape in SHAPES:
+        yield Sample((make.tensor(*shape), make.tensor(*shape, dtype=bool_), 2.0), name=f"shape {shape}")
+    yield Sample((make.tensor(2), make.tensor(3, dtype=bool_), 2.0), name="error: shapes", error=RuntimeError)

@@ -1,0 +1,45 @@
+/* Scratch memory that a later call takes again: fresh pages of the system cost more than most work that is done on them.
+ *
+ * An extension keeps one block, of at most SCRATCH_KEPT bytes; a call that finds it taken, or needs more, asks the system.
+ */
+#ifndef TT_SCRATCH_H
+#define TT_SCRATCH_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define SCRATCH_KEPT ((size_t)48 << 20)
+
+typedef struct {
+    size_t size;
+    char pad[56]; /* what follows lies at a cache line's beginning */
+} scratch_head;
+
+static _Atomic(scratch_head *) scratch_kept = NULL;
+
+/* Memory of any content, or NULL; alignment is that of a cache line. */
+static void *scratch_take(size_t size)
+{
+    scratch_head *found = atomic_exchange(&scratch_kept, NULL);
+    if (found != NULL && found->size >= size) return found + 1;
+    free(found);
+    size_t whole = (size + sizeof(scratch_head) + 4159) / 4096 * 4096;
+    void *memory = NULL;
+    if (posix_memalign(&memory, 64, whole)) return NULL;
+    found = memory;
+    found->size = whole - sizeof(scratch_head);
+    return found + 1;
+}
+
+static void scratch_give(void *memory)
+{
+    if (memory == NULL) return;
+    scratch_head *block = (scratch_head *)memory - 1;
+    if (block->size > SCRATCH_KEPT) {
+        free(block);
+        return;
+    }
+    free(atomic_exchange(&scratch_kept, block));
+}
+
+#endif
