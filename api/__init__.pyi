@@ -17,7 +17,7 @@ _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _NativeDropoutResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt.core.device import device as device
 from tt.core.device import get_default_device as get_default_device
 from tt.core.device import set_default_device as set_default_device
@@ -3867,7 +3867,7 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
     tensor([1, 1, 1])
     """
     ...
-def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, Tensor]:
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> _NativeDropoutResult:
     """Returns input with elements set to zero with probability p and the others scaled by 1 / (1 - p), and a mask of those that were kept. All are kept, and none is scaled, with train=False.
 
     Examples

@@ -75,6 +75,10 @@ class _UniqueDimResult(NamedTuple):
     inverse_indices: Tensor
     counts: Tensor
 
+class _NativeDropoutResult(NamedTuple):
+    output: Tensor
+    mask: Tensor
+
 class _LinalgSvdResult(NamedTuple):
     U: Tensor
     S: Tensor

@@ -18,7 +18,7 @@ _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
 from tt.core.tensor import Tensor as Tensor
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _NativeDropoutResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
 from tt import tanh as tanh
 def tanh_(input: Tensor) -> Tensor:
     """In-place form of `tanh`.
