@@ -38,6 +38,7 @@ FAMILIES: Final = (
 NATIVE: Final = (
     "pointwise",
     "random",
+    "convolution",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

@@ -1,0 +1,101 @@
+/* Convolutions over one, two and three dimensions, their transposes, and the gradients of their filters. */
+#include "convolution.h"
+#include "arguments.h"
+
+/* --- code for each dtype and instruction set --- */
+
+#define NV 3
+#if TT_X86
+#define T float
+#define ISA TT_TARGET_V4
+#define VB 64
+#define MRX 8
+#define S(name) name##_f32_v4
+#include "convolution.inc"
+#undef S
+#undef T
+#define T double
+#define S(name) name##_f64_v4
+#include "convolution.inc"
+#undef S
+#undef T
+#undef ISA
+#undef VB
+#undef MRX
+#define T float
+#define ISA TT_TARGET_V3
+#define VB 32
+#define MRX 4
+#define S(name) name##_f32_v3
+#include "convolution.inc"
+#undef S
+#undef T
+#define T double
+#define S(name) name##_f64_v3
+#include "convolution.inc"
+#undef S
+#undef T
+#undef ISA
+#undef VB
+#undef MRX
+#endif
+#define T float
+#define ISA
+#define VB 16
+#if TT_X86
+#define MRX 4
+#else
+#define MRX 8 /* 32 registers */
+#endif
+#define S(name) name##_f32
+#include "convolution.inc"
+#undef S
+#undef T
+#define T double
+#define S(name) name##_f64
+#include "convolution.inc"
+#undef S
+#undef T
+
+static const tt_convolution_code *code_of(tt_dtype dtype)
+{
+    static int level = -1;
+    if (level < 0) level = tt_isa_level();
+#if TT_X86
+    if (level == 2) return dtype == TT_F32 ? &code_f32_v4 : &code_f64_v4;
+    if (level == 1) return dtype == TT_F32 ? &code_f32_v3 : &code_f64_v3;
+#endif
+    return dtype == TT_F32 ? &code_f32 : &code_f64;
+}
+
+#include "convolution_product.h"
+#include "convolution_transpose.h"
+#include "convolution_weight.h"
+
+/* --- the operators --- */
+
+#define DIMS(N) \
+    static PyObject *conv##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
+    { \
+        return convolve(args, count, N); \
+    } \
+    static PyObject *conv_transpose##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
+    { \
+        return transpose(args, count, N); \
+    }
+DIMS(1)
+DIMS(2)
+DIMS(3)
+
+static PyMethodDef methods[] = {
+    TT_METHOD(conv1d, "conv1d(input, weight, bias, stride, padding, dilation, groups)"),
+    TT_METHOD(conv2d, "conv2d(input, weight, bias, stride, padding, dilation, groups)"),
+    TT_METHOD(conv3d, "conv3d(input, weight, bias, stride, padding, dilation, groups)"),
+    TT_METHOD(conv_transpose1d, "conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation)"),
+    TT_METHOD(conv_transpose2d, "conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)"),
+    TT_METHOD(conv_transpose3d, "conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation)"),
+    TT_METHOD(_conv_weight, "_conv_weight(input, grad, weight_size, stride, padding, dilation, groups)"),
+    {NULL, NULL, 0, NULL},
+};
+
+TT_MODULE(_convolution, methods, "Convolutions and their gradients.")

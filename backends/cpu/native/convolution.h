@@ -1,0 +1,75 @@
+/* What the driver of convolutions (convolution.c) and its bodies (convolution.inc) share.
+
+A convolution is a product of filters (M x K) and windows (K x places).  The windows are never written down as a whole:
+an input lies in `planes`, with its padding around it and, where windows are further apart than one element, split into
+one plane for each remainder, so that element k of the windows in a row of places is a run of memory at a fixed offset.
+A block of places is copied just before it is multiplied (`packed`), or read in place where only few filters use it
+(`flat`).  The gradient of the input is the same product with other offsets; see Note [Transposed convolutions].
+*/
+#ifndef TT_CONVOLUTION_H
+#define TT_CONVOLUTION_H
+
+#include "common.h"
+#include "isa.h"
+
+/* How one dimension of the input lies in planes. */
+typedef struct {
+    npy_intp size;   /* of the input */
+    npy_intp rows;   /* of a plane */
+    npy_intp hop;    /* elements of the input between those of a plane: as many planes */
+    npy_intp pad;    /* before the first element of the input */
+} tt_axis;
+
+/* Where the windows lie, for all results that see the input at the same offsets. */
+typedef struct {
+    npy_intp k;         /* elements of a window of one group, all channels */
+    npy_intp *offset;   /* of each of them, from the place of the window in its planes */
+    npy_intp *tap;      /* of each of them, among the filters of a group */
+    npy_intp out[3];    /* places along each dimension */
+    npy_intp first;     /* the first result in its channel */
+    npy_intp step[3];   /* between results */
+    void *packed;       /* the filters, by blocks of rows */
+    int flat;
+} tt_phase;
+
+typedef struct {
+    npy_intp groups, m, c;        /* filters and channels of a group */
+    tt_axis axis[3];
+    unsigned char *used;          /* which planes of a channel any window needs */
+    npy_intp planes, plane;       /* planes of a channel; elements of one */
+    npy_intp pitch[2];            /* elements between planes' slices and rows */
+    npy_intp images;              /* in the chunk */
+    npy_intp image_size;          /* elements of the planes of an image */
+    const void *input;            /* of the chunk */
+    void *source;                 /* its planes: the input itself where that will do */
+    int direct;
+    const void *weight, *bias;
+    npy_intp row_stride, group_stride; /* of the filters */
+    void *result;                 /* of the chunk */
+    npy_intp channel_size;        /* of the result */
+    tt_phase *phase;
+    npy_intp tiles, tiles_of_image;
+    /* the gradient of the filters */
+    const void *grad;
+    void *pitched;                /* grad with the places of the planes, zeros between them */
+    npy_intp places;              /* of an image, as places of the planes, in whole vectors */
+    int rows_of_block, taps_of_block;
+    npy_intp tap_blocks, row_blocks;
+    void *sums;
+    int first_chunk, last_chunk;
+    int failed; /* no memory for a block */
+} tt_convolution;
+
+typedef struct {
+    int lanes, width, rows;              /* elements of a vector; places and, at most, rows of a block */
+    tt_body fill, pack, multiply;        /* of planes, of filters, of blocks of places */
+    tt_body pitch, weights;              /* of grad; the gradient of filters, by blocks of taps */
+    tt_body pack_grad, weights_packed;   /* the same for many filters */
+    void (*choose_block)(tt_convolution *job);
+} tt_convolution_code;
+
+#define TT_BLOCK_BYTES 24576 /* of packed windows: three quarters of the smallest first-level cache */
+#define TT_AT_ONCE 8          /* blocks of places that read filters together, */
+#define TT_FILTER_BYTES 400000 /* where there are more of them than stay in the second-level cache */
+
+#endif

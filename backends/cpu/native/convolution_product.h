@@ -1,0 +1,279 @@
+/* Convolutions: where windows lie, and the product of filters and windows. */
+
+/* --- geometry --- */
+
+typedef struct {
+    npy_intp kernel[3], stride[3], padding[3], dilation[3], more[3], in[3], out[3];
+    npy_intp n, groups, m, c; /* filters and channels of a group, as the product sees them */
+} geometry;
+
+static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+/* Sizes of fewer than three dimensions come last; those in front are 1. */
+static bool spread(PyObject *value, int count, npy_intp least, npy_intp missing, npy_intp *sizes)
+{
+    for (int i = 0; i < 3 - count; i++) sizes[i] = missing;
+    return tt_sizes_of(value, count, least, sizes + 3 - count);
+}
+
+static void spatial(PyArrayObject *array, int count, npy_intp *sizes)
+{
+    for (int i = 0; i < 3; i++) {
+        sizes[i] = i < 3 - count ? 1 : PyArray_DIM(array, PyArray_NDIM(array) - 3 + i);
+    }
+}
+
+static bool refuse(const char *why)
+{
+    PyErr_SetString(PyExc_ValueError, why);
+    return false;
+}
+
+/* What a part of the work costs in products, as the elements that decide whether the GIL is given up. */
+static npy_intp effort(const geometry *g, const npy_intp *places)
+{
+    return g->n * g->groups * g->m * volume(places) * (1 + g->c * volume(g->kernel) / 16);
+}
+
+/* The images whose planes are held at once: enough for all threads, few enough for the caches. */
+static npy_intp images_at_once(npy_intp images, npy_intp bytes)
+{
+    npy_intp most = ((npy_intp)4 << 20) / (bytes > 0 ? bytes : 1);
+    npy_intp threads = tt_threads->thread_count();
+    most = most < threads ? threads : most;
+    return images < most ? images : most;
+}
+
+/* Lays the planes out; false where the input itself serves. */
+static bool lay_planes(tt_convolution *job)
+{
+    tt_axis *axis = job->axis;
+    bool copied = false;
+    job->planes = 1;
+    for (int d = 0; d < 3; d++) {
+        job->planes *= axis[d].hop;
+        copied |= axis[d].hop != 1 || axis[d].pad != 0 || axis[d].rows != axis[d].size;
+    }
+    job->pitch[1] = axis[2].rows;
+    job->pitch[0] = axis[2].rows * axis[1].rows;
+    job->plane = job->pitch[0] * axis[0].rows;
+    job->image_size = job->groups * job->c * job->planes * job->plane;
+    return copied;
+}
+
+/* Where the windows of a convolution lie in planes, one for each remainder by the stride. */
+static bool place_windows(const geometry *g, tt_convolution *job, tt_phase *phase)
+{
+    for (int d = 0; d < 3; d++) {
+        npy_intp span = (g->kernel[d] - 1) * g->dilation[d], hop = g->stride[d];
+        npy_intp rows = hop == 1 ? g->in[d] + 2 * g->padding[d] : span / hop + g->out[d];
+        job->axis[d] = (tt_axis){g->in[d], rows, hop, g->padding[d]};
+        phase->out[d] = g->out[d];
+    }
+    phase->step[2] = 1;
+    phase->step[1] = g->out[2];
+    phase->step[0] = g->out[1] * g->out[2];
+    bool copied = lay_planes(job);
+    phase->k = g->c * volume(g->kernel);
+    phase->offset = malloc((size_t)(2 * phase->k + 1) * sizeof(npy_intp));
+    job->used = calloc((size_t)job->planes, 1);
+    if (phase->offset == NULL || job->used == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    phase->tap = phase->offset + phase->k;
+    npy_intp at = 0;
+    for (npy_intp c = 0; c < g->c; c++) {
+        for (npy_intp i = 0; i < g->kernel[0]; i++) {
+            for (npy_intp j = 0; j < g->kernel[1]; j++) {
+                for (npy_intp k = 0; k < g->kernel[2]; k++, at++) {
+                    npy_intp z = i * g->dilation[0], y = j * g->dilation[1], x = k * g->dilation[2];
+                    npy_intp number = (z % g->stride[0] * g->stride[1] + y % g->stride[1]) * g->stride[2] + x % g->stride[2];
+                    job->used[number] = 1;
+                    phase->tap[at] = at;
+                    phase->offset[at] = (c * job->planes + number) * job->plane + z / g->stride[0] * job->pitch[0] +
+                                        y / g->stride[1] * job->pitch[1] + x / g->stride[2];
+                }
+            }
+        }
+    }
+    job->direct = !copied;
+    return true;
+}
+
+static void release(tt_convolution *job, tt_phase *phases, npy_intp count)
+{
+    for (npy_intp i = 0; phases != NULL && i < count; i++) {
+        free(phases[i].offset);
+        free(phases[i].packed);
+    }
+    free(job->used);
+}
+
+/* --- products --- */
+
+/* Whether windows are read in place: their copies would not be used often, and few places lie between the rows. */
+static bool prefers_flat(npy_intp filters, npy_intp span, npy_intp places)
+{
+    if (filters <= 8) return 2 * span <= 3 * places + 32;
+    if (filters <= 16) return 4 * span <= 5 * places;
+    return filters <= 32 && 8 * span <= 9 * places;
+}
+
+/* Computes all phases for all images; false without memory.  Runs without the GIL. */
+static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, tt_phase *phases, npy_intp count,
+                         npy_intp images, const char *input, char *result, npy_intp size)
+{
+    npy_intp channels = job->groups * job->m, in = job->axis[0].size * job->axis[1].size * job->axis[2].size;
+    npy_intp step = images, most = 0;
+    void *planes = NULL;
+    bool fits = true;
+    for (npy_intp i = 0; i < count; i++) {
+        tt_phase *phase = &phases[i];
+        npy_intp places = volume(phase->out);
+        npy_intp span = places ? (phase->out[0] - 1) * job->pitch[0] + (phase->out[1] - 1) * job->pitch[1] + phase->out[2] : 0;
+        phase->flat = prefers_flat(job->m, (span + code->width - 1) / code->width * code->width, places);
+        job->direct &= !phase->flat;
+        for (int d = 1; d >= 0 && !phase->flat; d--) { /* rows that follow each other are one row */
+            if (phase->out[2] != job->pitch[d] || phase->step[d] != phase->out[2] * phase->step[2]) break;
+            phase->out[2] *= phase->out[d];
+            phase->out[d] = 1;
+        }
+        most = places > most ? places : most;
+        fits &= posix_memalign(&phase->packed, 64, (size_t)(channels * phase->k * size + 1)) == 0;
+        if (!fits) return false;
+        job->phase = phase;
+        tt_parallel_for(0, job->groups * ((job->m + code->rows - 1) / code->rows), 1 + 20000 / (4 * phase->k + 1), code->pack, job);
+    }
+    if (!job->direct) {
+        step = images_at_once(images, job->image_size * size);
+        /* Blocks read whole vectors, beyond the last plane. */
+        if (posix_memalign(&planes, 64, (size_t)((step * job->image_size + 4 * code->width) * size))) return false;
+        memset((char *)planes + step * job->image_size * size, 0, (size_t)(4 * code->width * size));
+    }
+    for (npy_intp n = 0; n < images; n += step) {
+        job->images = images - n < step ? images - n : step;
+        job->input = input + n * job->groups * job->c * in * size;
+        job->result = result + n * channels * job->channel_size * size;
+        job->source = job->direct ? (void *)job->input : planes;
+        if (!job->direct) {
+            tt_parallel_for(0, job->images * job->groups * job->c, 1 + 16384 / (job->planes * job->plane + 1), code->fill, job);
+        }
+        for (npy_intp i = 0; i < count; i++) {
+            tt_phase *phase = job->phase = &phases[i];
+            npy_intp places = volume(phase->out);
+            if (places == 0) continue;
+            npy_intp span = (phase->out[0] - 1) * job->pitch[0] + (phase->out[1] - 1) * job->pitch[1] + phase->out[2];
+            job->tiles_of_image = (span + code->width - 1) / code->width;
+            job->tiles = phase->flat ? job->images * job->tiles_of_image
+                                     : (job->images * places + code->width - 1) / code->width;
+            npy_intp grain = 1 + 300000 / (job->m * (phase->k + 1) * code->width);
+            tt_parallel_for(0, job->groups * job->tiles, grain, code->multiply, job);
+        }
+    }
+    free(planes);
+    return !job->failed;
+}
+
+static PyObject *run(const geometry *g, tt_convolution *job, tt_phase *phases, npy_intp count, PyArrayObject *input,
+                     PyArrayObject *weight, PyArrayObject *bias, int dims, const npy_intp *sizes)
+{
+    npy_intp shape[5], at = 0;
+    if (PyArray_NDIM(input) == dims + 2) shape[at++] = g->n;
+    shape[at++] = g->groups * g->m;
+    for (int d = 3 - dims; d < 3; d++) shape[at++] = sizes[d];
+    PyArrayObject *result = tt_empty_of((int)at, shape, input);
+    if (result == NULL) return NULL;
+    const tt_convolution_code *code = code_of(tt_dtype_of(input));
+    job->weight = PyArray_DATA(weight);
+    job->bias = bias != NULL ? PyArray_DATA(bias) : NULL;
+    job->channel_size = volume(sizes);
+    bool done = true;
+    if (PyArray_SIZE(result) > 0) {
+        TT_BEGIN_WORK(effort(g, sizes))
+        done = multiply_all(code, job, phases, count, g->n, PyArray_DATA(input), PyArray_DATA(result), PyArray_ITEMSIZE(input));
+        TT_END_WORK
+    }
+    if (!done) {
+        Py_DECREF(result);
+        return PyErr_NoMemory();
+    }
+    return (PyObject *)result;
+}
+
+typedef struct { PyArrayObject *input, *weight, *bias; } operands;
+
+static void drop(operands *o)
+{
+    Py_XDECREF(o->input);
+    Py_XDECREF(o->weight);
+    Py_XDECREF(o->bias);
+}
+
+/* Takes the arrays of a call and checks what they have in common; `own` is the dimension of the weight that bias has. */
+static bool take(operands *o, PyObject *const *args, int dims, const char *name)
+{
+    *o = (operands){tt_contiguous(args[0], "input"), NULL, NULL};
+    if (o->input == NULL) return false;
+    o->weight = tt_contiguous(args[1], "weight");
+    if (o->weight == NULL) return false;
+    if (args[2] != Py_None) {
+        o->bias = tt_contiguous(args[2], "bias");
+        if (o->bias == NULL) return false;
+    }
+    tt_dtype dtype = tt_dtype_of(o->input);
+    if (dtype != TT_F32 && dtype != TT_F64) return tt_refuse_dtype(name, o->input) != NULL;
+    if (tt_dtype_of(o->weight) != dtype || (o->bias != NULL && tt_dtype_of(o->bias) != dtype)) {
+        return refuse("the dtypes differ");
+    }
+    int ndim = PyArray_NDIM(o->input);
+    if (PyArray_NDIM(o->weight) != dims + 2 || (ndim != dims + 1 && ndim != dims + 2)) {
+        return refuse("the arrays have the wrong number of dimensions");
+    }
+    return true;
+}
+
+static bool groups_of(PyObject *value, geometry *g)
+{
+    g->groups = PyLong_AsSsize_t(value);
+    if (g->groups == -1 && PyErr_Occurred()) return false;
+    return g->groups > 0 || refuse("groups must be positive");
+}
+
+static PyObject *convolve(PyObject *const *args, Py_ssize_t count, int dims)
+{
+    if (!tt_expect_count("conv", count, 7, 7)) return NULL;
+    operands o;
+    geometry g = {0};
+    tt_convolution job = {0};
+    tt_phase phase = {0};
+    PyObject *result = NULL;
+    if (!take(&o, args, dims, "conv")) goto end;
+    if (!spread(args[3], dims, 1, 1, g.stride) || !spread(args[4], dims, 0, 0, g.padding) ||
+        !spread(args[5], dims, 1, 1, g.dilation) || !groups_of(args[6], &g)) goto end;
+    int ndim = PyArray_NDIM(o.input);
+    npy_intp channels = PyArray_DIM(o.input, ndim - dims - 1), filters = PyArray_DIM(o.weight, 0);
+    g.n = ndim == dims + 2 ? PyArray_DIM(o.input, 0) : 1;
+    spatial(o.input, dims, g.in);
+    spatial(o.weight, dims, g.kernel);
+    g.m = filters / g.groups;
+    g.c = PyArray_DIM(o.weight, 1);
+    bool fits = filters >= g.groups && filters % g.groups == 0 && g.c * g.groups == channels && volume(g.kernel) > 0;
+    fits = fits && (o.bias == NULL || (PyArray_NDIM(o.bias) == 1 && PyArray_DIM(o.bias, 0) == filters));
+    for (int d = 0; d < 3 && fits; d++) {
+        npy_intp room = g.in[d] + 2 * g.padding[d] - g.dilation[d] * (g.kernel[d] - 1) - 1;
+        fits = room >= 0;
+        g.out[d] = room / g.stride[d] + 1;
+    }
+    if (!fits) {
+        refuse("the shapes do not fit");
+        goto end;
+    }
+    job.groups = g.groups, job.m = g.m, job.c = g.c;
+    job.row_stride = g.c * volume(g.kernel), job.group_stride = g.m * job.row_stride;
+    if (place_windows(&g, &job, &phase)) result = run(&g, &job, &phase, 1, o.input, o.weight, o.bias, dims, g.out);
+end:
+    release(&job, &phase, 1);
+    drop(&o);
+    return result;
+}

@@ -1,0 +1,120 @@
+/* Transposed convolutions. */
+
+/* Note [Transposed convolutions]
+
+Result i of a transposed convolution collects from input o through tap k where i + padding = o * stride + k * dilation.
+All results with the same remainder by the stride use the same taps, at the same offsets from i / stride: each
+remainder is a phase, a convolution with stride 1 whose results lie a stride apart, and they share one copy of the input
+with zeros around it.  Nothing is added up in memory and no zeros are multiplied that lie between inputs.
+*/
+
+/* The offset of the input that tap k needs for results with a remainder, or false where they do not meet. */
+static bool shift_of(const geometry *g, int d, npy_intp remainder, npy_intp k, npy_intp *shift)
+{
+    npy_intp at = remainder + g->padding[d] - k * g->dilation[d];
+    if (at % g->stride[d] != 0) return false;
+    *shift = at / g->stride[d];
+    return true;
+}
+
+static bool place_phase(const geometry *g, tt_convolution *job, tt_phase *phase, const npy_intp *remainder)
+{
+    npy_intp most = g->c * volume(g->kernel), at = 0, shift[3];
+    phase->offset = malloc((size_t)(2 * most + 1) * sizeof(npy_intp));
+    if (phase->offset == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    phase->tap = phase->offset + most;
+    for (npy_intp c = 0; c < g->c; c++) {
+        for (npy_intp i = 0; i < g->kernel[0]; i++) {
+            if (!shift_of(g, 0, remainder[0], i, &shift[0])) continue;
+            for (npy_intp j = 0; j < g->kernel[1]; j++) {
+                if (!shift_of(g, 1, remainder[1], j, &shift[1])) continue;
+                for (npy_intp k = 0; k < g->kernel[2]; k++) {
+                    if (!shift_of(g, 2, remainder[2], k, &shift[2])) continue;
+                    phase->offset[at] = c * job->plane + (shift[0] + job->axis[0].pad) * job->pitch[0] +
+                                        (shift[1] + job->axis[1].pad) * job->pitch[1] + shift[2] + job->axis[2].pad;
+                    phase->tap[at++] = c * g->m * volume(g->kernel) +
+                                       (i * g->kernel[1] + j) * g->kernel[2] + k;
+                }
+            }
+        }
+    }
+    phase->k = at;
+    npy_intp steps[3] = {g->out[1] * g->out[2], g->out[2], 1};
+    for (int d = 0; d < 3; d++) {
+        phase->out[d] = remainder[d] < g->out[d] ? (g->out[d] - remainder[d] + g->stride[d] - 1) / g->stride[d] : 0;
+        phase->step[d] = g->stride[d] * steps[d];
+        phase->first += remainder[d] * steps[d];
+    }
+    return true;
+}
+
+static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
+{
+    if (!tt_expect_count("conv_transpose", count, 8, 8)) return NULL;
+    operands o;
+    geometry g = {0};
+    tt_convolution job = {0};
+    tt_phase *phases = NULL;
+    npy_intp number = 0;
+    PyObject *result = NULL;
+    if (!take(&o, args, dims, "conv_transpose")) goto end;
+    if (!spread(args[3], dims, 1, 1, g.stride) || !spread(args[4], dims, 0, 0, g.padding) ||
+        !spread(args[5], dims, 0, 0, g.more) || !groups_of(args[6], &g) || !spread(args[7], dims, 1, 1, g.dilation)) goto end;
+    int ndim = PyArray_NDIM(o.input);
+    npy_intp channels = PyArray_DIM(o.input, ndim - dims - 1);
+    g.n = ndim == dims + 2 ? PyArray_DIM(o.input, 0) : 1;
+    spatial(o.input, dims, g.in);
+    spatial(o.weight, dims, g.kernel);
+    g.m = PyArray_DIM(o.weight, 1);
+    g.c = channels / g.groups;
+    bool fits = channels >= g.groups && channels % g.groups == 0 && PyArray_DIM(o.weight, 0) == channels && volume(g.kernel) > 0;
+    fits = fits && (o.bias == NULL || (PyArray_NDIM(o.bias) == 1 && PyArray_DIM(o.bias, 0) == g.m * g.groups));
+    for (int d = 0; d < 3 && fits; d++) {
+        g.out[d] = (g.in[d] - 1) * g.stride[d] - 2 * g.padding[d] + g.dilation[d] * (g.kernel[d] - 1) + g.more[d] + 1;
+        fits = g.out[d] > 0 && (d < 3 - dims || g.more[d] < (g.stride[d] > g.dilation[d] ? g.stride[d] : g.dilation[d]));
+    }
+    if (!fits) {
+        refuse("the shapes do not fit");
+        goto end;
+    }
+    job.groups = g.groups, job.m = g.m, job.c = g.c;
+    job.row_stride = volume(g.kernel), job.group_stride = g.c * g.m * job.row_stride;
+    for (int d = 0; d < 3; d++) {
+        npy_intp low = 0, high = 0, shift;
+        for (npy_intp r = 0; r < g.stride[d]; r++) {
+            for (npy_intp k = 0; k < g.kernel[d]; k++) {
+                if (!shift_of(&g, d, r, k, &shift)) continue;
+                low = shift < low ? shift : low;
+                high = shift > high ? shift : high;
+            }
+        }
+        npy_intp steps = (g.out[d] - 1) / g.stride[d] + 1;
+        npy_intp rows = high + steps > g.in[d] ? high + steps : g.in[d];
+        job.axis[d] = (tt_axis){g.in[d], rows - low, 1, -low};
+    }
+    job.direct = !lay_planes(&job);
+    job.used = malloc(1);
+    phases = calloc((size_t)volume(g.stride), sizeof(tt_phase));
+    if (phases == NULL || job.used == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    job.used[0] = 1;
+    for (npy_intp a = 0; a < g.stride[0]; a++) {
+        for (npy_intp b = 0; b < g.stride[1]; b++) {
+            for (npy_intp c = 0; c < g.stride[2]; c++) {
+                npy_intp remainder[3] = {a, b, c};
+                if (!place_phase(&g, &job, &phases[number++], remainder)) goto end;
+            }
+        }
+    }
+    result = run(&g, &job, phases, number, o.input, o.weight, o.bias, dims, g.out);
+end:
+    release(&job, phases, number);
+    free(phases);
+    drop(&o);
+    return result;
+}

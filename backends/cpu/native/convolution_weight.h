@@ -1,0 +1,147 @@
+/* The gradient of the filters of a convolution. */
+
+#define TT_MANY_FILTERS 128 /* from here on copying windows costs little beside the product */
+
+#define EXACT(T) \
+    static void exact_##T(const geometry *g, const T *x, const T *y, T *w) \
+    { \
+        npy_intp in = volume(g->in), out = volume(g->out), channels = g->groups * g->c, filters = g->groups * g->m; \
+        for (npy_intp o = 0; o < filters; o++) for (npy_intp c = 0; c < g->c; c++) \
+        for (npy_intp i = 0; i < g->kernel[0]; i++) for (npy_intp j = 0; j < g->kernel[1]; j++) \
+        for (npy_intp k = 0; k < g->kernel[2]; k++, w++) { \
+            T sum = 0; \
+            for (npy_intp n = 0; n < g->n; n++) for (npy_intp a = 0; a < g->out[0]; a++) for (npy_intp b = 0; b < g->out[1]; b++) { \
+                npy_intp z = a * g->stride[0] + i * g->dilation[0] - g->padding[0]; \
+                npy_intp v = b * g->stride[1] + j * g->dilation[1] - g->padding[1]; \
+                if (z < 0 || z >= g->in[0] || v < 0 || v >= g->in[1]) continue; \
+                const T *row = x + (n * channels + o / g->m * g->c + c) * in + (z * g->in[1] + v) * g->in[2]; \
+                const T *grad = y + (n * filters + o) * out + (a * g->out[1] + b) * g->out[2]; \
+                for (npy_intp e = 0; e < g->out[2]; e++) { \
+                    npy_intp u = e * g->stride[2] + k * g->dilation[2] - g->padding[2]; \
+                    if (u >= 0 && u < g->in[2]) sum += row[u] * grad[e]; \
+                } \
+            } \
+            *w = sum; \
+        } \
+    } \
+    static bool all_finite_##T(const T *w, npy_intp count) \
+    { \
+        T sum = 0; \
+        for (npy_intp i = 0; i < count; i++) sum += w[i] * 0; \
+        return sum == 0; \
+    }
+EXACT(float)
+EXACT(double)
+
+/* Computes the gradient of all filters; false without memory.  Runs without the GIL. */
+static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_convolution *job, tt_phase *phase, const char *x,
+                      const char *y, void *w, npy_intp size)
+{
+    npy_intp in = volume(g->in), out = volume(g->out), channels = g->groups * g->c, filters = g->groups * g->m;
+    npy_intp span = (g->out[0] - 1) * job->pitch[0] + (g->out[1] - 1) * job->pitch[1] + g->out[2];
+    bool many = g->m >= TT_MANY_FILTERS && phase->k >= 4 * TT_MANY_FILTERS;
+    job->places = many ? out : (span + code->lanes - 1) / code->lanes * code->lanes;
+    job->phase = phase;
+    code->choose_block(job);
+    if (many) job->tap_blocks = (phase->k + code->width - 1) / code->width;
+    npy_intp step = images_at_once(g->n, (job->image_size + filters * job->places) * size);
+    npy_intp sums = many ? 1 : g->groups * job->tap_blocks * job->row_blocks * job->rows_of_block * job->taps_of_block * code->lanes;
+    void *planes = NULL;
+    npy_intp space = step * job->image_size + 4 * code->width;
+    bool done = posix_memalign(&planes, 64, (size_t)(space * size)) == 0 &&
+                posix_memalign(&job->pitched, 64, (size_t)((step * filters + 8) * job->places * size)) == 0 &&
+                posix_memalign(&job->sums, 64, (size_t)(sums * size)) == 0;
+    job->source = planes;
+    job->result = w;
+    if (done) memset((char *)planes + (space - 4 * code->width) * size, 0, (size_t)(4 * code->width * size));
+    for (npy_intp n = 0; n < g->n && done; n += step) {
+        job->images = g->n - n < step ? g->n - n : step;
+        job->first_chunk = n == 0;
+        job->last_chunk = n + step >= g->n;
+        job->input = x + n * channels * in * size;
+        job->grad = y + n * filters * out * size;
+        tt_parallel_for(0, job->images * channels, 1 + 16384 / (job->planes * job->plane + 1), code->fill, job);
+        npy_intp cost = job->images * job->places * g->m * (many ? code->width : job->taps_of_block);
+        if (many) {
+            npy_intp panels = g->groups * ((g->m + code->rows - 1) / code->rows);
+            tt_parallel_for(0, panels, 1 + 2048 / (job->images * job->places), code->pack_grad, job);
+            tt_parallel_for(0, g->groups * job->tap_blocks, 1 + 300000 / (cost + 1), code->weights_packed, job);
+        } else {
+            tt_parallel_for(0, job->images * filters, 1 + 16384 / job->places, code->pitch, job);
+            tt_parallel_for(0, g->groups * job->tap_blocks, 1 + 300000 / (cost + 1), code->weights, job);
+        }
+    }
+    free(planes);
+    free(job->pitched);
+    free(job->sums);
+    /* Zeros between the places meet elements that no product holds: of infinities and NaN they would make NaN. */
+    if (done && size == 4 && !all_finite_float(w, filters * g->c * volume(g->kernel))) {
+        exact_float(g, (const float *)x, (const float *)y, w);
+    }
+    if (done && size == 8 && !all_finite_double(w, filters * g->c * volume(g->kernel))) {
+        exact_double(g, (const double *)x, (const double *)y, w);
+    }
+    return done && !job->failed;
+}
+
+static PyObject *_conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("_conv_weight", count, 7, 7)) return NULL;
+    geometry g = {0};
+    tt_convolution job = {0};
+    tt_phase phase = {0};
+    PyArrayObject *result = NULL, *input = tt_contiguous(args[0], "input"), *grad = NULL;
+    bool done = false;
+    if (input == NULL || (grad = tt_contiguous(args[1], "grad")) == NULL) goto end;
+    npy_intp shape[5];
+    Py_ssize_t length = PySequence_Size(args[2]);
+    if (length == -1) goto end;
+    int dims = (int)length - 2, ndim = PyArray_NDIM(input);
+    if (dims < 1 || dims > 3 || (ndim != dims + 1 && ndim != dims + 2) || PyArray_NDIM(grad) != ndim) {
+        refuse("the arrays have the wrong number of dimensions");
+        goto end;
+    }
+    tt_dtype dtype = tt_dtype_of(input);
+    if ((dtype != TT_F32 && dtype != TT_F64) || tt_dtype_of(grad) != dtype) {
+        tt_refuse_dtype("_conv_weight", input);
+        goto end;
+    }
+    if (!tt_sizes_of(args[2], (int)length, 0, shape)) goto end;
+    if (!spread(args[3], dims, 1, 1, g.stride) || !spread(args[4], dims, 0, 0, g.padding) ||
+        !spread(args[5], dims, 1, 1, g.dilation) || !groups_of(args[6], &g)) goto end;
+    g.n = ndim == dims + 2 ? PyArray_DIM(input, 0) : 1;
+    g.m = shape[0] / g.groups;
+    g.c = shape[1];
+    for (int d = 0; d < 3; d++) g.kernel[d] = d < 3 - dims ? 1 : shape[d - 1 + dims];
+    spatial(input, dims, g.in);
+    spatial(grad, dims, g.out);
+    bool fits = shape[0] % g.groups == 0 && PyArray_DIM(input, ndim - dims - 1) == g.c * g.groups;
+    fits = fits && PyArray_DIM(grad, ndim - dims - 1) == shape[0] && (ndim == dims + 1 || PyArray_DIM(grad, 0) == g.n);
+    for (int d = 0; d < 3 && fits; d++) {
+        fits = g.kernel[d] > 0 && (g.out[d] - 1) * g.stride[d] + (g.kernel[d] - 1) * g.dilation[d] < g.in[d] + 2 * g.padding[d];
+    }
+    if (!fits) {
+        refuse("the shapes do not fit");
+        goto end;
+    }
+    result = tt_empty_of((int)length, shape, input);
+    if (result == NULL) goto end;
+    if (PyArray_SIZE(result) == 0 || PyArray_SIZE(grad) == 0) {
+        memset(PyArray_DATA(result), 0, (size_t)PyArray_NBYTES(result));
+        done = true;
+        goto end;
+    }
+    job.groups = g.groups, job.m = g.m, job.c = g.c;
+    if (!place_windows(&g, &job, &phase)) goto end;
+    TT_BEGIN_WORK(effort(&g, g.out))
+    done = weigh_all(code_of(dtype), &g, &job, &phase, PyArray_DATA(input), PyArray_DATA(grad), PyArray_DATA(result),
+                     PyArray_ITEMSIZE(input));
+    TT_END_WORK
+    if (!done) PyErr_NoMemory();
+end:
+    release(&job, &phase, 1);
+    Py_XDECREF(input);
+    Py_XDECREF(grad);
+    if (!done) Py_CLEAR(result);
+    return (PyObject *)result;
+}

@@ -1,0 +1,238 @@
+"""Native convolutions: their values against sums in float64, on every layout of windows, and in several threads."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tt.backends.cpu import convolution as numpy_kernels
+from tt.backends.cpu.native.loading import load, status
+
+NATIVE = load("convolution")
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason=f"native kernels are not in use: {status().reason}")
+
+TOLERANCE = {np.float32: 2e-5, np.float64: 1e-13}
+
+
+# --- references: one product after the other ---------------------------------------------------------------------
+
+
+def reference(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """Return the convolution in float64, tap by tap."""
+    x, w = x.astype(np.float64), w.astype(np.float64)
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    outputs, per_group = w.shape[:2]
+    out = [
+        (size - gap * (width - 1) - 1) // hop + 1
+        for size, gap, width, hop in zip(x.shape[2:], dilation, w.shape[2:], stride, strict=True)
+    ]
+    y = np.zeros((x.shape[0], outputs, *out))
+    for o, c in product(range(outputs), range(per_group)):
+        channel = x[:, o // (outputs // groups) * per_group + c]
+        for tap in np.ndindex(w.shape[2:]):
+            at = tuple(
+                slice(k * gap, k * gap + (n - 1) * hop + 1, hop)
+                for k, gap, n, hop in zip(tap, dilation, out, stride, strict=True)
+            )
+            y[:, o] += w[(o, c, *tap)] * channel[(slice(None), *at)]
+    return y
+
+
+def close(found: Any, expected: Any, dtype: Any, terms: int) -> None:
+    """Compare, with an error for each of the summed terms."""
+    assert found.dtype == dtype
+    assert found.shape == expected.shape
+    scale = np.abs(expected).max(initial=1.0)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[dtype] * scale * max(terms, 4) ** 0.5)
+
+
+def numbers(seed: int, *shape: int, dtype: Any = np.float64) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+@st.composite
+def cases(draw: Any) -> Any:
+    """Draw shapes and geometry of a convolution that fits."""
+    dims = draw(st.integers(1, 3))
+    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    inputs, outputs = draw(st.integers(1, 5)), draw(st.sampled_from([1, 2, 3, 5, 8, 9, 17]))
+
+    def each(low: int, high: int) -> tuple[int, ...]:
+        return tuple(draw(st.integers(low, high)) for _ in range(dims))
+
+    kernel, stride, padding, dilation = each(1, 4), each(1, 3), each(0, 3), each(1, 2)
+    sizes = tuple(
+        draw(st.integers(max(1, gap * (width - 1) + 1 - 2 * pad), 20 if dims < 3 else 9))
+        for gap, width, pad in zip(dilation, kernel, padding, strict=True)
+    )
+    shape = (draw(st.integers(1, 4)), groups * inputs, *sizes)
+    return shape, (groups * outputs, inputs, *kernel), stride, padding, dilation, groups
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from([np.float32, np.float64]), st.booleans())
+def test_values(case: Any, dtype: Any, with_bias: bool) -> None:
+    shape, filters, stride, padding, dilation, groups = case
+    x, w = numbers(0, *shape, dtype=dtype), numbers(1, *filters, dtype=dtype)
+    bias = numbers(2, filters[0], dtype=dtype) if with_bias else None
+    expected = reference(x, w, stride, padding, dilation, groups)
+    if bias is not None:
+        expected += bias.astype(np.float64).reshape(-1, *(1,) * len(stride))
+    op = getattr(NATIVE, f"conv{len(stride)}d")
+    close(op(x, w, bias, stride, padding, dilation, groups), expected, dtype, np.prod(filters[1:]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from([np.float32, np.float64]))
+def test_gradients_are_the_adjoints(case: Any, dtype: Any) -> None:
+    """Both are linear, so that <g, conv(x, w)> tells all: its coefficients are the gradients."""
+    shape, filters, stride, padding, dilation, groups = case
+    x, w = numbers(0, *shape, dtype=dtype), numbers(1, *filters, dtype=dtype)
+    y = reference(x, w, stride, padding, dilation, groups)
+    g = numbers(3, *y.shape, dtype=dtype)
+    wide = [a.astype(np.float64) for a in (x, w, g)]
+    geometry = stride, padding, dilation
+    found = NATIVE._conv_weight(x, g, filters, *geometry, groups)
+    expected = numpy_kernels.weights(wide[0], wide[2], filters[2:], *geometry, groups)
+    close(found, expected, dtype, g.size // g.shape[1])
+    assert np.isclose(np.vdot(expected, wide[1]), np.vdot(wide[2], y))
+    more = [
+        size - ((n - 1) * hop - 2 * pad + gap * (width - 1) + 1)
+        for size, n, hop, pad, gap, width in zip(
+            shape[2:], y.shape[2:], stride, padding, dilation, filters[2:], strict=True
+        )
+    ]
+    op = getattr(NATIVE, f"conv_transpose{len(stride)}d")
+    found = op(g, w, None, stride, padding, more, groups, dilation)
+    expected = numpy_kernels.transposed(wide[2], wide[1], shape[2:], *geometry, groups)
+    close(found, expected, dtype, filters[0] * np.prod(filters[2:]))
+    assert np.isclose(np.vdot(expected, wide[0]), np.vdot(wide[2], y))
+
+
+# --- sizes that take each of the ways ----------------------------------------------------------------------------
+
+LARGE = {
+    "few filters, read in place": ((3, 2, 28, 28), (6, 2, 5, 5), 1, 2, 1, 1),
+    "windows are copied": ((2, 20, 19, 23), (40, 20, 3, 3), 1, 1, 1, 1),
+    "filters beyond the cache": ((3, 160, 9, 9), (140, 160, 3, 3), 1, 1, 1, 1),
+    "one product for each place": ((2, 70, 13, 11), (130, 70, 1, 1), 1, 0, 1, 1),
+    "one filter for each channel": ((2, 37, 15, 31), (37, 1, 3, 3), 2, 1, 1, 37),
+    "a volume": ((2, 6, 9, 12, 10), (24, 6, 3, 2, 3), (2, 1, 1), (1, 0, 2), 1, 1),
+    "a signal": ((3, 33, 300), (65, 33, 4), 3, 2, 2, 1),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ways(name: str, dtype: Any) -> None:
+    shape, filters, *how, groups = LARGE[name]
+    dims = len(shape) - 2
+    stride, padding, dilation = (numpy_kernels.each(value, dims) for value in how)
+    x, w = numbers(0, *shape, dtype=dtype), numbers(1, *filters, dtype=dtype)
+    wide = x.astype(np.float64), w.astype(np.float64)
+    y = numpy_kernels.forward(*wide, stride, padding, dilation, groups)
+    found = getattr(NATIVE, f"conv{dims}d")(x, w, None, *how, groups)
+    close(found, y, dtype, int(np.prod(filters[1:])))
+    g = numbers(2, *y.shape, dtype=dtype)
+    found = NATIVE._conv_weight(x, g, filters, stride, padding, dilation, groups)
+    expected = numpy_kernels.weights(
+        wide[0], g.astype(np.float64), filters[2:], stride, padding, dilation, groups
+    )
+    close(found, expected, dtype, g.size // g.shape[1])
+    found = getattr(NATIVE, f"conv_transpose{dims}d")(y.astype(dtype), w, None, *how[:2], 0, groups, how[2])
+    expected = numpy_kernels.transposed(
+        y.astype(dtype).astype(np.float64), wide[1], found.shape[2:], stride, padding, dilation, groups
+    )
+    close(found, expected, dtype, filters[0] * int(np.prod(filters[2:])))
+
+
+def test_strides_of_any_kind() -> None:
+    x, w = numbers(0, 6, 3, 9, 8), numbers(1, 3, 3, 4, 2)
+    expected = reference(
+        x[::-2, :, ::-1].transpose(0, 1, 3, 2), w.transpose(0, 1, 3, 2), (1, 1), (1, 0), (1, 1), 1
+    )
+    found = NATIVE.conv2d(
+        x[::-2, :, ::-1].transpose(0, 1, 3, 2), w.transpose(0, 1, 3, 2), None, 1, (1, 0), 1, 1
+    )
+    close(found, expected, np.float64, 24)
+    same = np.broadcast_to(numbers(2, 1, 3, 1, 8), (2, 3, 9, 8))
+    close(
+        NATIVE.conv2d(same, w, None, 1, 0, 1, 1),
+        reference(same, w, (1, 1), (0, 0), (1, 1), 1),
+        np.float64,
+        24,
+    )
+
+
+def test_without_a_batch_and_empty_batches() -> None:
+    x, w = numbers(0, 3, 9), numbers(1, 2, 3, 4)
+    found = NATIVE.conv1d(x, w, None, 1, 0, 1, 1)
+    np.testing.assert_array_equal(found, NATIVE.conv1d(x[None], w, None, 1, 0, 1, 1)[0])
+    assert NATIVE.conv1d(x[None][:0], w, None, 1, 0, 1, 1).shape == (0, 2, 6)
+    assert not NATIVE._conv_weight(
+        np.zeros((0, 3, 9)), np.zeros((0, 2, 6)), (2, 3, 4), (1,), (0,), (1,), 1
+    ).any()
+    bias = np.array([1.0, 2.0])
+    no_channels = NATIVE.conv1d(np.zeros((1, 0, 5)), np.zeros((2, 0, 3)), bias, 1, 0, 1, 1)
+    np.testing.assert_array_equal(no_channels, np.broadcast_to(bias[:, None], (1, 2, 3)))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_special_values_stay_where_they_belong(value: float) -> None:
+    """A row's last places and the next row's first ones lie side by side in memory, but share no window."""
+    x, w = numbers(0, 2, 3, 6, 6), numbers(1, 4, 3, 3, 3)
+    x[0, 1, 0, 0] = value
+    y = NATIVE.conv2d(x, w, None, 1, 0, 1, 1)
+    bad = ~np.isfinite(y)
+    assert bad[0, :, 0, 0].all()
+    assert bad.sum() == 4
+    g = numbers(2, 2, 4, 4, 4)
+    gradient = NATIVE._conv_weight(x, g, w.shape, (1, 1), (0, 0), (1, 1), 1)
+    bad = ~np.isfinite(gradient)
+    assert bad[:, 1, 0, 0].all()
+    assert bad.sum() == 4
+    expected = numpy_kernels.weights(np.where(np.isfinite(x), x, 0), g, (3, 3), (1, 1), (0, 0), (1, 1), 1)
+    np.testing.assert_allclose(gradient[~bad], expected[~bad], rtol=1e-12, atol=1e-12)
+
+
+def test_threads_do_not_change_results() -> None:
+    threads = load("threads")
+    x, w = numbers(0, 4, 16, 40, 40, dtype=np.float32), numbers(1, 24, 16, 3, 3, dtype=np.float32)
+    before, found = threads.get_num_threads(), []
+    try:
+        for count in (1, 3):
+            threads.set_num_threads(count)
+            y = NATIVE.conv2d(x, w, None, 1, 1, 1, 1)
+            found.append((y, NATIVE._conv_weight(x, y, w.shape, (1, 1), (1, 1), (1, 1), 1)))
+    finally:
+        threads.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        (np.zeros((1, 2, 5)), np.zeros((2, 3, 3)), None, 1, 0, 1, 1),  # channels
+        (np.zeros((1, 2, 5)), np.zeros((2, 2, 7)), None, 1, 0, 1, 1),  # a window that does not fit
+        (np.zeros((1, 2, 5)), np.zeros((2, 2, 3)), np.zeros(3), 1, 0, 1, 1),  # bias
+        (np.zeros((1, 2, 5)), np.zeros((2, 2, 3)), None, 0, 0, 1, 1),  # stride
+        (np.zeros((1, 2, 5)), np.zeros((2, 2, 3)), None, 1, 0, 1, 3),  # groups
+        (np.zeros((1, 2, 5)), np.zeros((2, 2, 3)), None, (1, 1), 0, 1, 1),  # too many strides
+        (np.zeros((5,)), np.zeros((2, 2, 3)), None, 1, 0, 1, 1),
+    ],
+)
+def test_what_does_not_fit_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError):
+        NATIVE.conv1d(*wrong)
+
+
+def test_other_dtypes_are_refused() -> None:
+    with pytest.raises(TypeError, match="int64"):
+        NATIVE.conv1d(np.ones((1, 1, 3), int), np.ones((1, 1, 3), int), None, 1, 0, 1, 1)
