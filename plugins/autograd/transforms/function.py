@@ -32,7 +32,7 @@ class VmapInfo(NamedTuple):
     batch_size : int
         The size of the dims that are mapped over.
     randomness : str
-        How random operators shall behave: always "error", since none is hidden from tt.
+        What random operators shall do: "error", "different" or "same", as `vmap` was told.
     """
 
     batch_size: int
@@ -54,7 +54,7 @@ def run_function(cls: type[Function], args: tuple[Any, ...]) -> Any:
             raise errors.GradientError(
                 f"{cls.__name__} has both a vmap method and generate_vmap_rule = True; keep one of the two"
             )
-        found = cls.vmap(VmapInfo(level.size), tuple(dims), *inside)
+        found = cls.vmap(VmapInfo(level.size, level.randomness), tuple(dims), *inside)
         if not isinstance(found, tuple) or len(found) != 2:
             raise errors.ArgumentError(
                 f"{cls.__name__}.vmap", f"returns (results, their dims), not {errors.describe(found)}"

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from tt.core.library import TensorBase, errors, ops
+from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
 from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.transforms.levels import Level, batched, levels, move_dim, running, unwrap
 from tt.plugins.autograd.transforms.opening import Variable, pull, variable
+from tt.plugins.autograd.transforms.randomness import Randomness, check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
 
 __all__ = ["grad", "grad_and_value", "leave", "vmap"]
@@ -19,7 +20,14 @@ __all__ = ["grad", "grad_and_value", "leave", "vmap"]
 # --- vmap ------------------------------------------------------------------------------------------------------
 
 
-def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """Return a function that maps another over a dim of its arguments, all examples at once.
 
     Parameters
@@ -30,11 +38,18 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
         The dim of each argument to map over; None: the argument is the same for all.
     out_dims : int or nested like the result
         Where the dim goes in each result.
+    randomness : str
+        What random operators do: "error" refuses them, "same" draws the same numbers for all examples, "different"
+        others for each.
+    chunk_size : int, optional
+        How many examples run at once; all by default.
 
     Raises
     ------
     ValueError
-        When no argument is mapped over, the sizes differ, or a dim is not there.
+        When no argument is mapped over, the sizes differ, a dim is not there, or the chunks have no elements.
+    RuntimeError
+        When the function draws random numbers and `randomness` does not allow that.
 
     Examples
     --------
@@ -43,22 +58,50 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     >>> tt.func.vmap(lambda a, b: (a * b).sum())(x, y)
     tensor([1., 5., 9.])
     """
+    check_randomness("vmap", randomness)
+    if chunk_size is not None and chunk_size <= 0:
+        raise errors.ValueRangeError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         values, shape = flatten(args)
         dims = spread_like(in_dims, args, "in_dims")
+        # Keyword arguments are mapped over their first dim, as PyTorch does.
+        names, named_shape = flatten(kwargs)
+        values, dims = [*values, *names], [*dims, *(0 if isinstance(v, TensorBase) else None for v in names)]
         size = _size(values, dims)
-        with running(size) as level:
-            wrapped = [v if d is None else batched(v, d, level) for v, d in zip(values, dims, strict=True)]
-            # Keyword arguments are mapped over their first dim, as PyTorch does.
-            names, named_shape = flatten(kwargs)
-            named = [batched(v, 0, level) if isinstance(v, TensorBase) else v for v in names]
-            result = func(*unflatten(shape, wrapped), **unflatten(named_shape, named))
-            results, result_shape = flatten(result)
-            places = spread_like(out_dims, result, "out_dims")
-            out = [leave(r, d, level) for r, d in zip(results, places, strict=True)]
-        return unflatten(result_shape, out)
+
+        def run(values: list[Any], size: int) -> tuple[list[Any], list[Any], Any]:
+            with running(size, randomness) as level, Randomness(level, randomness):
+                wrapped = [
+                    v if d is None else batched(v, d, level) for v, d in zip(values, dims, strict=True)
+                ]
+                count = len(values) - len(names)
+                result = func(*unflatten(shape, wrapped[:count]), **unflatten(named_shape, wrapped[count:]))
+                results, result_shape = flatten(result)
+                places = spread_like(out_dims, result, "out_dims")
+                out = [leave(r, d, level) for r, d in zip(results, places, strict=True)]
+            return out, places, result_shape
+
+        if chunk_size is None or chunk_size >= size:
+            out, _, result_shape = run(values, size)
+            return unflatten(result_shape, out)
+        start = default_states()
+        parts = []
+        for begin in range(0, size, chunk_size):
+            if randomness == "same":
+                set_default_states(start)
+            length = min(chunk_size, size - begin)
+            chunk = [
+                v if d is None else ops.narrow(v, d, begin, length) for v, d in zip(values, dims, strict=True)
+            ]
+            out, places, result_shape = run(chunk, length)
+            parts.append(out)
+        joined = [
+            column[0] if place is None else ops.cat(list(column), place)
+            for place, column in zip(places, zip(*parts, strict=True), strict=True)
+        ]
+        return unflatten(result_shape, joined)
 
     return mapped
 

@@ -10,7 +10,8 @@ from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.transforms.functional import _DEPTH, vmap
 from tt.plugins.autograd.transforms.levels import dual, enter_dual, leave_dual, levels, primal_and_tangent
-from tt.plugins.autograd.transforms.opening import Variable, pull, variable
+from tt.plugins.autograd.transforms.opening import Variable, is_recorded, pull, variable
+from tt.plugins.autograd.transforms.randomness import check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, unflatten
 
 __all__ = ["hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
@@ -154,17 +155,54 @@ def jvp(
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Return the value of a function and its derivative at a point: a function of tangents.
 
+    The function runs once: what is recorded then is linear in the tangents, and replayed for each call.
+
+    Parameters
+    ----------
+    func : callable
+        Takes tensors, or trees of them, and returns a tensor or a tree.
+    *primals : Tensor or tree
+        The point.
+
+    Returns
+    -------
+    tuple
+        (value, function); the function takes one tangent for each of the primals.
+
     Examples
     --------
     >>> import tt
     >>> value, derivative = tt.func.linearize(lambda x: x ** 3, tt.tensor(2.0))
-    >>> value, derivative(tt.tensor(1.0))
-    (tensor(8.), tensor(12.))
+    >>> value, derivative(tt.tensor(1.0)), derivative(tt.tensor(10.0))
+    (tensor(8.), tensor(12.), tensor(120.))
     """
-    value = func(*primals)
+    outer = levels()
+    values, shape = flatten(primals)
+    value, multiply = vjp(func, *primals)
+    outputs, output_shape = flatten(value)
+    # The product of a cotangent with the Jacobian is linear in the cotangent, and its transpose is the derivative.
+    cotangents = [variable(ops.zeros_like(ops.detach(output)), outer) for output in outputs]
+    with recording(True):
+        given = unflatten(output_shape, [c.tensor for c in cotangents])
+        products, _ = flatten(multiply(given, create_graph=True))
+    nested = _DEPTH.grads > 0 or any(is_recorded(v, outer) for v in values)
 
     def derivative(*tangents: Any) -> Any:
-        return jvp(func, primals, tangents)[1]
+        directions, direction_shape = flatten(tangents)
+        if direction_shape != shape:
+            raise errors.GradientError("linearize: the tangents do not have the structure of the primals")
+        _expect_tensors("linearize", "the tangents", directions)
+        total: list[Any] = [None] * len(outputs)
+        for product, direction in zip(products, directions, strict=True):
+            if tuple(product.shape) != tuple(direction.shape) or product.dtype is not direction.dtype:
+                raise errors.GradientError(
+                    f"linearize: a tangent is {direction.dtype} of shape {list(direction.shape)}, and its primal "
+                    f"{product.dtype} of shape {list(product.shape)}"
+                )
+            create = nested or _DEPTH.grads > 0 or bool(direction.requires_grad)
+            parts = pull(product, cotangents, direction, create)
+            total = [b if a is None else ops.add(a, b) for a, b in zip(total, parts, strict=True)]
+        return unflatten(output_shape, total)
 
     return value, derivative
 
@@ -209,18 +247,16 @@ def _basis(values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _in_chunks(function: Callable[..., Any], rows: Sequence[Any], chunk: int | None) -> list[Any]:
+def _in_chunks(
+    function: Callable[..., Any], rows: Sequence[Any], chunk: int | None, randomness: str = "same"
+) -> list[Any]:
     """Map a function, which returns a list, over the rows, a chunk at a time."""
     count = int(rows[0].shape[0])
-    step = count if chunk is None else chunk
     if not count:
         # Nothing to map over; one call with a zero row tells the shapes.
         found = function(*[ops.zeros(r.shape[1:], dtype=r.dtype, device=r.device) for r in rows])
         return [ops.zeros((0, *f.shape), dtype=f.dtype, device=f.device) for f in found]
-    parts = [
-        vmap(function)(*[r[begin : begin + step] for r in rows]) for begin in range(0, count, max(step, 1))
-    ]
-    return [p[0] if len(p) == 1 else ops.cat(list(p)) for p in zip(*parts, strict=True)]
+    return list(vmap(function, randomness=randomness, chunk_size=chunk)(*rows))
 
 
 def jacrev(
@@ -305,7 +341,7 @@ def jacfwd(
     has_aux : bool
         Whether `func` returns something beside the result, which is handed on.
     randomness : str
-        As PyTorch's; random operators run once for each example here, whatever it says.
+        What random operators of `func` do, as for `vmap`: "error", "same" or "different".
     chunk_size : int, optional
         How many passes run at once; all by default.
 
@@ -316,6 +352,7 @@ def jacfwd(
     tensor([[2., 0.],
             [0., 4.]])
     """
+    check_randomness("jacfwd", randomness)
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -336,7 +373,7 @@ def jacfwd(
             moved, seen["shape"] = flatten(found[1])
             return moved
 
-        columns = _in_chunks(push, _basis(inputs), chunk_size)
+        columns = _in_chunks(push, _basis(inputs), chunk_size, randomness)
         found = []
         for column in columns:
             blocks, start = [], 0

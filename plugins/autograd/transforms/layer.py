@@ -19,7 +19,16 @@ from tt.core.library import (
     with_targets_of,
 )
 from tt.plugins.autograd.layer import AutogradLayer
-from tt.plugins.autograd.transforms import batching
+from tt.plugins.autograd.transforms.batching.base import (
+    BatchingRule,
+    NoRuleError,
+    inplace_of,
+    inplace_pointwise,
+    pointwise,
+    reduction,
+)
+from tt.plugins.autograd.transforms.batching.foreign import in_the_open
+from tt.plugins.autograd.transforms.batching.table import RULES
 from tt.plugins.autograd.transforms.dual import run_dual
 from tt.plugins.autograd.transforms.levels import Dual, DualLevel, Level, batched, innermost, unwrap
 
@@ -44,7 +53,7 @@ class TransformLayer(Layer):
         super().__init__()
         self.autograd = autograd
         self.fallbacks: Counter[str] = Counter()
-        self._rules: dict[str, list[batching.BatchingRule]] = {}
+        self._rules: dict[str, list[BatchingRule]] = {}
 
     def accept(self, table: Any, source: Any = None) -> Callable[[], None]:
         """Take batching rules in PyTorch's form; the last one for an operator counts.
@@ -56,7 +65,7 @@ class TransformLayer(Layer):
         source : Source, optional
             Who brought it.
         """
-        new = {op: batching.in_the_open(function) for op, function in table.rules.items()}
+        new = {op: in_the_open(function) for op, function in table.rules.items()}
         for op, made in new.items():
             self._rules.setdefault(op, []).insert(0, made)
 
@@ -73,21 +82,28 @@ class TransformLayer(Layer):
         formula = self.autograd.formula(operator.name)
         # What a formula makes a unit of has a tangent of its own.
         whole = formula is not None or operator.name == "detach"
-        if form == "out" or (batch is None and not whole):
+        composed = _has_composite(operator)
+        # A composite whose parts meet the levels; what it cannot know of all examples, it is told of each.
+        tried = composed and form == "functional" and not operator.mutates and _takes_tensors(operator)
+        if form == "out" or (batch is None and not whole and not tried):
             return None
         definition = operator.definition
 
         def run(entry: Entry, args: tuple[Any, ...]) -> Any:
             level = innermost(args)
             if isinstance(level, DualLevel):
-                if whole or not _has_composite(operator):
+                if whole or not composed:
                     return _with_tangents(level, entry, formula, args)
                 return _parts(entry, args)
-            if batch is None:
-                return _parts(entry, args) if _has_composite(operator) else self.unsupported(entry, args)
-            result = batch(level, operator, args)
-            pointwise = definition.kind == "pointwise" and form == "functional"
-            return _as_seen(entry, result) if pointwise else result
+            try:
+                if batch is None:
+                    return _parts(entry, args) if composed else self.unsupported(entry, args)
+                result = batch(level, operator, args)
+            except (NoRuleError, errors.HiddenValuesError, errors.DataDependentError):
+                # No rule for these arguments, or a composite that looks at values, which each example has.
+                return self.unsupported(entry, args)
+            promotes = form == "functional" and (definition.kind == "pointwise" or operator.name == "cat")
+            return _as_seen(entry, result) if promotes else result
 
         return run
 
@@ -106,8 +122,9 @@ class TransformLayer(Layer):
         level = innermost(args)
         if isinstance(level, DualLevel):
             return _with_tangents(level, entry, None, args)
+        found = one_by_one(level, entry.operator, entry.form, args)
         self.fallbacks[entry.operator.name] += 1
-        return one_by_one(innermost(args), entry.operator, entry.form, args)
+        return found
 
 
 def _with_tangents(level: DualLevel, entry: Entry, formula: Any, args: tuple[Any, ...]) -> Any:
@@ -125,29 +142,39 @@ def _has_composite(operator: Operator) -> bool:
     return operator.registry.composite(operator.name) is not None
 
 
+def _takes_tensors(operator: Operator) -> bool:
+    return any(argument.type.is_tensor for argument in operator.arguments)
+
+
 def _parts(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Run the composite on the wrapped tensors, so that its parts meet the level."""
     composite = entry.operator.registry.composite(entry.operator.name)
     assert composite is not None  # asked before
     result = composite.function(*args)
-    return args[0].copy_(result) if entry.form == "inplace" else result
+    if entry.form == "inplace":
+        return args[0].copy_(result)
+    return entry.operator.return_type(result) if type(result) is tuple else result
 
 
-def _batching_rule(operator: Operator, form: str) -> batching.BatchingRule | None:
+def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
     definition = operator.definition
+    found = RULES.get(operator.name)
     if form == "inplace":
-        return batching.inplace_pointwise if definition.kind == "pointwise" else None
+        if definition.kind == "pointwise" or operator.name == "copy":
+            return inplace_pointwise
+        if found is None or "metadata_inplace" in definition.tags:
+            return None
+        return inplace_of(found)
     if form != "functional":
         return None
-    found = batching.RULES.get(operator.name)
     if found is not None:
         return found
     if definition.kind == "pointwise" and not any(
         a.type.is_tensor and a.type.list for a in operator.arguments
     ):
-        return batching.pointwise
+        return pointwise
     if definition.kind == "reduction" and "dim" in operator.positions and operator.group == (0,):
-        return batching.reduction
+        return reduction
     return None
 
 
@@ -195,6 +222,13 @@ def one_by_one(level: Level, operator: Operator, form: str, args: tuple[Any, ...
 def _stacked(level: Level, operator: Operator, results: list[Any]) -> Any:
     """Return the results of all examples as one."""
     first = results[0]
+    for column in zip(*([r] if isinstance(r, TensorBase) else r for r in results), strict=True):
+        if len({tuple(tensor.shape) for tensor in column}) > 1:
+            raise errors.ShapeError(
+                f"vmap: {operator.name}() gives results of other shapes for other examples, {list(column[0].shape)} "
+                f"and {next(list(t.shape) for t in column if t.shape != column[0].shape)} for instance, which do not "
+                "fit into one tensor"
+            )
     if isinstance(first, TensorBase):
         return batched(ops.stack(results), 0, level)
     columns = [batched(ops.stack(list(column)), 0, level) for column in zip(*results, strict=True)]

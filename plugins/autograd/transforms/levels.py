@@ -50,12 +50,14 @@ class Level:
         Its place on the stack; the innermost has the highest.
     size : int
         How many calls it stands for.
+    randomness : str
+        What random operators do: "error", "different" or "same".
     """
 
-    __slots__ = ("depth", "size")
+    __slots__ = ("depth", "randomness", "size")
 
-    def __init__(self, depth: int, size: int) -> None:
-        self.depth, self.size = depth, size
+    def __init__(self, depth: int, size: int, randomness: str = "error") -> None:
+        self.depth, self.size, self.randomness = depth, size, randomness
 
 
 class DualLevel(Level):
@@ -90,11 +92,11 @@ def levels() -> tuple[Level, ...]:
 class running:  # noqa: N801 - reads as a statement: with running(size) as level
     """Puts a level on the stack for a `with` block."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self._size, self._randomness = size, randomness
 
     def __enter__(self) -> Level:
-        level = Level(len(_STACK.levels), self._size)
+        level = Level(len(_STACK.levels), self._size, self._randomness)
         _STACK.levels.append(level)
         return level
 

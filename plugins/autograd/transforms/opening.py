@@ -34,7 +34,7 @@ from tt.plugins.autograd.transforms.levels import (
     unwrap,
 )
 
-__all__ = ["Variable", "has_history", "pull", "variable"]
+__all__ = ["Variable", "has_history", "is_recorded", "pull", "variable"]
 
 Levels = Sequence[Level]
 
@@ -173,6 +173,11 @@ class Variable:
 def has_history(tensor: Any) -> bool:
     """Tell whether a bare tensor requires a gradient of its own."""
     return bool(tensor.keys & STATE.bit)
+
+
+def is_recorded(value: Any, outer: Levels) -> bool:
+    """Tell whether what lies below all wrappers of a tensor requires a gradient of its own."""
+    return any(has_history(leaf) for leaf in _leaves(open_value(value, outer, ())))
 
 
 def variable(value: Any, outer: Levels) -> Variable:

@@ -134,6 +134,39 @@ def test_jvp_and_linearize() -> None:
     assert jvp(lambda x: tt.ones(2), (x,), (t,))[1].tolist() == [0.0, 0.0]
 
 
+def test_linearize_runs_the_function_once_and_nests() -> None:
+    x = tt.tensor(POINT)
+    runs = []
+
+    def two_results(v: Any) -> Any:
+        runs.append(v)
+        return {"mixed": mixing(tt)(v), "constant": tt.ones(2, dtype=tt.float64)}, v.exp().sum()
+
+    (value, _), derivative = linearize(two_results, x)
+    for direction in (tt.tensor([1.0, 0.5, -2.0], dtype=tt.float64), x):
+        found = derivative(direction)
+        expected = jvp(two_results, (x,), (direction,))[1]
+        close(found[0]["mixed"], expected[0]["mixed"])
+        close(found[0]["constant"], tt.zeros(2, dtype=tt.float64))
+        close(found[1], expected[1])
+    assert len(runs) == 3  # one for linearize, two for jvp
+    close(value["mixed"], mixing(tt)(x))
+    close(vmap(derivative)(tt.eye(3, dtype=tt.float64))[0]["mixed"].mT, jacrev(mixing(tt))(x))
+
+    def along(v: Any) -> Any:
+        return linearize(scalar(tt), v)[1](tt.ones(3, dtype=tt.float64))
+
+    rows = tt.stack([x, x * 2])
+    close(grad(along)(x), hessian(scalar(tt))(x).sum(0))
+    close(vmap(along)(rows), tt.stack([grad(scalar(tt))(row).sum() for row in rows]))
+    close(jvp(along, (x,), (x,))[1], hessian(scalar(tt))(x).sum(0) @ x)
+    leaf = x.clone().requires_grad_()
+    close(tt.autograd.grad(along(leaf), leaf)[0], hessian(scalar(tt))(x).sum(0))
+    for wrong, message in [((x, x), "structure"), ((tt.ones(3),), "float32 of shape"), ((x[:2],), "shape")]:
+        with pytest.raises(RuntimeError, match=message):
+            derivative(*wrong)
+
+
 def test_what_is_wrong_is_said() -> None:
     x = tt.ones(2)
     with pytest.raises(TypeError, match="tuples"):

@@ -147,10 +147,14 @@ def test_an_operator_without_rule_runs_once_for_each_example_and_is_counted() ->
     from tt.core.library import REGISTRY
 
     layer: Any = REGISTRY.layer("transform")
-    before = layer.fallbacks["linalg_inv"]
-    x = array(5, 3, 3)
-    same(vmap(tt.linalg_inv)(x), loop(tt.linalg_inv, x))
-    assert layer.fallbacks["linalg_inv"] == before + 1
+    before = layer.fallbacks["masked_scatter"]
+    x, y = array(5, 3), array(5, 3, seed=1)
+
+    def chosen(a: Any, b: Any) -> Any:
+        return a.masked_scatter(a > 0, b)
+
+    same(vmap(chosen)(x, y), loop(chosen, x, y))
+    assert layer.fallbacks["masked_scatter"] == before + 1
 
 
 @pytest.mark.parametrize(

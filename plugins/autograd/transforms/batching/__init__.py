@@ -1,0 +1,1 @@
+"""How operators run on many examples at once."""

@@ -1,0 +1,182 @@
+"""Batching rules: how an operator runs on many examples at once.
+
+A rule gets the level, the operator and its arguments, of which some are wrapped at that level, and returns the wrapped
+result.  Operators with a composite need none: their parts have them.  A rule raises `NoRuleError` for a call that it
+does not serve, which then runs once for each example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt.core.library import Operator, TensorBase, errors, ops
+from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first, move_dim, unwrap
+
+__all__ = [
+    "BatchingRule",
+    "BatchingTable",
+    "NoRuleError",
+    "align",
+    "all_first",
+    "along_dim",
+    "behind",
+    "inplace_of",
+    "inplace_pointwise",
+    "pointwise",
+    "reduction",
+    "rewrapped",
+]
+
+BatchingRule = Callable[[Level, Operator, tuple[Any, ...]], Any]
+
+
+class NoRuleError(Exception):
+    """A rule does not serve the call."""
+
+
+class BatchingTable:
+    """The rules of some operators.
+
+    Attributes
+    ----------
+    rules : dict
+        Operator -> rule.
+    """
+
+    def __init__(self) -> None:
+        self.rules: dict[str, BatchingRule] = {}
+
+    def rule(self, *names: str) -> Callable[[BatchingRule], BatchingRule]:
+        """Make a function the batching rule of operators."""
+
+        def note(function: BatchingRule) -> BatchingRule:
+            self.rules.update(dict.fromkeys(names, function))
+            return function
+
+        return note
+
+
+def rewrapped(level: Level, operator: Operator, result: Any, dim: int = 0) -> Any:
+    """Return a result, or several, whose hidden dim is `dim`, wrapped."""
+    if isinstance(result, TensorBase):
+        return batched(result, dim, level)
+    return operator.return_type([batched(r, dim, level) for r in result])
+
+
+def behind(dim: int, ndim: int) -> int:
+    """Return the dim of what is inside for one of the `ndim` that the function sees."""
+    if not -ndim <= dim < ndim:
+        raise NoRuleError  # refused, in the words of the operator
+    return dim % ndim + 1
+
+
+def all_first(level: Level, values: Sequence[Any]) -> list[Any]:
+    """Return tensors unwrapped with the hidden dim at the front; those that have none are expanded."""
+    found = []
+    for value in values:
+        inside, hidden = hidden_dim_first(value, level)
+        found.append(inside if hidden else ops.expand(inside, (level.size, *inside.shape)))
+    return found
+
+
+# --- pointwise -------------------------------------------------------------------------------------------------
+
+
+def align(level: Level, args: Sequence[Any]) -> list[Any]:
+    """Return the arguments unwrapped, so that hidden dims meet at the front and the others from the right."""
+    ndim = max(int(a.ndim) for a in args if isinstance(a, TensorBase))
+    aligned = []
+    for value in args:
+        inside, hidden = hidden_dim_first(value, level)
+        if hidden and value.ndim < ndim:
+            shape = tuple(inside.shape)
+            inside = ops.reshape(inside, (shape[0],) + (1,) * (ndim - value.ndim) + shape[1:])
+        aligned.append(inside)
+    return aligned
+
+
+def pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Align the dims and run the operator once."""
+    result = operator.caller().dispatch(tuple(align(level, args)))
+    return rewrapped(level, operator, result)
+
+
+def inplace_pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Change the examples together; what does not differ by example cannot be changed by what does."""
+    inside, hidden = hidden_dim_first(args[0], level)
+    if not hidden:
+        raise errors.InplaceError(
+            f"vmap: {operator.definition.inplace_name}(self, *extra_args) is not possible because there exists a "
+            "Tensor in extra_args that differs by example while self does not\n  try: the form that is not in-place"
+        )
+    operator.caller("inplace").dispatch((inside, *align(level, args)[1:]))
+    return args[0]
+
+
+def inplace_of(functional: BatchingRule) -> BatchingRule:
+    """Make the rule of an in-place form of that of the functional form: compute and write."""
+
+    def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+        inside, dim = unwrap(args[0], level)
+        if dim is None:
+            raise NoRuleError  # refused by the loop, which knows why
+        found, _ = hidden_dim_first(functional(level, operator, args), level)
+        inside.copy_(move_dim(found, 0, dim))
+        return args[0]
+
+    return run
+
+
+# --- reductions ------------------------------------------------------------------------------------------------
+
+
+def reduction(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Reduce the dims that the function sees."""
+    inside, _ = hidden_dim_first(args[0], level)
+    place = operator.positions["dim"]
+    dim, ndim = args[place], int(args[0].ndim)
+    everything = dim is None or (not isinstance(dim, int) and not len(dim))
+    if operator.name in ("all.dim", "any.dim") and dim is not None and everything:
+        return batched(operator.caller().dispatch((inside, *args[1:])), 0, level)  # no dims are none here
+    if ndim == 0:
+        for d in () if everything else (dim,) if isinstance(dim, int) else dim:
+            behind(d, 1)
+        # A dim of size one takes the place of the dims that are not there.
+        inside = ops.unsqueeze(inside, -1)
+        shifted: Any = (1,) if operator.arguments[place].type.list else 1
+    elif (
+        everything and not operator.arguments[place].type.list
+    ):  # argmax counts the elements of all dims together
+        inside, shifted = ops.reshape(inside, (inside.shape[0], -1)), 1
+    elif everything:
+        shifted = tuple(range(1, ndim + 1))
+    else:
+        shifted = behind(dim, ndim) if isinstance(dim, int) else tuple(behind(d, ndim) for d in dim)
+    rest = list(args[1:])
+    rest[place - 1] = shifted
+    if ndim == 0 and "keepdim" in operator.positions:
+        rest[operator.positions["keepdim"] - 1] = False
+    result = operator.caller().dispatch((inside, *rest))
+    if isinstance(result, TensorBase):
+        if everything and result.ndim == 2 and ndim > 1:
+            result = ops.reshape(result, (inside.shape[0],) + (1,) * ndim)
+        return batched(result, 0, level)
+    return operator.return_type([batched(r, 0, level) for r in result])
+
+
+def along_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Run an operator that works along one dim and keeps it: softmax, cumsum, sort."""
+    inside, _ = hidden_dim_first(args[0], level)
+    place = operator.positions["dim"]
+    scalar = args[0].ndim == 0
+    if scalar:
+        inside = ops.unsqueeze(inside, -1)
+    rest = list(args[1:])
+    rest[place - 1] = behind(args[place], args[0].ndim or 1)
+    result = operator.caller().dispatch((inside, *rest))
+    several = not isinstance(result, TensorBase)
+    wrapped = [
+        batched(ops.squeeze(r, -1) if scalar else r, 0, level) for r in (result if several else (result,))
+    ]
+    return operator.return_type(wrapped) if several else wrapped[0]

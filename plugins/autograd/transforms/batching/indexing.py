@@ -1,0 +1,167 @@
+"""Batching rules of what reads and writes by indices, and of what joins tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import Operator, TensorBase, ops
+from tt.plugins.autograd.transforms.batching.base import (
+    BatchingTable,
+    NoRuleError,
+    align,
+    all_first,
+    behind,
+)
+from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first, unwrap
+
+__all__ = ["table"]
+
+table = BatchingTable()
+rule = table.rule
+
+
+# --- joining ---------------------------------------------------------------------------------------------------
+
+
+@rule("cat")
+def cat(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Join along a dim that the function sees; tensors without a hidden dim are expanded."""
+    tensors, dim = args
+    # A vector without elements goes with everything.
+    kept = [t for t in tensors if tuple(t.shape) != (0,)] or tensors
+    if not kept[0].ndim:
+        raise NoRuleError  # refused, in the words of the operator
+    found = ops.cat(all_first(level, kept), behind(dim, kept[0].ndim))
+    return batched(found, 0, level)
+
+
+@rule("copy")
+def copy(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Expand the source to the examples of the target."""
+    target, source, *rest = args
+    (whole,) = all_first(level, [target])
+    found = ops.copy(whole, align(level, (target, source))[1], *rest)
+    return batched(found, 0, level)
+
+
+# --- along one dim ---------------------------------------------------------------------------------------------
+
+
+@rule("gather", "scatter", "scatter_add", "scatter_reduce", "scatter.value", "scatter.value_reduce")
+def along_a_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Go along a dim that the function sees; a number counts as a vector of one element."""
+    x, dim, index, *rest = args
+    whole = [all_first(level, [t])[0] if isinstance(t, TensorBase) else t for t in (x, index, *rest)]
+    inside = [
+        ops.unsqueeze(w, -1) if isinstance(t, TensorBase) and not t.ndim else w
+        for t, w in zip((x, index, *rest), whole, strict=True)
+    ]
+    found = operator.caller().dispatch((inside[0], behind(dim, x.ndim or 1), *inside[1:]))
+    seen = index if operator.name == "gather" else x
+    return batched(found if seen.ndim else ops.squeeze.dim(found, -1), 0, level)
+
+
+# --- by lists of indices ---------------------------------------------------------------------------------------
+
+
+class _Places:
+    """The indices of a call, masks replaced by the places of what they choose.
+
+    Attributes
+    ----------
+    indices : list
+        For each dim an index that may be wrapped, or None.
+    first : int
+        The first dim with an index.
+    together : bool
+        Whether the dims with an index are neighbours, so that what they choose takes their place.
+    ndim : int
+        The number of dims of what they choose, as the function sees it.
+    """
+
+    def __init__(self, level: Level, given: Sequence[Any]) -> None:
+        self.indices: list[Any] = []
+        for index in given:
+            if index is None or index.dtype.name != "bool":
+                self.indices.append(index)
+            elif unwrap(index, level)[1] is not None:
+                raise NoRuleError  # how many elements a mask chooses differs by example
+            else:
+                self.indices += list(ops.unbind(ops.nonzero(index), 1))
+        chosen = [dim for dim, index in enumerate(self.indices) if index is not None]
+        self.first = chosen[0] if chosen else 0
+        self.count = len(chosen)
+        self.together = not chosen or chosen[-1] - chosen[0] + 1 == len(chosen)
+        self.ndim = max((index.ndim for index in self.indices if index is not None), default=0)
+
+    def inside(self, level: Level) -> list[Any]:
+        """Return the indices unwrapped, the first one that of the examples."""
+        numbers = ops.arange(level.size, device=next(i.device for i in self.indices if i is not None))
+        found: list[Any] = [ops.reshape(numbers, (level.size, *(1,) * self.ndim))]
+        for index in self.indices:
+            if index is None:
+                found.append(None)
+                continue
+            raw, hidden = hidden_dim_first(index, level)
+            if hidden:
+                raw = ops.reshape(raw, (level.size, *(1,) * (self.ndim - index.ndim), *index.shape))
+            found.append(raw)
+        return found
+
+    def order(self, ndim: int) -> list[int] | None:
+        """Return the order of a result's dims that puts what was chosen where the function sees it; None: it is there.
+
+        What lies inside is the hidden dim, what the indices chose, and all other dims.
+        """
+        if not self.together or not self.first:
+            return None
+        chosen = list(range(1, 1 + self.ndim))
+        before = list(range(1 + self.ndim, 1 + self.ndim + self.first))
+        return [0, *before, *chosen, *range(1 + self.ndim + self.first, ndim)]
+
+
+@rule("index")
+def index(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Take elements of every example."""
+    x, given = args
+    places = _Places(level, given)
+    if not places.count or places.count > x.ndim:
+        raise NoRuleError
+    found = ops.index(all_first(level, [x])[0], places.inside(level))
+    order = places.order(found.ndim)
+    return batched(found if order is None else ops.permute(found, order), 0, level)
+
+
+@rule("index_put")
+def index_put(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Write elements of every example."""
+    x, given, values, accumulate = args
+    (whole,) = all_first(level, [x])
+    if len(given) == 1 and values.ndim == 0 and not accumulate and given[0].dtype.name == "bool":
+        mask = given[0]
+        for _ in range(x.ndim - mask.ndim):
+            mask = ops.unsqueeze(mask, -1)
+        return batched(ops.where(*_masked(level, mask, values, x)), 0, level)
+    places = _Places(level, given)
+    if not places.count or places.count > x.ndim:
+        raise NoRuleError
+    raw, hidden = hidden_dim_first(values, level)
+    ndim = places.ndim + x.ndim - places.count
+    if values.ndim > ndim:
+        raise NoRuleError
+    shape = (level.size if hidden else 1, *(1,) * (ndim - values.ndim), *values.shape)
+    raw = ops.reshape(raw, shape)
+    if places.together and places.first:
+        # What is written has the dims in front of the indices first, and inside they come after them.
+        before = list(range(1, 1 + places.first))
+        chosen = list(range(1 + places.first, 1 + places.first + places.ndim))
+        raw = ops.permute(raw, [0, *chosen, *before, *range(1 + places.first + places.ndim, ndim + 1)])
+    return batched(ops.index_put(whole, places.inside(level), raw, accumulate), 0, level)
+
+
+def _masked(level: Level, mask: Any, values: Any, x: Any) -> tuple[Any, Any, Any]:
+    first, second, third = align(level, (mask, values, x))
+    if not hidden_dim_first(x, level)[1]:
+        third = ops.expand(third, (level.size, *third.shape))
+    return first, second.to(x.dtype), third

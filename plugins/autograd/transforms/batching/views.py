@@ -1,0 +1,148 @@
+"""Batching rules of views, and of what replaces a part of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt.core.library import Operator, TensorBase, ops
+from tt.plugins.autograd.transforms.batching.base import BatchingRule, BatchingTable, NoRuleError, behind
+from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first
+
+__all__ = ["table"]
+
+table = BatchingTable()
+RULES, rule = table.rules, table.rule
+
+
+def view(arguments: Callable[..., tuple[Any, ...]]) -> BatchingRule:
+    """Make a rule of a function from the seen tensor and the arguments to those for the tensor inside."""
+
+    def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+        inside, hidden = hidden_dim_first(args[0], level)
+        if not hidden:
+            return operator.caller().dispatch((inside, *args[1:]))
+        result = operator.caller().dispatch((inside, *arguments(args[0], level, *args[1:])))
+        if isinstance(result, TensorBase):
+            return batched(result, 0, level)
+        return [batched(part, 0, level) for part in result]
+
+    return run
+
+
+def _behind(x: Any, dim: int, extra: int = 0) -> int:
+    return behind(dim, x.ndim + extra)
+
+
+RULES["transpose"] = view(lambda x, level, dim0, dim1: (_behind(x, dim0), _behind(x, dim1)))
+RULES["unsqueeze"] = view(lambda x, level, dim: (_behind(x, dim, 1),))
+RULES["permute"] = view(lambda x, level, dims: ((0, *(_behind(x, dim) for dim in dims)),))
+RULES["view"] = view(lambda x, level, size: ((level.size, *_known(x, size)),))
+RULES["select"] = view(lambda x, level, dim, index: (_behind(x, dim), index))
+RULES["slice"] = view(lambda x, level, dim, *rest: (_behind(x, dim), *rest))
+RULES["split"] = RULES["split.sizes"] = view(lambda x, level, sizes, dim: (sizes, _behind(x, dim)))
+RULES["unbind"] = view(lambda x, level, dim: (_behind(x, dim),))
+RULES["squeeze.dim"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
+RULES["flip"] = view(lambda x, level, dims: (tuple(_behind(x, dim) for dim in dims),))
+RULES["diagonal"] = view(lambda x, level, offset, dim1, dim2: (offset, _behind(x, dim1), _behind(x, dim2)))
+RULES["diag_embed"] = view(
+    lambda x, level, offset, dim1, dim2: (offset, _behind(x, dim1, 1), _behind(x, dim2, 1))
+)
+RULES["constant_pad_nd"] = view(lambda x, level, pad, value: (pad, value))
+RULES["alias"] = RULES["real"] = RULES["imag"] = view(lambda x, level: ())
+
+
+@rule("clone", "_to_copy")
+def copied(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Copy all examples; a memory format is one of the dims that the function sees."""
+    inside, _ = hidden_dim_first(args[0], level)
+    place = operator.positions["memory_format"]
+    if str(args[place]).rpartition(".")[2] not in ("channels_last", "channels_last_3d"):
+        return batched(operator.caller().dispatch((inside, *args[1:])), 0, level)
+    if args[0].ndim < 4:
+        raise NoRuleError
+    joined = ops.reshape(inside, (level.size * args[0].shape[0], *inside.shape[2:]))
+    found = operator.caller().dispatch((joined, *args[1:]))
+    return batched(ops.view(found, tuple(inside.shape)), 0, level)
+
+
+@rule("view.dtype")
+def view_as_dtype(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Look at the bits of all examples."""
+    inside, _ = hidden_dim_first(args[0], level)
+    if args[0].ndim == 0 and args[1].itemsize != args[0].dtype.itemsize:
+        raise NoRuleError  # refused, in the words of the operator
+    return batched(operator.caller().dispatch((inside, args[1])), 0, level)
+
+
+@rule("as_strided_scatter")
+def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Leave it to the loop: the geometry is that of one example's memory."""
+    raise NoRuleError
+
+
+def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:
+    """Return a size without -1, which could not be found where no example has elements."""
+    if -1 not in size:
+        return tuple(size)
+    known = 1
+    for n in size:
+        known *= n if n != -1 else 1
+    return tuple(n if n != -1 else (x.shape.numel() // known if known else 0) for n in size)
+
+
+@rule("as_strided")
+def as_strided(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Take the same places of memory of every example, counted from where the first one begins."""
+    x, size, stride, offset = args
+    inside, _ = hidden_dim_first(x, level)
+    start = int(inside.storage_offset()) if offset is None else offset
+    found = ops.as_strided(inside, (level.size, *size), (inside.stride()[0], *stride), start)
+    return batched(found, 0, level)
+
+
+@rule("unfold")
+def unfold(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Take windows of a dim that the function sees; a number is a window of one."""
+    x, dimension, size, step = args
+    if not x.ndim:
+        return ops.slice(ops.unsqueeze(x, 0), 0, 0, size, 1)
+    inside, _ = hidden_dim_first(x, level)
+    return batched(ops.unfold(inside, _behind(x, dimension), size, step), 0, level)
+
+
+def replaced(shift: Callable[..., tuple[Any, ...]]) -> BatchingRule:
+    """Make the rule of an operator that replaces a part of one tensor by another."""
+
+    def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+        whole = []
+        for value in args[:2]:
+            inside, hidden = hidden_dim_first(value, level)
+            whole.append(inside if hidden else ops.expand(inside, (level.size, *inside.shape)))
+        result = operator.caller().dispatch((*whole, *shift(args[0], *args[2:])))
+        return batched(result, 0, level)
+
+    return run
+
+
+RULES["select_scatter"] = replaced(lambda x, dim, index: (_behind(x, dim), index))
+RULES["slice_scatter"] = replaced(lambda x, dim, *rest: (_behind(x, dim), *rest))
+RULES["diagonal_scatter"] = replaced(
+    lambda x, offset, dim1, dim2: (offset, _behind(x, dim1), _behind(x, dim2))
+)
+
+
+@rule("t")
+def t(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Swap the two dims that the function sees."""
+    return ops.transpose(args[0], 0, 1) if args[0].ndim == 2 else args[0]
+
+
+@rule("expand")
+def expand(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Expand behind the hidden dim, with new dims between it and the others."""
+    inside, _ = hidden_dim_first(args[0], level)
+    size = args[1]
+    new = len(size) - args[0].ndim
+    inside = ops.reshape(inside, (level.size,) + (1,) * new + tuple(args[0].shape))
+    return batched(ops.expand(inside, (level.size, *size)), 0, level)

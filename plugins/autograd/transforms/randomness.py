@@ -1,0 +1,79 @@
+"""Random operators inside of `vmap`: refused, the same numbers for all examples, or others for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import Generator, Mode, TensorBase, default_states, errors, ops, set_default_states
+from tt.plugins.autograd.transforms.levels import Level, batched, unwrap
+
+__all__ = ["Randomness", "check_randomness"]
+
+
+def check_randomness(function: str, randomness: str) -> None:
+    """Refuse what is no kind of randomness."""
+    if randomness not in ("error", "different", "same"):
+        raise errors.GradientError(
+            f"{function}: Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
+
+
+class Randomness(Mode):
+    """Says what random operators do while a level runs.
+
+    Parameters
+    ----------
+    level : Level
+        The level.
+    randomness : str
+        "error", "different" or "same".
+    """
+
+    def __init__(self, level: Level, randomness: str) -> None:
+        self.level, self.randomness = level, randomness
+
+    def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+        """Run a call; a random one as the level says."""
+        operator = caller.operator
+        if "random" not in operator.definition.tags:
+            return caller.dispatch(args)
+        if self.randomness == "error":
+            raise errors.UnsupportedError(
+                f"vmap: called random operation {operator.name}() while in randomness error mode. Please either use "
+                "the 'same' or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        differs = any(unwrap(item, self.level)[1] is not None for item in _flat(args))
+        if not differs:
+            if self.randomness == "same":
+                return caller.dispatch(args)
+            if caller.form != "functional":
+                raise errors.InplaceError(
+                    f"vmap: {operator.name} changes a tensor that is the same for all examples to numbers that differ "
+                    "by example\n  try: randomness='same', or the operation that returns a new tensor"
+                )
+        return self._one_by_one(caller, args)
+
+    def _one_by_one(self, caller: Any, args: tuple[Any, ...]) -> Any:
+        """Draw for each example; for the same numbers, from the same state each time."""
+        generators = [value for value in args if isinstance(value, Generator)]
+        states = [generator.get_state() for generator in generators]
+        defaults = default_states()
+        results = []
+        for number in range(self.level.size):
+            if number and self.randomness == "same":
+                set_default_states(defaults)
+                for generator, state in zip(generators, states, strict=True):
+                    generator.set_state(state)
+            results.append(caller.dispatch(tuple(self._example(value, number) for value in args)))
+        if caller.form == "inplace":
+            return args[0]
+        return batched(ops.stack(results), 0, self.level)
+
+    def _example(self, value: Any, number: int) -> Any:
+        inside, dim = unwrap(value, self.level)
+        return inside if dim is None else ops.select(inside, dim, number)
+
+
+def _flat(args: Sequence[Any]) -> list[Any]:
+    return [value for value in args if isinstance(value, TensorBase)]

@@ -1,0 +1,367 @@
+"""Batching rules: every operator mapped over examples gives what it gives for each of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tests.plugins.autograd.calls import DEFINITIONS, serves
+from tt.core.library import REGISTRY, OpDefinition
+from tt.core.testing.samples import samples
+from tt.func import vmap
+
+# Their results hold whatever the memory held.
+UNDEFINED = {"empty_like", "new_empty", "empty_permuted", "empty_strided", "new_empty_strided"}
+# They say how one example lies in memory, which nobody promises of examples side by side.
+OF_MEMORY = {"as_strided", "as_strided_scatter"}
+# They give a Python value, which would be another one for each example.
+OF_VALUES = {"equal", "allclose", "item", "is_same_size"}
+# They take something sorted, which in another order it is not.
+SORTED = {"searchsorted", "_searchsorted", "bucketize"}
+# What is looked at is the values, so that no two examples need to have results of one shape; and what has no rule.
+LOOPED = {
+    "_unique2", "bincount", "embedding_bag", "gaussian_nll_loss", "linalg_lstsq", "linspace.tensors",
+    "logspace.tensors", "masked_scatter", "narrow.tensor", "nonzero", "repeat_interleave.Tensor",
+    "tensor_split.tensor_indices_or_sections", "unique_dim",
+}  # fmt: skip
+# These have rules that leave some calls to the loop: masks that differ by example, numbers without dims, a `q` or a
+# number of classes that depends on the example, the old arguments of losses.
+SOMETIMES_LOOPED = {
+    "_conv_weight", "as_strided_scatter", "binary_cross_entropy", "index", "index_put", "linalg_solve",
+    "nanquantile", "one_hot", "quantile", "squeeze.dim", "topk", "transpose",
+}  # fmt: skip
+
+MAPPED = [
+    d
+    for d in DEFINITIONS
+    if d.samples
+    and not {"random", "inplace_only"} & set(d.tags)
+    and d.name not in UNDEFINED | OF_MEMORY | OF_VALUES
+    and any(a.type.is_tensor for a in d.signature.arguments)
+]
+
+
+def tensors_in(value: Any) -> list[Any]:
+    return [t for t in (value if isinstance(value, list | tuple) else [value]) if isinstance(t, tt.Tensor)]
+
+
+class Mapped:
+    """A call of an operator as a function of all of its tensors."""
+
+    def __init__(self, definition: OpDefinition, args: tuple[Any, ...]) -> None:
+        self.caller, self.args = REGISTRY.operator(definition.name).caller(), args
+        self.tensors = [t for value in args for t in tensors_in(value)]
+
+    def __call__(self, *tensors: Any) -> Any:
+        remaining = iter(tensors)
+        args = [
+            type(value)([next(remaining) if isinstance(t, tt.Tensor) else t for t in value])
+            if isinstance(value, list | tuple) and tensors_in(value)
+            else next(remaining)
+            if isinstance(value, tt.Tensor)
+            else value
+            for value in self.args
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the old arguments of losses, and lost imaginary parts
+            found = self.caller.dispatch(tuple(args))
+        return found if isinstance(found, tt.Tensor) else tuple(tensors_in(found))
+
+
+def mapped_calls(definition: OpDefinition, most: int, dtypes: int) -> Iterator[tuple[str, Mapped]]:
+    operator = REGISTRY.operator(definition.name)
+    caller = operator.caller()
+    binder = caller.binder or operator.binder(caller)
+    served = 0
+    for dtype in (tt.float64, tt.int64, tt.complex128, tt.bool):
+        if not serves(definition, dtype):
+            continue
+        found = 0
+        for sample in samples(definition, "cpu", dtype):
+            if sample.error is not None or found == most:
+                continue
+            call = Mapped(definition, binder(sample.args, sample.kwargs))
+            if not call.tensors or any(t.layout is not tt.strided for t in call.tensors):
+                continue
+            if runs(call, call.tensors):
+                found += 1
+                yield f"{sample.name}, {dtype}", call
+        served += found > 0
+        if served == dtypes:
+            return
+
+
+def runs(call: Mapped, tensors: list[Any]) -> bool:
+    """Tell whether a call is possible without `vmap`: not all dtypes are served by all parts of a composite."""
+    try:
+        call(*tensors)
+    except (RuntimeError, TypeError, ValueError, IndexError):
+        return False
+    return True
+
+
+def turned(tensor: Any) -> Any:
+    """Return other values for a second example: the same in another order, so that indices stay indices."""
+    return tensor.detach().reshape((-1,)).flip((0,)).reshape(tuple(tensor.shape))
+
+
+@pytest.mark.parametrize("definition", MAPPED, ids=[d.name for d in MAPPED])
+def test_vmap_of_an_operator_is_a_loop(definition: OpDefinition) -> None:
+    check_operator(definition, most=8, dtypes=1)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("definition", MAPPED, ids=[d.name for d in MAPPED])
+def test_vmap_of_an_operator_is_a_loop_on_all_samples(definition: OpDefinition) -> None:
+    check_operator(definition, most=1000, dtypes=4)
+
+
+def check_operator(definition: OpDefinition, most: int, dtypes: int) -> None:
+    """Map all tensors of each sample, the first, and all but the first."""
+    layer: Any = REGISTRY.layer("transform")
+    before = layer.fallbacks.copy()
+    for name, call in mapped_calls(definition, most, dtypes):
+        plain = [t.detach() for t in call.tensors]
+        others = [turned(t) for t in plain]
+        count = len(plain)
+        for chosen in {
+            (True,) * count,
+            tuple(i == 0 for i in range(count)),
+            tuple(i > 0 for i in range(count)),
+        }:
+            if not any(chosen):
+                continue
+            second = [o if c else p for p, o, c in zip(plain, others, chosen, strict=True)]
+            if definition.name in SORTED or not runs(call, second):
+                second = plain
+            expected = [call(*plain), call(*second)]
+            if any(
+                [t.shape for t in tensors_in(e)] != [t.shape for t in tensors_in(expected[0])]
+                for e in expected
+            ):
+                continue  # the shape depends on the values
+            stacked = [tt.stack([p, s]) if c else p for p, s, c in zip(plain, second, chosen, strict=True)]
+            in_dims = tuple(0 if c else None for c in chosen)
+            found = tensors_in(vmap(call, in_dims=in_dims)(*stacked))
+            for place, one in enumerate(expected):
+                for mine, theirs in zip(found, tensors_in(one), strict=True):
+                    check_same(mine[place], theirs, f"{name}, mapped {chosen}, example {place}")
+    used = layer.fallbacks - before
+    allowed = LOOPED | SOMETIMES_LOOPED
+    assert not set(used) - allowed, f"ran once for each example: {used}"
+
+
+def check_same(found: Any, expected: Any, what: str) -> None:
+    assert tuple(found.shape) == tuple(expected.shape), what
+    assert found.dtype is expected.dtype, what
+    # Batches are multiplied in another order than one matrix.
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6, atol=1e-8, err_msg=what)
+
+
+def test_most_operators_run_all_examples_at_once() -> None:
+    # What may loop is named above; everything else is checked not to.
+    assert len(LOOPED | SOMETIMES_LOOPED) < len(MAPPED) / 15
+
+
+# --- what samples do not show ----------------------------------------------------------------------------------
+
+
+def normal(*shape: int, seed: int = 0) -> Any:
+    return tt.tensor(np.random.default_rng(seed).standard_normal(shape))
+
+
+def check_loop(function: Any, *args: Any, in_dims: Any = 0) -> None:
+    dims = in_dims if isinstance(in_dims, tuple) else (in_dims,) * len(args)
+    size = next(a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None)
+    expected = [
+        function(*[a if d is None else a.select(d, i) for a, d in zip(args, dims, strict=True)])
+        for i in range(size)
+    ]
+    check_same(vmap(function, in_dims=in_dims)(*args), tt.stack(expected), "")
+
+
+@pytest.mark.parametrize(
+    "in_dims", [(0, 0, 0), (0, None, None), (None, 0, None), (None, None, 0), (0, 0, None)]
+)
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_convolutions_whose_filters_differ_by_example(in_dims: Any, groups: int, transposed: bool) -> None:
+    shapes = [(2, 4, 7, 6), (4, 6 // groups, 3, 2) if transposed else (6, 4 // groups, 3, 2), (6,)]
+    args = [
+        normal(*((3, *shape) if dim == 0 else shape), seed=seed)
+        for seed, (shape, dim) in enumerate(zip(shapes, in_dims, strict=True))
+    ]
+    functional = tt.nn.functional
+    convolve = functional.conv_transpose2d if transposed else functional.conv2d
+    check_loop(lambda x, w, b: convolve(x, w, b, stride=2, padding=1, groups=groups), *args, in_dims=in_dims)
+
+
+def test_gradients_of_each_example() -> None:
+    """What `vmap(grad(...))` is for: the gradients of shared filters, example by example."""
+    filters, images = normal(4, 2, 3, 3), normal(5, 2, 6, 6, seed=1)
+
+    def loss(w: Any, x: Any) -> Any:
+        y = tt.nn.functional.conv2d(x[None], w, padding=1).relu()
+        return tt.nn.functional.max_pool2d(y, 2).pow(2).sum()
+
+    layer: Any = REGISTRY.layer("transform")
+    before = layer.fallbacks.copy()
+    found = vmap(tt.func.grad(loss), in_dims=(None, 0))(filters, images)
+    assert layer.fallbacks == before
+    check_same(found, tt.stack([tt.func.grad(loss)(filters, x) for x in images]), "")
+
+
+INDEXED = {
+    "a list in front": lambda x, i: x[i],
+    "a list behind": lambda x, i: x[:, i],
+    "two lists": lambda x, i: x[i, :, i],
+    "two lists side by side": lambda x, i: x[:, i, i],
+    "a matrix of indices": lambda x, i: x[:, i[None]],
+    "a mask": lambda x, i: x[tt.tensor([True, False, True])],
+    "a mask and a list": lambda x, i: x[:, tt.tensor([True, True, False]), i],
+}
+
+
+@pytest.mark.parametrize("function", INDEXED.values(), ids=INDEXED)
+@pytest.mark.parametrize("in_dims", [(0, 0), (0, None), (None, 0), (1, 0)])
+def test_reading_by_indices(function: Any, in_dims: Any) -> None:
+    x = (
+        normal(3, 3, 3)
+        if in_dims[0] is None
+        else normal(4, 4, 3, 3)
+        if in_dims[0] == 1
+        else normal(4, 3, 3, 3)
+    )
+    if in_dims[0] == 1:
+        x = normal(3, 4, 3, 3)
+    i = tt.tensor([[0, 2], [1, 1], [2, 0], [0, 1]]) if in_dims[1] == 0 else tt.tensor([2, 1])
+    check_loop(function, x, i, in_dims=in_dims)
+
+
+def _written(index: Any, accumulate: bool) -> Any:
+    def write(x: Any, i: Any, v: Any) -> Any:
+        indices = tuple(i if k == "i" else None for k in index)
+        return x.index_put(indices, v, accumulate=accumulate)
+
+    return write
+
+
+@pytest.mark.parametrize("index", ["i", "-i", "i-i", "-ii"])
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("in_dims", [(0, 0, 0), (0, None, 0), (0, 0, None), (None, 0, None), (None, None, 0)])
+def test_writing_by_indices(index: str, accumulate: bool, in_dims: Any) -> None:
+    chosen = {"i": (2, 3, 3), "-i": (3, 2, 3), "i-i": (2, 3), "-ii": (3, 2)}[index]
+    x = normal(*((4, 3, 3, 3) if in_dims[0] == 0 else (3, 3, 3)))
+    i = tt.tensor([[0, 2], [1, 2], [2, 0], [0, 1]]) if in_dims[1] == 0 else tt.tensor([2, 1])
+    for shape in (chosen, chosen[1:], ()):
+        v = normal(*((4, *shape) if in_dims[2] == 0 else shape), seed=1)
+        check_loop(_written(index, accumulate), x, i, v, in_dims=in_dims)
+
+
+def test_a_mask_that_differs_by_example_writes_one_number() -> None:
+    x = normal(4, 3)
+
+    def clipped(row: Any) -> Any:
+        y = row.clone()
+        y[row < 0] = 0.0
+        return y
+
+    check_loop(clipped, x)
+
+
+def test_changes_in_place_go_through_the_rules() -> None:
+    layer: Any = REGISTRY.layer("transform")
+    before = layer.fallbacks.copy()
+    index = tt.tensor([[0, 1], [2, 2], [1, 0]])
+
+    def change(x: Any, i: Any) -> Any:
+        y = x.clone()
+        y.index_put_((i,), x[:2] * 2)
+        y.scatter_add_(0, i, x[:2])
+        return y.cumsum_(0)
+
+    check_loop(change, normal(3, 4), index)
+    assert layer.fallbacks == before
+
+
+def test_an_example_that_needs_another_shape_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="results of other shapes for other examples"):
+        vmap(tt.nonzero)(tt.tensor([[1, 0], [1, 1]]))
+
+
+def test_dims_that_are_not_there_are_refused_in_the_words_of_the_operator() -> None:
+    for call in (
+        lambda x: x.sum(1),
+        lambda x: x.softmax(-2),
+        lambda x: x.select(1, 0),
+        lambda x: tt.cat([x, x], 1),
+    ):
+        with pytest.raises(IndexError, match=r"[dD]im"):
+            vmap(call)(tt.ones(3, 2))
+
+
+# --- randomness ------------------------------------------------------------------------------------------------
+
+GENERATOR: Any = tt.Generator()
+DRAWS = {
+    "a factory": lambda x: tt.rand(3),
+    "like an example": tt.rand_like,
+    "of probabilities": lambda x: tt.bernoulli(x * 0.5),
+    "dropout": tt.nn.functional.dropout,
+    "in place": lambda x: x.clone().normal_(),
+    "of a generator": lambda x: tt.rand(3, generator=GENERATOR),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_random_numbers_are_refused_the_same_or_different(draw: Any) -> None:
+    x = tt.ones(20, 3)
+    with pytest.raises(RuntimeError, match="called random operation"):
+        vmap(draw)(x)
+    tt.manual_seed(0)
+    GENERATOR.manual_seed(0)
+    first = draw(x[0])
+    tt.manual_seed(0)
+    GENERATOR.manual_seed(0)
+    same = vmap(draw, randomness="same")(x)
+    assert (same == first).all()
+    different = vmap(draw, randomness="different")(x)
+    assert len({tuple(row) for row in different.tolist()}) > 1
+
+
+def test_randomness_is_passed_on_by_jacfwd() -> None:
+    def noisy(x: Any) -> Any:
+        return x * tt.rand(3)
+
+    with pytest.raises(RuntimeError, match="called random operation"):
+        tt.func.jacfwd(noisy)(tt.ones(3))
+    tt.manual_seed(0)
+    expected = tt.rand(3)
+    tt.manual_seed(0)
+    assert (tt.func.jacfwd(noisy, randomness="same")(tt.ones(3)) == tt.diag(expected)).all()
+    for transform in (vmap, tt.func.jacfwd):
+        with pytest.raises(RuntimeError, match="Only allowed values for randomness"):
+            transform(noisy, randomness="some")
+
+
+def test_chunks_give_the_same_as_all_at_once() -> None:
+    x, y = normal(7, 3), normal(2, 7)
+
+    def both(a: Any, b: Any) -> Any:
+        return {"product": a.sum() * b, "sum": a + b.sum()}
+
+    expected = vmap(both, in_dims=(0, 1))(x, y)
+    for size in (1, 2, 3, 7, 100):
+        found = vmap(both, in_dims=(0, 1), chunk_size=size)(x, y)
+        for key in expected:
+            check_same(found[key], expected[key], f"{key}, chunks of {size}")
+    tt.manual_seed(0)
+    rows = vmap(lambda a: a * 0 + tt.rand(3), chunk_size=2, randomness="same")(x)
+    assert len({tuple(row) for row in rows.tolist()}) == 1
+    with pytest.raises(ValueError, match="chunk_size should be None or greater than 0"):
+        vmap(both, chunk_size=0)
