@@ -1,4 +1,11 @@
-"""Backend: what the core must know of a device (and layout) and its native arrays."""
+"""Backend: what the core must know of a device (and layout) and its native arrays.
+
+Note [Tensors made of parts]
+----------------------------
+The tensors of a layout that is not strided consist of strided arrays: coordinates and values, say.  A backend that
+tells its parts, and puts a handle together from such, needs to do nothing else for its tensors to be printed, pickled,
+moved to another device, described to fake tensors and measured: the core does that part by part.
+"""
 
 from __future__ import annotations
 
@@ -219,6 +226,27 @@ class Backend(DeviceInterface):
     def reshape(self, handle: Any, shape: Sequence[int]) -> Any:
         """Return the elements of a handle, in row-major order, in another shape."""
         raise NotImplementedError(f"{type(self).__name__}.reshape")
+
+    # --- layouts whose tensors are made of strided ones: see Note [Tensors made of parts] ---------------------------
+
+    def parts(self, handle: Any) -> Mapping[str, Any]:
+        """Return the strided arrays that a handle is made of, by name, in the order in which they are printed.
+
+        They are handles of the strided backend of the same device; a backend that returns none has no parts.
+        """
+        return {}
+
+    def facts(self, handle: Any) -> Mapping[str, Any]:
+        """Return what `assemble` must know beside the parts and the shape; it can be pickled."""
+        return {}
+
+    def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
+        """Return the handle that is made of these parts."""
+        raise NotImplementedError(f"{type(self).__name__}.assemble")
+
+    def summary(self, handle: Any) -> Sequence[str]:
+        """Return what `repr` of a tensor shows after its size, for instance "nnz=3"."""
+        return ()
 
     # --- memory ------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError
 from tt.core.keys import KEYS, OVERRIDDEN, PYTHON
-from tt.core.reading import detached, host_array, requires_gradient
+from tt.core.reading import detached, host_array, parts_of, requires_gradient
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, sibling, slots_of, wrap
 
@@ -162,8 +162,9 @@ def _pack(self: Tensor) -> tuple[Any, ...]:
     """Return what the values of a tensor are rebuilt from: the name of a form and its arguments."""
     if is_wrapper(self):
         return "wrapper", self.dtype, tuple(self.shape), self.handle.strides, str(self.device)
-    if self.is_sparse:
-        return "sparse", self._indices(), self._values(), tuple(self.shape), str(self.device)
+    if parts := parts_of(self):
+        facts = dict(self.spec.backend.facts(self.handle))
+        return "parts", self.layout, self.dtype, parts, tuple(self.shape), facts, str(self.device)
     if self.device.type == "meta":
         return "meta", self.dtype, tuple(self.shape), self.stride(), str(self.device)
     if _shares_host_memory(self):
@@ -193,9 +194,10 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
     if form == "meta":
         dtype, shape, strides, device = parts
         return as_kind(ops.empty_strided(shape, strides, dtype=dtype, device=Device(device)), kind)
-    indices, values, shape, device = parts
-    REGISTRY.backend(Device(device).type, "sparse_coo")
-    return as_kind(ops.sparse_coo_tensor(indices, values, shape, device=Device(device)), kind)
+    layout, dtype, named, shape, facts, device = parts
+    backend = REGISTRY.backend(Device(device).type, layout.name)
+    made = backend.assemble({name: part.handle for name, part in named.items()}, shape, facts)
+    return _make(made, backend.spec(to_dtype(dtype), Device(device)), kind)
 
 
 def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: bool) -> Kind:
@@ -272,7 +274,7 @@ def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) ->
 
     if is_wrapper(self):
         return _fresh_wrapper(self)  # type: ignore[return-value]  # of the same class
-    if self.is_sparse or not _shares_host_memory(self):
+    if not _shares_host_memory(self):
         return as_kind(ops.clone(self), kind)
     storage = self.storage
     copy = memo.get(id(storage))

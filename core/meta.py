@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
     from tt.core.shapes import Outcome, Result
 
-__all__ = ["MetaBackend", "MetaHandle", "describe", "run_rule"]
+__all__ = ["MetaBackend", "MetaHandle", "describe", "dtype_of", "run_rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ def describe(value: Any, backend: Backend | None = None) -> Any:
         strides = tuple(stride // (value.itemsize or 1) for stride in value.strides)
         return MetaHandle(value.shape, from_numpy_dtype(value.dtype), strides)
     if backend is not None and isinstance(value, backend.handle_type):
-        return _describe_handle(value, backend, _dtype_of(value, backend))
+        return _describe_handle(value, backend, dtype_of(value, backend))
     # The dtype of a library may be a class that has these attributes, too.
     if hasattr(value, "shape") and hasattr(value, "ndim") and not isinstance(value, np.dtype | type):
-        return MetaHandle(tuple(value.shape), _dtype_of(value, backend), contiguous_strides(value.shape))
+        return MetaHandle(tuple(value.shape), dtype_of(value, backend), contiguous_strides(value.shape))
     return value
 
 
@@ -116,10 +116,13 @@ def _describe_handle(handle: Any, backend: Backend, d: dtype) -> MetaHandle:
     extent = None
     if backend.layout == "strided" and backend.has_views:
         extent = backend.storage_nbytes(backend.storage_owner(handle)) // d.itemsize
+    if backend.layout != "strided":  # a shape is all that rules may know of other layouts
+        return fresh(handle.shape, d)
     return MetaHandle(tuple(handle.shape), d, tuple(backend.strides(handle)), backend.offset(handle), extent)
 
 
-def _dtype_of(handle: Any, backend: Backend | None) -> dtype:
+def dtype_of(handle: Any, backend: Backend | None) -> dtype:
+    """Return the dtype of a native array."""
     native = handle.dtype if backend is None else backend.dtype_of(handle)
     if isinstance(native, dtype):
         return native

@@ -382,7 +382,7 @@ def gradient_suffixes(tensor: Tensor) -> list[str]:
 def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[str]]:
     """Return the values and the suffixes that do not concern gradients."""
     from tt.core.promotion import get_default_dtype
-    from tt.core.reading import host_array, values_are_hidden
+    from tt.core.reading import host_array, parts_of, values_are_hidden
 
     default = get_default_dtype()
     usual = tensor.dtype in (default, default.to_complex(), dt.int64, dt.bool_)
@@ -390,9 +390,11 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
     size = f"size={tuple(tensor.shape)}"
     dtype = f"dtype={tensor.dtype}"
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
-    if tensor.is_sparse:
-        suffixes += [size] + ([] if hidden else [f"nnz={tensor._nnz()}"]) + ([] if usual else [dtype])
-        body = _sparse_parts(tensor, indent) if contents is None else contents
+    parts = parts_of(tensor)
+    if parts:
+        summary = [] if hidden else list(tensor.spec.backend.summary(tensor.handle))
+        suffixes += [size] + summary + ([] if usual else [dtype])
+        body = _format_parts(parts, indent, hidden) if contents is None else contents
     elif hidden:
         suffixes += [size] + ([] if tensor.dtype is default else [dtype])
         body = "..."
@@ -407,13 +409,12 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
     return body if contents is None else contents, suffixes
 
 
-def _sparse_parts(tensor: Tensor, indent: int) -> str:
-    """Return the indices and values of a sparse tensor."""
-    from tt.core.reading import host_array, values_are_hidden
+def _format_parts(parts: dict[str, Tensor], indent: int, hidden: bool) -> str:
+    """Return the strided tensors that a tensor of another layout is made of, each with its name."""
+    from tt.core.reading import host_array
 
-    hidden = values_are_hidden(tensor)
     lines = []
-    for name, part in (("indices", tensor._indices()), ("values", tensor._values())):
+    for name, part in parts.items():
         head = f"{name}=tensor("
         text = "..." if hidden else format_array(host_array(part), indent + len(head))
         empty = f", size={tuple(part.shape)}" if hidden or part.numel() == 0 else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt.core.errors import DataDependentError, HiddenValuesError
+from tt.core.errors import DataDependentError, HiddenValuesError, LayoutError
 from tt.core.keys import KEYS, PYTHON
 
 if TYPE_CHECKING:
@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from tt.core.tensor import Tensor
     from tt.core.tensor_base import TensorBase
 
-__all__ = ["bare", "detached", "host_array", "layers_of", "requires_gradient", "values_are_hidden"]
+__all__ = [
+    "bare",
+    "detached",
+    "host_array",
+    "layers_of",
+    "parts_of",
+    "requires_gradient",
+    "values_are_hidden",
+]
 
 
 def layers_of(tensor: Tensor) -> list[Layer]:
@@ -62,6 +70,31 @@ def values_are_hidden(tensor: Tensor) -> bool:
     return tensor.device.type == "meta" or "fake" in KEYS.names("layer", tensor.keys)
 
 
+def parts_of(tensor: TensorBase) -> dict[str, Tensor]:
+    """Return the strided tensors that a tensor of another layout is made of, by name; they share its memory.
+
+    There are none for strided tensors.
+    """
+    spec = tensor.spec
+    parts = spec.backend.parts(tensor.handle)
+    if not parts:
+        return {}
+    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.meta import dtype_of
+    from tt.core.tensor import wrap
+
+    strided = REGISTRY.backend(spec.backend.device_type)
+    return {
+        name: wrap(
+            part,
+            strided.spec(
+                dtype_of(part, strided), spec.device if spec.device.type == strided.device_type else None
+            ),
+        )
+        for name, part in parts.items()
+    }
+
+
 def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
     """Return the values of a tensor as a NumPy array; it may share memory with the tensor.
 
@@ -83,6 +116,10 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
         raise HiddenValuesError(
             f"{what}(): a {type(tensor).__name__} has no values of its own\n"
             "  try: a method of its class that makes a plain tensor of it"
+        )
+    if tensor.layout.name != "strided":
+        raise LayoutError(
+            f"{what}(): a tensor of the layout {tensor.layout} has no values in rows and columns\n  try: x.to_dense()"
         )
     if tensor.keys & PYTHON:
         tensor = bare(tensor)

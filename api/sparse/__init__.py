@@ -5,13 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from tt.core.layout import to_layout as _to_layout
-from tt.plugins.sparse.construct import sparse_coo_tensor
+from tt.plugins.sparse.check import check_sparse_tensor_invariants
+from tt.plugins.sparse.construct import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
+    sparse_compressed_tensor,
+    sparse_coo_tensor,
+    sparse_csc_tensor,
+    sparse_csr_tensor,
+)
 
-__all__ = ["sparse_coo", "sparse_coo_tensor", "sparse_csr"]
+_LAYOUTS = ("sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr")
+
+__all__ = [
+    "check_sparse_tensor_invariants",
+    "sparse_bsc",
+    "sparse_bsc_tensor",
+    "sparse_bsr",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo",
+    "sparse_coo_tensor",
+    "sparse_csc",
+    "sparse_csc_tensor",
+    "sparse_csr",
+    "sparse_csr_tensor",
+]
 
 
 def __getattr__(name: str) -> Any:
     # A layout is asked for by name, so that a plugin that is blocked or broken says why.
-    if name in ("sparse_coo", "sparse_csr"):
+    if name in _LAYOUTS:
         return _to_layout(name)
     raise AttributeError(f"module 'tt.sparse' has no attribute {name!r}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.dtypes import CallDtypes, upcast_of
-from tt.core.dispatch.entry import KERNEL, LIST, MUTATE, ONE, RAW, SEVERAL, Choice, Entry
+from tt.core.dispatch.entry import KERNEL, LIST, MUTATE, ONE, RAW, REROUTE, SEVERAL, Choice, Entry
 from tt.core.dispatch.quiet import quiet
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.serving import Serving, changes_metadata, choose_form, refuse_ties, serving
@@ -100,6 +100,8 @@ def _build(
             else "serves the dtype"
         )
         resolution.note("kernel", choice.registration, index == 0, note + form_note + s.preferred)
+    if choices[0].registration.kernel.tensors:
+        return _over_tensors(operator, form, keys, bits, resolution, backend, choices[0])
     entry = make_entry(
         operator,
         form,
@@ -130,21 +132,61 @@ def _choice(operator: Operator, registration: KernelRegistration, backend: Backe
     kernel = registration.kernel
     takes = taken_positions(operator, registration)
     function = kernel.function
-    if how == 4:
+    if kernel.tensors:
+        pass  # what it calls does the rest
+    elif how == 4:
         function = _functional_of_inplace(function, backend)
     elif how == 5:
         function = _functional_of_out(function, operator, takes, backend)
-    if kernel.check:
+    if kernel.check and not kernel.tensors:
         function = _checked(function, operator, takes, backend)
-    if backend.silence_numpy and not (kernel.native and function is kernel.function):
+    compiled = kernel.native and function is kernel.function
+    if backend.silence_numpy and not (compiled or kernel.tensors):
         function = quiet(function)
     consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
     consumed |= {i for i, a in enumerate(operator.arguments) if a.name in ("non_blocking", "pin_memory")}
-    omitted = []
-    for position, default in enumerate(operator.defaults):
-        if position not in takes and position not in consumed:
-            omitted.append((position, default))
-    return Choice(function, takes, tuple(omitted), registration)
+    return Choice(function, takes, _omitted(operator, takes, consumed), registration)
+
+
+def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> tuple[tuple[int, Any], ...]:
+    """Return the arguments that a kernel serves only where they have their defaults."""
+    return tuple(
+        (position, default)
+        for position, default in enumerate(operator.defaults)
+        if position not in takes and position not in consumed
+    )
+
+
+def _over_tensors(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    choice: Choice,
+) -> Entry:
+    """Return the entry of a kernel that gets tensors; it serves as a composite of its device and layout does."""
+    from tt.core.dispatch.resolve import composite_entry
+
+    function, takes = choice.function, choice.takes
+
+    def chosen(*args: Any) -> Any:
+        if not choice.covers(args):
+            return operator.resolve_rest(entry).run(args)
+        return function(*(args[position] for position in takes))
+
+    def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
+        chosen(*args)
+        args[0].bump_version()
+        return args[0]
+
+    if choice.registration.kernel.form == "inplace" and form == "inplace":
+        entry = make_entry(operator, form, keys, bits, REROUTE, resolution, function=in_place)
+    else:
+        entry = composite_entry(operator, form, keys, bits, resolution, chosen)
+    entry.backend = backend
+    return entry
 
 
 def taken_positions(operator: Operator, registration: KernelRegistration) -> tuple[int, ...]:

@@ -25,13 +25,22 @@ _INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
 
 
 def transfer(tensor: TensorBase, device: Device) -> Tensor:
-    """Return a copy of a strided tensor on another device, by way of the host.
+    """Return a copy of a tensor on another device, by way of the host; what is made of parts goes part by part.
 
     To the meta device only the shape goes; from it nothing can come.
     """
     from tt.core.dispatch.registry import REGISTRY
     from tt.core.errors import DeviceError
+    from tt.core.reading import parts_of
 
+    if parts := parts_of(tensor):
+        there = REGISTRY.backend(device.type, tensor.layout.name)
+        there.require_available()
+        place = there.place(device)
+        moved = {name: transfer(part, place).handle for name, part in parts.items()}
+        facts = tensor.spec.backend.facts(tensor.handle)
+        made = there.assemble(moved, tuple(tensor.shape), facts)
+        return wrap(made, there.spec(tensor.dtype, None if device.type == "meta" else place))
     source = tensor.spec.backend
     target = REGISTRY.backend(device.type, "strided")
     if device.type == "meta":

@@ -51,6 +51,9 @@ class Kernel:
     native : bool
         Compiled: goes before the other kernels of the same plugin and priority, which serve where it is not built.
         Raises none of NumPy's floating-point warnings.
+    tensors : bool
+        The kernel gets tensors and returns tensors, as a composite does: for results whose layout depends on more
+        than the layouts of the arguments, or handles that are made of other tensors' handles.
     """
 
     op: str
@@ -63,6 +66,7 @@ class Kernel:
     override: bool = False
     check: bool = False
     native: bool = False
+    tensors: bool = False
 
 
 @cache
@@ -136,6 +140,7 @@ class KernelTable:
         override: bool = False,
         check: bool = False,
         native: bool = False,
+        tensors: bool = False,
     ) -> Callable[[Function], Function]:
         """Add a kernel; without a function, return a decorator that adds it.
 
@@ -157,6 +162,7 @@ class KernelTable:
                     override,
                     check,
                     native,
+                    tensors,
                 )
             )
             return function

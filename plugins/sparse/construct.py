@@ -1,18 +1,27 @@
-"""Making sparse tensors."""
+"""Making sparse tensors from their components."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Device, Tensor, as_tensor, dtype, errors, ops
+from tt.core.library import Device, Tensor, as_tensor, dtype, errors, layout, ops, to_dtype
+from tt.plugins.sparse.check import check_compressed, check_coo
+from tt.plugins.sparse.layouts import COMPRESSED, HANDLES
 
-__all__ = ["sparse_coo_tensor"]
+__all__ = [
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
+]
 
 
 def sparse_coo_tensor(
     indices: Any,
-    values: Any,
+    values: Any = None,
     size: Sequence[int] | None = None,
     *,
     dtype: dtype | None = None,
@@ -23,10 +32,12 @@ def sparse_coo_tensor(
 ) -> Tensor:
     """Return a tensor of the layout sparse_coo.
 
+    It shares the memory of tensors that it is made from.
+
     Parameters
     ----------
     indices : array-like of int
-        Coordinates, shape (sparse dimensions, elements).
+        Coordinates, shape (sparse dimensions, elements); alone, the size of a tensor without elements.
     values : array-like
         Shape (elements, dense dimensions ...).
     size : sequence of int, optional
@@ -38,16 +49,18 @@ def sparse_coo_tensor(
     requires_grad : bool
         Whether autograd shall record operations on the tensor.
     check_invariants : bool, optional
-        False leaves out the checks of the coordinates.
+        Whether every coordinate is looked at; None: as `tt.sparse.check_sparse_tensor_invariants` says.
     is_coalesced : bool, optional
-        Promises that the coordinates are unique and in row-major order.
+        Says that the coordinates are unique and in row-major order.
 
     Raises
     ------
     ShapeError
         When the shapes of coordinates, values and size do not fit together.
     IndexValueError
-        When a coordinate lies outside of the size.
+        When a coordinate lies outside of the size; the message says where.
+    LayoutError
+        When `is_coalesced` says what is not so.
 
     Examples
     --------
@@ -55,65 +68,311 @@ def sparse_coo_tensor(
     >>> tt.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3)).to_dense()
     tensor([[0., 0., 3.],
             [4., 0., 5.]])
+    >>> tt.sparse_coo_tensor((2, 3))._nnz()
+    0
     """
+    what = "sparse_coo_tensor()"
+    if values is None:
+        return _of_size(indices, dtype, device, requires_grad)
     elements = as_tensor(values, dtype=dtype, device=device)
-    places = as_tensor(indices, device=elements.device)
-    places = _as_coordinates(places)
+    places = _as_coordinates(what, as_tensor(indices, device=elements.device))
     if elements.ndim == 0:
         elements = ops.expand(elements, (places.shape[1],))
-    sparse_dims = places.shape[0]
-    if elements.shape[0] != places.shape[1]:
-        raise errors.ShapeError(
-            f"sparse_coo_tensor(): {places.shape[1]} coordinates and {elements.shape[0]} values: indices have shape "
-            f"{list(places.shape)}, values {list(elements.shape)}"
-        )
-    found = [int(n) + 1 for n in places.handle.max(axis=1)] if places.shape[1] else [0] * sparse_dims
-    shape = (*found, *elements.shape[1:]) if size is None else tuple(int(n) for n in size)
-    if check_invariants is not False:
-        _check(places.handle, found, tuple(elements.shape), shape)
+    shape = _smallest(places, elements) if size is None else tuple(int(n) for n in size)
+    check_coo(what, places, elements, shape, bool(is_coalesced), check_invariants)
     made: Tensor = ops.sparse.coo(places, elements, shape, bool(is_coalesced))
-    if requires_grad:
-        made.requires_grad_(True)
-    return made
+    return made.requires_grad_(True) if requires_grad else made
 
 
-def _as_coordinates(places: Tensor) -> Tensor:
-    if places.dtype.kind not in ("signed", "unsigned") and places.shape[-1:] != (0,):
-        raise errors.DtypeError(
-            f"sparse_coo_tensor(): indices must be an int64 tensor, but got {places.dtype}"
-        )
-    if places.ndim == 1:
-        places = ops.unsqueeze(places, 0)
+def _of_size(size: Any, dtype: dtype | None, device: Any, requires_grad: bool) -> Tensor:
+    sizes = [*size] if isinstance(size, Sequence) else None
+    if sizes is None or not all(isinstance(n, int) for n in sizes):
+        raise errors.ArgumentError("sparse_coo_tensor", "needs indices and values, or a size alone")
+    made: Tensor = ops.zeros(sizes, dtype=dtype, device=device, layout="sparse_coo")
+    return made.requires_grad_(True) if requires_grad else made
+
+
+def _smallest(places: Tensor, elements: Tensor) -> tuple[int, ...]:
+    """Return the smallest size that holds all coordinates."""
+    if places.shape[1] and places.device.type != "meta":
+        low = ops.amin(places, 1).tolist()
+        for dim, least in enumerate(low):
+            if least < 0:
+                at = int(ops.argmin(places[dim]))
+                raise errors.IndexValueError(
+                    f"sparse_coo_tensor(): found negative index {least} for dim {dim} at indices[{dim}, {at}]"
+                )
+        found = [n + 1 for n in ops.amax(places, 1).tolist()]
+    else:
+        found = [0] * places.shape[0]
+    return (*found, *elements.shape[1:])
+
+
+def _as_coordinates(what: str, places: Tensor) -> Tensor:
+    if places.dtype.kind not in ("signed", "unsigned") and places.numel():
+        raise errors.DtypeError(f"{what}: indices must be an int64 tensor, but got {places.dtype}")
     if places.ndim != 2:
         raise errors.ShapeError(
-            f"sparse_coo_tensor(): indices must have shape (sparse dimensions, elements), but got {list(places.shape)}"
+            f"{what}: indices must be sparse_dim x nnz, but got: {list(places.shape)}: indices must have shape "
+            "(sparse "
+            "dimensions, elements)"
         )
-    return ops._to_copy(places, dtype=_int64())  # type: ignore[no-any-return]
+    return places.to(to_dtype("int64"))
 
 
-def _int64() -> dtype:
-    from tt.core.library import to_dtype
-
-    return to_dtype("int64")
+# --- compressed rows and columns -----------------------------------------------------------------------------------
 
 
-def _check(places: Any, found: list[int], values: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    sparse_dims = len(found)
-    if len(shape) != sparse_dims + len(values) - 1:
-        raise errors.ShapeError(
-            f"sparse_coo_tensor(): number of dimensions must be sparse_dim ({sparse_dims}) + dense_dim "
-            f"({len(values) - 1}), but got size {list(shape)}"
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | str | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Return a tensor of one of the compressed layouts: sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.
+
+    It shares the memory of tensors that it is made from.
+
+    Parameters
+    ----------
+    compressed_indices : array-like of int
+        Where each row (column, row of blocks, column of blocks) begins; shape (batch ..., rows + 1).
+    plain_indices : array-like of int
+        The column (row) of each element or block; shape (batch ..., elements).
+    values : array-like
+        Shape (batch ..., elements, block ..., dense dimensions ...).
+    size : sequence of int, optional
+        By default the smallest that holds all elements.
+    dtype : dtype, optional
+        By default that of the values.
+    layout : layout
+        Which of the layouts.
+    device : Device or str, optional
+        By default that of the values.
+    requires_grad : bool
+        Whether autograd shall record operations on the tensor.
+    check_invariants : bool, optional
+        Whether every index is looked at; None: as `tt.sparse.check_sparse_tensor_invariants` says.
+
+    Raises
+    ------
+    LayoutError
+        When no compressed layout is asked for.
+    DtypeError, ShapeError
+        When the components do not fit together.
+    IndexValueError
+        When an index is out of range or out of order; the message says where.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sparse_compressed_tensor([0, 1, 2], [0, 2], [1.0, 2.0], (2, 3), layout=tt.sparse_csr).to_dense()
+    tensor([[1., 0., 0.],
+            [0., 0., 2.]])
+    """
+    name = str(getattr(layout, "name", layout)).removeprefix("tt.")
+    if name not in COMPRESSED:
+        raise errors.LayoutError(
+            f"sparse_compressed_tensor() expected a sparse compressed layout, but got {layout}\n"
+            f"  try: layout=tt.{COMPRESSED[0]}"
         )
-    if shape[sparse_dims:] != values[1:]:
-        raise errors.ShapeError(
-            f"sparse_coo_tensor(): values have the dense size {list(values[1:])}, but size ends with "
-            f"{list(shape[sparse_dims:])}"
-        )
-    if places.size and int(places.min()) < 0:
-        raise errors.IndexValueError(f"sparse_coo_tensor(): found negative index {int(places.min())}")
-    for dim, (end, bound) in enumerate(zip(found, shape, strict=False)):
-        if end > bound:
-            raise errors.IndexValueError(
-                f"sparse_coo_tensor(): size is inconsistent with indices: for dim {dim}, size is {bound} but found "
-                f"index {end - 1}"
-            )
+    return _compressed(
+        "sparse_compressed_tensor()", name, compressed_indices, plain_indices, values, size,
+        dtype, device, requires_grad, check_invariants,
+    )  # fmt: skip
+
+
+def _compressed(
+    what: str,
+    name: str,
+    compressed: Any,
+    plain: Any,
+    values: Any,
+    size: Sequence[int] | None,
+    dtype: dtype | None,
+    device: Any,
+    requires_grad: bool,
+    check_invariants: bool | None,
+) -> Tensor:
+    elements = as_tensor(values, dtype=dtype, device=device)
+    starts = _as_indices(as_tensor(compressed, device=elements.device))
+    places = _as_indices(as_tensor(plain, device=elements.device))
+    shape = _held(name, starts, places, elements) if size is None else tuple(int(n) for n in size)
+    check_compressed(what, name, starts, places, elements, shape, check_invariants)
+    made: Tensor = ops.sparse.compressed(starts, places, elements, shape, name)
+    return made.requires_grad_(True) if requires_grad else made
+
+
+def _as_indices(places: Tensor) -> Tensor:
+    # An empty list has no integers to tell that it is one of integers.
+    return (
+        places
+        if places.numel()
+        else places.to(places.dtype if places.dtype.name == "int32" else to_dtype("int64"))
+    )
+
+
+def _held(name: str, starts: Tensor, places: Tensor, elements: Tensor) -> tuple[int, ...]:
+    """Return the smallest size that holds all elements."""
+    kind, batch = HANDLES[name], starts.ndim - 1
+    most = int(ops.amax(places)) + 1 if places.numel() and places.device.type != "meta" else 0
+    grid = (starts.shape[-1] - 1, most) if kind.rows else (most, starts.shape[-1] - 1)
+    block = elements.shape[batch + 1 : batch + 3] if kind.blocked else (1, 1)
+    dense = elements.shape[batch + 1 + 2 * kind.blocked :]
+    whole = (n * part for n, part in zip(grid, block, strict=False))
+    return (*starts.shape[:-1], *whole, *dense)
+
+
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: dtype | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Return a tensor of the layout sparse_csr: compressed rows.
+
+    Parameters
+    ----------
+    crow_indices : array-like of int
+        Where each row begins, shape (batch ..., rows + 1).
+    col_indices : array-like of int
+        The column of each element, shape (batch ..., elements).
+    values : array-like
+        Shape (batch ..., elements, dense dimensions ...).
+    size, dtype, device, requires_grad, check_invariants
+        As for `sparse_compressed_tensor`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sparse_csr_tensor([0, 1, 2], [0, 2], [1.0, 2.0]).to_dense()
+    tensor([[1., 0., 0.],
+            [0., 0., 2.]])
+    """
+    return _compressed(
+        "sparse_csr_tensor()", "sparse_csr", crow_indices, col_indices, values, size,
+        dtype, device, requires_grad, check_invariants,
+    )  # fmt: skip
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: dtype | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Return a tensor of the layout sparse_csc: compressed columns.
+
+    Parameters
+    ----------
+    ccol_indices : array-like of int
+        Where each column begins, shape (batch ..., columns + 1).
+    row_indices : array-like of int
+        The row of each element, shape (batch ..., elements).
+    values : array-like
+        Shape (batch ..., elements, dense dimensions ...).
+    size, dtype, device, requires_grad, check_invariants
+        As for `sparse_compressed_tensor`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sparse_csc_tensor([0, 1, 2], [0, 2], [1.0, 2.0]).to_dense()
+    tensor([[1., 0.],
+            [0., 0.],
+            [0., 2.]])
+    """
+    return _compressed(
+        "sparse_csc_tensor()", "sparse_csc", ccol_indices, row_indices, values, size,
+        dtype, device, requires_grad, check_invariants,
+    )  # fmt: skip
+
+
+def sparse_bsr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: dtype | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Return a tensor of the layout sparse_bsr: compressed rows of dense blocks.
+
+    Parameters
+    ----------
+    crow_indices : array-like of int
+        Where each row of blocks begins, shape (batch ..., rows of blocks + 1).
+    col_indices : array-like of int
+        The column of blocks of each block, shape (batch ..., blocks).
+    values : array-like
+        Shape (batch ..., blocks, rows of a block, columns of a block, dense dimensions ...).
+    size, dtype, device, requires_grad, check_invariants
+        As for `sparse_compressed_tensor`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sparse_bsr_tensor([0, 1, 1], [1], [[[1.0, 2.0]]]).to_dense()
+    tensor([[0., 0., 1., 2.],
+            [0., 0., 0., 0.]])
+    """
+    return _compressed(
+        "sparse_bsr_tensor()", "sparse_bsr", crow_indices, col_indices, values, size,
+        dtype, device, requires_grad, check_invariants,
+    )  # fmt: skip
+
+
+def sparse_bsc_tensor(
+    ccol_indices: Any,
+    row_indices: Any,
+    values: Any,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: dtype | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> Tensor:
+    """Return a tensor of the layout sparse_bsc: compressed columns of dense blocks.
+
+    Parameters
+    ----------
+    ccol_indices : array-like of int
+        Where each column of blocks begins, shape (batch ..., columns of blocks + 1).
+    row_indices : array-like of int
+        The row of blocks of each block, shape (batch ..., blocks).
+    values : array-like
+        Shape (batch ..., blocks, rows of a block, columns of a block, dense dimensions ...).
+    size, dtype, device, requires_grad, check_invariants
+        As for `sparse_compressed_tensor`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.sparse_bsc_tensor([0, 1, 1], [1], [[[1.0, 2.0]]]).to_dense()
+    tensor([[0., 0., 0., 0.],
+            [1., 2., 0., 0.]])
+    """
+    return _compressed(
+        "sparse_bsc_tensor()", "sparse_bsc", ccol_indices, row_indices, values, size,
+        dtype, device, requires_grad, check_invariants,
+    )  # fmt: skip

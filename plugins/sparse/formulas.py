@@ -45,9 +45,18 @@ def _of_values(ctx: Any, gradient: Any) -> Any:
     return ops.sparse.coo(ctx.indices, gradient, tuple(ctx.shape), False)
 
 
+def _save_layout(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.strided = inputs[0].layout.name == "strided"
+
+
+def _of_conversion(ctx: Any, gradient: Any) -> Any:
+    """The gradient in the layout of what was converted, or in its own."""
+    return (_dense(gradient) if ctx.strided else gradient), None, None, None, None
+
+
 formulas = SparseFormulas()
 formulas.formulas["sparse::coo"] = (_of_coo, _save_indices)
-formulas.formulas["sparse::to_dense"] = (lambda ctx, gradient: gradient, None)
-formulas.formulas["sparse::to_sparse"] = (lambda ctx, gradient: _dense(gradient), None)
+formulas.formulas["sparse::to_dense"] = (lambda ctx, gradient: (gradient, None), None)
+formulas.formulas["sparse::to_layout"] = (_of_conversion, _save_layout)
 formulas.formulas["sparse::coalesce"] = (lambda ctx, gradient: gradient, None)
 formulas.formulas["sparse::values"] = (_of_values, _save_self)

@@ -1,56 +1,147 @@
-"""The handle of the layout `sparse_coo`: where the elements are, what they are, and the shape of the whole."""
+"""The handles of the sparse layouts: what a tensor is made of, and the shape of the whole.
+
+The components are native arrays of the device's strided tensors, on the CPU NumPy arrays.  Handles hold them and know
+what follows from their shapes; the algorithms are in `cpu/`, `cuda/` and `structure/`.
+
+Note [What is not known without data]
+-------------------------------------
+The components of a meta tensor are meta handles.  How many elements its result stores may depend on data that is not
+there: then the handle is not `known`, its components are empty, and asking for the number is refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, ClassVar, Final, Self
 
-import numpy as np
+__all__ = [
+    "COMPRESSED",
+    "HANDLES",
+    "LAYOUTS",
+    "BscHandle",
+    "BsrHandle",
+    "CompressedHandle",
+    "CooHandle",
+    "CscHandle",
+    "CsrHandle",
+    "SparseHandle",
+]
 
-__all__ = ["CooHandle"]
 
-Array = np.ndarray[Any, Any]
+class SparseHandle:
+    """What the handles of all sparse layouts have in common.
+
+    Attributes
+    ----------
+    values : native array
+        The stored elements.
+    shape : tuple of int
+        Of the whole tensor.
+    known : bool
+        Whether the number of stored elements is known; see Note [What is not known without data].
+    """
+
+    __slots__ = ("known", "ndim", "shape", "values")
+    layout: ClassVar[str]
+    index_names: ClassVar[tuple[str, ...]]
+    values: Any
+    shape: tuple[int, ...]
+    ndim: int
+    known: bool
+
+    def _set(self, values: Any, shape: Sequence[int], known: bool) -> None:
+        self.values, self.shape, self.ndim, self.known = values, tuple(shape), len(shape), known
+
+    @property
+    def dtype(self) -> Any:
+        """The native dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored elements (of blocks in the block layouts; of each matrix of a batch)."""
+        raise NotImplementedError
+
+    @property
+    def indices_by_name(self) -> dict[str, Any]:
+        """The index arrays by the names of the methods that show them."""
+        raise NotImplementedError
+
+    @property
+    def components(self) -> dict[str, Any]:
+        """All arrays by name, in the order in which they are printed."""
+        return {**self.indices_by_name, "values": self.values}
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all components in bytes."""
+        return sum(int(part.nbytes) for part in self.components.values())
+
+    def with_values(self, values: Any) -> Self:
+        """Return a handle with the same pattern and other values."""
+        raise NotImplementedError
+
+    def assign(self, other: Self) -> None:
+        """Become what another handle of the same layout is; they share the components."""
+        kind: type = type(self)
+        while kind is not object:
+            for name in vars(kind).get("__slots__", ()):
+                setattr(self, name, getattr(other, name))
+            kind = kind.__base__ or object
+
+    def numel(self) -> int:
+        """Return the number of elements of the whole."""
+        return prod(self.shape)
+
+    def __repr__(self) -> str:
+        count = self.nnz if self.known else "?"
+        return f"{type(self).__name__}(nnz={count}, shape={self.shape}, dtype={self.dtype})"
 
 
-class CooHandle:
-    """A tensor of shape `shape` by the coordinates of its elements.
+class CooHandle(SparseHandle):
+    """A tensor by the coordinates of its elements.
 
     The first `sparse_dim` dimensions are sparse, the others dense.  A coordinate that occurs several times stands
     for the sum of its values, unless the handle is coalesced: then coordinates are unique and in row-major order.
 
     Parameters
     ----------
-    indices : numpy.ndarray
+    indices : native array
         int64, shape (sparse_dim, nnz).
-    values : numpy.ndarray
+    values : native array
         Shape (nnz, *shape[sparse_dim:]).
-    shape : tuple of int
+    shape : sequence of int
         Of the whole.
     coalesced : bool
         Whether coordinates are unique and sorted.
+    known : bool
+        Whether the number of elements is known.
 
     Examples
     --------
     >>> import numpy as np
     >>> from tt.plugins.sparse.layouts import CooHandle
-    >>> handle = CooHandle(np.array([[1, 0, 1]]), np.array([1.0, 2.0, 3.0]), (3,))
-    >>> handle.coalesce().values, handle.to_dense()
-    (array([2., 4.]), array([2., 4., 0.]))
+    >>> handle = CooHandle(np.array([[1, 0, 1]]), np.ones((3, 2)), (3, 2))
+    >>> handle.nnz, handle.sparse_dim, handle.dense_dim
+    (3, 1, 1)
     """
 
-    __slots__ = ("coalesced", "indices", "ndim", "shape", "values")
+    __slots__ = ("coalesced", "indices")
+    layout = "sparse_coo"
+    index_names = ("indices",)
 
-    def __init__(self, indices: Array, values: Array, shape: Sequence[int], coalesced: bool = False) -> None:
-        self.indices, self.values = indices, values
-        self.shape, self.ndim = tuple(shape), len(shape)
-        self.coalesced = coalesced or indices.shape[1] < 2
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of the values."""
-        found: np.dtype[Any] = self.values.dtype
-        return found
+    def __init__(
+        self,
+        indices: Any,
+        values: Any,
+        shape: Sequence[int],
+        coalesced: bool = False,
+        known: bool = True,
+    ) -> None:
+        self._set(values, shape, known)
+        self.indices = indices
+        self.coalesced = coalesced or (known and indices.shape[1] < 2)
 
     @property
     def nnz(self) -> int:
@@ -63,60 +154,153 @@ class CooHandle:
         return int(self.indices.shape[0])
 
     @property
-    def nbytes(self) -> int:
-        """The size of coordinates and values in bytes."""
-        return int(self.indices.nbytes + self.values.nbytes)
+    def dense_dim(self) -> int:
+        """The number of dense dimensions."""
+        return self.ndim - self.sparse_dim
 
-    def positions(self) -> Array:
-        """Return the row-major position of each coordinate among the sparse dimensions."""
-        sizes = self.shape[: self.sparse_dim]
-        return np.ravel_multi_index(tuple(self.indices), sizes) if sizes else np.zeros(self.nnz, np.int64)
+    @property
+    def indices_by_name(self) -> dict[str, Any]:
+        """The coordinates."""
+        return {"indices": self.indices}
 
-    def with_values(self, values: Array) -> CooHandle:
-        """Return a handle with the same coordinates and other values."""
-        return CooHandle(self.indices, values, self.shape, self.coalesced)
+    def with_values(self, values: Any) -> Self:
+        """Return a handle with the same coordinates and other values, whose dense dimensions may have other sizes."""
+        shape = (*self.shape[: self.sparse_dim], *values.shape[1:])
+        return type(self)(self.indices, values, shape, self.coalesced, self.known)
 
-    def coalesce(self) -> CooHandle:
-        """Return the same tensor with unique coordinates in row-major order."""
-        if self.coalesced:
-            return self
-        positions, inverse = np.unique(self.positions(), return_inverse=True)
-        values = np.zeros((len(positions), *self.values.shape[1:]), self.dtype)
-        np.add.at(values, inverse, self.values)
-        sizes = self.shape[: self.sparse_dim]
-        found = np.unravel_index(positions, sizes) if sizes else ()
-        indices = np.array(found, dtype=np.int64).reshape(self.sparse_dim, len(positions))
-        return CooHandle(indices, values, self.shape, coalesced=True)
 
-    def to_dense(self) -> Array:
-        """Return the tensor as an array."""
-        return self.add_to(np.zeros(self.shape, self.dtype))
+class CompressedHandle(SparseHandle):
+    """A matrix, or a batch of matrices, by compressed rows or columns.
 
-    def add_to(self, dense: Array) -> Array:
-        """Add the values at their coordinates to an array of the same shape, in place; return it."""
-        if self.sparse_dim:
-            np.add.at(dense, tuple(self.indices), self.values)
-        else:
-            dense += self.values.sum(axis=0, dtype=dense.dtype)
-        return dense
+    Shapes are (*batch, rows, columns, *dense).  Of each matrix, `compressed` says where each row (or column, or row or
+    column of blocks) begins in `plain`, which has the indices along the other dimension.
 
-    @classmethod
-    def from_dense(cls, array: Array) -> CooHandle:
-        """Return the elements of an array that are not zero."""
-        if not array.ndim:
-            count = int(array != 0)
-            return cls(np.zeros((0, count), np.int64), array.reshape(1)[:count].copy(), (), coalesced=True)
-        where = np.nonzero(array)
-        return cls(np.array(where, dtype=np.int64), array[where], array.shape, coalesced=True)
+    Parameters
+    ----------
+    compressed : native array
+        int64 or int32, shape (*batch, rows + 1).
+    plain : native array
+        Of the same dtype, shape (*batch, nnz).
+    values : native array
+        Shape (*batch, nnz, *blocksize, *dense).
+    shape : sequence of int
+        Of the whole.
+    known : bool
+        Whether the number of elements is known.
 
-    @classmethod
-    def empty(cls, shape: Sequence[int], dtype: Any) -> CooHandle:
-        """Return a tensor of zeros: no element is stored."""
-        return cls(np.zeros((len(shape), 0), np.int64), np.zeros(0, dtype), shape, coalesced=True)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tt.plugins.sparse.layouts import BsrHandle
+    >>> handle = BsrHandle(np.array([0, 1, 2]), np.array([0, 1]), np.ones((2, 2, 3)), (4, 6))
+    >>> handle.nnz, handle.blocksize, handle.batch_shape, handle.dense_dim
+    (2, (2, 3), (), 0)
+    """
 
-    def numel(self) -> int:
-        """Return the number of elements of the whole."""
-        return prod(self.shape)
+    __slots__ = ("compressed", "plain")
+    rows: ClassVar[bool]
+    """Whether rows are compressed (CSR, BSR), not columns (CSC, BSC)."""
+    blocked: ClassVar[bool]
+    """Whether the elements are blocks (BSR, BSC)."""
 
-    def __repr__(self) -> str:
-        return f"CooHandle(nnz={self.nnz}, shape={self.shape}, dtype={self.dtype})"
+    def __init__(
+        self, compressed: Any, plain: Any, values: Any, shape: Sequence[int], known: bool = True
+    ) -> None:
+        self._set(values, shape, known)
+        self.compressed, self.plain = compressed, plain
+
+    @property
+    def nnz(self) -> int:
+        """The number of stored elements or blocks of each matrix."""
+        return int(self.plain.shape[-1])
+
+    @property
+    def sparse_dim(self) -> int:
+        """The number of sparse dimensions: a matrix has two."""
+        return 2
+
+    @property
+    def batch_ndim(self) -> int:
+        """The number of dimensions of the batch."""
+        return len(self.compressed.shape) - 1
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the batch."""
+        return self.shape[: self.batch_ndim]
+
+    @property
+    def dense_dim(self) -> int:
+        """The number of dense dimensions."""
+        return self.ndim - self.batch_ndim - 2
+
+    @property
+    def blocksize(self) -> tuple[int, int]:
+        """The size of a block, (1, 1) in the layouts without blocks."""
+        if not self.blocked:
+            return (1, 1)
+        at = self.batch_ndim + 1
+        return (int(self.values.shape[at]), int(self.values.shape[at + 1]))
+
+    @property
+    def matrix_shape(self) -> tuple[int, int]:
+        """The rows and columns of each matrix."""
+        at = self.batch_ndim
+        return (self.shape[at], self.shape[at + 1])
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """How many blocks each matrix has along its rows and columns."""
+        (rows, columns), (high, wide) = self.matrix_shape, self.blocksize
+        return (rows // high if high else 0, columns // wide if wide else 0)
+
+    @property
+    def indices_by_name(self) -> dict[str, Any]:
+        """The compressed and the plain indices."""
+        return dict(zip(self.index_names, (self.compressed, self.plain), strict=True))
+
+    def with_values(self, values: Any) -> Self:
+        """Return a handle with the same pattern and other values, whose dense dimensions may have other sizes."""
+        kept = self.batch_ndim + 1 + 2 * self.blocked
+        shape = (*self.shape[: self.batch_ndim + 2], *values.shape[kept:])
+        return type(self)(self.compressed, self.plain, values, shape, self.known)
+
+
+class CsrHandle(CompressedHandle):
+    """A matrix by compressed rows; see `CompressedHandle`."""
+
+    __slots__ = ()
+    layout, rows, blocked = "sparse_csr", True, False
+    index_names = ("crow_indices", "col_indices")
+
+
+class CscHandle(CompressedHandle):
+    """A matrix by compressed columns; see `CompressedHandle`."""
+
+    __slots__ = ()
+    layout, rows, blocked = "sparse_csc", False, False
+    index_names = ("ccol_indices", "row_indices")
+
+
+class BsrHandle(CompressedHandle):
+    """A matrix by compressed rows of dense blocks; see `CompressedHandle`."""
+
+    __slots__ = ()
+    layout, rows, blocked = "sparse_bsr", True, True
+    index_names = ("crow_indices", "col_indices")
+
+
+class BscHandle(CompressedHandle):
+    """A matrix by compressed columns of dense blocks; see `CompressedHandle`."""
+
+    __slots__ = ()
+    layout, rows, blocked = "sparse_bsc", False, True
+    index_names = ("ccol_indices", "row_indices")
+
+
+HANDLES: Final[dict[str, Any]] = {
+    kind.layout: kind for kind in (CooHandle, CsrHandle, CscHandle, BsrHandle, BscHandle)
+}
+"""The class of the handles of each layout."""
+LAYOUTS: Final = tuple(HANDLES)
+COMPRESSED: Final = LAYOUTS[1:]

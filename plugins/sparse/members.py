@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from tt.core.library import Tensor, errors, ops
+from tt.core.library import Tensor, dtype, errors, layout, ops
+from tt.plugins.sparse.layouts import COMPRESSED, HANDLES, LAYOUTS
 
 __all__ = [
     "_indices",
     "_nnz",
     "_values",
+    "ccol_indices",
     "coalesce",
+    "col_indices",
+    "crow_indices",
     "dense_dim",
     "indices",
     "is_coalesced",
+    "nnz",
+    "row_indices",
     "sparse_dim",
     "to_dense",
     "to_sparse",
+    "to_sparse_bsc",
+    "to_sparse_bsr",
+    "to_sparse_coo",
+    "to_sparse_csc",
+    "to_sparse_csr",
     "values",
 ]
 
+_ROWS = tuple(name for name in COMPRESSED if HANDLES[name].rows)
+_COLUMNS = tuple(name for name in COMPRESSED if not HANDLES[name].rows)
 
-def _handle(self: Tensor, member: str) -> Any:
-    """Return the handle of a sparse tensor, or refuse."""
-    if self.layout.name != "sparse_coo":
+
+def _expect(self: Tensor, member: str, layouts: Sequence[str]) -> None:
+    """Refuse a tensor of another layout."""
+    if self.layout.name not in layouts:
+        wanted = " or ".join(f"tt.{name}" for name in layouts)
+        to = "to_sparse" if layouts[0] == "sparse_coo" else f"to_{layouts[0]}"
+        article = "the layout" if len(layouts) == 1 else "a layout"
         raise errors.LayoutError(
-            f"{member}() expected a tensor of the layout tt.sparse_coo, but got {self.layout}\n"
-            f"  try: x.to_sparse().{member}()"
+            f"{member}() expected a tensor of {article} {wanted}, but got {self.layout}\n  try: x.{to}().{member}()"
         )
-    return self.handle
 
 
-def _coalesced(self: Tensor, member: str) -> Any:
-    handle = _handle(self, member)
-    if not handle.coalesced:
+def _expect_coalesced(self: Tensor, member: str) -> None:
+    if not self.handle.coalesced:
         raise errors.LayoutError(
-            f"{member} of a sparse tensor is defined once it is coalesced; call coalesce() first"
+            f"{member} of a sparse tensor is defined once it is coalesced; call coalesce() first\n"
+            f"  try: x.coalesce().{member}(), or x._{member}() for what is stored"
         )
-    return handle
+
+
+# --- what it is ----------------------------------------------------------------------------------------------------
 
 
 def is_coalesced(self: Tensor) -> bool:
@@ -49,45 +66,86 @@ def is_coalesced(self: Tensor) -> bool:
     >>> tt.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (3,)).is_coalesced()
     False
     """
-    return bool(_handle(self, "is_coalesced").coalesced)
+    _expect(self, "is_coalesced", ("sparse_coo",))
+    return bool(self.handle.coalesced)
 
 
 def sparse_dim(self: Tensor) -> int:
-    """Return the number of sparse dimensions; 0 for a strided tensor."""
-    return self.handle.sparse_dim if self.layout.name == "sparse_coo" else 0
+    """Return the number of sparse dimensions; 0 for a strided tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(3).to_sparse_csr().sparse_dim()
+    2
+    """
+    return self.handle.sparse_dim if self.layout.name in LAYOUTS else 0
 
 
 def dense_dim(self: Tensor) -> int:
-    """Return the number of dense dimensions."""
-    return self.ndim - sparse_dim(self)
+    """Return the number of dense dimensions; all of them for a strided tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(3, 4).to_sparse(1).dense_dim()
+    1
+    """
+    return self.handle.dense_dim if self.layout.name in LAYOUTS else self.ndim
 
 
 def _nnz(self: Tensor) -> int:
-    """Return the number of stored elements."""
-    return int(_handle(self, "_nnz").nnz)
+    """Return the number of stored elements: of blocks in a layout with blocks, of one matrix of a batch.
+
+    Raises
+    ------
+    LayoutError
+        For a strided tensor.
+    DataDependentError
+        For a tensor without data whose number depends on data.
+    """
+    _expect(self, "_nnz", LAYOUTS)
+    if not self.handle.known:
+        raise errors.DataDependentError("_nnz", "meta")
+    return int(self.handle.nnz)
+
+
+def nnz(self: Tensor) -> int:
+    """Return the number of stored elements; the same as `_nnz`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(3).to_sparse().nnz()
+    3
+    """
+    return _nnz(self)
+
+
+# --- its components ------------------------------------------------------------------------------------------------
 
 
 def _indices(self: Tensor) -> Tensor:
-    """Return a copy of the coordinates as they are stored, shape (sparse dimensions, stored elements)."""
-    _handle(self, "_indices")
+    """Return the coordinates as they are stored, shape (sparse dimensions, stored elements)."""
+    _expect(self, "_indices", ("sparse_coo",))
     found: Tensor = ops.sparse.indices(self)
     return found
 
 
 def _values(self: Tensor) -> Tensor:
-    """Return a copy of the values as they are stored, shape (stored elements, dense dimensions ...)."""
-    _handle(self, "_values")
+    """Return the values as they are stored."""
+    _expect(self, "_values", LAYOUTS)
     found: Tensor = ops.sparse.values(self)
     return found
 
 
 def indices(self: Tensor) -> Tensor:
-    """Return a copy of the coordinates of a coalesced tensor.
+    """Return the coordinates of a coalesced tensor, shape (sparse dimensions, elements).
 
     Raises
     ------
     LayoutError
-        When the tensor is not sparse or not coalesced.
+        When the tensor is not of the layout sparse_coo or not coalesced.
 
     Examples
     --------
@@ -96,12 +154,13 @@ def indices(self: Tensor) -> Tensor:
     tensor([[0, 1],
             [1, 0]])
     """
-    _coalesced(self, "indices")
+    _expect(self, "indices", ("sparse_coo",))
+    _expect_coalesced(self, "indices")
     return _indices(self)
 
 
 def values(self: Tensor) -> Tensor:
-    """Return a copy of the values of a coalesced tensor.
+    """Return the values of a coalesced tensor, or of one of a compressed layout.
 
     Raises
     ------
@@ -114,8 +173,62 @@ def values(self: Tensor) -> Tensor:
     >>> tt.tensor([[0, 7], [8, 0]]).to_sparse().values()
     tensor([7, 8])
     """
-    _coalesced(self, "values")
+    _expect(self, "values", LAYOUTS)
+    if self.layout.name == "sparse_coo":
+        _expect_coalesced(self, "values")
     return _values(self)
+
+
+def crow_indices(self: Tensor) -> Tensor:
+    """Return where each row (of blocks) begins, in the layouts sparse_csr and sparse_bsr.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csr().crow_indices()
+    tensor([0, 1, 3])
+    """
+    _expect(self, "crow_indices", _ROWS)
+    return ops.sparse.compressed_indices(self)  # type: ignore[no-any-return]
+
+
+def col_indices(self: Tensor) -> Tensor:
+    """Return the column (of blocks) of each element, in the layouts sparse_csr and sparse_bsr.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csr().col_indices()
+    tensor([1, 0, 1])
+    """
+    _expect(self, "col_indices", _ROWS)
+    return ops.sparse.plain_indices(self)  # type: ignore[no-any-return]
+
+
+def ccol_indices(self: Tensor) -> Tensor:
+    """Return where each column (of blocks) begins, in the layouts sparse_csc and sparse_bsc.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csc().ccol_indices()
+    tensor([0, 1, 3])
+    """
+    _expect(self, "ccol_indices", _COLUMNS)
+    return ops.sparse.compressed_indices(self)  # type: ignore[no-any-return]
+
+
+def row_indices(self: Tensor) -> Tensor:
+    """Return the row (of blocks) of each element, in the layouts sparse_csc and sparse_bsc.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csc().row_indices()
+    tensor([1, 0, 1])
+    """
+    _expect(self, "row_indices", _COLUMNS)
+    return ops.sparse.plain_indices(self)  # type: ignore[no-any-return]
 
 
 def coalesce(self: Tensor) -> Tensor:
@@ -127,14 +240,24 @@ def coalesce(self: Tensor) -> Tensor:
     >>> tt.sparse_coo_tensor([[2, 0, 2]], [1.0, 2.0, 3.0], (3,)).coalesce().values()
     tensor([2., 4.])
     """
-    if _handle(self, "coalesce").coalesced:
+    _expect(self, "coalesce", ("sparse_coo",))
+    if self.handle.coalesced:
         return self
-    found: Tensor = ops.sparse.coalesce(self)
-    return found
+    return ops.sparse.coalesce(self)  # type: ignore[no-any-return]
 
 
-def to_dense(self: Tensor) -> Tensor:
+# --- other layouts -------------------------------------------------------------------------------------------------
+
+
+def to_dense(self: Tensor, dtype: dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """Return the tensor in the strided layout; itself if it is strided already.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        Of the result; by default the same.
+    masked_grad : bool, optional
+        With False, the gradient is not restricted to the elements that the tensor stores.
 
     Examples
     --------
@@ -142,22 +265,110 @@ def to_dense(self: Tensor) -> Tensor:
     >>> tt.sparse_coo_tensor([[0, 2]], [1.0, 2.0], (3,)).to_dense()
     tensor([1., 0., 2.])
     """
-    if self.layout.name == "strided":
-        return self
-    found: Tensor = ops.sparse.to_dense(self)
-    return found
+    found = self if self.layout.name == "strided" else ops.sparse.to_dense(self, masked_grad)
+    return found if dtype is None else found.to(dtype)
 
 
-def to_sparse(self: Tensor) -> Tensor:
-    """Return the tensor in the layout sparse_coo; itself if it is sparse already.
+def to_sparse(
+    self: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: layout | str | None = None,
+    blocksize: Sequence[int] | None = None,
+    dense_dim: int | None = None,
+) -> Tensor:
+    """Return the tensor in a sparse layout; itself if it is in this one already.
+
+    Parameters
+    ----------
+    sparse_dim : int, optional
+        How many leading dimensions are sparse, in the layout sparse_coo; by default all.
+    layout : layout, optional
+        By default sparse_coo.
+    blocksize : sequence of two int, optional
+        Of the blocks, for the layouts sparse_bsr and sparse_bsc.
+    dense_dim : int, optional
+        How many trailing dimensions are dense; by default none.
+
+    Raises
+    ------
+    LayoutError, ShapeError
+        When the tensor cannot be converted in this way.
 
     Examples
     --------
     >>> import tt
     >>> tt.eye(3).to_sparse()._nnz()
     3
+    >>> tt.eye(4).to_sparse(layout=tt.sparse_bsr, blocksize=(2, 2))._nnz()
+    2
     """
-    if self.layout.name == "sparse_coo":
+    name = "sparse_coo" if layout is None else str(getattr(layout, "name", layout)).removeprefix("tt.")
+    if name == "strided":
+        raise errors.LayoutError("to_sparse(): tt.strided is no sparse layout\n  try: x.to_dense()")
+    if layout is not None and sparse_dim is not None:
+        raise errors.ArgumentError("to_sparse", "takes sparse_dim or layout, not both")
+    if name == self.layout.name and sparse_dim is None and dense_dim is None and blocksize is None:
         return self
-    found: Tensor = ops.sparse.to_sparse(self)
-    return found
+    return ops.sparse.to_layout(self, name, sparse_dim, blocksize, dense_dim)  # type: ignore[no-any-return]
+
+
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """Return the tensor in the layout sparse_coo.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(2).to_sparse_csr().to_sparse_coo().indices()
+    tensor([[0, 1],
+            [0, 1]])
+    """
+    return to_sparse(self)
+
+
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """Return the tensor in the layout sparse_csr; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(2).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2])
+    """
+    return to_sparse(self, layout="sparse_csr", dense_dim=dense_dim)
+
+
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """Return the tensor in the layout sparse_csc; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(2).to_sparse_csc().ccol_indices()
+    tensor([0, 1, 2])
+    """
+    return to_sparse(self, layout="sparse_csc", dense_dim=dense_dim)
+
+
+def to_sparse_bsr(self: Tensor, blocksize: Sequence[int], dense_dim: int | None = None) -> Tensor:
+    """Return the tensor in the layout sparse_bsr; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(4).to_sparse_bsr((2, 2)).values().shape
+    tt.Size([2, 2, 2])
+    """
+    return to_sparse(self, layout="sparse_bsr", blocksize=blocksize, dense_dim=dense_dim)
+
+
+def to_sparse_bsc(self: Tensor, blocksize: Sequence[int], dense_dim: int | None = None) -> Tensor:
+    """Return the tensor in the layout sparse_bsc; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(4).to_sparse_bsc((2, 1)).values().shape
+    tt.Size([4, 2, 1])
+    """
+    return to_sparse(self, layout="sparse_bsc", blocksize=blocksize, dense_dim=dense_dim)

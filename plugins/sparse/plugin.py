@@ -11,9 +11,12 @@ from tt.core.hooks import Manifest, hookimpl
 if TYPE_CHECKING:
     from tt.core.library import PluginRegistry
 
+LAYOUTS: Final = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+DEVICES: Final = ("cpu", "meta")
 MEMBERS: Final = (
-    "_indices", "_nnz", "_values", "coalesce", "dense_dim", "indices", "is_coalesced", "sparse_dim", "to_dense",
-    "to_sparse", "values",
+    "_indices", "_nnz", "_values", "ccol_indices", "coalesce", "col_indices", "crow_indices", "dense_dim", "indices",
+    "is_coalesced", "nnz", "row_indices", "sparse_dim", "to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr",
+    "to_sparse_coo", "to_sparse_csc", "to_sparse_csr", "values",
 )  # fmt: skip
 
 
@@ -22,7 +25,7 @@ def tt_manifest() -> Manifest:
     """Declare the layouts and the members of sparse tensors."""
     return Manifest(
         "sparse",
-        layouts=("sparse_coo", "sparse_csr"),
+        layouts=LAYOUTS,
         namespaces=("sparse",),
         members={name: f"tt.plugins.sparse.members:{name}" for name in MEMBERS},
     )
@@ -32,13 +35,21 @@ def tt_manifest() -> Manifest:
 def tt_register(registry: PluginRegistry) -> None:
     """Hand over the operators, the backend and its kernels."""
     from tt.core.library import errors
-    from tt.plugins.sparse.cpu.backend import CooBackend
-    from tt.plugins.sparse.cpu.kernels import tables
+    from tt.plugins.sparse import meta
+    from tt.plugins.sparse.backend import SparseBackend
+    from tt.plugins.sparse.cpu import convert, kernels
     from tt.plugins.sparse.formulas import formulas
+    from tt.plugins.sparse.structure.tables import structure_tables
 
     registry.add_definitions(Path(__file__).parent / "ops.yaml")
-    registry.add_backend(CooBackend())
-    for table in tables:
+    for device in DEVICES:
+        for layout in LAYOUTS:
+            registry.add_backend(SparseBackend(device, layout))
+    for table in (
+        *kernels.tables,
+        *structure_tables("cpu", convert.convert),
+        *structure_tables("meta", meta.convert),
+    ):
         registry.add(table)
     # Without the plugin that differentiates there is nobody to take them.
     with suppress(errors.PluginError, errors.PluginFailedError, errors.PluginMissingError):

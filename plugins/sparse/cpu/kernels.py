@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from tt.core.library import KernelTable, errors
-from tt.plugins.sparse.layouts import Array, CooHandle
+from tt.plugins.sparse.cpu.convert import Array, coalesce, compressed_to_dense, coo_to_dense, positions
+from tt.plugins.sparse.layouts import COMPRESSED, CooHandle
 
 __all__ = ["tables"]
 
@@ -15,9 +16,11 @@ coo: Final = KernelTable(device="cpu", layout="sparse_coo")
 mixed: Final = KernelTable(device="cpu", layout=("sparse_coo", "strided"))
 mixed_to_dense: Final = KernelTable(device="cpu", layout=("sparse_coo", "strided"), result="strided")
 to_dense: Final = KernelTable(device="cpu", layout="sparse_coo", result="strided")
-from_dense: Final = KernelTable(device="cpu", layout="strided", result="sparse_coo")
+compressed_to_strided: Final = [
+    KernelTable(device="cpu", layout=name, result="strided") for name in COMPRESSED
+]
 
-tables: Final = (coo, mixed, mixed_to_dense, to_dense, from_dense)
+tables: Final = (coo, mixed, mixed_to_dense, to_dense, *compressed_to_strided)
 
 
 def _same_size(op: str, self: Any, other: Any) -> None:
@@ -51,7 +54,7 @@ def add(self: CooHandle | Any, other: CooHandle | Any, alpha: Any) -> CooHandle:
         np.concatenate([self.values, values]),
         self.shape,
     )
-    return joined.coalesce() if self.coalesced and other.coalesced else joined
+    return coalesce(joined) if self.coalesced and other.coalesced else joined
 
 
 @mixed_to_dense.kernel("add")
@@ -60,9 +63,9 @@ def add_dense(self: CooHandle | Array, other: CooHandle | Array, alpha: Any) -> 
     _same_size("add", self, other)
     if isinstance(other, CooHandle):
         values = other.values if alpha == 1 else (other.values * alpha).astype(other.dtype)
-        return other.with_values(values).add_to(np.array(self))
+        return coo_to_dense(other.with_values(values), np.array(self))
     assert isinstance(self, CooHandle)  # the table is for calls with one of each
-    return self.add_to(np.array(other if alpha == 1 else other * alpha, dtype=other.dtype))
+    return coo_to_dense(self, np.array(other if alpha == 1 else other * alpha, dtype=other.dtype))
 
 
 @coo.kernel("mul")
@@ -75,9 +78,9 @@ def mul(self: CooHandle | Any, other: CooHandle | Any) -> CooHandle:
         raise errors.ShapeError(
             f"mul(): {self.sparse_dim} and {other.sparse_dim} sparse dimensions do not match"
         )
-    left, right = self.coalesce(), other.coalesce()
+    left, right = coalesce(self), coalesce(other)
     _, at, other_at = np.intersect1d(
-        left.positions(), right.positions(), assume_unique=True, return_indices=True
+        positions(left), positions(right), assume_unique=True, return_indices=True
     )
     return CooHandle(
         left.indices[:, at], left.values[at] * right.values[other_at], self.shape, coalesced=True
@@ -106,25 +109,9 @@ def div(self: CooHandle, other: Any) -> CooHandle:
     return self.with_values((self.values / other).astype(self.dtype))
 
 
-# --- copies ----------------------------------------------------------------------------------------------------
+# --- the other layouts -------------------------------------------------------------------------------------------
 
-
-@coo.kernel("clone", half="native")
-def clone(self: CooHandle) -> CooHandle:
-    """Copy coordinates and values."""
-    return CooHandle(self.indices.copy(), self.values.copy(), self.shape, self.coalesced)
-
-
-# --- coordinates, values and the other layout ------------------------------------------------------------------
-
-coo.kernel("sparse::coalesce", lambda self: self.coalesce(), half="native")
-to_dense.kernel("sparse::to_dense", lambda self: self.to_dense(), half="native")
-to_dense.kernel("sparse::indices", lambda self: self.indices.copy(), half="native")
-to_dense.kernel("sparse::values", lambda self: self.values.copy(), half="native")
-from_dense.kernel("sparse::to_sparse", lambda self: CooHandle.from_dense(self), half="native")
-
-
-@from_dense.kernel("sparse::coo", half="native")
-def make_coo(indices: Array, values: Array, size: tuple[int, ...], coalesced: bool) -> CooHandle:
-    """Put coordinates and values together."""
-    return CooHandle(indices.copy(), values.copy(), size, coalesced)
+coo.kernel("sparse::coalesce", coalesce, takes=("self",), half="native")
+to_dense.kernel("sparse::to_dense", lambda self: coo_to_dense(self), half="native")
+for _table in compressed_to_strided:
+    _table.kernel("sparse::to_dense", compressed_to_dense, takes=("self",), half="native")

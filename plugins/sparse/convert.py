@@ -1,0 +1,171 @@
+"""Conversions between the layouts: what may be asked, checked once for all devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tt.core.library import Tensor, errors
+from tt.plugins.sparse.layouts import COMPRESSED, HANDLES, LAYOUTS
+from tt.plugins.sparse.parts import as_tensor_of, layout_of
+
+__all__ = ["Conversion", "check_conversion", "conversion_kernel"]
+
+
+class Conversion(NamedTuple):
+    """A conversion that can be carried out.
+
+    Attributes
+    ----------
+    layout : str
+        The layout to convert to.
+    sparse_dim : int
+        The number of sparse dimensions of the result.
+    blocksize : tuple of int or None
+        Of the blocks, for the layouts that have blocks.
+    dense_dim : int
+        The number of dense dimensions of the result.
+    """
+
+    layout: str
+    sparse_dim: int
+    blocksize: tuple[int, int] | None
+    dense_dim: int
+
+
+def check_conversion(
+    self: Any, layout: str, sparse_dim: int | None, blocksize: Sequence[int] | None, dense_dim: int | None
+) -> Conversion:
+    """Return what is asked with defaults filled in.
+
+    Raises
+    ------
+    LayoutError
+        When the layouts cannot be converted, or an argument means nothing for them.
+    ShapeError
+        When dimensions or blocks do not fit the tensor.
+    """
+    source = layout_of(self)
+    if layout not in HANDLES:
+        raise errors.UnknownNameError("sparse layout", layout, LAYOUTS)
+    what = f"to_{layout}()"
+    if blocksize is not None and not (layout in COMPRESSED and HANDLES[layout].blocked):
+        raise errors.LayoutError(
+            f"{what}: conversion from tt.{source} to tt.{layout} with blocksize argument given is not supported"
+        )
+    if layout == "sparse_coo":
+        return _to_coo(self, source, sparse_dim, dense_dim)
+    if sparse_dim is not None and sparse_dim != 2:
+        raise errors.ShapeError(
+            f"{what}: a compressed layout has 2 sparse dimensions, but {sparse_dim} are asked for"
+        )
+    dense_dim = _dense_dim_of_compressed(self, what, source, dense_dim)
+    blocks = _blocksize(self, what, source, layout, blocksize, dense_dim)
+    return Conversion(layout, 2, blocks, dense_dim)
+
+
+def _to_coo(self: Any, source: str, sparse_dim: int | None, dense_dim: int | None) -> Conversion:
+    if dense_dim is not None and sparse_dim is None:
+        sparse_dim = self.ndim - dense_dim
+    if source == "strided":
+        found = self.ndim if sparse_dim is None else sparse_dim
+        if found == 0 and self.ndim:
+            raise errors.ShapeError("to_sparse(): sparse_dim argument must be in >0 when self.dim()>0")
+        if not 0 <= found <= self.ndim:
+            raise errors.ShapeError(
+                f"to_sparse(): sparse_dim argument must be in [0,{self.ndim}] range, but {found} is given"
+            )
+        return Conversion("sparse_coo", found, None, self.ndim - found)
+    handle = self.handle
+    own = handle.sparse_dim + getattr(handle, "batch_ndim", 0)
+    allowed = (own, 2) if source != "sparse_coo" and own == 2 else (own,)
+    if sparse_dim is not None and sparse_dim not in allowed:
+        raise errors.LayoutError(
+            f"to_sparse(): conversion from tt.{source} to tt.sparse_coo with sparse_dim argument {sparse_dim} is not "
+            f"supported: the tensor has {own} sparse dimensions\n  try: x.to_dense().to_sparse({sparse_dim})"
+        )
+    return Conversion("sparse_coo", own, None, self.ndim - own)
+
+
+def _dense_dim_of_compressed(self: Any, what: str, source: str, dense_dim: int | None) -> int:
+    if source == "strided":
+        if self.ndim < 2:
+            raise errors.ShapeError(
+                f"{what}: a compressed layout holds matrices, and a tensor of size {list(self.shape)} has fewer "
+                "than two "
+                "dimensions\n  try: x.to_sparse()"
+            )
+        found = dense_dim or 0
+        if not 0 <= found <= self.ndim - 2:
+            raise errors.ShapeError(
+                f"{what}: dense_dim argument must be in [0,{self.ndim - 2}] range, but {found} is given"
+            )
+        return found
+    handle = self.handle
+    if source == "sparse_coo" and handle.sparse_dim != 2:
+        raise errors.LayoutError(
+            f"{what}: conversion from tt.sparse_coo for input tensors with sparse_dim()!=2 is not supported: this "
+            "one has "
+            f"{handle.sparse_dim}\n  try: x.to_dense().{what}"
+        )
+    own: int = handle.dense_dim
+    if dense_dim is not None and dense_dim != own:
+        raise errors.LayoutError(
+            f"{what}: conversion from tt.{source} with dense_dim argument {dense_dim} is not supported: the tensor "
+            "has "
+            f"{own} dense dimensions"
+        )
+    return own
+
+
+def _blocksize(
+    self: Any, what: str, source: str, layout: str, blocksize: Sequence[int] | None, dense_dim: int
+) -> tuple[int, int] | None:
+    if not HANDLES[layout].blocked:
+        return None
+    own = self.handle.blocksize if source in ("sparse_bsr", "sparse_bsc") else None
+    if blocksize is None:
+        if own is None:
+            raise errors.LayoutError(
+                f"{what}: conversion from tt.{source} to tt.{layout} without blocksize argument given is not "
+                "supported\n"
+                f"  try: x.to_{layout}((2, 2))"
+            )
+        return (int(own[0]), int(own[1]))
+    found = tuple(int(n) for n in blocksize)
+    if len(found) != 2:
+        raise errors.ShapeError(f"{what}: blocksize needs two sizes, but got {list(found)}")
+    if min(found) <= 0:
+        raise errors.ShapeError(f"{what}: blocksize needs to be positive, but got {list(found)}")
+    end = self.ndim - dense_dim
+    rows, columns = self.shape[end - 2 : end]
+    if rows % found[0] or columns % found[1]:
+        raise errors.ShapeError(
+            f"{what}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize "
+            f"({found[0]},{found[1]})"
+        )
+    return (found[0], found[1])
+
+
+def conversion_kernel(convert: Callable[[Any, Conversion], Any]) -> Callable[..., Tensor]:
+    """Return the kernel of `sparse::to_layout` of a device.
+
+    Parameters
+    ----------
+    convert : callable
+        Takes the handle of a strided or sparse tensor and a `Conversion`; returns the handle in the new layout.
+    """
+
+    def to_layout(
+        self: Tensor,
+        layout: str,
+        sparse_dim: int | None,
+        blocksize: Sequence[int] | None,
+        dense_dim: int | None,
+    ) -> Tensor:
+        return as_tensor_of(
+            convert(self.handle, check_conversion(self, layout, sparse_dim, blocksize, dense_dim)),
+            self.device,
+        )
+
+    return to_layout

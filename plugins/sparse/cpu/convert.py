@@ -1,0 +1,479 @@
+"""Conversions between the layouts on the CPU, and coalescing.
+
+Note [Batches as block diagonals]
+---------------------------------
+The matrices of a batch store equally many elements.  So a batch of B matrices is one matrix with the B matrices along
+its diagonal: `flatten` returns that, and `unflatten` cuts it apart again.  Every conversion handles a single matrix.
+
+Note [Memory of conversions]
+----------------------------
+Index arrays are large: of ten million elements 80 MB each.  Conversions make no array that is not part of the result,
+save one for the order where something is sorted, and share with their argument what stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import scipy.sparse
+
+from tt.core.library import errors
+from tt.plugins.sparse.convert import Conversion
+from tt.plugins.sparse.layouts import (
+    HANDLES,
+    BsrHandle,
+    CompressedHandle,
+    CooHandle,
+    CscHandle,
+    CsrHandle,
+)
+
+__all__ = [
+    "Array",
+    "coalesce",
+    "compressed_to_coo",
+    "compressed_to_dense",
+    "convert",
+    "coo_to_blocks",
+    "coo_to_compressed",
+    "coo_to_dense",
+    "dense_to_blocks",
+    "dense_to_compressed",
+    "dense_to_coo",
+    "flatten",
+    "in_scipy",
+    "major_of",
+    "other_order",
+    "positions",
+    "regrouped",
+    "sums",
+    "unflatten",
+]
+
+Array = np.ndarray[Any, Any]
+
+SCIPY_DTYPES: Final = frozenset("?bBhHiIlLqQfdFD")
+"""The characters of the dtypes that SciPy's routines know."""
+
+
+# --- coalescing ----------------------------------------------------------------------------------------------------
+
+
+def positions(handle: CooHandle) -> Array:
+    """Return the row-major position of each coordinate among the sparse dimensions."""
+    sizes = handle.shape[: handle.sparse_dim]
+    if prod(sizes) >= 2**63:
+        raise errors.ValueRangeError(
+            f"the {handle.sparse_dim} sparse dimensions {list(sizes)} have more places than an int64 can count"
+        )
+    found = np.zeros(handle.nnz, np.int64)
+    for size, row in zip(sizes, handle.indices, strict=True):
+        found *= size
+        found += row
+    return found
+
+
+def sums(values: Array, starts: Array) -> Array:
+    """Return the sums of runs of values; half dtypes are added up in float32."""
+    if values.dtype.itemsize == 2 and values.dtype.kind not in "iu":
+        return np.add.reduceat(values.astype(np.float32), starts, axis=0).astype(values.dtype)
+    return np.add.reduceat(values, starts, axis=0, dtype=values.dtype)
+
+
+def coalesce(handle: CooHandle) -> CooHandle:
+    """Return the same tensor with unique coordinates in row-major order; the values of equal ones are summed."""
+    if handle.coalesced:
+        return handle
+    if handle.sparse_dim == 0:
+        total = sums(handle.values, np.zeros(1, np.int64))
+        return CooHandle(handle.indices[:, :1], total, handle.shape, coalesced=True)
+    keys = positions(handle)
+    if (keys[1:] > keys[:-1]).all():
+        return CooHandle(handle.indices, handle.values.copy(), handle.shape, coalesced=True)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    values = handle.values[order]
+    first = np.empty(len(keys), np.bool_)
+    first[0] = True
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
+    if len(starts) < len(keys):
+        keys, values = keys[starts], sums(values, starts)
+    del order, first, starts
+    indices = np.empty((handle.sparse_dim, len(keys)), np.int64)
+    for dim in range(handle.sparse_dim - 1, 0, -1):
+        np.divmod(keys, handle.shape[dim], out=(keys, indices[dim]))
+    indices[0] = keys
+    return CooHandle(indices, values, handle.shape, coalesced=True)
+
+
+# --- coordinates and dense arrays ----------------------------------------------------------------------------------
+
+
+def dense_to_coo(array: Array, sparse_dim: int) -> CooHandle:
+    """Return the elements (slices, where there are dense dimensions) of an array that are not zero."""
+    if sparse_dim == 0:
+        count = int(bool((array != 0).any()))
+        return CooHandle(
+            np.zeros((0, count), np.int64), array.reshape(1, *array.shape)[:count].copy(), array.shape, True
+        )
+    mask = array != 0
+    if sparse_dim < array.ndim:
+        mask = mask.any(axis=tuple(range(sparse_dim, array.ndim)))
+    flat = np.flatnonzero(mask)
+    values = np.ascontiguousarray(array).reshape(-1, *array.shape[sparse_dim:])[flat]
+    indices = np.empty((sparse_dim, len(flat)), np.int64)
+    for dim in range(sparse_dim - 1, 0, -1):
+        np.divmod(flat, max(array.shape[dim], 1), out=(flat, indices[dim]))
+    indices[0] = flat
+    return CooHandle(indices, values, array.shape, coalesced=True)
+
+
+def coo_to_dense(handle: CooHandle, into: Array | None = None) -> Array:
+    """Return the tensor as an array, or add it to a contiguous one in place."""
+    dense = np.zeros(handle.shape, handle.dtype) if into is None else into
+    if not handle.nnz:
+        return dense
+    if handle.sparse_dim == 0:
+        dense += sums(handle.values, np.zeros(1, np.int64))[0]
+        return dense
+    places = positions(handle)
+    if into is None and handle.coalesced:
+        dense.reshape(-1, *handle.shape[handle.sparse_dim :])[places] = handle.values
+    elif dense.dtype.itemsize == 2 and dense.dtype.kind not in "iu":
+        whole = dense.astype(np.float32)
+        np.add.at(
+            whole.reshape(-1, *handle.shape[handle.sparse_dim :]), places, handle.values.astype(np.float32)
+        )
+        dense[...] = whole.astype(dense.dtype)
+    else:
+        np.add.at(dense.reshape(-1, *handle.shape[handle.sparse_dim :]), places, handle.values)
+    return dense
+
+
+# --- batches -------------------------------------------------------------------------------------------------------
+
+
+def flatten(handle: Any) -> Any:
+    """Return a batch as one matrix; see Note [Batches as block diagonals]."""
+    batch = handle.batch_shape
+    if not batch:
+        return handle
+    count, nnz = prod(batch), handle.nnz
+    rows, columns = handle.matrix_shape
+    major, minor = handle.grid if handle.rows else handle.grid[::-1]
+    number = np.arange(count, dtype=handle.compressed.dtype)[:, None]
+    compressed = np.empty(count * major + 1, handle.compressed.dtype)
+    compressed[:-1] = (handle.compressed.reshape(count, major + 1)[:, :-1] + number * nnz).reshape(-1)
+    compressed[-1] = count * nnz
+    plain = (handle.plain.reshape(count, nnz) + number * minor).reshape(-1)
+    values = handle.values.reshape(count * nnz, *handle.values.shape[len(batch) + 1 :])
+    dense = handle.shape[len(batch) + 2 :]
+    return type(handle)(compressed, plain, values, (count * rows, count * columns, *dense))
+
+
+def unflatten(handle: Any, batch: Sequence[int]) -> Any:
+    """Return a matrix with matrices along its diagonal as a batch.
+
+    Raises
+    ------
+    LayoutError
+        When the matrices do not store equally many elements.
+    """
+    batch = tuple(batch)
+    if not batch:
+        return handle
+    count = prod(batch)
+    (rows, columns), dense = handle.matrix_shape, handle.shape[2:]
+    major, minor = (n // max(count, 1) for n in (handle.grid if handle.rows else handle.grid[::-1]))
+    starts = handle.compressed[::major] if major else np.zeros(count + 1, handle.compressed.dtype)
+    counts = np.diff(starts)
+    nnz = int(counts[0]) if count else 0
+    if (counts != nnz).any():
+        at = int(np.flatnonzero(counts != nnz)[0])
+        raise errors.LayoutError(
+            f"Expect the same number of specified elements per batch: matrix 0 has {nnz}, matrix {at} has "
+            f"{counts[at]}\n"
+            "  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
+        )
+    number = np.arange(count, dtype=handle.compressed.dtype)[:, None]
+    compressed = np.empty((count, major + 1), handle.compressed.dtype)
+    compressed[:, :-1] = handle.compressed[:-1].reshape(count, major) - number * nnz
+    compressed[:, -1] = nnz
+    plain = handle.plain.reshape(count, nnz) - number * minor
+    size = (*batch, rows // max(count, 1), columns // max(count, 1), *dense)
+    return type(handle)(
+        compressed.reshape(*batch, major + 1),
+        plain.reshape(*batch, nnz),
+        handle.values.reshape(*batch, nnz, *handle.values.shape[1:]),
+        size,
+    )
+
+
+# --- single matrices -----------------------------------------------------------------------------------------------
+
+
+def major_of(handle: Any) -> Array:
+    """Return the row (or column, where columns are compressed) of each element of a single matrix."""
+    counts = np.diff(handle.compressed)
+    return np.repeat(np.arange(len(counts), dtype=handle.plain.dtype), counts)
+
+
+def compress(major: Array, count: int, dtype: Any = np.int64) -> Array:
+    """Return where each of `count` rows begins, given the row of each element."""
+    compressed = np.zeros(count + 1, dtype)
+    np.cumsum(np.bincount(major, minlength=count), out=compressed[1:])
+    return compressed
+
+
+def in_scipy(handle: Any) -> Any:
+    """Return a single matrix as an array of scipy.sparse that shares its components.
+
+    The constructors of SciPy would copy indices that fit into int32.
+    """
+    kind = {
+        CsrHandle: scipy.sparse.csr_array, CscHandle: scipy.sparse.csc_array, BsrHandle: scipy.sparse.bsr_array,
+    }[type(handle)]  # fmt: skip
+    if type(handle) is BsrHandle:
+        made = kind(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
+    else:
+        made = kind(handle.shape, dtype=handle.dtype)
+    made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
+    return made
+
+
+def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
+    """Return a single matrix with columns compressed instead of rows, or the other way round."""
+    major, minor = handle.grid if handle.rows else handle.grid[::-1]
+    scalars = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
+    data = handle.values if scalars else np.arange(handle.nnz, dtype=np.int64)
+    matrix = scipy.sparse.csr_array((major, minor), dtype=data.dtype)
+    matrix.data, matrix.indices, matrix.indptr = data, handle.plain, handle.compressed
+    turned = matrix.tocsc()
+    values = turned.data if scalars else handle.values[turned.data]
+    index = handle.compressed.dtype
+    return kind(
+        turned.indptr.astype(index, copy=False),
+        turned.indices.astype(index, copy=False),
+        values,
+        handle.shape,
+    )
+
+
+def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
+    """Return a tensor with two sparse dimensions by compressed rows or columns."""
+    if kind.rows:
+        handle = coalesce(handle)
+        rows = handle.indices[0]
+        return kind(compress(rows, handle.shape[0]), handle.indices[1].copy(), handle.values, handle.shape)
+    if handle.coalesced:
+        return other_order(coo_to_compressed(handle, CsrHandle), kind)
+    turned = CooHandle(
+        handle.indices[::-1], handle.values, (handle.shape[1], handle.shape[0], *handle.shape[2:])
+    )
+    found = coo_to_compressed(turned, CsrHandle)
+    return kind(found.compressed, found.plain, found.values, handle.shape)
+
+
+def compressed_to_coo(handle: Any) -> CooHandle:
+    """Return a tensor of a compressed layout by its coordinates; explicit zeros of blocks stay."""
+    batch, (high, wide) = handle.batch_shape, handle.blocksize
+    dense = handle.shape[len(batch) + 2 :]
+    flat = flatten(handle)
+    rows, columns, values = major_of(flat), flat.plain, flat.values
+    if not handle.rows:
+        rows, columns = columns, rows
+    if handle.blocked:
+        rows = (rows[:, None, None] * high + np.arange(high)[:, None] + np.zeros(wide, np.int64)).reshape(-1)
+        columns = (
+            columns[:, None, None] * wide + np.zeros(high, np.int64)[:, None] + np.arange(wide)
+        ).reshape(-1)
+        values = values.reshape(-1, *dense)
+    indices = np.empty((len(batch) + 2, len(rows)), np.int64)
+    if batch:
+        number, rows = np.divmod(rows, max(handle.matrix_shape[0], 1))
+        columns = columns - number * handle.matrix_shape[1]
+        indices[: len(batch)] = np.unravel_index(number, batch)
+    indices[-2], indices[-1] = rows, columns
+    sorted_already = handle.rows and (not handle.blocked or high == 1 or handle.nnz < 2)
+    found = CooHandle(indices, values, handle.shape, coalesced=sorted_already)
+    return found if sorted_already else coalesce(found)
+
+
+# --- blocks --------------------------------------------------------------------------------------------------------
+
+
+def coo_to_blocks(handle: CooHandle, kind: type[CompressedHandle], blocksize: Sequence[int]) -> Any:
+    """Return a tensor with two sparse dimensions by compressed rows or columns of blocks."""
+    high, wide = blocksize
+    rows, columns = handle.indices
+    grid = (handle.shape[0] // high, handle.shape[1] // wide)
+    row, r = np.divmod(rows, high)
+    column, c = np.divmod(columns, wide)
+    major, minor, width = (row, column, grid[1]) if kind.rows else (column, row, grid[0])
+    keys, block = np.unique(major * width + minor, return_inverse=True)
+    values = np.zeros((len(keys), high, wide, *handle.values.shape[1:]), handle.dtype)
+    if handle.coalesced:
+        values[block, r, c] = handle.values
+    else:
+        whole = coalesce(handle)
+        return coo_to_blocks(whole, kind, blocksize)
+    major, minor = np.divmod(keys, max(width, 1))
+    return kind(compress(major, grid[0 if kind.rows else 1]), minor, values, handle.shape)
+
+
+def regrouped(handle: CsrHandle, kind: type[CompressedHandle], blocksize: Sequence[int]) -> Any:
+    """Return a single CSR matrix by blocks."""
+    if handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES:
+        made = in_scipy(handle).tobsr(tuple(blocksize))
+        index = handle.compressed.dtype
+        blocks = BsrHandle(
+            made.indptr.astype(index, copy=False),
+            made.indices.astype(index, copy=False),
+            made.data,
+            handle.shape,
+        )
+        if not _is_sorted(blocks):
+            return coo_to_blocks(compressed_to_coo(handle), kind, blocksize)
+        return blocks if kind is BsrHandle else other_order(blocks, kind)
+    return coo_to_blocks(compressed_to_coo(handle), kind, blocksize)
+
+
+def _is_sorted(handle: Any) -> bool:
+    """Tell whether the plain indices of each row increase."""
+    rising = handle.plain[1:] > handle.plain[:-1]
+    starts = handle.compressed[1:-1]
+    rising[starts[(starts > 0) & (starts < handle.nnz)] - 1] = True
+    return bool(rising.all())
+
+
+# --- dense arrays --------------------------------------------------------------------------------------------------
+
+
+def dense_to_compressed(array: Array, kind: type[CompressedHandle], dense_dim: int) -> Any:
+    """Return the elements of a (batch of) matrices that are not zero, by compressed rows or columns."""
+    end = array.ndim - dense_dim
+    batch, (rows, columns), dense = array.shape[: end - 2], array.shape[end - 2 : end], array.shape[end:]
+    stack = array.reshape(-1, rows, columns, *dense)
+    if not kind.rows:
+        stack = stack.swapaxes(1, 2)
+    major, minor = (rows, columns) if kind.rows else (columns, rows)
+    mask = stack != 0
+    if dense:
+        mask = mask.any(axis=tuple(range(3, stack.ndim)))
+    return _compressed(
+        kind, mask, np.ascontiguousarray(stack).reshape(-1, *dense), array.shape, batch, (major, minor)
+    )
+
+
+def _compressed(
+    kind: type[CompressedHandle],
+    mask: Array,
+    flat_values: Array,
+    shape: tuple[int, ...],
+    batch: tuple[int, ...],
+    grid: tuple[int, int],
+) -> Any:
+    """Return the compressed tensor of the elements (or blocks) where a mask of shape (batch, major, minor) is true."""
+    major, minor = grid
+    count = prod(batch)
+    counts = np.count_nonzero(mask, axis=2)
+    found = counts.sum(axis=1)
+    nnz = int(found[0]) if count else 0
+    if (found != nnz).any():
+        at = int(np.flatnonzero(found != nnz)[0])
+        raise errors.LayoutError(
+            f"Expect the same number of specified elements per batch: matrix 0 has {nnz}, matrix {at} has "
+            f"{found[at]}\n"
+            "  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
+        )
+    compressed = np.zeros((count, major + 1), np.int64)
+    np.cumsum(counts, axis=1, out=compressed[:, 1:])
+    places = np.flatnonzero(mask)
+    values = flat_values[places]
+    plain = np.remainder(places, max(minor, 1), out=places).reshape(*batch, nnz)
+    return kind(
+        compressed.reshape(*batch, major + 1), plain, values.reshape(*batch, nnz, *values.shape[1:]), shape
+    )
+
+
+def dense_to_blocks(
+    array: Array, kind: type[CompressedHandle], blocksize: Sequence[int], dense_dim: int
+) -> Any:
+    """Return the blocks of a (batch of) matrices that are not all zero, by compressed rows or columns."""
+    high, wide = blocksize
+    end = array.ndim - dense_dim
+    batch, (rows, columns), dense = array.shape[: end - 2], array.shape[end - 2 : end], array.shape[end:]
+    grid = (rows // high, columns // wide)
+    blocks = array.reshape(-1, grid[0], high, grid[1], wide, *dense).swapaxes(2, 3)
+    if not kind.rows:
+        blocks = blocks.swapaxes(1, 2)
+    mask = (blocks != 0).any(axis=tuple(range(3, blocks.ndim)))
+    flat = np.ascontiguousarray(blocks).reshape(-1, high, wide, *dense)
+    return _compressed(kind, mask, flat, array.shape, batch, grid if kind.rows else grid[::-1])
+
+
+def compressed_to_dense(handle: Any) -> Array:
+    """Return a tensor of a compressed layout as an array."""
+    flat = flatten(handle)
+    count, (high, wide) = prod(handle.batch_shape), handle.blocksize
+    dense = handle.shape[handle.batch_ndim + 2 :]
+    rows, columns = handle.grid
+    row, column = major_of(flat), flat.plain
+    if not handle.rows:
+        row, column = column, row
+    if count != 1:
+        column = column % max(columns, 1)
+    if handle.blocked:
+        out = np.zeros((count * rows, high, columns, wide, *dense), handle.dtype)
+        out[row, :, column] = flat.values
+    elif (
+        not dense
+        and handle.rows
+        and handle.dtype.char in SCIPY_DTYPES
+        and count == 1
+        and not handle.batch_shape
+    ):
+        return in_scipy(handle).toarray()  # type: ignore[no-any-return]
+    else:
+        out = np.zeros((count * rows, columns, *dense), handle.dtype)
+        out[row, column] = flat.values
+    return out.reshape(handle.shape)
+
+
+# --- any layout to any other ---------------------------------------------------------------------------------------
+
+
+def convert(handle: Any, wanted: Conversion) -> Any:
+    """Return an array or a sparse handle in another layout (or the same, with other blocks)."""
+    kind = HANDLES[wanted.layout]
+    if isinstance(handle, np.ndarray):
+        if kind is CooHandle:
+            return dense_to_coo(handle, wanted.sparse_dim)
+        if wanted.blocksize is not None:
+            return dense_to_blocks(handle, kind, wanted.blocksize, wanted.dense_dim)
+        return dense_to_compressed(handle, kind, wanted.dense_dim)
+    if type(handle) is kind and (wanted.blocksize is None or wanted.blocksize == handle.blocksize):
+        return handle
+    if kind is CooHandle:
+        return compressed_to_coo(handle)
+    if isinstance(handle, CooHandle):
+        if wanted.blocksize is not None:
+            return coo_to_blocks(handle, kind, wanted.blocksize)
+        return coo_to_compressed(handle, kind)
+    return unflatten(_single(flatten(handle), kind, wanted.blocksize), handle.batch_shape)
+
+
+def _single(handle: Any, kind: type[CompressedHandle], blocksize: tuple[int, int] | None) -> Any:
+    """Return a single matrix in another compressed layout."""
+    if handle.blocksize == (blocksize or (1, 1)) and handle.blocked == kind.blocked:
+        return other_order(handle, kind)
+    if type(handle) is CsrHandle and blocksize is not None:
+        return regrouped(handle, kind, blocksize)
+    coordinates = compressed_to_coo(handle)
+    if blocksize is not None:
+        return coo_to_blocks(coordinates, kind, blocksize)
+    return coo_to_compressed(coordinates, kind)

@@ -1,0 +1,76 @@
+"""Sparse tensors as tensors of their components, and back: what kernels over tensors are written with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import REGISTRY, Device, Tensor, errors, wrap
+from tt.plugins.sparse.backend import dtype_of_array
+from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
+
+__all__ = [
+    "as_tensor_of",
+    "component",
+    "components",
+    "compressed_tensor",
+    "coo_tensor",
+    "handle_of",
+    "is_compressed",
+    "layout_of",
+]
+
+
+def layout_of(value: Any) -> str:
+    """Return the name of the layout of a tensor."""
+    name: str = value.layout.name
+    return name
+
+
+def is_compressed(value: Any) -> bool:
+    """Tell whether a tensor has one of the compressed layouts."""
+    return isinstance(value.handle, CompressedHandle)
+
+
+def handle_of(value: Any) -> Any:
+    """Return the handle of a tensor, whatever the layout."""
+    return value.handle
+
+
+def component(array: Any, device: Device) -> Tensor:
+    """Return a native array of a device as a strided tensor; both share the memory."""
+    return wrap(array, REGISTRY.backend(device.type).spec(dtype_of_array(array), device))
+
+
+def components(tensor: Tensor) -> list[Tensor]:
+    """Return the components of a sparse tensor as strided tensors, the indices first; they share the memory."""
+    return [component(array, tensor.device) for array in tensor.handle.components.values()]
+
+
+def as_tensor_of(handle: SparseHandle, device: Device) -> Tensor:
+    """Return the tensor of a handle."""
+    backend = REGISTRY.backend(device.type, handle.layout)
+    return wrap(handle, backend.spec(dtype_of_array(handle.values), device))
+
+
+def coo_tensor(
+    indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool = False, known: bool = True
+) -> Tensor:
+    """Return the sparse_coo tensor of these components; nothing is checked or copied."""
+    handle = CooHandle(indices.handle, values.handle, tuple(shape), coalesced, known)
+    return as_tensor_of(handle, values.device)
+
+
+def compressed_tensor(
+    layout: str,
+    compressed: Tensor,
+    plain: Tensor,
+    values: Tensor,
+    shape: Sequence[int],
+    known: bool = True,
+) -> Tensor:
+    """Return the tensor of a compressed layout of these components; nothing is checked or copied."""
+    if layout not in HANDLES or layout == "sparse_coo":
+        raise errors.LayoutError(f"a sparse compressed layout was expected, but got tt.{layout}")
+    handle = HANDLES[layout](compressed.handle, plain.handle, values.handle, tuple(shape), known)
+    return as_tensor_of(handle, values.device)
