@@ -6,6 +6,7 @@ The gradient of a sparse tensor may be dense: what made the tensor takes the ele
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from tt.core.library import ops
@@ -36,6 +37,22 @@ def _of_coo(ctx: Any, gradient: Any) -> Any:
     return None, _dense(gradient)[tuple(ops.unbind(indices, 0))], None, None
 
 
+def _save_pattern(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.save_for_backward(inputs[0], inputs[1])
+    ctx.values_shape, ctx.size, ctx.layout = tuple(inputs[2].shape), tuple(inputs[3]), inputs[4]
+
+
+def _of_compressed(ctx: Any, gradient: Any) -> Any:
+    """The elements of the gradient at the places of the pattern, in the order of the values."""
+    compressed, plain = ctx.saved_tensors
+    numbers = ops.arange(prod(ctx.values_shape), device=gradient.device).reshape(ctx.values_shape)
+    places = ops.sparse.compressed(compressed, plain, numbers, ctx.size, ctx.layout).to_sparse()
+    elements = _dense(gradient)[tuple(ops.unbind(places._indices(), 0))]
+    flat = ops.zeros(prod(ctx.values_shape), dtype=gradient.dtype, device=gradient.device)
+    flat[places._values().reshape(-1)] = elements.reshape(-1)
+    return None, None, flat.reshape(ctx.values_shape), None, None
+
+
 def _save_self(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.indices, ctx.shape = inputs[0]._indices(), inputs[0].shape
 
@@ -56,6 +73,7 @@ def _of_conversion(ctx: Any, gradient: Any) -> Any:
 
 formulas = SparseFormulas()
 formulas.formulas["sparse::coo"] = (_of_coo, _save_indices)
+formulas.formulas["sparse::compressed"] = (_of_compressed, _save_pattern)
 formulas.formulas["sparse::to_dense"] = (lambda ctx, gradient: (gradient, None), None)
 formulas.formulas["sparse::to_layout"] = (_of_conversion, _save_layout)
 formulas.formulas["sparse::coalesce"] = (lambda ctx, gradient: gradient, None)

@@ -124,7 +124,9 @@ def dense_to_coo(array: Array, sparse_dim: int) -> CooHandle:
     if sparse_dim < array.ndim:
         mask = mask.any(axis=tuple(range(sparse_dim, array.ndim)))
     flat = np.flatnonzero(mask)
-    values = np.ascontiguousarray(array).reshape(-1, *array.shape[sparse_dim:])[flat]
+    values = np.ascontiguousarray(array).reshape(prod(array.shape[:sparse_dim]), *array.shape[sparse_dim:])[
+        flat
+    ]
     indices = np.empty((sparse_dim, len(flat)), np.int64)
     for dim in range(sparse_dim - 1, 0, -1):
         np.divmod(flat, max(array.shape[dim], 1), out=(flat, indices[dim]))
@@ -142,16 +144,19 @@ def coo_to_dense(handle: CooHandle, into: Array | None = None) -> Array:
         return dense
     places = positions(handle)
     if into is None and handle.coalesced:
-        dense.reshape(-1, *handle.shape[handle.sparse_dim :])[places] = handle.values
+        _rows_of(dense, handle.sparse_dim)[places] = handle.values
     elif dense.dtype.itemsize == 2 and dense.dtype.kind not in "iu":
         whole = dense.astype(np.float32)
-        np.add.at(
-            whole.reshape(-1, *handle.shape[handle.sparse_dim :]), places, handle.values.astype(np.float32)
-        )
+        np.add.at(_rows_of(whole, handle.sparse_dim), places, handle.values.astype(np.float32))
         dense[...] = whole.astype(dense.dtype)
     else:
-        np.add.at(dense.reshape(-1, *handle.shape[handle.sparse_dim :]), places, handle.values)
+        np.add.at(_rows_of(dense, handle.sparse_dim), places, handle.values)
     return dense
+
+
+def _rows_of(dense: Array, sparse_dim: int) -> Array:
+    """Return a contiguous array with its sparse dimensions as one."""
+    return dense.reshape(prod(dense.shape[:sparse_dim]), *dense.shape[sparse_dim:])
 
 
 # --- batches -------------------------------------------------------------------------------------------------------
@@ -175,42 +180,56 @@ def flatten(handle: Any) -> Any:
     return type(handle)(compressed, plain, values, (count * rows, count * columns, *dense))
 
 
-def unflatten(handle: Any, batch: Sequence[int]) -> Any:
+def unflatten(handle: Any, shape: Sequence[int], batch_ndim: int) -> Any:
     """Return a matrix with matrices along its diagonal as a batch.
+
+    Parameters
+    ----------
+    handle : CompressedHandle
+        As `flatten` returns it.
+    shape : sequence of int
+        Of the whole.
+    batch_ndim : int
+        How many of its dimensions are those of the batch.
 
     Raises
     ------
     LayoutError
         When the matrices do not store equally many elements.
     """
-    batch = tuple(batch)
-    if not batch:
+    if not batch_ndim:
         return handle
+    batch = tuple(shape[:batch_ndim])
     count = prod(batch)
-    (rows, columns), dense = handle.matrix_shape, handle.shape[2:]
-    major, minor = (n // max(count, 1) for n in (handle.grid if handle.rows else handle.grid[::-1]))
+    (high, wide), (rows, columns) = handle.blocksize, shape[batch_ndim : batch_ndim + 2]
+    grid = (rows // high, columns // wide)
+    major, minor = grid if handle.rows else grid[::-1]
     starts = handle.compressed[::major] if major else np.zeros(count + 1, handle.compressed.dtype)
-    counts = np.diff(starts)
-    nnz = int(counts[0]) if count else 0
-    if (counts != nnz).any():
-        at = int(np.flatnonzero(counts != nnz)[0])
-        raise errors.LayoutError(
-            f"Expect the same number of specified elements per batch: matrix 0 has {nnz}, matrix {at} has "
-            f"{counts[at]}\n"
-            "  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
-        )
+    nnz = _same_count(np.diff(starts))
     number = np.arange(count, dtype=handle.compressed.dtype)[:, None]
     compressed = np.empty((count, major + 1), handle.compressed.dtype)
     compressed[:, :-1] = handle.compressed[:-1].reshape(count, major) - number * nnz
     compressed[:, -1] = nnz
     plain = handle.plain.reshape(count, nnz) - number * minor
-    size = (*batch, rows // max(count, 1), columns // max(count, 1), *dense)
     return type(handle)(
         compressed.reshape(*batch, major + 1),
         plain.reshape(*batch, nnz),
         handle.values.reshape(*batch, nnz, *handle.values.shape[1:]),
-        size,
+        shape,
     )
+
+
+def _same_count(counts: Array) -> int:
+    """Return how many elements each matrix of a batch stores; refuse different numbers."""
+    nnz = int(counts[0]) if len(counts) else 0
+    different = np.flatnonzero(counts != nnz)
+    if len(different):
+        at = int(different[0])
+        raise errors.LayoutError(
+            f"Expect the same number of specified elements per batch: matrix 0 has {nnz}, matrix {at} has "
+            f"{counts[at]}\n  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
+        )
+    return nnz
 
 
 # --- single matrices -----------------------------------------------------------------------------------------------
@@ -291,7 +310,7 @@ def compressed_to_coo(handle: Any) -> CooHandle:
         columns = (
             columns[:, None, None] * wide + np.zeros(high, np.int64)[:, None] + np.arange(wide)
         ).reshape(-1)
-        values = values.reshape(-1, *dense)
+        values = values.reshape(len(rows), *dense)
     indices = np.empty((len(batch) + 2, len(rows)), np.int64)
     if batch:
         number, rows = np.divmod(rows, max(handle.matrix_shape[0], 1))
@@ -357,7 +376,7 @@ def dense_to_compressed(array: Array, kind: type[CompressedHandle], dense_dim: i
     """Return the elements of a (batch of) matrices that are not zero, by compressed rows or columns."""
     end = array.ndim - dense_dim
     batch, (rows, columns), dense = array.shape[: end - 2], array.shape[end - 2 : end], array.shape[end:]
-    stack = array.reshape(-1, rows, columns, *dense)
+    stack = array.reshape(prod(batch), rows, columns, *dense)
     if not kind.rows:
         stack = stack.swapaxes(1, 2)
     major, minor = (rows, columns) if kind.rows else (columns, rows)
@@ -365,7 +384,12 @@ def dense_to_compressed(array: Array, kind: type[CompressedHandle], dense_dim: i
     if dense:
         mask = mask.any(axis=tuple(range(3, stack.ndim)))
     return _compressed(
-        kind, mask, np.ascontiguousarray(stack).reshape(-1, *dense), array.shape, batch, (major, minor)
+        kind,
+        mask,
+        np.ascontiguousarray(stack).reshape(prod(stack.shape[:3]), *dense),
+        array.shape,
+        batch,
+        (major, minor),
     )
 
 
@@ -381,15 +405,7 @@ def _compressed(
     major, minor = grid
     count = prod(batch)
     counts = np.count_nonzero(mask, axis=2)
-    found = counts.sum(axis=1)
-    nnz = int(found[0]) if count else 0
-    if (found != nnz).any():
-        at = int(np.flatnonzero(found != nnz)[0])
-        raise errors.LayoutError(
-            f"Expect the same number of specified elements per batch: matrix 0 has {nnz}, matrix {at} has "
-            f"{found[at]}\n"
-            "  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
-        )
+    nnz = _same_count(counts.sum(axis=1))
     compressed = np.zeros((count, major + 1), np.int64)
     np.cumsum(counts, axis=1, out=compressed[:, 1:])
     places = np.flatnonzero(mask)
@@ -408,11 +424,11 @@ def dense_to_blocks(
     end = array.ndim - dense_dim
     batch, (rows, columns), dense = array.shape[: end - 2], array.shape[end - 2 : end], array.shape[end:]
     grid = (rows // high, columns // wide)
-    blocks = array.reshape(-1, grid[0], high, grid[1], wide, *dense).swapaxes(2, 3)
+    blocks = array.reshape(prod(batch), grid[0], high, grid[1], wide, *dense).swapaxes(2, 3)
     if not kind.rows:
         blocks = blocks.swapaxes(1, 2)
     mask = (blocks != 0).any(axis=tuple(range(3, blocks.ndim)))
-    flat = np.ascontiguousarray(blocks).reshape(-1, high, wide, *dense)
+    flat = np.ascontiguousarray(blocks).reshape(prod(blocks.shape[:3]), high, wide, *dense)
     return _compressed(kind, mask, flat, array.shape, batch, grid if kind.rows else grid[::-1])
 
 
@@ -464,7 +480,7 @@ def convert(handle: Any, wanted: Conversion) -> Any:
         if wanted.blocksize is not None:
             return coo_to_blocks(handle, kind, wanted.blocksize)
         return coo_to_compressed(handle, kind)
-    return unflatten(_single(flatten(handle), kind, wanted.blocksize), handle.batch_shape)
+    return unflatten(_single(flatten(handle), kind, wanted.blocksize), handle.shape, handle.batch_ndim)
 
 
 def _single(handle: Any, kind: type[CompressedHandle], blocksize: tuple[int, int] | None) -> Any:
