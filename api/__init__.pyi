@@ -117,7 +117,16 @@ from tt.plugins.autograd.inference import is_inference_mode_enabled as is_infere
 from tt.plugins.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from tt.plugins.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from tt.sparse import sparse_coo_tensor as sparse_coo_tensor
+from tt.sparse import sparse_compressed_tensor as sparse_compressed_tensor
+from tt.sparse import sparse_csr_tensor as sparse_csr_tensor
+from tt.sparse import sparse_csc_tensor as sparse_csc_tensor
+from tt.sparse import sparse_bsr_tensor as sparse_bsr_tensor
+from tt.sparse import sparse_bsc_tensor as sparse_bsc_tensor
 from tt.sparse import sparse_coo as sparse_coo
+from tt.sparse import sparse_csr as sparse_csr
+from tt.sparse import sparse_csc as sparse_csc
+from tt.sparse import sparse_bsr as sparse_bsr
+from tt.sparse import sparse_bsc as sparse_bsc
 from tt.func import vmap as vmap
 from tt.core.dispatch.overrides import DisableTTFunctionSubclass as DisableTTFunctionSubclass
 from tt import accelerator as accelerator

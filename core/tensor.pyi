@@ -686,13 +686,31 @@ class Tensor(TensorBase):
         """
         ...
     def _indices(self) -> Tensor:
-        """Return a copy of the coordinates as they are stored, shape (sparse dimensions, stored elements)."""
+        """Return the coordinates as they are stored, shape (sparse dimensions, stored elements)."""
         ...
     def _nnz(self) -> _int:
-        """Return the number of stored elements."""
+        """Return the number of stored elements: of blocks in a layout with blocks, of one matrix of a batch.
+
+        Raises
+        ------
+        LayoutError
+            For a strided tensor.
+        DataDependentError
+            For a tensor without data whose number depends on data.
+        """
         ...
     def _values(self) -> Tensor:
-        """Return a copy of the values as they are stored, shape (stored elements, dense dimensions ...)."""
+        """Return the values as they are stored."""
+        ...
+    def ccol_indices(self) -> Tensor:
+        """Return where each column (of blocks) begins, in the layouts sparse_csc and sparse_bsc.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csc().ccol_indices()
+        tensor([0, 1, 3])
+        """
         ...
     def coalesce(self) -> Tensor:
         """Return the tensor with unique coordinates in row-major order; itself if they are so already.
@@ -704,16 +722,43 @@ class Tensor(TensorBase):
         tensor([2., 4.])
         """
         ...
+    def col_indices(self) -> Tensor:
+        """Return the column (of blocks) of each element, in the layouts sparse_csr and sparse_bsr.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csr().col_indices()
+        tensor([1, 0, 1])
+        """
+        ...
+    def crow_indices(self) -> Tensor:
+        """Return where each row (of blocks) begins, in the layouts sparse_csr and sparse_bsr.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csr().crow_indices()
+        tensor([0, 1, 3])
+        """
+        ...
     def dense_dim(self) -> _int:
-        """Return the number of dense dimensions."""
+        """Return the number of dense dimensions; all of them for a strided tensor.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ones(3, 4).to_sparse(1).dense_dim()
+        1
+        """
         ...
     def indices(self) -> Tensor:
-        """Return a copy of the coordinates of a coalesced tensor.
+        """Return the coordinates of a coalesced tensor, shape (sparse dimensions, elements).
 
         Raises
         ------
         LayoutError
-            When the tensor is not sparse or not coalesced.
+            When the tensor is not of the layout sparse_coo or not coalesced.
 
         Examples
         --------
@@ -733,11 +778,45 @@ class Tensor(TensorBase):
         False
         """
         ...
-    def sparse_dim(self) -> _int:
-        """Return the number of sparse dimensions; 0 for a strided tensor."""
+    def nnz(self) -> _int:
+        """Return the number of stored elements; the same as `_nnz`.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(3).to_sparse().nnz()
+        3
+        """
         ...
-    def to_dense(self) -> Tensor:
+    def row_indices(self) -> Tensor:
+        """Return the row (of blocks) of each element, in the layouts sparse_csc and sparse_bsc.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.tensor([[0, 7], [8, 9]]).to_sparse_csc().row_indices()
+        tensor([1, 0, 1])
+        """
+        ...
+    def sparse_dim(self) -> _int:
+        """Return the number of sparse dimensions; 0 for a strided tensor.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(3).to_sparse_csr().sparse_dim()
+        2
+        """
+        ...
+    def to_dense(self, dtype: _dtype | None = ..., *, masked_grad: _bool | None = ...) -> Tensor:
         """Return the tensor in the strided layout; itself if it is strided already.
+
+        Parameters
+        ----------
+        dtype : dtype, optional
+            Of the result; by default the same.
+        masked_grad : bool, optional
+            With False, the gradient is not restricted to the elements that the tensor stores.
 
         Examples
         --------
@@ -746,18 +825,87 @@ class Tensor(TensorBase):
         tensor([1., 0., 2.])
         """
         ...
-    def to_sparse(self) -> Tensor:
-        """Return the tensor in the layout sparse_coo; itself if it is sparse already.
+    def to_sparse(self, sparse_dim: _int | None = ..., *, layout: _layout | str | None = ..., blocksize: Sequence[_int] | None = ..., dense_dim: _int | None = ...) -> Tensor:
+        """Return the tensor in a sparse layout; itself if it is in this one already.
+
+        Parameters
+        ----------
+        sparse_dim : int, optional
+            How many leading dimensions are sparse, in the layout sparse_coo; by default all.
+        layout : layout, optional
+            By default sparse_coo.
+        blocksize : sequence of two int, optional
+            Of the blocks, for the layouts sparse_bsr and sparse_bsc.
+        dense_dim : int, optional
+            How many trailing dimensions are dense; by default none.
+
+        Raises
+        ------
+        LayoutError, ShapeError
+            When the tensor cannot be converted in this way.
 
         Examples
         --------
         >>> import tt
         >>> tt.eye(3).to_sparse()._nnz()
         3
+        >>> tt.eye(4).to_sparse(layout=tt.sparse_bsr, blocksize=(2, 2))._nnz()
+        2
+        """
+        ...
+    def to_sparse_bsc(self, blocksize: Sequence[_int], dense_dim: _int | None = ...) -> Tensor:
+        """Return the tensor in the layout sparse_bsc; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(4).to_sparse_bsc((2, 1)).values().shape
+        tt.Size([4, 2, 1])
+        """
+        ...
+    def to_sparse_bsr(self, blocksize: Sequence[_int], dense_dim: _int | None = ...) -> Tensor:
+        """Return the tensor in the layout sparse_bsr; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(4).to_sparse_bsr((2, 2)).values().shape
+        tt.Size([2, 2, 2])
+        """
+        ...
+    def to_sparse_coo(self) -> Tensor:
+        """Return the tensor in the layout sparse_coo.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(2).to_sparse_csr().to_sparse_coo().indices()
+        tensor([[0, 1],
+                [0, 1]])
+        """
+        ...
+    def to_sparse_csc(self, dense_dim: _int | None = ...) -> Tensor:
+        """Return the tensor in the layout sparse_csc; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(2).to_sparse_csc().ccol_indices()
+        tensor([0, 1, 2])
+        """
+        ...
+    def to_sparse_csr(self, dense_dim: _int | None = ...) -> Tensor:
+        """Return the tensor in the layout sparse_csr; `dense_dim` trailing dimensions of a strided tensor stay dense.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(2).to_sparse_csr().crow_indices()
+        tensor([0, 1, 2])
         """
         ...
     def values(self) -> Tensor:
-        """Return a copy of the values of a coalesced tensor.
+        """Return the values of a coalesced tensor, or of one of a compressed layout.
 
         Raises
         ------
