@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from tt.core.device import Device, to_device
+from tt.core.dispatch.parts import parts_of
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError
 from tt.core.keys import KEYS, OVERRIDDEN, PYTHON
-from tt.core.reading import detached, host_array, parts_of, requires_gradient
+from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, sibling, slots_of, wrap
 

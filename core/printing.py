@@ -381,8 +381,9 @@ def gradient_suffixes(tensor: Tensor) -> list[str]:
 
 def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[str]]:
     """Return the values and the suffixes that do not concern gradients."""
+    from tt.core.dispatch.parts import parts_of
     from tt.core.promotion import get_default_dtype
-    from tt.core.reading import host_array, parts_of, values_are_hidden
+    from tt.core.reading import host_array, values_are_hidden
 
     default = get_default_dtype()
     usual = tensor.dtype in (default, default.to_complex(), dt.int64, dt.bool_)

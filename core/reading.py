@@ -23,7 +23,6 @@ __all__ = [
     "detached",
     "host_array",
     "layers_of",
-    "parts_of",
     "requires_gradient",
     "values_are_hidden",
 ]
@@ -68,31 +67,6 @@ def requires_gradient(tensor: Tensor) -> bool:
 def values_are_hidden(tensor: Tensor) -> bool:
     """Tell whether the tensor has a shape and a dtype but no values (meta and fake tensors)."""
     return tensor.device.type == "meta" or "fake" in KEYS.names("layer", tensor.keys)
-
-
-def parts_of(tensor: TensorBase) -> dict[str, Tensor]:
-    """Return the strided tensors that a tensor of another layout is made of, by name; they share its memory.
-
-    There are none for strided tensors.
-    """
-    spec = tensor.spec
-    parts = spec.backend.parts(tensor.handle)
-    if not parts:
-        return {}
-    from tt.core.dispatch.registry import REGISTRY
-    from tt.core.meta import dtype_of
-    from tt.core.tensor import wrap
-
-    strided = REGISTRY.backend(spec.backend.device_type)
-    return {
-        name: wrap(
-            part,
-            strided.spec(
-                dtype_of(part, strided), spec.device if spec.device.type == strided.device_type else None
-            ),
-        )
-        for name, part in parts.items()
-    }
 
 
 def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:

@@ -29,9 +29,9 @@ def transfer(tensor: TensorBase, device: Device) -> Tensor:
 
     To the meta device only the shape goes; from it nothing can come.
     """
+    from tt.core.dispatch.parts import parts_of
     from tt.core.dispatch.registry import REGISTRY
     from tt.core.errors import DeviceError
-    from tt.core.reading import parts_of
 
     if parts := parts_of(tensor):
         there = REGISTRY.backend(device.type, tensor.layout.name)

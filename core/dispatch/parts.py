@@ -1,0 +1,36 @@
+"""The strided tensors that a tensor of another layout is made of; see Note [Tensors made of parts] in `core/backend.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tt.core.tensor import Tensor
+    from tt.core.tensor_base import TensorBase
+
+__all__ = ["parts_of"]
+
+
+def parts_of(tensor: TensorBase) -> dict[str, Tensor]:
+    """Return the strided tensors that a tensor of another layout is made of, by name; they share its memory.
+
+    There are none for strided tensors.
+    """
+    spec = tensor.spec
+    parts = spec.backend.parts(tensor.handle)
+    if not parts:
+        return {}
+    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.meta import dtype_of
+    from tt.core.tensor import wrap
+
+    strided = REGISTRY.backend(spec.backend.device_type)
+    return {
+        name: wrap(
+            part,
+            strided.spec(
+                dtype_of(part, strided), spec.device if spec.device.type == strided.device_type else None
+            ),
+        )
+        for name, part in parts.items()
+    }
