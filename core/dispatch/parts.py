@@ -1,4 +1,4 @@
-"""The strided tensors that a tensor of another layout is made of; see Note [Tensors made of parts] in `core/backend.py`."""
+"""The strided tensors that a tensor of another layout is made of; see Note [Tensors made of parts] in `backend`."""
 
 from __future__ import annotations
 

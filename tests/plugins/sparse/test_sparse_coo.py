@@ -88,11 +88,23 @@ def test_the_tensor_shares_the_memory_of_what_it_was_made_from():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (([[0, 3]], [1.0, 2.0], (3,)), IndexValueError, r"for dim 0, size is 3 but found index 3 at indices\[0, 1\]"),
-        (([[0, -1]], [1.0, 2.0], (3,)), IndexValueError, r"found negative index -1 for dim 0 at indices\[0, 1\]"),
+        (
+            ([[0, 3]], [1.0, 2.0], (3,)),
+            IndexValueError,
+            r"for dim 0, size is 3 but found index 3 at indices\[0, 1\]",
+        ),
+        (
+            ([[0, -1]], [1.0, 2.0], (3,)),
+            IndexValueError,
+            r"found negative index -1 for dim 0 at indices\[0, 1\]",
+        ),
         (([[0, 1]], [1.0], (3,)), ShapeError, "nnz from indices: 2, nnz from values: 1"),
         (([[0, 1]], [1.0, 2.0], (3, 3)), ShapeError, r"must be sparse_dim \(1\) \+ dense_dim \(0\)"),
-        (([[0]], [[1.0, 2.0]], (3, 3)), ShapeError, r"values has incorrect size, expected \[1, 3\], got \[1, 2\]"),
+        (
+            ([[0]], [[1.0, 2.0]], (3, 3)),
+            ShapeError,
+            r"values has incorrect size, expected \[1, 3\], got \[1, 2\]",
+        ),
         (([[0.5, 1.5]], [1.0, 2.0]), DtypeError, "indices must be an int64 tensor"),
         (([[[0]]], [1.0]), ShapeError, r"indices must have shape \(sparse dimensions, elements\)"),
     ],
@@ -200,7 +212,7 @@ def test_adding_to_a_dense_tensor_in_place_keeps_it_dense(sparse):
 
 
 def test_a_dense_result_does_not_go_into_a_sparse_tensor(sparse):
-    with pytest.raises(InplaceError, match="a result of the layout tt.strided cannot be stored in a tensor of the layout tt.sparse_coo"):
+    with pytest.raises(InplaceError, match="layout tt.strided cannot be stored in a tensor of the layout"):
         sparse.add_(tt.ones(2, 3))
 
 
