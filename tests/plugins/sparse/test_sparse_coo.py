@@ -212,7 +212,7 @@ def test_adding_to_a_dense_tensor_in_place_keeps_it_dense(sparse):
 
 
 def test_a_dense_result_does_not_go_into_a_sparse_tensor(sparse):
-    with pytest.raises(InplaceError, match="layout tt.strided cannot be stored in a tensor of the layout"):
+    with pytest.raises(InplaceError, match=r"layout tt\.strided cannot be stored in a tensor of the layout"):
         sparse.add_(tt.ones(2, 3))
 
 
