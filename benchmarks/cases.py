@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import textwrap
 import time
@@ -10,13 +9,16 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from benchmarks.libraries import names_for
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = [
-    "LIBRARIES",
     "Case",
+    "Group",
     "Suite",
     "find_case",
     "make_loop",
@@ -26,13 +28,12 @@ __all__ = [
     "suite_names",
 ]
 
-LIBRARIES = ("tt", "numpy", "torch")
 FOLDER = Path(__file__).parent / "cases"
 
 
 @dataclass(frozen=True)
 class Case:
-    """One statement to be timed, as written for tensors and for NumPy (see cases/small_calls.toml).
+    """One statement to be timed, as written for each library (see cases/small_calls.toml).
 
     The statement `built_in` is timed beside it, where there is one (see cases/custom_ops.toml).
     """
@@ -40,18 +41,42 @@ class Case:
     name: str
     tensor: str
     numpy: str = ""
+    jax: str = ""
+    autograd: str = ""
+    tinygrad: str = ""
     built_in: str = ""
     setup: str = ""
     numpy_setup: str = ""
+    jax_setup: str = ""
+    autograd_setup: str = ""
+    tinygrad_setup: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
     gradient: list[str] = field(default_factory=list)
+    check: str = "values"
+    tolerance: float = 1e-5
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases whose mean ratio to the first peer has an aim: by the form of tt, or one for `any`."""
+
+    name: str
+    aim: dict[str, float] = field(default_factory=dict)
+    worst: float | None = None
+
+    def aim_of(self, form: str) -> float | None:
+        """Return the aim for a form of tt."""
+        return self.aim.get(form, self.aim.get("any"))
 
 
 @dataclass(frozen=True)
 class Suite:
     """The cases of one file."""
 
+    name: str
     title: str
+    groups: list[Group]
     cases: list[Case]
 
 
@@ -61,9 +86,11 @@ def suite_names() -> list[str]:
 
 
 def read_suite(name: str) -> Suite:
-    """Read one case file."""
+    """Read one case file; a case that names no group is of the first."""
     content = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    return Suite(content["title"], [Case(**case) for case in content["case"]])
+    groups = [Group(**group) for group in content.get("group", [{"name": content["title"]}])]
+    cases = [Case(**{"group": groups[0].name, **case}) for case in content["case"]]
+    return Suite(name, content["title"], groups, cases)
 
 
 def find_case(name: str) -> Case:
@@ -75,46 +102,46 @@ def find_case(name: str) -> Case:
     raise KeyError(f"no case is named {name!r}")
 
 
-# --- inputs ----------------------------------------------------------------------------------------------------
+# --- inputs ---
 
 
 def make_array(description: str, random: np.random.Generator) -> np.ndarray[Any, Any]:
-    """Return an array of random numbers from "dtype[shape]"."""
-    match = re.fullmatch(r"(\w+)\[([\d,]*)\]", description)
+    """Return an array of random numbers from "dtype[shape]", "dtype[shape]*scale" or "dtype[shape]<limit"."""
+    match = re.fullmatch(r"(\w+)\[([\d,]*)\](?:\*([\d.]+)|<(\d+))?", description)
     if match is None:
         raise ValueError(f"an input is written dtype[shape], not {description!r}")
+    import numpy as np
+
     dtype, shape = np.dtype(match[1]), tuple(int(size) for size in match[2].split(",") if size)
     if dtype.kind == "f":
-        return np.asarray(random.standard_normal(shape), dtype)
-    return np.asarray(random.integers(0, 2 if dtype.kind == "b" else 10, shape), dtype)
+        return np.asarray(random.standard_normal(shape) * float(match[3] or 1), dtype)
+    limit = 2 if dtype.kind == "b" else int(match[4] or 10)
+    return np.asarray(random.integers(0, limit, shape), dtype)
 
 
 def namespace(case: Case, library: str) -> dict[str, Any]:
     """Return the names that a case's statements see: the library, and the inputs as its arrays."""
+    import numpy as np
+
     random = np.random.default_rng(0)
     arrays = {name: make_array(description, random) for name, description in case.inputs.items()}
-    if library == "numpy":
-        return {"np": np, **arrays}
-    lib = importlib.import_module(library)
-    tensors = {name: lib.from_numpy(array) for name, array in arrays.items()}
-    for name in case.gradient:
-        tensors[name].requires_grad_()
-    names = {"np": np, "lib": lib, "F": importlib.import_module(f"{library}.nn.functional"), **tensors}
+    names = names_for(library, arrays, case.gradient)
     if "own." in case.tensor or "ops.bench." in case.tensor:
         from benchmarks.custom_ops import operators
 
-        names["own"] = operators(library)
+        if library in ("tt", "torch"):
+            names["own"] = operators(library)
     return names
 
 
-# --- code ------------------------------------------------------------------------------------------------------
+# --- code ---
 
 LOOP = """
 def function(count):
-    start = perf_counter()
+    start = clock()
     for _ in range(count):
         STATEMENT
-    return perf_counter() - start
+    return clock() - start
 """
 ONCE = """
 def function():
@@ -125,19 +152,22 @@ def function():
 def statement_of(case: Case, library: str, *, built_in: bool = False) -> str:
     """Return what is timed for a library; empty if the case is not written for it."""
     if built_in:
-        return "" if library == "numpy" else case.built_in.strip()
-    return (case.numpy if library == "numpy" else case.tensor).strip()
+        return case.built_in.strip() if library in ("tt", "torch") else ""
+    written: str = getattr(case, "tensor" if library in ("tt", "torch") else library)
+    return written.strip()
 
 
-def make_function(case: Case, library: str, template: str, statement: str) -> Callable[..., Any]:
+def setup_of(case: Case, library: str) -> str:
+    """Return what runs before the clock starts."""
+    setup: str = getattr(case, "setup" if library in ("tt", "torch") else f"{library}_setup")
+    return setup
+
+
+def make_function(case: Case, library: str, template: str, statement: str, **more: Any) -> Callable[..., Any]:
     """Compile a function that sees the inputs as variables of an enclosing function, as a program would."""
     names = namespace(case, library)
-    exec(
-        compile(case.numpy_setup if library == "numpy" else case.setup, f"<setup of {case.name}>", "exec"),
-        names,
-    )
-    names = {name: value for name, value in names.items() if not name.startswith("__")}
-    names["perf_counter"] = time.perf_counter
+    exec(compile(setup_of(case, library), f"<setup of {case.name}>", "exec"), names)
+    names = {name: value for name, value in names.items() if not name.startswith("__")} | more
     before, _, after = template.strip().partition("STATEMENT")
     depth = len(before) - len(before.rstrip(" "))
     inner = before + textwrap.indent(statement, " " * depth).lstrip() + after
@@ -148,9 +178,11 @@ def make_function(case: Case, library: str, template: str, statement: str) -> Ca
     return function
 
 
-def make_loop(case: Case, library: str, *, built_in: bool = False) -> Callable[[int], float]:
+def make_loop(
+    case: Case, library: str, *, built_in: bool = False, clock: Callable[[], float] = time.perf_counter
+) -> Callable[[int], float]:
     """Return a function that runs the statement so many times and returns the seconds that it took."""
-    return make_function(case, library, LOOP, statement_of(case, library, built_in=built_in))
+    return make_function(case, library, LOOP, statement_of(case, library, built_in=built_in), clock=clock)
 
 
 def make_once(case: Case, library: str, *, built_in: bool = False) -> Callable[[], Any]:

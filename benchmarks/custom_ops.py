@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["operators"]
+__all__ = ["operators", "operators_of_tt"]
+
+
+def operators(library: str) -> types.SimpleNamespace:
+    """Define the operators in a library, once."""
+    return operators_of_tt() if library == "tt" else operators_of_torch()
 
 
 @cache
-def operators(library: str) -> types.SimpleNamespace:
-    """Define the operators in a library, once."""
-    return _of_tt() if library == "tt" else _of_torch()
-
-
-def _of_tt() -> types.SimpleNamespace:
+def operators_of_tt() -> types.SimpleNamespace:
+    """Define the operators in tt."""
     from tt import Tensor
     from tt.library import custom_op
 
@@ -81,7 +82,9 @@ def _mul_backward(ctx: Any, g: Any) -> Any:
     return g * y, g * x
 
 
-def _of_torch() -> types.SimpleNamespace:
+@cache
+def operators_of_torch() -> types.SimpleNamespace:
+    """Define the operators in torch."""
     import torch
     from torch import Tensor
     from torch.library import custom_op

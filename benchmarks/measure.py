@@ -3,8 +3,14 @@
 Note [Interleaved]
 ------------------
 A machine changes its speed from second to second.  A round therefore times every library once, one directly after
-the other, in an order that turns; what is reported is the median over the rounds, and the ratio of two medians of
-the same run.  A ratio of two different runs means little.
+the other, in an order that turns.  A ratio is the median of the ratios of the rounds, each of two turns that were
+milliseconds apart.  A ratio of two different runs means little.
+
+Note [Noise]
+------------
+How far a median of ratios is from what another run would find is estimated from the rounds themselves: from their
+spread about it (the median deviation, which a few interrupted rounds do not move), divided by the root of their
+number.  Rounds are added until that is below two in a hundred, at most three times as many as were asked for.
 """
 
 from __future__ import annotations
@@ -12,68 +18,155 @@ from __future__ import annotations
 import gc
 import math
 import statistics
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from benchmarks.cases import LIBRARIES, Case, Suite, make_loop, make_once, statement_of
+from benchmarks.cases import Case, make_loop, make_once, statement_of
+from benchmarks.libraries import LIBRARIES, PEERS, to_arrays
 
-__all__ = ["BUILT_IN", "Measurement", "geometric_mean", "measure_case", "measure_suite"]
-
+__all__ = ["BUILT_IN", "Measurement", "Ratio", "check_case", "geometric_mean", "measure_case", "ratio_of"]
 
 BUILT_IN = ", built in"
+QUIET = 0.02
+MOST_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A ratio of times, and its relative standard error."""
+
+    value: float
+    noise: float
 
 
 @dataclass
 class Measurement:
-    """The median time of one case in each library, in microseconds, and why a library has none.
+    """The turns of one case in each library, in microseconds a call, and why a library has none.
 
     The time of the built-in statement stands under the library's name and `BUILT_IN`.
     """
 
     case: str
-    microseconds: dict[str, float] = field(default_factory=dict)
+    samples: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    group: str = ""
+
+    @property
+    def microseconds(self) -> dict[str, float]:
+        """The median time of each library."""
+        return {name: statistics.median(found) for name, found in self.samples.items()}
 
     def to_built_in(self, library: str) -> float | None:
         """Return the time of a case in units of that of the built-in statement, or None if one of them has none."""
-        own, other = self.microseconds.get(library), self.microseconds.get(library + BUILT_IN)
-        return own / other if own is not None and other is not None else None
+        found = self.between(library, library + BUILT_IN)
+        return found.value if found else None
 
-    def ratio(self, peer: str) -> float | None:
+    def ratio(self, peer: str) -> Ratio | None:
         """Return the time of tt in units of the peer's, or None if one of them has none."""
-        own, other = self.microseconds.get("tt"), self.microseconds.get(peer)
-        return own / other if own is not None and other is not None else None
+        return self.between("tt", peer)
+
+    def between(self, left: str, right: str) -> Ratio | None:
+        """Return the time of one statement in units of another's."""
+        if left not in self.samples or right not in self.samples:
+            return None
+        return ratio_of(self.samples[left], self.samples[right])
+
+    @property
+    def noise(self) -> float:
+        """The largest relative error of a ratio."""
+        return max((r.noise for peer in PEERS if (r := self.ratio(peer)) is not None), default=0.0)
 
 
-def geometric_mean(ratios: list[float]) -> float:
+def ratio_of(left: Sequence[float], right: Sequence[float]) -> Ratio:
+    """Return the median ratio of the turns of two statements in the same rounds, with its relative error."""
+    ratios = [one / other for one, other in zip(left, right, strict=True)]
+    middle = statistics.median(ratios)
+    spread = 1.4826 * statistics.median(abs(ratio - middle) for ratio in ratios)
+    return Ratio(middle, 1.2533 * spread / middle / math.sqrt(len(ratios)))
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
     """Return the mean that treats twice as fast and twice as slow alike."""
     return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
 
 
-def check_values(case: Case, libraries: list[str]) -> str:
-    """Run the case once everywhere; return how tt's value differs from another library's, or an empty string."""
-    values = {library: np.asarray(detached(make_once(case, library)())) for library in libraries}
-    for library in libraries:
-        if library != "tt" and "tt" in values and not agree(values["tt"], values[library]):
+# --- the same values ---
+
+
+def check_values(case: Case, values: dict[str, list[np.ndarray[Any, Any]]]) -> str:
+    """Return how tt's value differs from another library's, or an empty string."""
+    for library in values:
+        if library != "tt" and "tt" in values and not agree(case, values["tt"], values[library]):
             return f"the value is not that of {library}"
     return ""
 
 
-def detached(value: Any) -> Any:
-    """Return a value that NumPy can read: without gradient."""
-    return value.detach().numpy() if hasattr(value, "detach") else value
+def agree(case: Case, left: list[np.ndarray[Any, Any]], right: list[np.ndarray[Any, Any]]) -> bool:
+    """Tell whether two results are equal but for rounding, or of the same distribution."""
+    if len(left) != len(right):
+        return False
+    same = same_distribution if case.check == "distribution" else same_values
+    return all(
+        one.shape == other.shape and one.dtype == other.dtype and same(one, other, case.tolerance)
+        for one, other in zip(left, right, strict=True)
+    )
 
 
-def agree(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    """Tell whether two results are equal but for the rounding of float32."""
-    return left.shape == right.shape and bool(np.allclose(left, right, rtol=1e-4, atol=1e-5))
+def same_values(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], tolerance: float) -> bool:
+    """Tell whether values differ by no more than the tolerance, in units of the largest, or in 10,000 of each."""
+    if left.dtype.kind in "biu":
+        return bool((left == right).all())
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    size = max(1.0, float(np.abs(right).max(initial=0)))
+    return bool(np.allclose(left, right, rtol=1e-4, atol=tolerance * size))
+
+
+def same_distribution(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], tolerance: float) -> bool:
+    """Tell whether random numbers have the same mean and spread, by six standard errors."""
+    error = 6 * float(right.std()) * math.sqrt(2 / right.size)
+    same_mean = abs(float(left.mean()) - float(right.mean())) <= error
+    return same_mean and abs(float(left.std()) - float(right.std())) <= 2 * error
+
+
+# --- timing ---
+
+
+def check_case(case: Case, libraries: Sequence[str]) -> tuple[Measurement, list[str]]:
+    """Run a case once in each library; return what failed, and the libraries whose value is right.
+
+    The statement with the built-in operator is among the latter, under the library's name and `BUILT_IN`.
+    """
+    result = Measurement(case.name, group=case.group)
+    values: dict[str, list[np.ndarray[Any, Any]]] = {}
+    for library in libraries:
+        for built_in in (False, True):
+            if not statement_of(case, library, built_in=built_in):
+                continue
+            try:
+                values[library + BUILT_IN * built_in] = to_arrays(
+                    make_once(case, library, built_in=built_in)()
+                )
+            except Exception as error:  # whatever a library raises, the others are still measured
+                first = str(error).strip().splitlines()
+                result.failures[library] = f"{type(error).__name__}: {first[0] if first else ''}"
+    for library in [name for name in libraries if name + BUILT_IN in values and name in values]:
+        if not agree(case, values[library], values.pop(library + BUILT_IN)):
+            result.failures[library] = "the value is not that of the built-in operator"
+    problem = check_values(case, {name: found for name, found in values.items() if BUILT_IN not in name})
+    if problem:
+        result.failures["tt"] = problem
+        values.pop("tt")
+    sound = [name for name in values if name not in result.failures]
+    sound += [name + BUILT_IN for name in sound if statement_of(case, name, built_in=True)]
+    return result, sound
 
 
 def measure_case(
-    case: Case, libraries: list[str], *, rounds: int, seconds: float, fastest: bool = False
+    case: Case, libraries: Sequence[str], *, rounds: int, seconds: float, busy: bool = False
 ) -> Measurement:
     """Time a case.
 
@@ -81,71 +174,47 @@ def measure_case(
     ----------
     case : Case
         What is timed.
-    libraries : list of str
+    libraries : sequence of str
         Those of `LIBRARIES` that are installed.
     rounds : int
-        How many times each library has its turn.
+        How many times each library has its turn, at least.
     seconds : float
         About how long a turn lasts.
-    fastest : bool
-        Report the fastest turn in the place of the median: where other programs keep the machine busy.
+    busy : bool
+        Count the processor's time of this thread, not the time that passes: where other programs keep the machine
+        busy.  For libraries with one thread only.
     """
-    result = Measurement(case.name)
-    loops = {}
-    for library in libraries:
-        if not statement_of(case, library):
-            continue
-        try:
-            make_once(case, library)()
-            loops[library] = make_loop(case, library)
-        except Exception as error:  # whatever a library raises, the others are still measured
-            result.failures[library] = (
-                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-            )
-    problem = check_values(case, list(loops))
-    if problem:
-        result.failures["tt"] = problem
-        del loops["tt"]
-    for library in [name for name in loops if statement_of(case, name, built_in=True)]:
-        own = np.asarray(detached(make_once(case, library)()))
-        if agree(own, np.asarray(detached(make_once(case, library, built_in=True)()))):
-            loops[library + BUILT_IN] = make_loop(case, library, built_in=True)
-        else:
-            result.failures[library] = "the value is not that of the built-in operator"
-    counts = {library: calibrate(loop, seconds) for library, loop in loops.items()}
-    samples: dict[str, list[float]] = {library: [] for library in loops}
+    if unknown := set(libraries) - set(LIBRARIES):
+        raise ValueError(f"no cases are written for {', '.join(sorted(unknown))}")
+    result, sound = check_case(case, libraries)
+    clock = time.thread_time if busy else time.perf_counter
+    loops = {
+        name: make_loop(case, name.removesuffix(BUILT_IN), built_in=name.endswith(BUILT_IN), clock=clock)
+        for name in sound
+    }
+    counts = {name: calibrate(loop, seconds) for name, loop in loops.items()}
+    result.samples = {name: [] for name in loops}
     order = list(loops)
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
-        for _ in range(rounds):
-            for library in order:
-                samples[library].append(loops[library](counts[library]) / counts[library])
+        for number in range(MOST_ROUNDS * rounds):
+            if number >= rounds and result.noise < QUIET:
+                break
+            for name in order:
+                result.samples[name].append(loops[name](counts[name]) / counts[name] * 1e6)
             order.append(order.pop(0))
     finally:
         if collecting:
             gc.enable()
-    report = min if fastest else statistics.median
-    result.microseconds = {library: report(found) * 1e6 for library, found in samples.items()}
     return result
 
 
 def calibrate(loop: Callable[[int], float], seconds: float) -> int:
     """Return how many repetitions take about so many seconds; the calls also warm up every cache."""
+    loop(2)
     count = 1
     while (elapsed := loop(count)) < seconds / 4:
         count *= 4
     return max(1, round(count * seconds / elapsed))
-
-
-def measure_suite(
-    suite: Suite, libraries: list[str], *, rounds: int, seconds: float, fastest: bool = False
-) -> list[Measurement]:
-    """Time every case of a suite."""
-    unknown = set(libraries) - set(LIBRARIES)
-    if unknown:
-        raise ValueError(f"no cases are written for {', '.join(sorted(unknown))}")
-    return [
-        measure_case(case, libraries, rounds=rounds, seconds=seconds, fastest=fastest) for case in suite.cases
-    ]

@@ -1,16 +1,34 @@
-"""Tables of measurements, and how two reports differ."""
+"""What was measured, as tables and for JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.import_time import ImportTime
+from benchmarks.cases import Group, Suite
+from benchmarks.libraries import PEERS
 from benchmarks.measure import BUILT_IN, Measurement, geometric_mean
 
-__all__ = ["compare_text", "import_text", "suite_dict", "suite_text"]
+__all__ = ["GroupResult", "aligned", "failures", "group_results", "number", "suite_dict", "suite_text"]
 
-PEERS = ("numpy", "torch")
+
+@dataclass(frozen=True)
+class GroupResult:
+    """The geometric means of a group's ratios, their aim, and the worst case."""
+
+    name: str
+    means: dict[str, float]
+    noise: float
+    aim: float | None
+    worst: tuple[str, float] | None
+    worst_allowed: float | None
+
+    @property
+    def peer(self) -> str | None:
+        """The peer that the aim refers to."""
+        return next((peer for peer in PEERS if peer in self.means), None)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -33,26 +51,66 @@ def number(value: float | None) -> str:
     return f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
 
-def means(measurements: Sequence[Measurement]) -> dict[str, float]:
-    """Return the geometric mean of the ratios to each peer."""
-    ratios = {peer: [r for m in measurements if (r := m.ratio(peer)) is not None] for peer in PEERS}
-    return {peer: geometric_mean(found) for peer, found in ratios.items() if found}
+def peers_of(measurements: Sequence[Measurement]) -> list[str]:
+    """Return the peers that were measured in some case."""
+    return [peer for peer in PEERS if any(peer in m.samples for m in measurements)]
 
 
-def suite_text(title: str, measurements: Sequence[Measurement]) -> str:
+def group_results(
+    groups: Sequence[Group], measurements: Sequence[Measurement], form: str
+) -> list[GroupResult]:
+    """Return the means of the groups that have measurements."""
+    found = []
+    for group in groups:
+        members = [m for m in measurements if m.group in ("", group.name) and "tt" in m.samples]
+        ratios = {peer: [(r, m.case) for m in members if (r := m.ratio(peer)) is not None] for peer in PEERS}
+        means = {peer: geometric_mean([r.value for r, _ in rs]) for peer, rs in ratios.items() if rs}
+        if not means:
+            continue
+        first = ratios[next(iter(means))]
+        worst = max(((case, r.value) for r, case in first), key=lambda pair: pair[1])
+        noise = math.sqrt(sum(r.noise**2 for r, _ in first)) / len(first)
+        found.append(GroupResult(group.name, means, noise, group.aim_of(form), worst, group.worst))
+    return found
+
+
+def suite_text(suite: Suite, measurements: Sequence[Measurement], form: str = "compiled") -> str:
     """Return the table of a suite: microseconds a call, and tt's ratios to its peers."""
-    rows = [["us", "tt", "numpy", "torch", "tt/numpy", "tt/torch"]]
+    peers = peers_of(measurements)
+    rows = [["us", "tt", *peers, *(f"tt/{peer}" for peer in peers), "noise"]]
     for m in measurements:
-        times = [number(m.microseconds.get(library)) for library in ("tt", *PEERS)]
-        rows.append([m.case, *times, *(number(m.ratio(peer)) for peer in PEERS)])
-    found = means(measurements)
-    rows.append(["geometric mean", "", "", "", *(number(found.get(peer)) for peer in PEERS)])
-    lines = [title, aligned(rows)]
-    built_in = [m for m in measurements if any(BUILT_IN in library for library in m.microseconds)]
+        times = [number(m.microseconds.get(library)) for library in ("tt", *peers)]
+        ratios = [number(r.value if (r := m.ratio(peer)) else None) for peer in peers]
+        rows.append([m.case, *times, *ratios, f"{m.noise:.0%}"])
+    results = group_results(suite.groups, measurements, form)
+    for result in results:
+        means = [number(result.means.get(peer)) for peer in peers]
+        rows.append(
+            [f"geometric mean, {result.name}", "", *("" for _ in peers), *means, f"{result.noise:.0%}"]
+        )
+    lines = [suite.title, aligned(rows), *(aim_text(result) for result in results if result.aim)]
+    built_in = [m for m in measurements if any(BUILT_IN in library for library in m.samples)]
     if built_in:
         lines += ["", built_in_text(built_in)]
-    lines += [f"{m.case}: {library}: {why}" for m in measurements for library, why in m.failures.items()]
-    return "\n".join(lines)
+    return "\n".join([*lines, *failures(measurements)])
+
+
+def failures(measurements: Sequence[Measurement]) -> list[str]:
+    """Return which case could not be measured in which library, and why."""
+    return [f"{m.case}: {library}: {why}" for m in measurements for library, why in m.failures.items()]
+
+
+def aim_text(result: GroupResult) -> str:
+    """Return whether a group is where it should be."""
+    assert result.peer is not None and result.aim is not None
+    mean = result.means[result.peer]
+    verdict = "met" if mean <= result.aim else "missed"
+    line = f"{result.name}: {mean:.2f} of {result.peer}, aim {result.aim:.2f}: {verdict}"
+    if result.worst is not None and result.worst_allowed is not None:
+        case, worst = result.worst
+        verdict = "met" if worst <= result.worst_allowed else "missed"
+        line += f"; worst {worst:.2f} ({case}), allowed {result.worst_allowed:.2f}: {verdict}"
+    return line
 
 
 def built_in_text(measurements: Sequence[Measurement]) -> str:
@@ -68,59 +126,38 @@ def built_in_text(measurements: Sequence[Measurement]) -> str:
     return aligned(rows)
 
 
-def suite_dict(title: str, measurements: Sequence[Measurement]) -> dict[str, Any]:
+def rounded(value: float) -> float:
+    """Return a number with four significant digits, as a report keeps it."""
+    return float(f"{value:.4g}")
+
+
+def suite_dict(suite: Suite, measurements: Sequence[Measurement], form: str = "compiled") -> dict[str, Any]:
     """Return a suite for JSON."""
+    cases: dict[str, Any] = {}
+    for m in measurements:
+        ratios = {peer: r for peer in PEERS if (r := m.ratio(peer)) is not None}
+        cases[m.case] = {
+            "group": m.group,
+            "microseconds": {name: rounded(value) for name, value in m.microseconds.items()},
+            "ratio": {peer: rounded(r.value) for peer, r in ratios.items()},
+            "noise": {peer: rounded(r.noise) for peer, r in ratios.items()},
+            "rounds": len(next(iter(m.samples.values()), [])),
+            "failures": m.failures,
+        }
+        built_in = {name: rounded(b) for name in ("tt", "torch") if (b := m.to_built_in(name)) is not None}
+        if built_in:
+            cases[m.case]["to_built_in"] = built_in
     return {
-        "title": title,
-        "cases": {
-            m.case: {
-                "microseconds": m.microseconds,
-                "ratio": {peer: m.ratio(peer) for peer in PEERS},
-                "to_built_in": {name: m.to_built_in(name) for name in ("tt", "torch")},
-                "failures": m.failures,
+        "title": suite.title,
+        "cases": cases,
+        "groups": {
+            result.name: {
+                "geometric_mean": {peer: rounded(mean) for peer, mean in result.means.items()},
+                "noise": rounded(result.noise),
+                "aim": result.aim,
+                "worst": list(result.worst) if result.worst else None,
+                "worst_allowed": result.worst_allowed,
             }
-            for m in measurements
+            for result in group_results(suite.groups, measurements, form)
         },
-        "geometric_mean": means(measurements),
     }
-
-
-def import_text(result: ImportTime) -> str:
-    """Return what importing costs."""
-    lines = [
-        "import",
-        aligned(
-            [
-                ["ms", "median"],
-                ["import numpy", number(result.numpy)],
-                ["import tt", number(result.tt)],
-                ["difference", number(result.difference)],
-            ]
-        ),
-        f"modules of tt: {result.tt_modules}",
-        f"modules of plugins and backends: {', '.join(result.plugin_modules) or 'none'}",
-        f"modules that should wait until they are needed: {', '.join(result.on_demand_modules) or 'none'}",
-    ]
-    return "\n".join(lines)
-
-
-def compare_text(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """Return how the ratios changed since an earlier report; times of two runs are not compared."""
-    rows = [["ratio to torch, else NumPy", "before", "now", "change"]]
-    for name, suite in now["suites"].items():
-        earlier = before.get("suites", {}).get(name, {"cases": {}, "geometric_mean": {}})
-        for case, result in suite["cases"].items():
-            rows.append(change(case, earlier["cases"].get(case, {}).get("ratio", {}), result["ratio"]))
-        rows.append(
-            change(f"geometric mean of {suite['title']}", earlier["geometric_mean"], suite["geometric_mean"])
-        )
-    return aligned(rows)
-
-
-def change(name: str, before: dict[str, float | None], now: dict[str, float | None]) -> list[str]:
-    """Return a row: the ratio to the first peer that both reports have."""
-    for peer in reversed(PEERS):
-        old, new = before.get(peer), now.get(peer)
-        if old is not None and new is not None:
-            return [name, number(old), number(new), f"{new / old - 1:+.0%}"]
-    return [name, "-", "-", "-"]

@@ -1,47 +1,72 @@
-"""Runs the benchmarks: `python -m benchmarks.run [small_calls] [programs] [import]`.
+"""Runs the benchmarks: `python -m benchmarks.run [small_calls] [training] [large] ...`.
 
-Prints microseconds a call and ratios to NumPy and, where it is installed, torch.  The libraries take turns within
-one run (see measure.py, Note [Interleaved]).
+Prints microseconds a call and tt's ratios to NumPy, torch, JAX, autograd and tinygrad, as far as they are installed,
+and compares the means of the ratios with the aims.  The libraries take turns within one run (see measure.py, Note
+[Interleaved]); what they compute is compared before it is timed.
 """
 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-# One thread for every library, set before any of them is imported: the cases measure what a call costs, and threads
-# that wait for a busy core would measure the other programs of the machine.
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
+from benchmarks.cases import Case, Suite, read_suite, suite_names
+from benchmarks.libraries import PEERS, installed, set_threads, unusable
 
-from benchmarks.cases import read_suite, suite_names  # noqa: E402
-from benchmarks.environment import environment, installed  # noqa: E402
-from benchmarks.import_time import measure_import  # noqa: E402
-from benchmarks.measure import measure_suite  # noqa: E402
-from benchmarks.report import compare_text, import_text, suite_dict, suite_text  # noqa: E402
+__all__ = ["FAILED", "WORSE", "main"]
 
-IMPORT = "import"
+FAILED = 1
+WORSE = 3
+FORMS = ("compiled", "native", "interpreted")
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.run", description=(__doc__ or "").split("\n\n")[1]
+        prog="python -m benchmarks.run",
+        description=(__doc__ or "").split("\n\n")[1],
+        epilog=f"Exit status: {FAILED} if tt fails in a case or differs from a peer; {WORSE} if --compare finds a "
+        "case that is worse than before by more than noise.",
     )
-    names = [*suite_names(), IMPORT]
+    names = suite_names()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     parser.add_argument(
         "suites", nargs="*", metavar="SUITE", help=f"which to run: {', '.join(names)} (default: all)"
+    )
+    parser.add_argument(
+        "--cases",
+        action="append",
+        metavar="PATTERN",
+        help="only the cases whose name matches, such as '*softmax*'",
+    )
+    parser.add_argument(
+        "--peers", metavar="LIST", help=f"comma-separated, of {', '.join(PEERS)} (default: those installed)"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=cores, help="of every library (default: the cores, here %(default)s)"
     )
     parser.add_argument("--rounds", type=int, default=15, help="turns of each library (default: %(default)s)")
     parser.add_argument(
         "--seconds", type=float, default=0.005, help="length of a turn (default: %(default)s)"
     )
     parser.add_argument(
-        "--fastest", action="store_true", help="report the fastest turn, not the median: on a busy machine"
+        "--busy", action="store_true", help="one thread, and the processor's time of it: on a busy machine"
+    )
+    parser.add_argument(
+        "--short", action="store_true", help="run every case once and compare what it computes; time nothing"
+    )
+    parser.add_argument(
+        "--form",
+        nargs="?",
+        const="show",
+        choices=("show", *FORMS),
+        metavar="FORM",
+        help=f"show which form of tt is installed, or refuse to measure another than {', '.join(FORMS)}",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
     parser.add_argument(
@@ -51,39 +76,107 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     for name in parsed.suites:
         if name not in names:
             parser.error(f"no suite is named {name!r}; there are: {', '.join(names)}")
-    if parsed.rounds < 1 or parsed.seconds <= 0:
-        parser.error("--rounds and --seconds must be positive")
+    if parsed.rounds < 1 or parsed.seconds <= 0 or parsed.threads < 1:
+        parser.error("--rounds, --seconds and --threads must be positive")
+    if parsed.busy:
+        parsed.threads = 1
     if parsed.compare and not parsed.compare.exists():
         parser.error(f"there is no report {parsed.compare}")
-    parsed.suites = parsed.suites or names
+    parsed.peers = parsed.peers.split(",") if parsed.peers is not None else list(PEERS)
+    for name in parsed.peers:
+        if name and name not in PEERS:
+            parser.error(f"no cases are written for {name!r}; the peers are: {', '.join(PEERS)}")
+    parsed.suites = [chosen(read_suite(name), parsed.cases) for name in parsed.suites or names]
+    if not any(suite.cases for suite in parsed.suites):
+        parser.error(f"no case matches {', '.join(parsed.cases)}")
     return parsed
 
 
+def chosen(suite: Suite, patterns: list[str] | None) -> Suite:
+    """Return a suite with the cases whose names match one of the patterns."""
+    if patterns is None:
+        return suite
+    cases = [case for case in suite.cases if any(matches(case, pattern) for pattern in patterns)]
+    return Suite(suite.name, suite.title, suite.groups, cases)
+
+
+def matches(case: Case, pattern: str) -> bool:
+    """Tell whether a name matches: brackets, of which names have many, stand for themselves."""
+    return fnmatch.fnmatchcase(case.name.lower(), pattern.lower().replace("[", "[[]"))
+
+
 def main(words: list[str] | None = None) -> int:
-    """Run what the command line asks for; return 1 if a case could not be measured with tt."""
+    """Run what the command line asks for."""
     options = arguments(words)
-    libraries = installed()
-    report: dict[str, Any] = {"environment": environment(), "suites": {}}
+    set_threads(options.threads)
+    # The libraries, and what imports them, are imported when the number of threads is set.
+    from benchmarks.compare import changes, compare_text
+    from benchmarks.environment import environment, form_of_tt
+    from benchmarks.report import suite_dict, suite_text
+
+    form, detail = form_of_tt()
+    if options.form == "show":
+        print(f"{form} ({detail})")
+        return 0
+    if options.form not in (None, form):
+        print(f"this is not the {options.form} form: {form} ({detail})", file=sys.stderr)
+        return 2
+    found = installed(("tt", *options.peers))
+    problems = {library: why for library in found if (why := unusable(library))}
+    libraries = [library for library in found if library not in problems]
+    report: dict[str, Any] = {"environment": environment(libraries, options.threads), "suites": {}}
     print("\n".join(f"{name}: {value}" for name, value in report["environment"].items()))
+    print("".join(f"{library} is not measured: {why}\n" for library, why in problems.items()), end="")
     failed = False
-    for name in options.suites:
-        if name == IMPORT:
-            imported = measure_import()
-            report[IMPORT] = imported.to_dict()
-            print("\n" + import_text(imported))
+    for suite in options.suites:
+        if not suite.cases:
             continue
-        suite = read_suite(name)
-        measurements = measure_suite(
-            suite, libraries, rounds=options.rounds, seconds=options.seconds, fastest=options.fastest
-        )
+        measurements = measured(suite, libraries, options)
         failed = failed or any("tt" in m.failures for m in measurements)
-        report["suites"][name] = suite_dict(suite.title, measurements)
-        print("\n" + suite_text(suite.title, measurements))
-    if options.compare:
-        print("\n" + compare_text(json.loads(options.compare.read_text(encoding="utf-8")), report))
+        if options.short:
+            print(f"\n{suite.title}: {len(suite.cases)} cases")
+            print(
+                "".join(
+                    f"{m.case}: {name}: {why}\n" for m in measurements for name, why in m.failures.items()
+                ),
+                end="",
+            )
+            continue
+        report["suites"][suite.name] = suite_dict(suite, measurements, form)
+        print("\n" + suite_text(suite, measurements, form), flush=True)
     if options.json:
-        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    return int(failed)
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    worse = False
+    if options.compare:
+        differences = changes(json.loads(options.compare.read_text(encoding="utf-8")), report)
+        worse = any(c.worse for c in differences)
+        print("\n" + compare_text(differences))
+    return FAILED if failed else WORSE if worse else 0
+
+
+def measured(suite: Suite, libraries: list[str], options: argparse.Namespace) -> list[Any]:
+    """Measure the cases of a suite, or with --short run them once, and show the progress."""
+    from benchmarks.measure import check_case, measure_case
+    from tt.cli.output import progress
+
+    found = []
+    with progress(suite.title, len(suite.cases)) as step:
+        for done, case in enumerate(suite.cases):
+            step(done, case.name)
+            if options.short:
+                found.append(check_case(case, libraries)[0])
+            else:
+                found.append(
+                    measure_case(
+                        case,
+                        libraries,
+                        rounds=options.rounds,
+                        seconds=options.seconds,
+                        busy=options.busy,
+                    )
+                )
+        step(len(suite.cases), "")
+    return found
 
 
 if __name__ == "__main__":
