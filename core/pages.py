@@ -201,7 +201,7 @@ def served(group: list[OpDefinition], shown: list[Place]) -> str:
     rows = []
     for definition in group:
         for place in shown:
-            found = coverage(definition, place)
+            found = coverage(definition, place, compiled=False)  # the same page on every machine
             if found.how in ("missing", "other layout") or (
                 place.layout != "strided" and found.how == "composite"
             ):

@@ -39,6 +39,9 @@ NATIVE: Final = (
     "pointwise",
     "random",
     "convolution",
+    "reduction",
+    "softmax",
+    "norm",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

@@ -188,7 +188,9 @@ def compute_dtype(operator: Operator, dtype: Dtype) -> Dtype | None:
     return resolve_dtypes(operator, "functional", bits).compute
 
 
-def coverage(definition: OpDefinition, place: Place, dtype: Dtype | str | None = None) -> Coverage:
+def coverage(
+    definition: OpDefinition, place: Place, dtype: Dtype | str | None = None, *, compiled: bool = True
+) -> Coverage:
     """Return how a backend serves an operator.
 
     Parameters
@@ -199,6 +201,8 @@ def coverage(definition: OpDefinition, place: Place, dtype: Dtype | str | None =
         The backend.
     dtype : dtype or str, optional
         Only for arguments of this dtype; by default for any that the backend serves.
+    compiled : bool, optional
+        Whether kernels count that are there only where they were compiled.
 
     Examples
     --------
@@ -214,6 +218,8 @@ def coverage(definition: OpDefinition, place: Place, dtype: Dtype | str | None =
     if asked is not None and not _holds(backend, asked):
         return Coverage(name, place, "missing")
     kernels = REGISTRY.kernels_of(name, place.device, (place.layout,))
+    if not compiled:
+        kernels = [r for r in kernels if not r.kernel.native]
     compute = None if asked is None else compute_dtype(operator, asked)
     if compute is not None:
         kernels = [r for r in kernels if compute.name in kernel_dtypes(r, definition)]

@@ -1,0 +1,386 @@
+/* The reductions that add terms or multiply, and the largest and the smallest.
+
+   Partial sums of a few thousand elements are added up in double precision, those of doubles with what each addition
+   loses kept aside: more exact than sums in pairs, and no slower.  This file is a list of instances of fold.inc.
+*/
+#ifndef TT_SUMS_H
+#define TT_SUMS_H
+
+#include "lanes.h"
+#include "reduce.h"
+
+typedef struct { double sum, lost; } sums_exact;
+
+TT_INLINE void sums_add(sums_exact *a, double x)
+{
+    double s = a->sum + x, big = fabs(a->sum) >= fabs(x) ? a->sum : x, small = fabs(a->sum) >= fabs(x) ? x : a->sum;
+    double lost = (big - s) + small;
+    a->sum = s;
+    a->lost += fabs(s) <= DBL_MAX ? lost : 0;
+}
+
+TT_INLINE void sums_join(sums_exact *a, const sums_exact *b)
+{
+    sums_add(a, b->sum);
+    a->lost += b->lost;
+}
+
+#define ADD_PLAIN(a, x) *(a) += (x)
+#define JOIN_PLAIN(a, b) *(a) += *(b)
+#define TIMES_PLAIN(a, x) *(a) *= (x)
+#define JOIN_TIMES(a, b) *(a) *= *(b)
+#define SAME(a, fact) (a)
+#define DIVIDED(a, fact) ((a) / (fact))
+#define DIVIDED_EXACT(a, fact) (((a).sum + (a).lost) / (fact))
+#define ROOT(a, fact) sqrt(a)
+#define ROOT_EXACT(a, fact) sqrt((a).sum + (a).lost)
+#define STEP_SUM(a, x) (a) += (x)
+#define STEP_KNOWN(a, x) (a) += (x) == (x) ? (x) : 0
+#define STEP_SIZE(a, x) (a) += (x) < 0 ? -(x) : (x)
+#define STEP_SQUARE(a, x) (a) += (double)(x) * (double)(x)
+#define STEP_COUNT(a, x) (a) += (x) != 0
+#define STEP_TIMES(a, x) (a) *= (x)
+/* NaN is larger and smaller than every number, and stays. */
+#define STEP_MAX(a, x) (a) = (((x) > (a)) | ((x) != (x))) ? (x) : (a)
+#define STEP_MIN(a, x) (a) = (((x) < (a)) | ((x) != (x))) ? (x) : (a)
+#define STEP_MAX_SIZE(a, x) STEP_MAX(a, (x) < 0 ? -(x) : (x))
+#define STEP_MIN_SIZE(a, x) STEP_MIN(a, (x) < 0 ? -(x) : (x))
+#define FLUSH_MAX(a, x) STEP_MAX(*(a), x)
+#define JOIN_MAX(a, b) STEP_MAX(*(a), *(b))
+#define FLUSH_MIN(a, x) STEP_MIN(*(a), x)
+#define JOIN_MIN(a, b) STEP_MIN(*(a), *(b))
+#define LOWEST (-INFINITY)
+#define HIGHEST INFINITY
+
+/* --- float ----------------------------------------------------------------------------------------------------------- */
+
+#define NAME sum_f32
+#define C float
+#define P float
+#define A double
+#define OUT float
+#define BEGIN 0
+#define STEP STEP_SUM
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH DIVIDED
+#include "fold.inc"
+
+#define NAME nansum_f32
+#define C float
+#define P float
+#define A double
+#define OUT float
+#define BEGIN 0
+#define STEP STEP_KNOWN
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME norm1_f32
+#define C float
+#define P float
+#define A double
+#define OUT float
+#define BEGIN 0
+#define STEP STEP_SIZE
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME norm2_f32
+#define C float
+#define P double
+#define A double
+#define OUT float
+#define BEGIN 0
+#define STEP STEP_SQUARE
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH ROOT
+#include "fold.inc"
+
+#define NAME prod_f32
+#define C float
+#define P double
+#define A double
+#define OUT float
+#define BEGIN 1
+#define STEP STEP_TIMES
+#define PAIR STEP_TIMES
+#define EMPTY 1
+#define FLUSH TIMES_PLAIN
+#define JOIN JOIN_TIMES
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME max_f32
+#define C float
+#define P float
+#define A float
+#define OUT float
+#define BEGIN LOWEST
+#define STEP STEP_MAX
+#define PAIR STEP_MAX
+#define EMPTY LOWEST
+#define FLUSH FLUSH_MAX
+#define JOIN JOIN_MAX
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME min_f32
+#define C float
+#define P float
+#define A float
+#define OUT float
+#define BEGIN HIGHEST
+#define STEP STEP_MIN
+#define PAIR STEP_MIN
+#define EMPTY HIGHEST
+#define FLUSH FLUSH_MIN
+#define JOIN JOIN_MIN
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME max_size_f32
+#define C float
+#define P float
+#define A float
+#define OUT float
+#define BEGIN 0
+#define STEP STEP_MAX_SIZE
+#define PAIR STEP_MAX
+#define EMPTY 0
+#define FLUSH FLUSH_MAX
+#define JOIN JOIN_MAX
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME min_size_f32
+#define C float
+#define P float
+#define A float
+#define OUT float
+#define BEGIN HIGHEST
+#define STEP STEP_MIN_SIZE
+#define PAIR STEP_MIN
+#define EMPTY HIGHEST
+#define FLUSH FLUSH_MIN
+#define JOIN JOIN_MIN
+#define FINISH SAME
+#include "fold.inc"
+
+/* --- double ---------------------------------------------------------------------------------------------------------- */
+
+#define NAME sum_f64
+#define C double
+#define P double
+#define A sums_exact
+#define OUT double
+#define BEGIN 0
+#define STEP STEP_SUM
+#define PAIR STEP_SUM
+#define EMPTY {0}
+#define FLUSH sums_add
+#define JOIN sums_join
+#define FINISH DIVIDED_EXACT
+#include "fold.inc"
+
+#define NAME nansum_f64
+#define C double
+#define P double
+#define A sums_exact
+#define OUT double
+#define BEGIN 0
+#define STEP STEP_KNOWN
+#define PAIR STEP_SUM
+#define EMPTY {0}
+#define FLUSH sums_add
+#define JOIN sums_join
+#define FINISH DIVIDED_EXACT
+#include "fold.inc"
+
+#define NAME norm1_f64
+#define C double
+#define P double
+#define A sums_exact
+#define OUT double
+#define BEGIN 0
+#define STEP STEP_SIZE
+#define PAIR STEP_SUM
+#define EMPTY {0}
+#define FLUSH sums_add
+#define JOIN sums_join
+#define FINISH DIVIDED_EXACT
+#include "fold.inc"
+
+#define NAME norm2_f64
+#define C double
+#define P double
+#define A sums_exact
+#define OUT double
+#define BEGIN 0
+#define STEP STEP_SQUARE
+#define PAIR STEP_SUM
+#define EMPTY {0}
+#define FLUSH sums_add
+#define JOIN sums_join
+#define FINISH ROOT_EXACT
+#include "fold.inc"
+
+#define NAME prod_f64
+#define C double
+#define P double
+#define A double
+#define OUT double
+#define BEGIN 1
+#define STEP STEP_TIMES
+#define PAIR STEP_TIMES
+#define EMPTY 1
+#define FLUSH TIMES_PLAIN
+#define JOIN JOIN_TIMES
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME max_f64
+#define C double
+#define P double
+#define A double
+#define OUT double
+#define BEGIN LOWEST
+#define STEP STEP_MAX
+#define PAIR STEP_MAX
+#define EMPTY LOWEST
+#define FLUSH FLUSH_MAX
+#define JOIN JOIN_MAX
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME min_f64
+#define C double
+#define P double
+#define A double
+#define OUT double
+#define BEGIN HIGHEST
+#define STEP STEP_MIN
+#define PAIR STEP_MIN
+#define EMPTY HIGHEST
+#define FLUSH FLUSH_MIN
+#define JOIN JOIN_MIN
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME max_size_f64
+#define C double
+#define P double
+#define A double
+#define OUT double
+#define BEGIN 0
+#define STEP STEP_MAX_SIZE
+#define PAIR STEP_MAX
+#define EMPTY 0
+#define FLUSH FLUSH_MAX
+#define JOIN JOIN_MAX
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME min_size_f64
+#define C double
+#define P double
+#define A double
+#define OUT double
+#define BEGIN HIGHEST
+#define STEP STEP_MIN_SIZE
+#define PAIR STEP_MIN
+#define EMPTY HIGHEST
+#define FLUSH FLUSH_MIN
+#define JOIN JOIN_MIN
+#define FINISH SAME
+#include "fold.inc"
+
+/* --- whole numbers: unsigned ones wrap around ------------------------------------------------------------------------ */
+
+#define NAME sum_i64
+#define C uint64_t
+#define P uint64_t
+#define A uint64_t
+#define OUT uint64_t
+#define BEGIN 0
+#define STEP STEP_SUM
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME prod_i64
+#define C uint64_t
+#define P uint64_t
+#define A uint64_t
+#define OUT uint64_t
+#define BEGIN 1
+#define STEP STEP_TIMES
+#define PAIR STEP_TIMES
+#define EMPTY 1
+#define FLUSH TIMES_PLAIN
+#define JOIN JOIN_TIMES
+#define FINISH SAME
+#include "fold.inc"
+
+/* --- counts ---------------------------------------------------------------------------------------------------------- */
+
+#define NAME count_f32
+#define C float
+#define P int32_t
+#define A int64_t
+#define OUT int64_t
+#define BEGIN 0
+#define STEP STEP_COUNT
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME count_f64
+#define C double
+#define P int64_t
+#define A int64_t
+#define OUT int64_t
+#define BEGIN 0
+#define STEP STEP_COUNT
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH SAME
+#include "fold.inc"
+
+#define NAME count_i64
+#define C int64_t
+#define P int64_t
+#define A int64_t
+#define OUT int64_t
+#define BEGIN 0
+#define STEP STEP_COUNT
+#define PAIR STEP_SUM
+#define EMPTY 0
+#define FLUSH ADD_PLAIN
+#define JOIN JOIN_PLAIN
+#define FINISH SAME
+#include "fold.inc"
+
+
+#endif
