@@ -25,6 +25,12 @@ def mm(self: Array, mat2: Array) -> Any:
     return np.matmul(self, mat2)
 
 
+@cpu.kernel("linear", dtypes="number", check=True)
+def linear(input: Array, weight: Array, bias: Array | None) -> Any:
+    product = np.matmul(input, weight.T)
+    return product if bias is None else np.add(product, bias)
+
+
 def _added(op: str, ndims: tuple[int, int], product: Any, names: tuple[str, str]) -> None:
     """Add the kernels of beta * self + alpha * a product, without and with factors."""
 

@@ -42,6 +42,7 @@ NATIVE: Final = (
     "reduction",
     "softmax",
     "norm",
+    "products",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

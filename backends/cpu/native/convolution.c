@@ -4,58 +4,11 @@
 
 /* --- code for each dtype and instruction set --- */
 
-#define NV 3
-#if TT_X86
-#define T float
-#define ISA TT_TARGET_V4
-#define VB 64
-#define MRX 8
-#define S(name) name##_f32_v4
+#if 0 /* what follows is made of this, too: the build looks for such lines */
 #include "convolution.inc"
-#undef S
-#undef T
-#define T double
-#define S(name) name##_f64_v4
-#include "convolution.inc"
-#undef S
-#undef T
-#undef ISA
-#undef VB
-#undef MRX
-#define T float
-#define ISA TT_TARGET_V3
-#define VB 32
-#define MRX 4
-#define S(name) name##_f32_v3
-#include "convolution.inc"
-#undef S
-#undef T
-#define T double
-#define S(name) name##_f64_v3
-#include "convolution.inc"
-#undef S
-#undef T
-#undef ISA
-#undef VB
-#undef MRX
 #endif
-#define T float
-#define ISA
-#define VB 16
-#if TT_X86
-#define MRX 4
-#else
-#define MRX 8 /* 32 registers */
-#endif
-#define S(name) name##_f32
-#include "convolution.inc"
-#undef S
-#undef T
-#define T double
-#define S(name) name##_f64
-#include "convolution.inc"
-#undef S
-#undef T
+#define TT_SOURCE "convolution.inc"
+#include "instances.h"
 
 static const tt_convolution_code *code_of(tt_dtype dtype)
 {

@@ -13,6 +13,12 @@ blocks depend on the number of registers.
 #define TT_ISA_H
 
 
+/* The integer type of the width of a floating type. */
+#define TT_INT(T) TT_INT_OF(T)
+#define TT_INT_OF(T) TT_INT_##T
+#define TT_INT_float int32_t
+#define TT_INT_double int64_t
+
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define TT_X86 1
 #define TT_TARGET_V4 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512cd,avx2,fma,bmi,bmi2,lzcnt")))

@@ -46,6 +46,20 @@ def matmul_other(g: Any, self: Any, other_shape: Any) -> Any:
     return ops.matmul(adjoint(self), g)
 
 
+def linear_input(g: Any, weight: Any) -> Any:
+    """g weight, conjugate; a vector as weight gives one number for each row."""
+    return ops.unsqueeze(g, -1) * conj(weight) if weight.ndim == 1 else ops.matmul(g, conj(weight))
+
+
+def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:
+    """g^T input, conjugate, with all rows of the batch as one matrix."""
+    rows = ops.reshape(input, (prod(input.shape[:-1]), input.shape[-1]))
+    if len(weight_shape) == 1:
+        return ops.matmul(ops.reshape(g, (rows.shape[0],)), conj(rows))
+    columns = ops.reshape(g, (rows.shape[0], g.shape[-1]))
+    return ops.mm(ops.t(columns), conj(rows))
+
+
 def times(g: Any, factor: Any) -> Any:
     """Return g * conj(factor), which for the usual factor of 1 is g."""
     return g if factor == 1 else g * conj(factor)
@@ -54,6 +68,7 @@ def times(g: Any, factor: Any) -> Any:
 d.of("matmul", self=matmul_self, other=matmul_other)
 d.of("mm", self=lambda g, mat2: ops.mm(g, adjoint(mat2)), mat2=lambda g, self: ops.mm(adjoint(self), g))
 d.of("bmm", self=lambda g, mat2: ops.bmm(g, adjoint(mat2)), mat2=lambda g, self: ops.bmm(adjoint(self), g))
+d.of("linear", input=linear_input, weight=linear_weight, bias=lambda g: g)
 d.of("mv", self=lambda g, vec: ops.unsqueeze(g, -1) * conj(vec), vec=lambda g, self: ops.mv(adjoint(self), g))
 d.of("dot", self=lambda g, tensor: g * conj(tensor), tensor=lambda g, self: g * conj(self))
 d.of("addmm", self=lambda g, beta: times(g, beta),

@@ -1,0 +1,79 @@
+/* Products of matrices of float32 and float64, in row-major results; code for each instruction set. */
+#ifndef TT_GEMM_H
+#define TT_GEMM_H
+
+#include "common.h"
+#include "isa.h"
+
+/* C (+)= A B.  Strides are in elements and may be anything; the rows of C are contiguous, `ldc` apart. */
+typedef struct {
+    npy_intp m, n, k;
+    const void *a, *b;
+    npy_intp ars, acs, brs, bcs; /* strides of the rows and columns of A and B */
+    void *c;
+    npy_intp ldc;
+    int add;                     /* to what C holds */
+} tt_gemm;
+
+typedef struct {
+    int rows, width;                     /* of a block of C */
+    int (*serial)(const tt_gemm *job);   /* in this thread; nonzero without memory */
+    /* y[m] = A x, and the sum of products of two vectors */
+    void (*vector)(const tt_gemm *job);
+    double (*dot)(npy_intp count, const void *x, npy_intp xs, const void *y, npy_intp ys);
+} tt_gemm_code;
+
+static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype);
+
+/* --- in several threads --- */
+
+typedef struct {
+    const tt_gemm_code *code;
+    const tt_gemm *job;
+    npy_intp size;           /* of an element */
+    npy_intp row_parts, column_parts;
+    _Atomic int failed;
+} tt_gemm_parts;
+
+static void tt_gemm_part(int64_t begin, int64_t end, void *context)
+{
+    tt_gemm_parts *parts = context;
+    const tt_gemm *job = parts->job;
+    npy_intp rows = parts->code->rows, width = parts->code->width;
+    npy_intp panels = (job->m + rows - 1) / rows, tiles = (job->n + width - 1) / width;
+    for (int64_t at = begin; at < end; at++) {
+        npy_intp i = at % parts->row_parts, j = at / parts->row_parts;
+        npy_intp top = panels * i / parts->row_parts * rows, left = tiles * j / parts->column_parts * width;
+        npy_intp bottom = panels * (i + 1) / parts->row_parts * rows, right = tiles * (j + 1) / parts->column_parts * width;
+        tt_gemm part = *job;
+        part.m = (bottom < job->m ? bottom : job->m) - top;
+        part.n = (right < job->n ? right : job->n) - left;
+        part.a = (const char *)job->a + top * job->ars * parts->size;
+        part.b = (const char *)job->b + left * job->bcs * parts->size;
+        part.c = (char *)job->c + (top * job->ldc + left) * parts->size;
+        if (part.m > 0 && part.n > 0 && parts->code->serial(&part)) parts->failed = 1;
+    }
+}
+
+#define TT_GEMM_SHARED 400000 /* products; below, one thread is as fast */
+
+/* Computes a product with the pool; nonzero without memory. */
+static int tt_gemm_run(tt_dtype dtype, const tt_gemm *job)
+{
+    const tt_gemm_code *code = tt_gemm_code_of(dtype);
+    npy_intp threads = tt_threads->thread_count();
+    if (threads == 1 || job->m * job->n * job->k < TT_GEMM_SHARED) return code->serial(job);
+    tt_gemm_parts parts = {code, job, tt_sizes[dtype], 1, 1, 0};
+    npy_intp panels = (job->m + code->rows - 1) / code->rows, tiles = (job->n + code->width - 1) / code->width;
+    /* Parts are as square as they can be, so that little is packed twice. */
+    for (npy_intp left = threads; left > 1; left = (left + 1) / 2) {
+        npy_intp high = job->m / parts.row_parts, wide = job->n / parts.column_parts;
+        if (high >= wide && panels >= 2 * parts.row_parts) parts.row_parts *= 2;
+        else if (tiles >= 2 * parts.column_parts) parts.column_parts *= 2;
+        else if (panels >= 2 * parts.row_parts) parts.row_parts *= 2;
+    }
+    tt_parallel_for(0, parts.row_parts * parts.column_parts, 1, tt_gemm_part, &parts);
+    return parts.failed;
+}
+
+#endif

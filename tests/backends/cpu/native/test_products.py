@@ -1,0 +1,191 @@
+"""Native products of matrices: their values against float64, for operands of any strides and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tt.backends.cpu.native.loading import load, status
+
+NATIVE = load("products")
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason=f"native kernels are not in use: {status().reason}")
+
+EPS = {np.float32: 1.2e-7, np.float64: 2.3e-16}
+DTYPES = st.sampled_from([np.float32, np.float64])
+SIZES = st.sampled_from([0, 1, 2, 3, 7, 8, 9, 16, 17, 31, 33, 48, 50])
+WAYS = ("plain", "transposed", "every other", "reversed", "repeated")
+
+
+def array(seed: int, shape: tuple[int, ...], dtype: Any, way: str = "plain") -> Any:
+    """Return numbers that lie in memory in some way."""
+    x = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+    if way == "transposed" and x.ndim > 1:
+        return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2)
+    if way == "every other":
+        return np.repeat(x, 2, -1)[..., ::2]
+    if way == "reversed":
+        return x[..., ::-1]
+    if way == "repeated" and x.ndim > 1 and x.shape[-2]:
+        return np.broadcast_to(x[..., :1, :], shape)
+    return x
+
+
+def close(found: Any, expected: Any, dtype: Any, terms: int) -> None:
+    """Compare with float64; rounding errors add up at random."""
+    assert found.dtype == dtype
+    assert found.shape == expected.shape
+    assert found.flags.c_contiguous
+    error = 8 * EPS[dtype] * np.abs(expected).max(initial=1.0) * max(terms, 4) ** 0.5
+    np.testing.assert_allclose(found, expected, rtol=0, atol=error)
+
+
+def wide(*arrays: Any) -> Any:
+    return [a.astype(np.float64) for a in arrays]
+
+
+@settings(max_examples=150, deadline=None)
+@given(SIZES, SIZES, SIZES, DTYPES, st.sampled_from(WAYS), st.sampled_from(WAYS))
+def test_two_matrices(m: int, k: int, n: int, dtype: Any, one: str, other: str) -> None:
+    a, b = array(0, (m, k), dtype, one), array(1, (k, n), dtype, other)
+    close(NATIVE.mm(a, b), np.matmul(*wide(a, b)), dtype, k)
+    close(NATIVE.matmul(a, b), np.matmul(*wide(a, b)), dtype, k)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("shape", [(130, 300, 250), (700, 270, 40), (33, 520, 1100)])
+def test_matrices_beyond_the_caches(shape: tuple[int, int, int], way: str, dtype: Any) -> None:
+    m, k, n = shape
+    a, b = array(0, (m, k), dtype, way), array(1, (k, n), dtype, way)
+    close(NATIVE.mm(a, b), np.matmul(*wide(a, b)), dtype, k)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SIZES, SIZES, DTYPES, st.sampled_from(WAYS), st.sampled_from(WAYS))
+def test_vectors(m: int, k: int, dtype: Any, one: str, other: str) -> None:
+    a, x = array(0, (m, k), dtype, one), array(1, (k,), dtype, other)
+    close(NATIVE.mv(a, x), np.matmul(*wide(a, x)), dtype, k)
+    close(NATIVE.matmul(a, x), np.matmul(*wide(a, x)), dtype, k)
+    close(NATIVE.matmul(x, a.T), np.matmul(*wide(a, x)), dtype, k)
+    close(NATIVE.dot(x, x[::-1]), np.dot(*wide(x, x[::-1])), dtype, k)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(
+        [((2,), (2,)), ((3, 2), (2,)), ((2,), (3, 1)), ((), (4,)), ((4,), ()), ((0,), (1,)), ((2, 1), (1, 3))]
+    ),
+    st.tuples(SIZES, SIZES, SIZES),
+    DTYPES,
+    st.sampled_from(WAYS),
+    st.sampled_from(WAYS),
+)
+def test_batches(batches: Any, sizes: Any, dtype: Any, one: str, other: str) -> None:
+    m, k, n = sizes
+    a, b = array(0, (*batches[0], m, k), dtype, one), array(1, (*batches[1], k, n), dtype, other)
+    close(NATIVE.matmul(a, b), np.matmul(*wide(a, b)), dtype, k)
+    if len(batches[0]) == len(batches[1]) == 1 and batches[0] == batches[1]:
+        close(NATIVE.bmm(a, b), np.matmul(*wide(a, b)), dtype, k)
+    x = array(2, (k,), dtype, one)
+    close(NATIVE.matmul(a, x), np.matmul(*wide(a, x)), dtype, k)
+    close(NATIVE.matmul(x, b), np.matmul(*wide(x, b)), dtype, k)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.tuples(SIZES, SIZES, SIZES),
+    DTYPES,
+    st.sampled_from(WAYS),
+    st.sampled_from(["none", "row", "one", "all"]),
+)
+def test_linear(sizes: Any, dtype: Any, way: str, which: str) -> None:
+    m, k, n = sizes
+    x, w = array(0, (2, m, k), dtype, way), array(1, (n, k), dtype, way)
+    bias = {
+        "none": None,
+        "row": array(2, (n,), dtype),
+        "one": array(2, (1,), dtype),
+        "all": array(2, (m, n), dtype),
+    }[which]
+    expected = np.matmul(*wide(x, w.T)) + (0 if bias is None else bias.astype(np.float64))
+    close(NATIVE.linear(x, w, bias), expected, dtype, k)
+    close(NATIVE.linear(x.swapaxes(0, 1), w, None), np.matmul(*wide(x.swapaxes(0, 1), w.T)), dtype, k)
+    if n:
+        close(NATIVE.linear(x, w[0], None), np.matmul(*wide(x, w[0])), dtype, k)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.tuples(SIZES, SIZES, SIZES),
+    DTYPES,
+    st.sampled_from([1, 0, 2.5]),
+    st.sampled_from([1, 0, -0.5]),
+    st.sampled_from(["scalar", "row", "column", "matrix"]),
+)
+def test_addmm(sizes: Any, dtype: Any, beta: float, alpha: float, which: str) -> None:
+    m, k, n = sizes
+    a, b = array(0, (m, k), dtype), array(1, (k, n), dtype)
+    shape = {"scalar": (), "row": (n,), "column": (m, 1), "matrix": (m, n)}[which]
+    added = array(2, shape, dtype)
+    expected = beta * added.astype(np.float64) + alpha * np.matmul(*wide(a, b))
+    close(NATIVE.addmm(added, a, b, beta, alpha), expected, dtype, k)
+    if beta == alpha == 1:
+        close(NATIVE.addmm(added, a, b), expected, dtype, k)
+
+
+def test_addmm_does_not_read_what_counts_for_nothing() -> None:
+    a, b = array(0, (3, 4), np.float32), array(1, (4, 5), np.float32)
+    nan = np.full((3, 5), np.nan, np.float32)
+    np.testing.assert_array_equal(NATIVE.addmm(nan, a, b, 0, 1), NATIVE.mm(a, b))
+
+
+@pytest.mark.parametrize("n", [1, 5, 16, 47, 50])
+def test_special_values_stay_in_their_rows_and_columns(n: int) -> None:
+    a, b = array(0, (9, 20), np.float32), array(1, (20, n), np.float32)
+    a[3, 7], b[2, n - 1] = np.nan, np.inf
+    found = NATIVE.mm(a, b)
+    bad = np.zeros((9, n), bool)
+    bad[3] = bad[:, n - 1] = True
+    np.testing.assert_array_equal(~np.isfinite(found), bad)
+
+
+def test_threads_do_not_change_results_much() -> None:
+    threads = load("threads")
+    a, b = array(0, (300, 200), np.float32), array(1, (200, 310), np.float32)
+    x, y = array(2, (40, 30, 50), np.float32), array(3, (40, 50, 20), np.float32)
+    before, found = threads.get_num_threads(), []
+    try:
+        for count in (1, 3):
+            threads.set_num_threads(count)
+            found.append((NATIVE.mm(a, b), NATIVE.bmm(x, y), NATIVE.mv(a, b[:, 0])))
+    finally:
+        threads.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    a, b = np.zeros((2, 3)), np.zeros((4, 5))
+    calls: tuple[Callable[[], Any], ...] = (
+        lambda: NATIVE.mm(a, b),
+        lambda: NATIVE.mm(a, b[0]),
+        lambda: NATIVE.mm(a, a.T.astype(np.float32)),
+        lambda: NATIVE.mv(a, b[0]),
+        lambda: NATIVE.dot(a[0], b[0]),
+        lambda: NATIVE.matmul(a, b),
+        lambda: NATIVE.matmul(np.zeros((2, 2, 3)), np.zeros((3, 3, 3))),
+        lambda: NATIVE.bmm(np.zeros((2, 2, 3)), np.zeros((1, 3, 3))),
+        lambda: NATIVE.linear(a, b, None),
+        lambda: NATIVE.linear(a, np.zeros((4, 3)), np.zeros(3)),
+        lambda: NATIVE.addmm(np.zeros(7), a, a.T),
+        lambda: NATIVE.mm([[1.0]], [[1.0]]),
+    )
+    for call in calls:
+        with pytest.raises(ValueError):
+            call()
