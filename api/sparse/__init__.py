@@ -14,11 +14,30 @@ from tt.plugins.sparse.construct import (
     sparse_csc_tensor,
     sparse_csr_tensor,
 )
+from tt.plugins.sparse.functions import (
+    addmm,
+    hspmm,
+    log_softmax,
+    mm,
+    sampled_addmm,
+    smm,
+    softmax,
+    spsolve,
+    sspaddmm,
+    sum,
+)
 
 _LAYOUTS = ("sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr")
 
 __all__ = [
+    "addmm",
     "check_sparse_tensor_invariants",
+    "hspmm",
+    "log_softmax",
+    "mm",
+    "sampled_addmm",
+    "smm",
+    "softmax",
     "sparse_bsc",
     "sparse_bsc_tensor",
     "sparse_bsr",
@@ -30,6 +49,9 @@ __all__ = [
     "sparse_csc_tensor",
     "sparse_csr",
     "sparse_csr_tensor",
+    "spsolve",
+    "sspaddmm",
+    "sum",
 ]
 
 

@@ -8,7 +8,7 @@ from tt.core.errors import NoKernelError
 from tt.core.keys import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tt.core.dispatch.entry import Entry
     from tt.core.dispatch.operator import Operator
@@ -60,6 +60,13 @@ class Layer:
     def rule(self, operator: Operator, form: str) -> Rule | None:
         """Return what the layer does for a form of an operator, or None if it has no rule for it."""
         return None
+
+    def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> Rule | None:
+        """Return what the layer does for calls with tensors of these layouts, not all of which are strided.
+
+        By default the same as for strided ones.
+        """
+        return self.rule(operator, form)
 
     def passes_through(self, operator: Operator, form: str) -> bool:
         """Tell whether calls go below unchanged where there is neither rule nor composite."""

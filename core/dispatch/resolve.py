@@ -94,7 +94,8 @@ def _resolve_layer(
     layers = sorted((registry.layer(name) for name in KEYS.names("layer", keys)), key=lambda x: -x.order)
     top = layers[0]
     composite = registry.composite(operator.name)
-    rule = top.rule(operator, form)
+    layouts = KEYS.names("layout", keys)
+    rule = top.rule(operator, form) if layouts == ["strided"] else top.rule_for(operator, form, layouts)
     who = f"layer {top.name}"
     if rule is not None:
         resolution.note(who, code_location(rule), True, "the layer has a rule for the operator")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase, errors
+from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase, errors, ops
 from tt.core.library import Rule as RuleType
 from tt.plugins.autograd.checks import check_formulas, missing_formulas
 from tt.plugins.autograd.context import ContextRule
@@ -36,6 +36,7 @@ class AutogradLayer(Layer):
         super().__init__()
         self._formulas: dict[str, list[tuple[Formula, Any]]] = {}
         self._rules: dict[tuple[str, str], Any] = {}
+        self._of_layouts: list[Any] = []
 
     # --- formulas ----------------------------------------------------------------------------------------------
 
@@ -48,7 +49,9 @@ class AutogradLayer(Layer):
             Or any object whose `formulas` maps operators to a `Formula`, a dict of formulas by argument, an object with
             the `function` for all arguments and what it `saves`, a `backward` function, or a tuple (backward,
             setup_context).  With an attribute `override` that is true it shadows
-            earlier formulas.
+            earlier formulas.  One with `layouts` is for calls with tensors of these layouts only: its
+            `function(op, layouts)` returns what takes the place of such a call, a function of the operator's
+            arguments by whose parts it is differentiated, or None.
         source : Source, optional
             Who brought it.
 
@@ -57,6 +60,9 @@ class AutogradLayer(Layer):
         DuplicateRegistrationError
             When an operator has a formula already.
         """
+        if hasattr(table, "layouts"):
+            self._of_layouts.insert(0, table)
+            return lambda: self._of_layouts.remove(table)
         formulas = [_as_formula(op, value) for op, value in table.formulas.items()]
         for formula in formulas:
             if self._formulas.get(formula.op) and not getattr(table, "override", False):
@@ -93,6 +99,15 @@ class AutogradLayer(Layer):
             self._rules[key] = self._make_rule(operator, form)
         found: RuleType | None = self._rules[key]
         return found
+
+    def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> RuleType | None:
+        """Return the rule of a form of an operator for tensors of layouts that are not strided."""
+        for table in self._of_layouts:
+            if form != "out" and any(layout in table.layouts for layout in layouts):
+                function = table.function(operator.name, layouts)
+                if function is not None:
+                    return by_parts(function, form, self.rule(operator, form))
+        return self.rule(operator, form)
 
     def _make_rule(self, operator: Operator, form: str) -> RuleType | None:
         special = SPECIAL.get((operator.name, form))
@@ -177,6 +192,29 @@ def _as_formula(op: str, value: Any) -> Formula:
         return Formula(op, joint=value.function, saves=tuple(value.saves))
     backward, setup_context = value if isinstance(value, tuple) else (value, None)
     return Formula(op, {}, backward, setup_context)
+
+
+def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) -> RuleType:
+    """Return the rule that runs a function of the arguments, whose parts are recorded.
+
+    Where the function returns NotImplemented, the usual rule of the operator serves.
+    """
+
+    def functional(entry: Entry, args: tuple[Any, ...]) -> Any:
+        result = function(*args)
+        return usual(entry, args) if result is NotImplemented and usual is not None else result
+
+    def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
+        target = args[0]
+        if not STATE.enabled():
+            return entry.call_below(args)
+        copy = ops.clone(target)  # what the parts save must not change
+        result = function(*(copy if value is target else value for value in args))
+        if result is NotImplemented and usual is not None:
+            return usual(entry, args)
+        return ops.copy_(target, result)
+
+    return functional if form == "functional" else in_place
 
 
 def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:

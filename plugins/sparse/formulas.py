@@ -1,80 +1,223 @@
-"""Gradients of the sparse operators, in the form of PyTorch's custom operators.
+"""Gradients of the sparse operators, and of other operators for sparse tensors.
 
-The gradient of a sparse tensor may be dense: what made the tensor takes the elements that it stores.
+Note [Gradients of sparse tensors]
+----------------------------------
+What a sparse tensor does not store is no variable: its gradient has elements where it stores some.  The operators of
+this plugin give such gradients.  Those that are everybody's and have a formula for dense tensors use it, in which case
+the gradient of a sparse tensor may be dense (`mm`, `sum`): so it is in PyTorch, which has `sparse.mm` and `sparse.sum`
+for the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import prod
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from tt.core.library import ops
+from tt.plugins.sparse.compute.pointwise import LINEAR, expanded, kernels_of_one
+from tt.plugins.sparse.compute.whole import kernels_of_reductions, sum_dims
+from tt.plugins.sparse.layouts import LAYOUTS
 
-__all__ = ["formulas"]
+__all__ = ["PartsOfSparse", "SparseFormulas", "formulas", "parts"]
+
+Gradient = Callable[..., Any]
 
 
 class SparseFormulas:
-    """The table that the layer "autograd" takes: operator -> (backward, setup_context)."""
+    """The table that the layer "autograd" takes: operator -> {argument: function of the result's gradient}."""
 
     layer = "autograd"
 
     def __init__(self) -> None:
-        self.formulas: dict[str, tuple[Callable[..., Any], Callable[..., None] | None]] = {}
+        self.formulas: dict[str, dict[str, Gradient]] = {}
+
+    def of(self, op: str, /, **gradients: Gradient) -> None:
+        """Add the formulas of an operator; the parameter names say what they take."""
+        self.formulas[op] = gradients
 
 
-def _dense(gradient: Any) -> Any:
-    return gradient.to_dense()
+class PartsOfSparse:
+    """Operators that are differentiated by their parts where a tensor is sparse."""
+
+    layer = "autograd"
+    layouts = LAYOUTS
+
+    def function(self, op: str, layouts: Sequence[str]) -> Callable[..., Any] | None:
+        """Return what takes the place of an operator in a call with tensors of these layouts, or None."""
+        return (_beside_dense() if "strided" in layouts else _alone()).get(op)
 
 
-def _save_indices(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.save_for_backward(inputs[0])
+@cache
+def _alone() -> dict[str, Callable[..., Any]]:
+    found = {**kernels_of_one(), **kernels_of_reductions()}
+    # The gradient of a linear operator is its formula, whatever the layout.
+    return {op: function for op, (function, _) in found.items() if op not in LINEAR}
 
 
-def _of_coo(ctx: Any, gradient: Any) -> Any:
-    """The elements of the gradient at the coordinates."""
-    (indices,) = ctx.saved_tensors
-    return None, _dense(gradient)[tuple(ops.unbind(indices, 0))], None, None
+@cache
+def _beside_dense() -> dict[str, Callable[..., Any]]:
+    return {"mul": _times_broadcast}
 
 
-def _save_pattern(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.save_for_backward(inputs[0], inputs[1])
-    ctx.values_shape, ctx.size, ctx.layout = tuple(inputs[2].shape), tuple(inputs[3]), inputs[4]
-
-
-def _of_compressed(ctx: Any, gradient: Any) -> Any:
-    """The elements of the gradient at the places of the pattern, in the order of the values."""
-    compressed, plain = ctx.saved_tensors
-    numbers = ops.arange(prod(ctx.values_shape), device=gradient.device).reshape(ctx.values_shape)
-    places = ops.sparse.compressed(compressed, plain, numbers, ctx.size, ctx.layout).to_sparse()
-    elements = _dense(gradient)[tuple(ops.unbind(places._indices(), 0))]
-    flat = ops.zeros(prod(ctx.values_shape), dtype=gradient.dtype, device=gradient.device)
-    flat[places._values().reshape(-1)] = elements.reshape(-1)
-    return None, None, flat.reshape(ctx.values_shape), None, None
-
-
-def _save_self(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.indices, ctx.shape = inputs[0]._indices(), inputs[0].shape
-
-
-def _of_values(ctx: Any, gradient: Any) -> Any:
-    """A tensor of the gradient's elements at the coordinates."""
-    return ops.sparse.coo(ctx.indices, gradient, tuple(ctx.shape), False)
-
-
-def _save_layout(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.strided = inputs[0].layout.name == "strided"
-
-
-def _of_conversion(ctx: Any, gradient: Any) -> Any:
-    """The gradient in the layout of what was converted, or in its own."""
-    return (_dense(gradient) if ctx.strided else gradient), None, None, None, None
+def _times_broadcast(self: Any, other: Any) -> Any:
+    """Expand a dense factor first, so that its gradient is summed in the dense tensor that it is a view of."""
+    sparse, dense = (other, self) if is_strided(self) else (self, other)
+    if not dense.ndim or tuple(dense.shape) == tuple(sparse.shape):
+        return NotImplemented
+    return ops.mul(sparse, expanded(dense, sparse))
 
 
 formulas = SparseFormulas()
-formulas.formulas["sparse::coo"] = (_of_coo, _save_indices)
-formulas.formulas["sparse::compressed"] = (_of_compressed, _save_pattern)
-formulas.formulas["sparse::to_dense"] = (lambda ctx, gradient: (gradient, None), None)
-formulas.formulas["sparse::to_layout"] = (_of_conversion, _save_layout)
-formulas.formulas["sparse::coalesce"] = (lambda ctx, gradient: gradient, None)
-formulas.formulas["sparse::values"] = (_of_values, _save_self)
+d = formulas
+
+
+def is_strided(value: Any) -> bool:
+    """Tell whether a tensor is dense."""
+    return value.layout.name == "strided"  # type: ignore[no-any-return]
+
+
+def dense(value: Any) -> Any:
+    """Return a tensor as a dense one."""
+    return value if is_strided(value) else ops.sparse.to_dense(value)
+
+
+def once(value: Any) -> Any:
+    """Return a tensor with each of its elements stored once."""
+    return ops.sparse.coalesce(value) if value.layout.name == "sparse_coo" else value
+
+
+def masked(g: Any, self: Any) -> Any:
+    """Return the elements of a gradient where a sparse tensor stores some, in its layout."""
+    if is_strided(self):
+        return dense(g)
+    pattern = once(self)
+    return ops.sparse.with_values(pattern, ops.sparse.values_at(g, pattern))
+
+
+# --- making, converting ------------------------------------------------------------------------------------------
+
+
+def to_dense_self(g: Any, self: Any, masked_grad: bool | None) -> Any:
+    """g, in the layout of self; everywhere if no mask is asked for."""
+    if masked_grad is False and self.layout.name == "sparse_coo":
+        return ops.sparse.to_layout(dense(g), "sparse_coo", sparse_dim=self.handle.sparse_dim)
+    return masked(g, self)
+
+
+d.of("sparse::coo", values=lambda g, result: ops.sparse.values_at(g, result))
+d.of("sparse::compressed", values=lambda g, result: ops.sparse.values_at(g, result))
+d.of("sparse::to_dense", self=to_dense_self)
+d.of("sparse::to_layout", self=masked)
+d.of("sparse::coalesce", self=lambda g: g)
+d.of("sparse::values", self=lambda g, self: ops.sparse.with_values(self, g))
+d.of("sparse::with_values", values=lambda g, result: ops.sparse.values_at(g, result))
+d.of("sparse::values_at", self=lambda g, self, mask: _at(g, self, mask))
+
+
+def _at(g: Any, self: Any, mask: Any) -> Any:
+    """G where the mask stores elements, in the layout of self."""
+    found = ops.sparse.with_values(mask, g)
+    return found if is_strided(self) else masked(found, self)
+
+
+# --- reductions --------------------------------------------------------------------------------------------------
+
+
+def spread_self(g: Any, self: Any, like: Any, dim: Any, keepdim: bool) -> Any:
+    """The sums of g along the dimensions."""
+    found = sum_dims(ops.sparse.with_values(like, ops.sparse.values_at(g, like)), dim, keepdim)
+    return masked(found, self)
+
+
+def softmax_self(g: Any, result: Any, dim: int, logarithm: bool) -> Any:
+    """The gradient of softmax is y (g - sum(g y)), that of its logarithm g - exp(y) sum(g)."""
+    g = masked(g, result)
+    if not logarithm:
+        return result * (g - ops.sparse.fiber_sum(g * result, dim))
+    y = ops.sparse.with_values(result, ops.exp(ops.sparse.values(result)))
+    return g - y * ops.sparse.fiber_sum(g, dim)
+
+
+for _op in ("sparse::sum_dims", "sparse::sum_to_dense"):
+    d.of(_op, self=lambda g, self, dim, keepdim: ops.sparse.spread(g, once(self), dim, keepdim))
+d.of("sparse::spread", self=spread_self)
+d.of("sparse::fiber_sum", self=lambda g, result, dim: ops.sparse.fiber_sum(masked(g, result), dim))
+d.of("sparse::softmax", self=softmax_self)
+
+# --- products ----------------------------------------------------------------------------------------------------
+
+
+def adjoint(a: Any) -> Any:
+    """Return the conjugate transpose of the last two dims."""
+    turned = ops.transpose(a, -2, -1)
+    return ops.conj(turned) if a.dtype.is_complex else turned
+
+
+def masked_product(self: Any, left: Any, right: Any) -> Any:
+    """Return left @ right as the gradient of self: dense, or where self stores elements."""
+    if is_strided(self):
+        return dense(ops.matmul(left, right))
+    if is_strided(left) and is_strided(right):
+        return ops.sparse.sampled_mm(once(self), left, right)
+    return masked(ops.matmul(left, right), self)
+
+
+def reduced_self(gs: Any, self: Any, mat2: Any, reduce: str, chosen: Any) -> Any:
+    """The gradient of the stored elements."""
+    g = gs[0]
+    if g is None:
+        return None
+    if reduce in ("amax", "amin"):
+        return ops.sparse.with_values(self, ops.sparse.mm_reduce_backward(self, g, mat2, chosen)[0])
+    return ops.sparse.sampled_mm(self, _shared(g, self, reduce), adjoint(mat2))
+
+
+def reduced_mat2(gs: Any, self: Any, mat2: Any, reduce: str, chosen: Any) -> Any:
+    """The gradient of the dense matrix."""
+    g = gs[0]
+    if g is None:
+        return None
+    if reduce in ("amax", "amin"):
+        return ops.sparse.mm_reduce_backward(self, g, mat2, chosen)[1]
+    return ops.mm(adjoint(self), _shared(g, self, reduce))
+
+
+def _shared(g: Any, self: Any, reduce: str) -> Any:
+    """g, of a mean divided by how many elements each row stores."""
+    if reduce == "sum":
+        return g
+    counts = ops.diff(ops.sparse.compressed_indices(self))
+    return g / ops.unsqueeze(ops.clamp(counts, 1), 1).to(g.dtype)
+
+
+def solved_matrix(g: Any, A: Any, B: Any, left: bool, result: Any) -> Any:  # noqa: N803 - PyTorch's names
+    """-(A^-H g) x^H where A stores elements, or the same from the right."""
+    y = ops.sparse.spsolve(adjoint(A), g, left)
+    if B.ndim == 1:
+        y, x = ops.unsqueeze(y, 1), ops.unsqueeze(result, 1)
+        y, x = (y, x) if left else (x, y)
+        return (
+            -masked_product(A, y, adjoint(x)) if left else -masked_product(A, conj(y), ops.transpose(x, 0, 1))
+        )
+    return -masked_product(A, y, adjoint(result)) if left else -masked_product(A, adjoint(result), y)
+
+
+def solved_right(g: Any, A: Any, left: bool) -> Any:  # noqa: N803 - PyTorch's names
+    """A^-H g, or g A^-H."""
+    return ops.sparse.spsolve(adjoint(A), g, left)
+
+
+def conj(a: Any) -> Any:
+    """Return the conjugate."""
+    return ops.conj(a) if a.dtype.is_complex else a
+
+
+d.of("sparse::mm", self=lambda g, self, mat2: masked_product(self, g, adjoint(mat2)),
+     mat2=lambda g, self, mat2: masked_product(mat2, adjoint(self), g))  # fmt: skip
+d.of("sparse::sampled_mm", mat1=lambda g, mat2: ops.matmul(g, adjoint(mat2)),
+     mat2=lambda g, mat1: ops.matmul(adjoint(mat1), g))  # fmt: skip
+d.of("sparse::mm_reduce", self=reduced_self, mat2=reduced_mat2)
+d.of("sparse::spsolve", A=solved_matrix, B=solved_right)
+
+parts = PartsOfSparse()

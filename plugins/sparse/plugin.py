@@ -38,15 +38,16 @@ def tt_register(registry: PluginRegistry) -> None:
     from tt.plugins.sparse import meta
     from tt.plugins.sparse.backend import SparseBackend
     from tt.plugins.sparse.cpu import convert, kernels
-    from tt.plugins.sparse.formulas import formulas
+    from tt.plugins.sparse.formulas import formulas, parts
     from tt.plugins.sparse.structure.tables import structure_tables
 
-    registry.add_definitions(Path(__file__).parent / "ops.yaml")
+    for definitions in ("ops.yaml", "math.yaml"):
+        registry.add_definitions(Path(__file__).parent / definitions)
     for device in DEVICES:
         for layout in LAYOUTS:
             registry.add_backend(SparseBackend(device, layout))
     for table in (
-        *kernels.tables,
+        *kernels.tables(),
         *structure_tables("cpu", convert.convert),
         *structure_tables("meta", meta.convert),
     ):
@@ -54,3 +55,4 @@ def tt_register(registry: PluginRegistry) -> None:
     # Without the plugin that differentiates there is nobody to take them.
     with suppress(errors.PluginError, errors.PluginFailedError, errors.PluginMissingError):
         registry.add(formulas)
+        registry.add(parts)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tt.core.library import errors
 
-__all__ = ["same", "sized", "stored"]
+__all__ = [
+    "as_like", "reduced_product", "reduced_product_backward", "same", "sized", "solved", "stored", "stored_in_mask",
+    "summed",
+]  # fmt: skip
 
 
 def same(self: Any) -> tuple[int, ...]:
@@ -22,3 +26,37 @@ def sized(size: tuple[int, ...]) -> tuple[int, ...]:
 def stored(self: Any, op: str) -> NoReturn:
     """How many elements are stored depends on the data."""
     raise errors.DataDependentError(op, "meta")
+
+
+def stored_in_mask(self: Any, mask: Any, op: str) -> NoReturn:
+    """How many elements the mask stores depends on the data."""
+    raise errors.DataDependentError(op, "meta")
+
+
+def as_like(like: Any) -> tuple[int, ...]:
+    """The shape of another argument."""
+    return tuple(like.shape)
+
+
+def summed(self: Any, dim: int | Sequence[int] | None, keepdim: bool) -> tuple[int, ...]:
+    """The shape without the dimensions along which elements are added."""
+    from tt.plugins.sparse.compute.reduction import normal_dims
+
+    dims = normal_dims(dim, self.ndim)
+    return tuple(1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims)
+
+
+def reduced_product(self: Any, mat2: Any, reduce: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape of the product, and that of the numbers of elements, if the reduction chooses some."""
+    shape = (self.shape[0], mat2.shape[1])
+    return shape, shape if reduce in ("amax", "amin") else (0,)
+
+
+def reduced_product_backward(self: Any, mat2: Any, op: str) -> NoReturn:
+    """How many elements are stored depends on the data."""
+    raise errors.DataDependentError(op, "meta")
+
+
+def solved(A: Any, B: Any) -> tuple[int, ...]:  # noqa: N803 - PyTorch's names
+    """The shape of the right side."""
+    return tuple(B.shape)

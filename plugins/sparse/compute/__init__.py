@@ -1,0 +1,1 @@
+"""Arithmetic of sparse tensors, written once for every array library."""

@@ -1,0 +1,148 @@
+"""Sums and products of two sparse tensors, and of a sparse and a dense one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.library import errors
+from tt.plugins.sparse.compute.elements import (
+    add_into,
+    canonical,
+    elements,
+    keys,
+    rebuilt,
+    same_pattern,
+    same_structure,
+)
+from tt.plugins.sparse.compute.library import ArrayLibrary
+from tt.plugins.sparse.layouts import CooHandle, SparseHandle
+
+__all__ = ["add", "add_dense", "add_dense_", "mul", "mul_or_scale", "sub", "sub_dense", "sub_dense_"]
+
+
+# --- both sparse -----------------------------------------------------------------------------------------------
+
+
+def add(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+    """Unite both patterns; the elements that both store are added."""
+    first, second = _pair(lib, "add", self, other)
+    xp = lib.xp
+    if same_pattern(first, second) and not (isinstance(first, CooHandle) and not first.coalesced):
+        return first.with_values(first.values + _scaled(second.values, alpha))
+    if isinstance(first, CooHandle):
+        values = xp.concatenate([first.values, _scaled(second.values, alpha)])
+        joined = CooHandle(xp.concatenate([first.indices, second.indices], axis=1), values, first.shape)
+        return lib.coalesce(joined) if first.coalesced and second.coalesced else joined
+    found = xp.concatenate([keys(lib, first), keys(lib, second)])
+    values = xp.concatenate([elements(first), _scaled(elements(second), alpha)])
+    order = xp.argsort(found, kind="stable")
+    found, values = found[order], values[order]
+    starts = xp.ones(len(found), bool)
+    starts[1:] = found[1:] != found[:-1]
+    starts = xp.flatnonzero(starts)
+    if len(starts) < len(found):
+        found, values = found[starts], lib.reduce_runs("add", values, starts)
+    return rebuilt(lib, first, found, values)
+
+
+def sub(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+    """Unite both patterns; the elements that both store are subtracted."""
+    if not isinstance(other, SparseHandle):
+        _refuse_number("sub", other)
+    return add(lib, self, other.with_values(-other.values), alpha)
+
+
+def mul(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+    """Intersect both patterns and multiply."""
+    first, second = (canonical(lib, handle) for handle in _pair(lib, "mul", self, other))
+    xp = lib.xp
+    if same_pattern(first, second):
+        return first.with_values(first.values * second.values)
+    left, right = keys(lib, first), keys(lib, second)
+    if not len(left) or not len(right):
+        at = other_at = xp.zeros(0, xp.int64)
+    else:
+        other_at = xp.minimum(xp.searchsorted(right, left), len(right) - 1)
+        at = xp.flatnonzero(right[other_at] == left)
+        other_at = other_at[at]
+    return rebuilt(lib, first, left[at], elements(first)[at] * elements(second)[other_at])
+
+
+def mul_or_scale(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+    """Multiply by a sparse tensor or a number."""
+    if isinstance(other, SparseHandle):
+        return mul(lib, self, other)
+    return self.with_values((self.values * other).astype(self.dtype, copy=False))
+
+
+def _pair(lib: ArrayLibrary, op: str, first: Any, second: Any) -> tuple[Any, Any]:
+    """Return two sparse operands in one layout: CSR, if they have different ones."""
+    if not isinstance(second, SparseHandle):
+        _refuse_number(op, second)
+    _same_size(op, first, second)
+    if first.layout != second.layout:
+        first, second = (
+            h if h.layout == "sparse_csr" else lib.convert(h, "sparse_csr") for h in (first, second)
+        )
+    if isinstance(first, CooHandle) and first.sparse_dim != second.sparse_dim:
+        raise errors.ShapeError(
+            f"{op}(): {first.sparse_dim} and {second.sparse_dim} sparse dimensions do not match"
+        )
+    if not same_structure(first, second):
+        raise errors.ShapeError(
+            f"{op}(): the blocks {list(first.blocksize)} and {list(second.blocksize)} do not match\n"
+            f"  try: other.to_{first.layout}({tuple(first.blocksize)})"
+        )
+    return first, second
+
+
+def _scaled(values: Any, alpha: Any) -> Any:
+    return values if alpha == 1 else (values * alpha).astype(values.dtype, copy=False)
+
+
+def _same_size(op: str, self: Any, other: Any) -> None:
+    if tuple(self.shape) != tuple(other.shape):
+        raise errors.ShapeError(
+            f"{op}(): the sizes {list(self.shape)} and {list(other.shape)} of a sparse and another tensor must be the "
+            f"same; they are not broadcast"
+        )
+
+
+def _refuse_number(op: str, other: Any) -> None:
+    what = {"add": "added to", "sub": "subtracted from"}.get(op, "combined with")
+    raise errors.ValueRangeError(
+        f"{op}(): a number {what} a sparse tensor would fill it\n  try: self.to_dense()"
+    )
+
+
+# --- a sparse and a dense tensor: the result is dense ----------------------------------------------------------
+
+
+def add_dense(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+    """Add the stored elements to a copy of the dense operand."""
+    _same_size("add", self, other)
+    if isinstance(other, SparseHandle):
+        return add_into(lib, lib.xp.array(self), other, alpha)
+    return add_into(lib, lib.xp.array(_scaled(other, alpha)), self)
+
+
+def sub_dense(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
+    """Subtract the stored elements from a copy of the dense operand, or the dense one from them."""
+    _same_size("sub", self, other)
+    return add_dense(lib, self, other, -alpha)
+
+
+def add_dense_(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> None:
+    """Add the stored elements to the dense operand in place."""
+    _same_size("add", self, other)
+    if isinstance(self, SparseHandle):
+        raise errors.InplaceError(
+            "add_(): a result of the layout tt.strided cannot be stored in a tensor of the layout "
+            f"tt.{self.layout}\n  try: self.to_dense()"
+        )
+    add_into(lib, self, other, alpha)
+
+
+def sub_dense_(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> None:
+    """Subtract the stored elements from the dense operand in place."""
+    add_dense_(lib, self, other, -alpha)

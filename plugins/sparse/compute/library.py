@@ -1,0 +1,80 @@
+"""What kernels ask of an array library: NumPy with scipy.sparse on the CPU, CuPy with cupyx.scipy.sparse on CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt.plugins.sparse.layouts import CooHandle, SparseHandle
+
+__all__ = ["ArrayLibrary"]
+
+
+class ArrayLibrary:
+    """An array library and its sparse matrices, and what both spell in different ways.
+
+    The handles that kernels get and return hold arrays of the library.
+
+    Attributes
+    ----------
+    device : str
+        The device type of the arrays.
+    xp : module
+        numpy or cupy.
+    sp : module
+        scipy.sparse or cupyx.scipy.sparse.
+    """
+
+    device: str = ""
+
+    @property
+    def xp(self) -> Any:
+        """The functions of arrays."""
+        raise NotImplementedError
+
+    @property
+    def sp(self) -> Any:
+        """The sparse matrices."""
+        raise NotImplementedError
+
+    # --- arrays --------------------------------------------------------------------------------------------------
+
+    def repeat(self, array: Any, counts: Any) -> Any:
+        """Return each element as often as its count says."""
+        raise NotImplementedError
+
+    def repeat_rows(self, array: Any, counts: Any) -> Any:
+        """Return each row as often as its count says."""
+        return array[self.repeat(self.xp.arange(len(array)), counts)]
+
+    def add_at(self, target: Any, index: Any, values: Any) -> None:
+        """Add values to the elements that an index names, every time that it names them."""
+        raise NotImplementedError
+
+    def reduce_runs(self, how: str, values: Any, starts: Any) -> Any:
+        """Reduce runs of values along the first dimension: "add", "maximum" or "minimum"; no run is empty."""
+        raise NotImplementedError
+
+    # --- layouts -------------------------------------------------------------------------------------------------
+
+    def coalesce(self, handle: CooHandle) -> CooHandle:
+        """Return the same tensor with unique coordinates in row-major order."""
+        raise NotImplementedError
+
+    def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
+        """Return a sparse tensor in another sparse layout."""
+        raise NotImplementedError
+
+    def matrix(self, handle: SparseHandle) -> Any:
+        """Return a single CSR, CSC or BSR matrix as the library's; it shares the components."""
+        raise NotImplementedError
+
+    def solve(self, matrix: Any, right: Any) -> Any:
+        """Solve a system of equations with a sparse matrix of the library."""
+        raise NotImplementedError
+
+    # --- tensors -------------------------------------------------------------------------------------------------
+
+    def bind(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a kernel over native handles of a function of this library and handles of its arrays."""
+        raise NotImplementedError

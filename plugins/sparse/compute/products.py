@@ -1,0 +1,222 @@
+"""Products of matrices and vectors at least one of which is sparse.
+
+Note [Products of batches]
+--------------------------
+A batch of sparse matrices is one matrix with the matrices along its diagonal.  Its product with a batch of dense
+matrices, stacked upon each other, is the stacked products: one call of the library, whatever the number of matrices.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tt.core.library import errors
+from tt.plugins.sparse.compute.elements import keys
+from tt.plugins.sparse.compute.library import ArrayLibrary
+from tt.plugins.sparse.layouts import (
+    BsrHandle,
+    CompressedHandle,
+    CooHandle,
+    CscHandle,
+    CsrHandle,
+    SparseHandle,
+)
+
+__all__ = ["matmul", "multipliable", "result_layout"]
+
+
+def result_layout(first: str, second: str) -> str:
+    """Return the layout of the product of two sparse matrices: theirs if it has one of coordinates or blocks."""
+    return first if first == second and first in ("sparse_coo", "sparse_bsr") else "sparse_csr"
+
+
+def matmul(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+    """Multiply matrices, vectors and batches as PyTorch's matmul does."""
+    _check(self, other)
+    left, right = isinstance(self, SparseHandle), isinstance(other, SparseHandle)
+    if left and right:
+        return _sparse_sparse(lib, self, other)
+    if left:
+        return _sparse_dense(lib, self, other)
+    return _dense_sparse(lib, self, other)
+
+
+def _check(self: Any, other: Any) -> None:
+    for handle in (self, other):
+        if isinstance(handle, CooHandle | CompressedHandle) and (handle.dense_dim or handle.ndim < 2):
+            raise errors.ShapeError(
+                f"matmul(): a sparse operand is a matrix or a batch of matrices without dense dimensions, but has the "
+                f"size {list(handle.shape)} and {handle.dense_dim} dense dimensions\n  try: x.to_dense()"
+            )
+    inner, found = self.shape[-1], other.shape[-2] if other.ndim > 1 else other.shape[0]
+    if inner != found:
+        raise errors.ShapeError(
+            f"matmul(): mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, self.shape))} and "
+            f"{'x'.join(map(str, other.shape))})"
+        )
+
+
+# --- matrices of the library -----------------------------------------------------------------------------------
+
+
+def multipliable(lib: ArrayLibrary, handle: Any) -> Any:
+    """Return a tensor as a matrix of the library, a batch along the diagonal; see Note [Products of batches]."""
+    if isinstance(handle, CooHandle):
+        return lib.matrix(_coo_rows(lib, handle))
+    if handle.layout == "sparse_bsc":
+        handle = lib.convert(handle, "sparse_csr")
+    if handle.batch_ndim:
+        handle = _block_diagonal(lib, handle)
+    return lib.matrix(handle)
+
+
+def _coo_rows(lib: ArrayLibrary, handle: CooHandle) -> CsrHandle:
+    """Return coordinates by compressed rows; equal ones stay apart, which products do not mind."""
+    xp = lib.xp
+    *batch, rows, columns = handle.shape
+    count = prod(batch)
+    row, column = handle.indices[-2], handle.indices[-1]
+    if batch:
+        number = xp.zeros(handle.nnz, xp.int64)
+        for size, index in zip(batch, handle.indices, strict=False):
+            number = number * size + index
+        row, column = number * rows + row, number * columns + column
+    values = handle.values
+    if not handle.coalesced:
+        order = xp.argsort(row, kind="stable")
+        row, column, values = row[order], column[order], values[order]
+    compressed = xp.zeros(count * rows + 1, xp.int64)
+    compressed[1:] = xp.cumsum(xp.bincount(row, minlength=count * rows))
+    return CsrHandle(compressed, column, values, (count * rows, count * columns))
+
+
+def _block_diagonal(lib: ArrayLibrary, handle: CompressedHandle) -> Any:
+    xp = lib.xp
+    count, nnz = prod(handle.batch_shape), handle.nnz
+    rows, columns = handle.matrix_shape
+    major, minor = handle.grid if handle.rows else handle.grid[::-1]
+    number = xp.arange(count, dtype=handle.compressed.dtype)[:, None]
+    compressed = xp.full(count * major + 1, count * nnz, handle.compressed.dtype)
+    compressed[:-1] = (handle.compressed.reshape(count, major + 1)[:, :-1] + number * nnz).reshape(-1)
+    plain = (handle.plain.reshape(count, nnz) + number * minor).reshape(-1)
+    values = handle.values.reshape(count * nnz, *handle.values.shape[handle.batch_ndim + 1 :])
+    return type(handle)(compressed, plain, values, (count * rows, count * columns))
+
+
+# --- products --------------------------------------------------------------------------------------------------
+
+
+def _sparse_dense(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+    if self.ndim == 2 and other.ndim <= 2:
+        return multipliable(lib, self) @ other
+    rows, columns = self.shape[-2:]
+    if self.ndim == 2:  # one matrix times a batch: the batch side by side
+        *batch, _, wide = other.shape
+        flat = lib.xp.moveaxis(other.reshape(-1, columns, wide), 0, 1).reshape(columns, -1)
+        found = (multipliable(lib, self) @ flat).reshape(rows, -1, wide)
+        return lib.xp.ascontiguousarray(lib.xp.moveaxis(found, 1, 0)).reshape(*batch, rows, wide)
+    batch = tuple(self.shape[:-2])
+    if other.ndim == 1:
+        stacked = lib.xp.broadcast_to(other, (*batch, columns)).reshape(-1)
+        return (multipliable(lib, self) @ stacked).reshape(*batch, rows)
+    _same_batch(batch, tuple(other.shape[:-2]) or batch)
+    wide = other.shape[-1]
+    stacked = lib.xp.broadcast_to(other, (*batch, columns, wide)).reshape(-1, wide)
+    return (multipliable(lib, self) @ stacked).reshape(*batch, rows, wide)
+
+
+def _dense_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+    xp = lib.xp
+    rows, columns = other.shape[-2:]
+    if other.ndim == 2:
+        if self.ndim == 1:
+            return multipliable(lib, other).T @ self
+        flat = self.reshape(-1, rows)
+        return xp.ascontiguousarray((multipliable(lib, other).T @ flat.T).T).reshape(
+            *self.shape[:-1], columns
+        )
+    batch = tuple(other.shape[:-2])
+    if self.ndim == 1:
+        stacked = xp.broadcast_to(self, (*batch, rows)).reshape(-1)
+        return (multipliable(lib, other).T @ stacked).reshape(*batch, columns)
+    _same_batch(tuple(self.shape[:-2]) or batch, batch)
+    high = self.shape[-2]
+    stacked = xp.broadcast_to(self, (*batch, high, rows)).swapaxes(-1, -2).reshape(-1, high)
+    found = (multipliable(lib, other).T @ stacked).reshape(*batch, columns, high)
+    return xp.ascontiguousarray(found.swapaxes(-1, -2))
+
+
+def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
+    layout = result_layout(self.layout, other.layout)
+    batch = tuple(self.shape[:-2])
+    _same_batch(batch, tuple(other.shape[:-2]))
+    shape = (*batch, self.shape[-2], other.shape[-1])
+    if layout == "sparse_bsr" and not batch and self.blocksize[1] == other.blocksize[0]:
+        found = lib.matrix(self) @ lib.matrix(other)
+        found.sort_indices()
+        compressed, plain = _int64(lib, found.indptr, found.indices)
+        return BsrHandle(compressed, plain, found.data, shape)
+    found = _rows(lib, self) @ _rows(lib, other)
+    found.sort_indices()
+    compressed, plain = _int64(lib, found.indptr, found.indices)
+    product = CsrHandle(compressed, plain, found.data, found.shape)
+    if not batch and layout == "sparse_bsr":
+        return lib.convert(product, layout, (self.blocksize[0], other.blocksize[1]))
+    if not batch and layout == "sparse_csr":
+        return product
+    return _cut(lib, product, shape, layout)
+
+
+def _rows(lib: ArrayLibrary, handle: Any) -> Any:
+    """Return a matrix of the library with compressed rows."""
+    made = multipliable(lib, handle)
+    return made.tocsr() if isinstance(handle, CscHandle | BsrHandle) else made
+
+
+def _cut(lib: ArrayLibrary, product: CsrHandle, shape: tuple[int, ...], layout: str) -> Any:
+    """Return a product as coordinates, or as a batch, of its shape."""
+    xp = lib.xp
+    *batch, rows, columns = shape
+    count = max(prod(batch), 1)
+    found = keys(lib, product)
+    row, column = found // max(count * columns, 1), product.plain
+    indices = xp.empty((len(shape), len(found)), xp.int64)
+    if batch:
+        number = row // max(rows, 1)
+        indices[: len(batch)] = xp.stack(xp.unravel_index(number, tuple(batch)))
+        row, column = row - number * rows, column - number * columns
+    indices[-2], indices[-1] = row, column
+    made = CooHandle(indices, product.values, shape, coalesced=True)
+    if layout == "sparse_coo":
+        return made
+    counts = xp.diff(product.compressed[::rows]) if rows else xp.zeros(count, xp.int64)
+    if bool((counts != counts[0]).any()):
+        raise errors.LayoutError(
+            f"matmul(): the products of the matrices of a batch store {int(counts.min())} to {int(counts.max())} "
+            f"elements; in a batch of the layout tt.{layout} all store equally many\n"
+            "  try: x.to_sparse(), of each operand"
+        )
+    compressed = xp.concatenate(
+        [product.compressed[:-1].reshape(count, rows), product.compressed[rows::rows, None]], axis=1
+    )
+    compressed = compressed - product.compressed[: count * rows : rows, None]
+    nnz = product.nnz // count
+    return CsrHandle(
+        compressed.reshape(*batch, rows + 1),
+        column.reshape(*batch, nnz),
+        product.values.reshape(*batch, nnz),
+        shape,
+    )
+
+
+def _same_batch(first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    if first != second:
+        raise errors.ShapeError(
+            f"matmul(): the batches {list(first)} and {list(second)} of sparse and other matrices must be the same; "
+            "they are not broadcast"
+        )
+
+
+def _int64(lib: ArrayLibrary, *indices: Any) -> list[Any]:
+    return [index.astype(lib.xp.int64, copy=False) for index in indices]

@@ -1,0 +1,102 @@
+"""Products of dense matrices where a sparse one stores something, and of a sparse and a dense one with other sums."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+from tt.core.library import errors
+from tt.plugins.sparse.compute.elements import coordinates
+from tt.plugins.sparse.compute.library import ArrayLibrary
+from tt.plugins.sparse.compute.products import multipliable
+
+__all__ = ["REDUCTIONS", "mm_reduce", "mm_reduce_backward", "sampled_mm"]
+
+REDUCTIONS: Final = ("sum", "mean", "amax", "amin")
+CHUNK: Final = 1 << 22
+"""How many products are held at a time."""
+
+
+def sampled_mm(lib: ArrayLibrary, self: Any, mat1: Any, mat2: Any) -> Any:
+    """Return mat1 @ mat2 where a sparse matrix (of a batch) stores something, and nothing elsewhere."""
+    xp = lib.xp
+    if (
+        self.dense_dim
+        or tuple(self.shape) != (*mat1.shape[:-1], mat2.shape[-1])
+        or mat1.shape[-1] != mat2.shape[-2]
+    ):
+        raise errors.ShapeError(
+            f"sampled_addmm(): the product of {list(mat1.shape)} and {list(mat2.shape)} does not have the size "
+            f"{list(self.shape)} of the sparse matrix without dense dimensions"
+        )
+    *batch, rows, inner = mat1.shape
+    columns = mat2.shape[-1]
+    *number, row, column = coordinates(lib, self)
+    shape = xp.broadcast_shapes(row.shape, column.shape)
+    row, column = (xp.broadcast_to(index, shape).reshape(-1) for index in (row, column))
+    if batch:
+        flat = xp.zeros((), xp.int64)
+        for size, index in zip(batch, number, strict=True):
+            flat = flat * size + index
+        flat = xp.broadcast_to(flat, shape).reshape(-1)
+        row, column = flat * rows + row, flat * columns + column
+    left = mat1.reshape(prod(batch) * rows, inner)
+    right = xp.ascontiguousarray(mat2.swapaxes(-1, -2)).reshape(prod(batch) * columns, inner)
+    found = xp.empty(len(row), xp.result_type(left.dtype, right.dtype))
+    step = max(CHUNK // max(inner, 1), 1)
+    for start in range(0, len(row), step):
+        part = slice(start, start + step)
+        found[part] = xp.einsum("ij,ij->i", left[row[part]], right[column[part]])
+    return self.with_values(found.reshape(self.values.shape))
+
+
+# --- other sums --------------------------------------------------------------------------------------------------
+
+
+def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any, Any]:
+    """Multiply a matrix by a dense one and reduce the products of each row by "sum", "mean", "amax" or "amin".
+
+    Rows without elements give zeros.  The second result says which stored element gave an extreme, -1 for none.
+    """
+    xp = lib.xp
+    if reduce not in REDUCTIONS:
+        raise errors.ValueRangeError(f"mm(): reduce must be one of {', '.join(REDUCTIONS)}, not {reduce!r}")
+    matrix = multipliable(lib, self)
+    matrix = matrix if matrix.format == "csr" else matrix.tocsr()
+    rows, wide = matrix.shape[0], mat2.shape[1]
+    lengths = xp.diff(matrix.indptr)
+    if reduce in ("sum", "mean"):
+        found = matrix @ mat2
+        if reduce == "mean":
+            found = found / xp.maximum(lengths, 1).astype(found.dtype)[:, None]
+        return found.astype(mat2.dtype, copy=False), xp.full((0,), -1, xp.int64)
+    how = "maximum" if reduce == "amax" else "minimum"
+    found = xp.zeros((rows, wide), mat2.dtype)
+    chosen = xp.full((rows, wide), -1, xp.int64)
+    filled = xp.flatnonzero(lengths)
+    per_row = max(int(lengths.max()) if rows else 1, 1) * max(wide, 1)
+    step = max(CHUNK // per_row, 1)
+    for start in range(0, len(filled), step):
+        part = filled[start : start + step]
+        first, last = int(matrix.indptr[part[0]]), int(matrix.indptr[part[-1] + 1])
+        products = matrix.data[first:last, None] * mat2[matrix.indices[first:last]]
+        starts = matrix.indptr[part] - first
+        best = lib.reduce_runs(how, products, starts)
+        found[part] = best
+        hit = (products == lib.repeat_rows(best, lengths[part])) | (products != products)
+        numbers = xp.where(hit, xp.arange(first, last)[:, None], matrix.nnz)
+        chosen[part] = lib.reduce_runs("minimum", numbers, starts)
+    return found, chosen
+
+
+def mm_reduce_backward(lib: ArrayLibrary, self: Any, g: Any, mat2: Any, chosen: Any) -> tuple[Any, Any]:
+    """Return the gradients of the stored elements and of the dense matrix of `mm_reduce` by an extreme."""
+    xp = lib.xp
+    matrix = multipliable(lib, self)
+    taken = chosen >= 0
+    at, wide = chosen[taken], xp.broadcast_to(xp.arange(mat2.shape[1]), chosen.shape)[taken]
+    row, gradient = matrix.indices[at], g[taken]
+    stored, dense = xp.zeros(matrix.nnz, g.dtype), xp.zeros(mat2.shape, g.dtype)
+    lib.add_at(stored, at, gradient * xp.conj(mat2[row, wide]))
+    lib.add_at(dense, (row, wide), gradient * xp.conj(matrix.data[at]))
+    return stored, dense

@@ -1,0 +1,133 @@
+"""The tables of arithmetic kernels of an array library, for every layout and every pair of layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+from tt.core.library import KernelTable, Tensor, ops
+from tt.plugins.sparse.compute import arithmetic, elements, products, reduction, sampled, solve
+from tt.plugins.sparse.compute.library import ArrayLibrary
+from tt.plugins.sparse.compute.pointwise import kernels_of_one, kernels_of_two, with_dense
+from tt.plugins.sparse.compute.whole import kernels_of_reductions
+from tt.plugins.sparse.layouts import LAYOUTS
+from tt.plugins.sparse.parts import as_tensor_of
+
+__all__ = ["arithmetic_tables", "over_tensors"]
+
+MATRICES = ("mm", "mv", "bmm", "matmul", "sparse::mm")
+SECOND = {"mm": "mat2", "mv": "vec", "bmm": "mat2", "matmul": "other", "sparse::mm": "mat2"}
+
+
+class _Tables:
+    """Tables by the layouts of a call and of its result."""
+
+    def __init__(self, lib: ArrayLibrary) -> None:
+        self.lib = lib
+        self.tables: dict[tuple[tuple[str, ...], str | None], KernelTable] = {}
+
+    def table(self, layouts: tuple[str, ...], result: str | None = None) -> KernelTable:
+        """Return the table of the layouts of a call and of its result."""
+        key = (tuple(sorted(layouts)), result)
+        if key not in self.tables:
+            layout = layouts if len(layouts) > 1 else layouts[0]
+            self.tables[key] = KernelTable(self.lib.device, layout, result=result)
+        return self.tables[key]
+
+    def add(
+        self, op: str, function: Callable[..., Any], takes: tuple[str, ...], layouts: tuple[str, ...],
+        result: str | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        """Add a kernel over handles."""
+        self.table(layouts, result).kernel(op, self.lib.bind(function), takes=takes, **options)
+
+
+def arithmetic_tables(lib: ArrayLibrary) -> list[KernelTable]:
+    """Return the tables of a library."""
+    made = _Tables(lib)
+    for layout in LAYOUTS:
+        _of_one(made, layout)
+        _beside_dense(made, layout)
+        _of_two(made, (layout,), layout)
+    for first, second in combinations(LAYOUTS, 2):
+        _of_two(made, (first, second), "sparse_csr")
+    return [*made.tables.values(), *over_tensors(lib.device)]
+
+
+def _of_one(made: _Tables, layout: str) -> None:
+    one = (layout,)
+    made.add("sum", reduction.sum_values, ("self", "dtype"), one, "strided")
+    made.add("sparse::sum_to_dense", reduction.sum_dims, ("self", "dim", "keepdim"), one, "strided")
+    if layout == "sparse_coo":
+        made.add("sparse::sum_dims", reduction.sum_dims, ("self", "dim", "keepdim"), one)
+    if layout == "sparse_csr":
+        made.add("sparse::sum_dims", reduction.sum_matrix, ("self", "dim", "keepdim"), one)
+    made.add("sparse::fiber_sum", reduction.fiber_sum, ("self", "dim"), one)
+    made.add("sparse::softmax", reduction.softmax, ("self", "dim", "logarithm"), one)
+    made.add("sparse::values_at", elements.gather, ("self", "mask"), one, "strided", half="native")
+    made.add("sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), one, half="native")
+
+
+def _beside_dense(made: _Tables, layout: str) -> None:
+    pair = (layout, "strided")
+    made.add("sparse::values_at", elements.gather, ("self", "mask"), pair, "strided", half="native")
+    made.add("sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), pair, half="native")
+    made.add("add", arithmetic.add_dense, ("self", "other", "alpha"), pair, "strided")
+    made.add("sub", arithmetic.sub_dense, ("self", "other", "alpha"), pair, "strided")
+    made.add("add", arithmetic.add_dense_, ("self", "other", "alpha"), pair, "strided", form="inplace")
+    made.add("sub", arithmetic.sub_dense_, ("self", "other", "alpha"), pair, "strided", form="inplace")
+    for op in MATRICES:
+        made.add(op, products.matmul, ("self", SECOND[op]), pair, "strided")
+    made.add("sparse::sampled_mm", sampled.sampled_mm, ("self", "mat1", "mat2"), pair)
+    if layout == "sparse_csr":
+        made.add("sparse::mm_reduce", sampled.mm_reduce, ("self", "mat2", "reduce"), pair, "strided")
+        made.add("sparse::mm_reduce_backward", sampled.mm_reduce_backward, ("self", "grad", "mat2", "chosen"),
+                 pair, "strided")  # fmt: skip
+    made.add("sparse::spsolve", solve.spsolve, ("A", "B", "left"), pair, "strided")
+
+
+def _of_two(made: _Tables, layouts: tuple[str, ...], result: str) -> None:
+    made.add("add", arithmetic.add, ("self", "other", "alpha"), layouts, result)
+    made.add("sub", arithmetic.sub, ("self", "other", "alpha"), layouts, result)
+    if len(layouts) > 1:
+        made.add("mul", arithmetic.mul, ("self", "other"), layouts, result)
+        made.add("sparse::values_at", elements.gather, ("self", "mask"), layouts, "strided", half="native")
+        made.add(
+            "sparse::spread", reduction.spread, ("self", "like", "dim", "keepdim"), layouts, half="native"
+        )
+    else:
+        made.add("mul", arithmetic.mul_or_scale, ("self", "other"), layouts, result)
+    found = products.result_layout(layouts[0], layouts[-1])
+    for op in MATRICES:
+        if op != "mv":
+            made.add(op, products.matmul, ("self", SECOND[op]), layouts, found)
+
+
+# --- kernels over tensors, the same for every library --------------------------------------------------------------
+
+
+def over_tensors(device: str) -> list[KernelTable]:
+    """Return the tables of kernels that are written in other operators."""
+    found = []
+    for layout in LAYOUTS:
+        alone, beside = KernelTable(device, layout), KernelTable(device, (layout, "strided"))
+        for op, (function, takes) in {**kernels_of_one(), **kernels_of_reductions()}.items():
+            alone.kernel(op, function, takes=takes, tensors=True)
+        for op, (function, takes) in kernels_of_two().items():
+            beside.kernel(op, function, takes=takes, tensors=True)
+            if op != "mul":
+                alone.kernel(op, function, takes=takes, tensors=True)
+        beside.kernel("mul", _multiply_, takes=("self", "other"), form="inplace", tensors=True)
+        beside.kernel("sparse::with_values", _with_values, takes=("self", "values"), tensors=True)
+        found += [alone, beside]
+    return found
+
+
+def _multiply_(self: Tensor, other: Tensor) -> None:
+    product = with_dense(self, other)
+    ops.copy_(self, ops.sparse.to_dense(product) if self.layout.name == "strided" else product)
+
+
+def _with_values(self: Tensor, values: Tensor) -> Tensor:
+    return as_tensor_of(self.handle.with_values(values.handle), values.device)

@@ -1,0 +1,108 @@
+"""Reductions that are everybody's operators, of sparse tensors: written over tensors, so that results may be dense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt.core.library import Tensor, errors, ops, to_dtype
+from tt.plugins.sparse.compute.reduction import normal_dims
+
+__all__ = ["kernels_of_reductions", "sum_dims"]
+
+
+def _once(self: Tensor) -> Tensor:
+    """Return a tensor each of whose elements is stored once."""
+    return ops.sparse.coalesce(self) if self.layout.name == "sparse_coo" else self
+
+
+def _in_dtype(self: Tensor, dtype: Any) -> Tensor:
+    """Return a tensor in the dtype in which it is summed."""
+    if dtype is None and not (self.dtype.is_floating_point or self.dtype.is_complex):
+        dtype = to_dtype("int64")
+    return self if dtype is None or dtype is self.dtype else ops._to_copy(self, dtype=dtype)
+
+
+def sum_dims(self: Any, dim: Any, keepdim: bool) -> Any:
+    """Add elements along dimensions: dense where no sparse dimension is left."""
+    ends = self.ndim - self.handle.dense_dim
+    dims = normal_dims(dim, self.ndim)
+    left = [d for d in range(ends) if d not in dims]
+    return (ops.sparse.sum_dims if left else ops.sparse.sum_to_dense)(self, list(dims), keepdim)
+
+
+def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Any) -> Tensor:
+    """Add along dimensions; the result is sparse unless no sparse dimension is left."""
+    handle: Any = self.handle
+    if self.layout.name != "sparse_coo":
+        dims = normal_dims(dim, self.ndim)
+        if (
+            self.layout.name != "sparse_csr"
+            or not keepdim
+            or handle.batch_ndim
+            or handle.dense_dim
+            or not dims
+        ):
+            raise errors.LayoutError(
+                f"sum(): reduction operations on {self.layout} tensors are for matrices of the layout tt.sparse_csr "
+                "with keepdim=True\n  try: self.to_sparse().sum(dim)"
+            )
+        return ops.sparse.sum_dims(_in_dtype(self, dtype), list(dims), True)  # type: ignore[no-any-return]
+    return sum_dims(_in_dtype(self, dtype), dim, keepdim)  # type: ignore[no-any-return]
+
+
+def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """Return the norm of all elements."""
+    if len(normal_dims(dim, x.ndim)) != x.ndim:
+        raise errors.LayoutError(
+            "linalg_vector_norm(): the norm of a sparse tensor is that of all its elements, so dim cannot name some\n"
+            "  try: x.to_dense()"
+        )
+    values = ops.reshape(ops.sparse.values(_once(x)), (-1,))
+    if not values.numel() or (ord < 0 and values.numel() < x.numel()):
+        found = ops.linalg_vector_norm(ops.new_zeros(values, (1,)), ord if ord >= 0 else 1, dtype=dtype)
+    else:
+        found = ops.linalg_vector_norm(values, ord, dtype=dtype)
+    return ops.reshape(found, (1,) * x.ndim) if keepdim else found  # type: ignore[no-any-return]
+
+
+def any_(self: Tensor) -> Tensor:
+    """Tell whether a stored element is not zero."""
+    return ops.any(ops.sparse.values(_once(self)))  # type: ignore[no-any-return]
+
+
+def all_(self: Tensor) -> Tensor:
+    """Tell whether all elements are stored and none is zero."""
+    values = ops.sparse.values(_once(self))
+    if values.numel() < self.numel():
+        return ops.zeros_like(ops.any(values))  # type: ignore[no-any-return]
+    return ops.all(values)  # type: ignore[no-any-return]
+
+
+def mean(self: Tensor, dtype: Any) -> Tensor:
+    """Divide the sum by the number of all elements, stored or not."""
+    return ops.div(ops.sum(self, dtype=dtype), self.numel())  # type: ignore[no-any-return]
+
+
+def nonzero(self: Tensor) -> Tensor:
+    """Return the coordinates of the elements that are not zero."""
+    whole = _once(self)
+    if self.layout.name != "sparse_coo":
+        whole = ops.sparse.coalesce(ops.sparse.to_layout(self, "sparse_coo"))
+    handle: Any = whole.handle
+    if handle.dense_dim:
+        return ops.nonzero(ops.sparse.to_dense(whole))  # type: ignore[no-any-return]
+    found = ops.ne(ops.sparse.values(whole), 0)
+    return ops.index(ops.transpose(ops.sparse.indices(whole), 0, 1), [found])  # type: ignore[no-any-return]
+
+
+def kernels_of_reductions() -> dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]]:
+    """Return the kernels over tensors: op -> (function, the arguments that it takes)."""
+    return {
+        "sum.dim": (sum_dim, ("self", "dim", "keepdim", "dtype")),
+        "linalg_vector_norm": (vector_norm, ("x", "ord", "dim", "keepdim", "dtype")),
+        "any": (any_, ("self",)),
+        "all": (all_, ("self",)),
+        "mean": (mean, ("self", "dtype")),
+        "nonzero": (nonzero, ("self",)),
+    }

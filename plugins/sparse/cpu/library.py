@@ -1,0 +1,63 @@
+"""NumPy and scipy.sparse for the kernels of sparse tensors on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import scipy.sparse
+
+from tt.plugins.sparse.compute.library import ArrayLibrary
+from tt.plugins.sparse.convert import Conversion
+from tt.plugins.sparse.cpu import convert
+from tt.plugins.sparse.layouts import CooHandle, SparseHandle
+
+__all__ = ["LIBRARY", "CpuLibrary"]
+
+
+class CpuLibrary(ArrayLibrary):
+    """NumPy arrays: handles hold them as they are."""
+
+    device = "cpu"
+    xp = np
+    sp = scipy.sparse
+
+    def repeat(self, array: Any, counts: Any) -> Any:
+        """Return each element as often as its count says."""
+        return np.repeat(array, counts)
+
+    def add_at(self, target: Any, index: Any, values: Any) -> None:
+        """Add values to the elements that an index names."""
+        np.add.at(target, index, values)
+
+    def reduce_runs(self, how: str, values: Any, starts: Any) -> Any:
+        """Reduce runs of values along the first dimension."""
+        return getattr(np, how).reduceat(values, starts, axis=0, dtype=values.dtype)
+
+    def coalesce(self, handle: CooHandle) -> CooHandle:
+        """Return the same tensor with unique coordinates in row-major order."""
+        return convert.coalesce(handle)
+
+    def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
+        """Return a sparse tensor in another sparse layout."""
+        blocks = None if blocksize is None else (int(blocksize[0]), int(blocksize[1]))
+        return convert.convert(handle, Conversion(layout, 2, blocks, handle.dense_dim))
+
+    def matrix(self, handle: SparseHandle) -> Any:
+        """Return a single CSR, CSC or BSR matrix as SciPy's."""
+        return convert.in_scipy(handle)
+
+    def solve(self, matrix: Any, right: Any) -> Any:
+        """Solve a system of equations by SuperLU."""
+        from scipy.sparse.linalg import splu
+
+        return splu(matrix).solve(np.ascontiguousarray(right))
+
+    def bind(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a kernel: the arrays of handles are NumPy's already."""
+        return partial(function, self)
+
+
+LIBRARY: Final = CpuLibrary()
