@@ -237,8 +237,8 @@ def coverage(
         return Coverage(name, place, "composite", (), (str(composite),))
     if fallback:
         return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources)
-    layouts = {layout for r in REGISTRY.kernels.get(name, ()) for layout in r.layouts}
-    if definition.signature.namespace != "tt" and layouts and place.layout not in layouts:
+    calls = {r.layouts for r in REGISTRY.kernels.get(name, ())}
+    if definition.signature.namespace != "tt" and calls and (place.layout,) not in calls:
         return Coverage(name, place, "other layout")
     return Coverage(name, place, "missing")
 

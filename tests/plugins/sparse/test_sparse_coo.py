@@ -244,9 +244,15 @@ def test_an_integer_tensor_times_a_float_is_floating():
 
 
 def test_shapes_are_not_broadcast(sparse):
-    for call in (lambda: sparse + tt.ones(3), lambda: tt.ones(3) + sparse, lambda: sparse * tt.ones(3)):
+    for call in (lambda: sparse + tt.ones(3), lambda: tt.ones(3) + sparse):
         with pytest.raises(ShapeError, match="must be the same; they are not broadcast"):
             call()
+    with pytest.raises(ShapeError, match="the sparse one, which is not broadcast itself"):
+        sparse * tt.ones(4, 2, 3)
+
+
+def test_a_dense_factor_is_broadcast(sparse):
+    assert (sparse * tt.tensor([1.0, 2.0, 3.0])).to_dense().tolist() == [[0, 0, 27], [4, 0, 15]]
 
 
 def test_a_number_is_not_added(sparse):
@@ -275,7 +281,7 @@ def test_gradients_flow_through_the_conversions_to_the_values(sparse):
     assert values.grad.tolist() == [1.0, 2.0, 3.0, 1.0]
     dense = tt.tensor(DENSE, dtype=tt.float64, requires_grad=True)
     (dense.to_sparse().to_dense() * weights).sum().backward()
-    assert dense.grad.tolist() == weights.tolist()
+    assert dense.grad.tolist() == [[0.0, 0.0, 3.0], [4.0, 0.0, 6.0]]
 
 
 # --- what it cannot do -----------------------------------------------------------------------------------------
