@@ -116,6 +116,9 @@ from tt.autograd import inference_mode as inference_mode
 from tt.plugins.autograd.inference import is_inference_mode_enabled as is_inference_mode_enabled
 from tt.plugins.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from tt.plugins.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from tt.sparse import hspmm as hspmm
+from tt.sparse import smm as smm
+from tt.sparse import sspaddmm as sspaddmm
 from tt.sparse import sparse_coo_tensor as sparse_coo_tensor
 from tt.sparse import sparse_compressed_tensor as sparse_compressed_tensor
 from tt.sparse import sparse_csr_tensor as sparse_csr_tensor
