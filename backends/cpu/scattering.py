@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.indexing import expect_dim, expect_vector, filling, places_of
+from tt.backends.cpu.indexing import expect_dim, expect_vector, filling, in_range, places_of
 from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
@@ -176,6 +176,12 @@ def _slices(self: Array, dim: int, index: Array, source: Array) -> tuple[Array, 
     return base, axis, values.reshape(shape)
 
 
+def scaled(values: Array, alpha: Any) -> Array:
+    """Return values multiplied by a number of their dtype."""
+    number = fitted_number(alpha, from_numpy_dtype(values.dtype))
+    return np.asarray(np.multiply(values, np.asarray(number, dtype=values.dtype)))
+
+
 @cpu.kernel("index_add", form="inplace")
 def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
     expect_vector(self, dim, index)
@@ -183,8 +189,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) ->
         raise ValueError("a source of other dimensions, which the shape rule refuses")
     base, axis, values = _slices(self, dim, index, source)
     if alpha != 1:
-        number = fitted_number(alpha, from_numpy_dtype(self.dtype))
-        values = np.multiply(values, np.asarray(number, dtype=self.dtype))
+        values = scaled(values, alpha)
     add_slices(base, axis, index.reshape(-1), values)
 
 
@@ -258,3 +263,26 @@ def masked_scatter(self: Array, mask: Array, source: Array) -> Array:
     result = np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape)).copy()
     masked_scatter_inplace(result, mask, source)
     return result
+
+
+# --- the gradient of embedding ---------------------------------------------------------------------------------
+
+
+@cpu.kernel("embedding_dense_backward", dtypes="floating_complex")
+def embedding_dense_backward(
+    grad_output: Array, indices: Array, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    if grad_output.shape[:-1] != indices.shape or grad_output.ndim != indices.ndim + 1 or num_weights < 0:
+        raise ValueError("a gradient of another shape, which the shape rule refuses")
+    if not in_range(indices, num_weights):
+        raise errors.IndexValueError(f"an index is not among the {num_weights} places of its dimension")
+    places, columns = indices.reshape(-1), grad_output.shape[-1]
+    rows = grad_output.reshape(places.size, columns)
+    if scale_grad_by_freq:
+        rows = rows / np.bincount(places, minlength=num_weights)[places, None].astype(rows.real.dtype)
+    if padding_idx >= 0:
+        kept = places != padding_idx
+        places, rows = places[kept], rows[kept]
+    out = np.zeros((num_weights, columns), grad_output.dtype)
+    add_slices(out, 0, places, rows)
+    return out

@@ -43,6 +43,8 @@ NATIVE: Final = (
     "softmax",
     "norm",
     "products",
+    "indexing",
+    "scattering",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

@@ -24,6 +24,22 @@ def embedding_rows(weight: Any, indices: Any, padding_idx: int | None, scale_gra
     return ops.reshape(taken, (*indices.shape, weight.shape[1]))
 
 
+@composite("embedding_dense_backward")
+def embedding_dense_backward(
+    grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    check_shapes("embedding_dense_backward", grad_output, indices, num_weights)
+    places, columns = ops.reshape(indices, (-1,)), grad_output.shape[-1]
+    rows = ops.reshape(grad_output, (places.shape[0], columns))
+    if scale_grad_by_freq:
+        ones = ops.new_ones(rows, tuple(places.shape))
+        counts = ops.index_add(ops.new_zeros(rows, (num_weights,)), 0, places, ones)
+        rows = ops.div(rows, ops.unsqueeze(ops.index_select(counts, 0, places), 1))
+    if padding_idx >= 0:
+        rows = ops.where(ops.unsqueeze(ops.eq(places, padding_idx), 1), 0, rows)
+    return ops.index_add(ops.new_zeros(grad_output, (num_weights, columns)), 0, places, rows)
+
+
 @composite("embedding")
 def embedding(
     input: Any,

@@ -13,6 +13,7 @@ from tt.core.errors import (
     DtypeError,
     IndexValueError,
     ShapeError,
+    ValueRangeError,
 )
 from tt.core.shapes.geometry import (
     Described,
@@ -333,3 +334,20 @@ def copy(self: Described, src: Described, *, op: str) -> Result:
     """The values of another tensor in the shape of the first."""
     expect_broadcastable_to(op, src.shape, self.shape)
     return Result(self.shape, like_strides(self))
+
+
+@rule("embedding_dense_backward")
+def embedding_dense_backward(
+    grad_output: Described, indices: Described, num_weights: int, *, op: str
+) -> Shape:
+    """The rows of a matrix to which gradients are added."""
+    if tuple(grad_output.shape[:-1]) != tuple(indices.shape) or grad_output.ndim != indices.ndim + 1:
+        raise ShapeError(
+            f"{op}(): the gradient has the shape {list(grad_output.shape)}, and each of the indices of shape "
+            f"{list(indices.shape)} asks for a row"
+        )
+    if indices.dtype.name not in ("int32", "int64"):
+        raise DtypeError(f"{op}(): indices have the dtype int32 or int64, not {indices.dtype}")
+    if num_weights < 0:
+        raise ValueRangeError(f"{op}(): a number of rows is not negative, and {num_weights} is")
+    return (num_weights, grad_output.shape[-1])

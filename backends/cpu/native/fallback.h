@@ -110,6 +110,27 @@ TT_INLINE tt_dtype tt_dtype_argument(PyObject *object)
     return PyArray_DescrCheck(object) ? tt_dtype_of_number(((PyArray_Descr *)object)->type_num) : TT_NONE;
 }
 
+static void tt_extent(PyArrayObject *array, const char **low, const char **high)
+{
+    *low = *high = PyArray_BYTES(array);
+    for (int d = 0; d < PyArray_NDIM(array); d++) {
+        npy_intp length = (PyArray_DIM(array, d) - 1) * PyArray_STRIDE(array, d);
+        if (PyArray_DIM(array, d) == 0) return;
+        if (length < 0) *low += length;
+        else *high += length;
+    }
+    *high += PyArray_ITEMSIZE(array);
+}
+
+/* Whether two arrays lie between the same addresses. */
+static bool tt_may_overlap(PyArrayObject *one, PyArrayObject *other)
+{
+    const char *low, *high, *start, *stop;
+    tt_extent(one, &low, &high);
+    tt_extent(other, &start, &stop);
+    return low < stop && start < high;
+}
+
 /* The same array in row-major order: itself or a copy; a new reference. */
 TT_INLINE PyArrayObject *tt_contiguous(PyArrayObject *array)
 {

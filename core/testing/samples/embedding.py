@@ -34,6 +34,24 @@ def embedding(make: Inputs) -> Iterator[Sample]:
         yield sample(make.of([1], int64), x, padding_idx=5, name="error: padding", error=ValueError)
 
 
+@family("embedding_dense_backward")
+def embedding_dense_backward(make: Inputs) -> Iterator[Sample]:
+    for shape in ((), (3,), (2, 3), (0,)):
+        indices = make.indices(*shape, limit=5)
+        yield Sample((make.tensor(*shape, 4), indices, 5, -1, False), name=f"shape {shape}")
+    repeated = make.of([1, 0, 1, 1], int64)
+    yield Sample((make.tensor(4, 4), repeated, 5, 1, False), name="padding")
+    yield Sample((make.tensor(4, 4), repeated, 5, -1, True), name="scaled by frequency")
+    yield Sample((make.tensor(4, 4), repeated, 5, 0, True), name="padding, scaled by frequency")
+    yield Sample((make.tensor(2, 4), make.of([1, 0], int32), 5, -1, False), name="int32")
+    yield Sample((make.tensor(4, 4, layout="transposed"), repeated, 5, -1, False), name="transposed")
+    x = make.tensor(1, 4)
+    yield Sample((x, make.of([5], int64), 5, -1, False), name="error: index", error=OUT_OF_RANGE)
+    yield Sample((x, make.of([-1], int64), 5, -1, False), name="error: negative index", error=OUT_OF_RANGE)
+    yield Sample((x, make.of([1], float32), 5, -1, False), name="error: dtype", error=RuntimeError)
+    yield Sample((x, make.of([1, 2], int64), 5, -1, False), name="error: shapes", error=RuntimeError)
+
+
 @family("embedding_bag")
 def embedding_bag(make: Inputs) -> Iterator[Sample]:
     x, indices, offsets = make.tensor(5, 3), make.of([1, 4, 1, 0, 2, 2], int64), make.of([0, 3, 3], int64)

@@ -53,15 +53,8 @@ def embedding_weight(
     g: Any, weight_shape: Sequence[int], indices: Any, padding_idx: int | None, scale_grad_by_freq: bool
 ) -> Any:
     """Add g up where it was read, but for the row that pads; divided by how often a row was read if asked."""
-    places = ops.reshape(indices, (-1,))
-    rows = ops.reshape(g, (places.shape[0], weight_shape[1]))
-    if scale_grad_by_freq:
-        ones = ops.new_ones(rows, tuple(places.shape))
-        counts = ops.index_add(ops.new_zeros(rows, (weight_shape[0],)), 0, places, ones)
-        rows = rows / ops.unsqueeze(ops.index_select(counts, 0, places), 1)
-    if padding_idx is not None:
-        rows = ops.where(ops.unsqueeze(ops.eq(places, padding_idx), 1), 0, rows)
-    return ops.index_add(ops.new_zeros(g, tuple(weight_shape)), 0, places, rows)
+    padding = -1 if padding_idx is None else padding_idx
+    return ops.embedding_dense_backward(g, indices, weight_shape[0], padding, scale_grad_by_freq)
 
 
 d.of("_embedding", weight=embedding_weight)

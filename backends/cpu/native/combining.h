@@ -1,0 +1,112 @@
+/* Rows of a walk that combine elements with what is at their places: sums, products, extremes. */
+#ifndef TT_COMBINING_H
+#define TT_COMBINING_H
+
+#include "moving.h"
+
+typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, COMBINE_COUNT } tt_combination;
+
+/* NaN wins over every number, as in NumPy. */
+#define LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
+#define SMALLER(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
+
+#define COMBINE_ROW(NAME, TYPE, TARGET, EXPRESSION) \
+    TARGET static void NAME##_run(TYPE *restrict to, const TYPE *restrict from, npy_intp n) \
+    { \
+        for (npy_intp i = 0; i < n; i++) { \
+            TYPE a = to[i], b = from[i]; \
+            to[i] = (TYPE)(EXPRESSION); \
+        } \
+    } \
+    static void NAME(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, npy_intp index_step, \
+                     npy_intp other_step) \
+    { \
+        const npy_intp stride = w->axis_stride; \
+        const int64_t wrap = w->wrap; \
+        if (index_step == 0) { \
+            int64_t place = *(const int64_t *)index; \
+            data += (place + (place < 0 ? wrap : 0)) * stride; \
+            if (step == sizeof(TYPE) && other_step == sizeof(TYPE)) { \
+                NAME##_run((TYPE *)data, (const TYPE *)other, n); \
+                return; \
+            } \
+            for (npy_intp i = 0; i < n; i++) { \
+                TYPE a = *(TYPE *)(data + i * step), b = *(const TYPE *)(other + i * other_step); \
+                *(TYPE *)(data + i * step) = (TYPE)(EXPRESSION); \
+            } \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) { \
+            int64_t place = *(const int64_t *)(index + i * index_step); \
+            place += place < 0 ? wrap : 0; \
+            TYPE *to = (TYPE *)(data + i * step + place * stride); \
+            TYPE a = *to, b = *(const TYPE *)(other + i * other_step); \
+            *to = (TYPE)(EXPRESSION); \
+        } \
+    }
+
+#define PLAIN_TARGET
+/* Whole numbers wrap around, so signed sums and products are those of unsigned numbers. */
+COMBINE_ROW(sum_u8, uint8_t, PLAIN_TARGET, (uint32_t)a + b)
+COMBINE_ROW(sum_u16, uint16_t, PLAIN_TARGET, (uint32_t)a + b)
+COMBINE_ROW(sum_u32, uint32_t, TT_CLONES, a + b)
+COMBINE_ROW(sum_u64, uint64_t, TT_CLONES, a + b)
+COMBINE_ROW(sum_f32, float, TT_CLONES, a + b)
+COMBINE_ROW(sum_f64, double, TT_CLONES, a + b)
+COMBINE_ROW(product_u8, uint8_t, PLAIN_TARGET, (uint32_t)a * b)
+COMBINE_ROW(product_u16, uint16_t, PLAIN_TARGET, (uint32_t)a * b)
+COMBINE_ROW(product_u32, uint32_t, PLAIN_TARGET, a * b)
+COMBINE_ROW(product_u64, uint64_t, PLAIN_TARGET, a * b)
+COMBINE_ROW(product_f32, float, TT_CLONES, a * b)
+COMBINE_ROW(product_f64, double, PLAIN_TARGET, a * b)
+COMBINE_ROW(largest_i8, int8_t, PLAIN_TARGET, b > a ? b : a)
+COMBINE_ROW(largest_u8, uint8_t, PLAIN_TARGET, b > a ? b : a)
+COMBINE_ROW(largest_i16, int16_t, PLAIN_TARGET, b > a ? b : a)
+COMBINE_ROW(largest_i32, int32_t, PLAIN_TARGET, b > a ? b : a)
+COMBINE_ROW(largest_i64, int64_t, PLAIN_TARGET, b > a ? b : a)
+COMBINE_ROW(largest_f32, float, TT_CLONES, LARGER(a, b))
+COMBINE_ROW(largest_f64, double, PLAIN_TARGET, LARGER(a, b))
+COMBINE_ROW(smallest_i8, int8_t, PLAIN_TARGET, b < a ? b : a)
+COMBINE_ROW(smallest_u8, uint8_t, PLAIN_TARGET, b < a ? b : a)
+COMBINE_ROW(smallest_i16, int16_t, PLAIN_TARGET, b < a ? b : a)
+COMBINE_ROW(smallest_i32, int32_t, PLAIN_TARGET, b < a ? b : a)
+COMBINE_ROW(smallest_i64, int64_t, PLAIN_TARGET, b < a ? b : a)
+COMBINE_ROW(smallest_f32, float, TT_CLONES, SMALLER(a, b))
+COMBINE_ROW(smallest_f64, double, PLAIN_TARGET, SMALLER(a, b))
+
+#define COMBINE_PAIR(NAME, TYPE) \
+    static void NAME(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, npy_intp index_step, \
+                     npy_intp other_step) \
+    { \
+        for (npy_intp i = 0; i < n; i++) { \
+            int64_t place = *(const int64_t *)(index + i * index_step); \
+            place += place < 0 ? w->wrap : 0; \
+            TYPE *to = (TYPE *)(data + i * step + place * w->axis_stride); \
+            const TYPE *from = (const TYPE *)(other + i * other_step); \
+            to->re += from->re; \
+            to->im += from->im; \
+        } \
+    }
+
+COMBINE_PAIR(sum_c64, tt_c64)
+COMBINE_PAIR(sum_c128, tt_c128)
+
+/* The row for a dtype, or NULL where there is none. */
+static tt_row combining_row(tt_combination how, tt_dtype dtype)
+{
+    static const tt_row rows[TT_DTYPES][4] = {
+        [TT_BOOL] = {largest_u8, smallest_u8, largest_u8, smallest_u8}, /* or, and */
+        [TT_U8] = {sum_u8, product_u8, largest_u8, smallest_u8},
+        [TT_I8] = {sum_u8, product_u8, largest_i8, smallest_i8},
+        [TT_I16] = {sum_u16, product_u16, largest_i16, smallest_i16},
+        [TT_I32] = {sum_u32, product_u32, largest_i32, smallest_i32},
+        [TT_I64] = {sum_u64, product_u64, largest_i64, smallest_i64},
+        [TT_F32] = {sum_f32, product_f32, largest_f32, smallest_f32},
+        [TT_F64] = {sum_f64, product_f64, largest_f64, smallest_f64},
+        [TT_C64] = {sum_c64, NULL, NULL, NULL},
+        [TT_C128] = {sum_c128, NULL, NULL, NULL},
+    };
+    return dtype == TT_NONE || how >= COMBINE_COUNT ? NULL : rows[dtype][how];
+}
+
+#endif

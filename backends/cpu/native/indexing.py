@@ -1,0 +1,41 @@
+"""Native kernels that read and write at places which arrays name."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.backends.cpu.native.loading import load
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+NATIVE: Final = load("indexing")
+
+
+def add(op: str, function: str, takes: str, **options: Any) -> None:
+    """Register a function of the extension under the name of an operator."""
+    cpu.kernel(op, getattr(NATIVE, function), takes=takes.split(), native=True, **options)
+
+
+if NATIVE is not None:
+    # --- along one dimension ---------------------------------------------------------------------------------------
+
+    add("gather", "gather", "self dim index", half="native")
+    add("index_select", "index_select", "self dim index", half="native")
+    add("take", "take", "self index", half="native")
+    add("_embedding", "embedding", "weight indices padding_idx scale_grad_by_freq", half="native")
+    add("repeat_interleave.Tensor", "repeat_interleave", "repeats output_size")
+
+    # --- in full ---------------------------------------------------------------------------------------------------
+
+    add("index", "index", "self indices", half="native")
+    add("index_put", "index_put", "self indices values accumulate", form="inplace", half="native")
+
+    # --- masks -----------------------------------------------------------------------------------------------------
+
+    add("masked_fill", "masked_fill", "self mask value", half="native")
+    add("masked_fill", "masked_fill_inplace", "self mask value", form="inplace", half="native")
+    add("masked_select", "masked_select", "self mask", half="native")
+    add("nonzero", "nonzero", "self", half="native")

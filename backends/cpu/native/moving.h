@@ -1,0 +1,156 @@
+/* Rows of a walk that move elements, whatever they mean: one function for each size. */
+#ifndef TT_MOVING_H
+#define TT_MOVING_H
+
+#include "walk.h"
+
+typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
+
+#define ROW_OF(FUNCTION, NAME) \
+    static void FUNCTION##_##NAME(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, \
+                                  npy_intp index_step, npy_intp other_step)
+
+#define MOVING_ROWS(NAME, TYPE) \
+    /* other = data[index] */ \
+    ROW_OF(gather, NAME) \
+    { \
+        const npy_intp stride = w->axis_stride; \
+        if (index_step == 0) { \
+            int64_t place = tt_place(w, *(const int64_t *)index); \
+            if (place < 0) { w->wrong = 1; return; } \
+            data += place * stride; \
+            if (step == sizeof(TYPE) && other_step == sizeof(TYPE)) { \
+                memcpy(other, data, (size_t)n * sizeof(TYPE)); \
+                return; \
+            } \
+            for (npy_intp i = 0; i < n; i++) \
+                *(TYPE *)(other + i * other_step) = *(const TYPE *)(data + i * step); \
+            return; \
+        } \
+        if (index_step == 8 && other_step == sizeof(TYPE) && step == 0) { \
+            const int64_t *places = (const int64_t *)index; \
+            TYPE *out = (TYPE *)other; \
+            uint64_t size = (uint64_t)w->axis_size, wrong = 0; \
+            int64_t wrap = w->wrap; \
+            for (npy_intp i = 0; i < n; i++) { \
+                int64_t place = places[i]; \
+                place += place < 0 ? wrap : 0; \
+                uint64_t bad = (uint64_t)place >= size; \
+                wrong |= bad; \
+                out[i] = *(const TYPE *)(data + (bad ? 0 : place) * stride); \
+            } \
+            if (wrong) w->wrong = 1; \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) { \
+            int64_t place = tt_place(w, *(const int64_t *)(index + i * index_step)); \
+            if (place < 0) { w->wrong = 1; return; } \
+            *(TYPE *)(other + i * other_step) = *(const TYPE *)(data + i * step + place * stride); \
+        } \
+    } \
+    /* data[index] = other; places are known to be inside */ \
+    ROW_OF(scatter, NAME) \
+    { \
+        const npy_intp stride = w->axis_stride; \
+        const int64_t wrap = w->wrap; \
+        if (index_step == 0) { \
+            int64_t place = *(const int64_t *)index; \
+            data += (place + (place < 0 ? wrap : 0)) * stride; \
+            if (step == sizeof(TYPE) && other_step == sizeof(TYPE)) { \
+                memmove(data, other, (size_t)n * sizeof(TYPE)); \
+                return; \
+            } \
+            for (npy_intp i = 0; i < n; i++) \
+                *(TYPE *)(data + i * step) = *(const TYPE *)(other + i * other_step); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) { \
+            int64_t place = *(const int64_t *)(index + i * index_step); \
+            place += place < 0 ? wrap : 0; \
+            *(TYPE *)(data + i * step + place * stride) = *(const TYPE *)(other + i * other_step); \
+        } \
+    } \
+    /* other = index ? value : data, with a mask for an index */ \
+    ROW_OF(choose, NAME) \
+    { \
+        const TYPE value = *(const TYPE *)w->extra; \
+        if (step == sizeof(TYPE) && index_step == 1 && other_step == sizeof(TYPE)) { \
+            fill_run_##NAME((const TYPE *)data, (const uint8_t *)index, (TYPE *)other, n, value); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) \
+            *(TYPE *)(other + i * other_step) = index[i * index_step] ? value : *(const TYPE *)(data + i * step); \
+    } \
+    /* if index: data = value */ \
+    ROW_OF(fill, NAME) \
+    { \
+        const TYPE value = *(const TYPE *)w->extra; \
+        if (step == sizeof(TYPE) && index_step == 1) { \
+            fill_run_##NAME((const TYPE *)data, (const uint8_t *)index, (TYPE *)data, n, value); \
+            return; \
+        } \
+        for (npy_intp i = 0; i < n; i++) \
+            if (index[i * index_step]) *(TYPE *)(data + i * step) = value; \
+    }
+
+#define FILL_RUN(NAME, TYPE) \
+    TT_CLONES static void fill_run_##NAME(const TYPE *in, const uint8_t *mask, TYPE *out, npy_intp n, TYPE value) \
+    { \
+        TT_IVDEP \
+        for (npy_intp i = 0; i < n; i++) out[i] = mask[i] ? value : in[i]; \
+    }
+
+FILL_RUN(1, uint8_t)
+FILL_RUN(2, uint16_t)
+FILL_RUN(4, uint32_t)
+FILL_RUN(8, uint64_t)
+
+static void fill_run_16(const tt_wide *in, const uint8_t *mask, tt_wide *out, npy_intp n, tt_wide value)
+{
+    for (npy_intp i = 0; i < n; i++) out[i] = mask[i] ? value : in[i];
+}
+
+MOVING_ROWS(1, uint8_t)
+MOVING_ROWS(2, uint16_t)
+MOVING_ROWS(4, uint32_t)
+MOVING_ROWS(8, uint64_t)
+MOVING_ROWS(16, tt_wide)
+
+#define BY_SIZE(FUNCTION, BYTES) \
+    ((BYTES) == 4 ? FUNCTION##_4 : (BYTES) == 8 ? FUNCTION##_8 : (BYTES) == 1 ? FUNCTION##_1 \
+     : (BYTES) == 2 ? FUNCTION##_2 : (BYTES) == 16 ? FUNCTION##_16 : NULL)
+
+/* One element of the dtype of self with a value; false with or without an error: leave the call to NumPy. */
+static bool tt_element(PyArrayObject *self, PyObject *value, tt_wide *element)
+{
+    tt_dtype dtype = tt_dtype_of(self);
+    if (PyArray_Check(value)) {
+        PyArrayObject *array = (PyArrayObject *)value;
+        if (PyArray_NDIM(array) != 0 || PyArray_TYPE(array) != PyArray_TYPE(self)) return false;
+        memcpy(element, PyArray_BYTES(array), (size_t)PyArray_ITEMSIZE(array));
+        return true;
+    }
+    double number;
+    int64_t whole;
+    if (dtype == TT_F32 && !PyBool_Check(value) && tt_double(value, &number)) {
+        float single = (float)number;
+        if (isinf(single) && !isinf(number)) return false;
+        memcpy(element, &single, sizeof single);
+        return true;
+    }
+    if (dtype == TT_F64 && !PyBool_Check(value) && tt_double(value, &number)) {
+        memcpy(element, &number, sizeof number);
+        return true;
+    }
+    if (dtype == TT_I64 && !PyBool_Check(value) && tt_int(value, &whole)) {
+        memcpy(element, &whole, sizeof whole);
+        return true;
+    }
+    if (dtype == TT_BOOL && PyBool_Check(value)) {
+        *(uint8_t *)element = value == Py_True;
+        return true;
+    }
+    return false;
+}
+
+#endif

@@ -1,0 +1,48 @@
+"""Native kernels that write to places which arrays name."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.backends.cpu.native.loading import load
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+NATIVE: Final = load("scattering")
+
+
+def add(op: str, function: str, takes: str, **options: Any) -> None:
+    """Register a function of the extension under the name of an operator."""
+    cpu.kernel(op, getattr(NATIVE, function), takes=takes.split(), native=True, **options)
+
+
+if NATIVE is not None:
+    # --- along one dimension ---------------------------------------------------------------------------------------
+
+    add("scatter", "scatter", "self dim index src", form="inplace", half="native")
+    add("scatter.value", "scatter_value", "self dim index value", form="inplace", half="native")
+    add("scatter_add", "scatter_add", "self dim index src", form="inplace")
+    add("scatter_reduce", "scatter_reduce", "self dim index src reduce include_self", form="inplace")
+
+    # --- slices ----------------------------------------------------------------------------------------------------
+
+    add("index_add", "index_add", "self dim index source alpha", form="inplace")
+    add("index_copy", "index_copy", "self dim index source", form="inplace", half="native")
+    add("index_fill", "index_fill", "self dim index value", form="inplace", half="native")
+
+    # --- flat places and masks -------------------------------------------------------------------------------------
+
+    add("put", "put", "self index source accumulate", form="inplace")
+    add("masked_scatter", "masked_scatter", "self mask source", form="inplace", half="native")
+
+    # --- the gradient of embedding ---------------------------------------------------------------------------------
+
+    add(
+        "embedding_dense_backward",
+        "embedding_dense_backward",
+        "grad_output indices num_weights padding_idx scale_grad_by_freq",
+        dtypes="floating_complex",
+    )
