@@ -76,7 +76,7 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """
     ...
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
-    """Takes the rows of weight that input names. The row padding_idx gets no gradient; max_norm first scales the rows that are taken, in place, down to this norm of the order norm_type; scale_grad_by_freq divides the gradient of a row by how often it was taken. The gradient is dense with sparse=True, too.
+    """Takes the rows of weight that input names. The row padding_idx gets no gradient; max_norm first scales the rows that are taken, in place, down to this norm of the order norm_type; scale_grad_by_freq divides the gradient of a row by how often it was taken. With sparse=True the gradient is a sparse tensor of the rows that were taken.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, ma
     """
     ...
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor:
-    """Takes the rows of weight that input names and reduces them bag by bag ('sum', 'mean' or 'max'). The bags are the rows of input, or begin at offsets where input is a vector (the last offset ends the last bag with include_last_offset). Rows padding_idx do not take part; per_sample_weights scales the rows of a sum. max_norm and scale_grad_by_freq are those of embedding; gradients are dense with sparse=True, too.
+    """Takes the rows of weight that input names and reduces them bag by bag ('sum', 'mean' or 'max'). The bags are the rows of input, or begin at offsets where input is a vector (the last offset ends the last bag with include_last_offset). Rows padding_idx do not take part; per_sample_weights scales the rows of a sum. max_norm, scale_grad_by_freq and sparse are those of embedding.
 
     Examples
     --------

@@ -102,7 +102,9 @@ def take(self: Array, index: Array) -> Array:
 
 
 @cpu.kernel("_embedding", half="native")
-def embedding(weight: Array, indices: Array, padding_idx: int | None, scale_grad_by_freq: bool) -> Array:
+def embedding(
+    weight: Array, indices: Array, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool
+) -> Array:
     if weight.ndim != 2:
         raise ValueError("a weight of other dimensions, which the shape rule refuses")
     if not in_range(indices, weight.shape[0]):

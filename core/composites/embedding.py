@@ -18,7 +18,9 @@ composite = composites.composite
 
 
 @composite("_embedding")
-def embedding_rows(weight: Any, indices: Any, padding_idx: int | None, scale_grad_by_freq: bool) -> Any:
+def embedding_rows(
+    weight: Any, indices: Any, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool
+) -> Any:
     check_shapes("_embedding", weight, indices)
     taken = ops.index_select(weight, 0, ops.reshape(indices, (-1,)))
     return ops.reshape(taken, (*indices.shape, weight.shape[1]))
@@ -60,7 +62,7 @@ def embedding(
         padding_idx %= rows
     if max_norm is not None:
         renormalise(weight, input, max_norm, norm_type)
-    return ops._embedding(weight, input, padding_idx, scale_grad_by_freq)
+    return ops._embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def renormalise(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
@@ -130,7 +132,7 @@ def embedding_bag(
         padding_idx %= rows
     if max_norm is not None:
         renormalise(weight, indices, max_norm, norm_type)
-    taken = ops._embedding(weight, indices, padding_idx, scale_grad_by_freq)
+    taken = ops._embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     counted = None if padding_idx is None else ops.ne(indices, padding_idx)
     if mode == "max":
         return _largest(taken, owner, bags, counted)

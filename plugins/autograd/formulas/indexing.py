@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import errors, ops, to_dtype
 from tt.plugins.autograd.formulas.helpers import broadcast_shape
 from tt.plugins.autograd.formulas.table import Formulas
 
@@ -50,11 +50,35 @@ d.of("take", self=lambda g, self_shape, index: ops.put(ops.new_zeros(g, self_sha
 
 
 def embedding_weight(
-    g: Any, weight_shape: Sequence[int], indices: Any, padding_idx: int | None, scale_grad_by_freq: bool
+    g: Any,
+    weight_shape: Sequence[int],
+    indices: Any,
+    padding_idx: int | None,
+    scale_grad_by_freq: bool,
+    sparse: bool,
 ) -> Any:
     """Add g up where it was read, but for the row that pads; divided by how often a row was read if asked."""
+    if sparse:
+        places = ops.reshape(indices, (-1,))
+        rows = ops.reshape(g, (places.shape[0], weight_shape[1]))
+        return sparse_rows(rows, weight_shape, places, padding_idx, scale_grad_by_freq)
     padding = -1 if padding_idx is None else padding_idx
     return ops.embedding_dense_backward(g, indices, weight_shape[0], padding, scale_grad_by_freq)
+
+
+def sparse_rows(
+    rows: Any, weight_shape: Sequence[int], places: Any, padding_idx: int | None, scale_grad_by_freq: bool
+) -> Any:
+    """Return the rows that were read as a sparse tensor, those that were read several times as often."""
+    if scale_grad_by_freq:
+        raise errors.GradientError(
+            "embedding(): scale_grad_by_freq is not supported with sparse gradients\n  try: sparse=False"
+        )
+    places = ops._to_copy(places, dtype=to_dtype("int64")) if places.dtype.name != "int64" else places
+    if padding_idx is not None:
+        kept = ops.ne(places, padding_idx)
+        places, rows = ops.index(places, [kept]), ops.index(rows, [kept])
+    return ops.sparse.coo(ops.unsqueeze(places, 0), rows, tuple(weight_shape), False)
 
 
 d.of("_embedding", weight=embedding_weight)
