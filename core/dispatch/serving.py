@@ -50,6 +50,7 @@ def serving(
             resolution.note("kernel", registration, False, "masked")
             continue
         native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
+        native = native or (kernel.half == "same" and dtypes.homogeneous)
         upcast = compute is not None and compute.name in HALF and not native
         wanted = "float32" if upcast else (compute.name if compute is not None else None)
         if wanted is not None and wanted not in registration.dtypes:
@@ -103,7 +104,7 @@ def _form_of(
 ) -> tuple[int, list[Serving]]:
     functional = [s for s in served if s.registration.kernel.form == "functional"]
     inplace = [s for s in served if s.registration.kernel.form == "inplace"]
-    out = [s for s in served if s.registration.kernel.form == "out"]
+    out = [s for s in served if s.registration.kernel.form == "out" and not s.upcast]
     if operator.mutates:
         if out:
             raise KernelContractError(

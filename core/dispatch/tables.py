@@ -21,7 +21,7 @@ __all__ = ["CompositeTable", "Form", "HalfPolicy", "Kernel", "KernelTable", "tak
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Form = Literal["functional", "out", "inplace"]
-HalfPolicy = Literal["float32", "native"]
+HalfPolicy = Literal["float32", "native", "same"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,8 @@ class Kernel:
     takes : tuple of str or None
         The schema arguments that it takes; None: read from its parameters.
     half : str
-        "float32": float16 and bfloat16 are computed in float32; "native": the kernel serves them itself.
+        "float32": float16 and bfloat16 are computed in float32; "native": the kernel serves them itself; "same": it
+        serves them itself where all arguments are of the dtype, and numbers or tensors of others stay in float32.
     priority : int
         The highest wins among kernels of one device.
     override : bool

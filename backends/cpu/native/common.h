@@ -157,6 +157,19 @@ TT_INLINE bool tt_same_shape(PyArrayObject *a, PyArrayObject *b)
            memcmp(PyArray_DIMS(a), PyArray_DIMS(b), (size_t)ndim * sizeof(npy_intp)) == 0;
 }
 
+/* What a function of Python returns: for calls too rare to be written in C. */
+static PyObject *tt_call_python(const char *module, const char *name, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *found = PyImport_ImportModule(module);
+    if (found == NULL) return NULL;
+    PyObject *function = PyObject_GetAttrString(found, name);
+    Py_DECREF(found);
+    if (function == NULL) return NULL;
+    PyObject *result = PyObject_Vectorcall(function, args, (size_t)count, NULL);
+    Py_DECREF(function);
+    return result;
+}
+
 /* --- results ------------------------------------------------------------------------------------------------ */
 
 /* A new array in row-major order, or NULL with an error. */

@@ -372,4 +372,112 @@ static PyObject *tt_elementwise(const char *name, int inputs, const tt_input *in
     return (PyObject *)out;
 }
 
+/* --- operators of floating point numbers -------------------------------------------------------------------- */
+
+#define TT_NUMBERS 4
+
+/* An operator: arrays (or Python numbers in their place), then numbers, then perhaps the output. */
+typedef struct {
+    const char *name;
+    int arrays, numbers;
+    bool test; /* the result is a bool */
+    int64_t grain;
+    tt_loop of_float, of_double; /* get the numbers as doubles in `params` */
+} tt_op;
+
+static PyObject *tt_call(const tt_op *op, PyObject *const *args, Py_ssize_t count)
+{
+    int arrays = op->arrays, takes = arrays + op->numbers;
+    if (!tt_expect_count(op->name, count, takes, takes + 1)) return NULL;
+    PyArrayObject *first = NULL, *out = NULL;
+    for (int k = 0; k < arrays && first == NULL; k++)
+        if (PyArray_Check(args[k])) first = (PyArrayObject *)args[k];
+    if (first == NULL) {
+        PyErr_Format(PyExc_TypeError, "%s() takes an array, not %s", op->name, Py_TYPE(args[0])->tp_name);
+        return NULL;
+    }
+    if (count > takes && (out = tt_array(args[takes], "out")) == NULL) return NULL;
+    tt_dtype dtype = tt_dtype_of(first), compute = dtype == TT_F16 || dtype == TT_BF16 ? TT_F32 : dtype;
+    if (compute != TT_F32 && compute != TT_F64) return tt_refuse_dtype(op->name, first);
+    tt_dtype result = op->test ? TT_BOOL : dtype;
+    if (out != NULL && tt_dtype_of(out) != result) return tt_refuse_dtype(op->name, out);
+    tt_input in[TT_OPERANDS];
+    union { float single; double wide; } values[TT_OPERANDS];
+    double numbers[TT_NUMBERS];
+    for (int k = 0; k < arrays; k++) {
+        in[k].compute = compute;
+        if (TT_LIKELY(PyArray_Check(args[k]))) {
+            in[k].array = (PyArrayObject *)args[k];
+            if (TT_UNLIKELY(tt_dtype_of(in[k].array) != dtype)) {
+                PyErr_Format(PyExc_ValueError, "%s(): the arrays have the dtypes %S and %S", op->name,
+                             (PyObject *)PyArray_DESCR(first), (PyObject *)PyArray_DESCR(in[k].array));
+                return NULL;
+            }
+            continue;
+        }
+        double value = PyFloat_AsDouble(args[k]);
+        if (value == -1.0 && PyErr_Occurred()) return NULL;
+        if (op->test && dtype == TT_F16) value = tt_float_of_half(tt_half_of_float((float)value));
+        if (op->test && dtype == TT_BF16) value = tt_float_of_bfloat(tt_bfloat_of_float((float)value));
+        if (compute == TT_F32)
+            values[k].single = (float)value;
+        else
+            values[k].wide = value;
+        in[k].array = NULL;
+        in[k].number = &values[k];
+    }
+    for (int k = 0; k < op->numbers; k++) {
+        numbers[k] = PyFloat_AsDouble(args[arrays + k]);
+        if (numbers[k] == -1.0 && PyErr_Occurred()) return NULL;
+    }
+    return tt_elementwise(op->name, arrays, in, out, result, op->test ? TT_BOOL : compute,
+                          compute == TT_F32 ? op->of_float : op->of_double, numbers, op->grain);
+}
+
+/* Loops over 1, 2 and 3 arrays; BODY is an expression in a, b, c, and T the type. */
+#define TT_LOOP1(NAME, T, RESULT, BODY) \
+    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    { \
+        const T *x0 = (const T *)data[0]; \
+        RESULT *y = (RESULT *)data[1]; \
+        const double *number = params; \
+        (void)number; \
+        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i]; y[i] = BODY; } \
+    }
+#define TT_LOOP2(NAME, T, RESULT, BODY) \
+    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    { \
+        const T *x0 = (const T *)data[0], *x1 = (const T *)data[1]; \
+        RESULT *y = (RESULT *)data[2]; \
+        const double *number = params; \
+        (void)number; \
+        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i], b = x1[i]; y[i] = BODY; } \
+    }
+#define TT_LOOP3(NAME, T, RESULT, BODY) \
+    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    { \
+        const T *x0 = (const T *)data[0], *x1 = (const T *)data[1], *x2 = (const T *)data[2]; \
+        RESULT *y = (RESULT *)data[3]; \
+        const double *number = params; \
+        (void)number; \
+        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i], b = x1[i], c = x2[i]; y[i] = BODY; } \
+    }
+
+/* An operator from the expressions for float and for double. */
+#define TT_OP(NAME, ARRAYS, NUMBERS, GRAIN, OF_FLOAT, OF_DOUBLE) \
+    TT_LOOP##ARRAYS(NAME##_float, float, float, OF_FLOAT) \
+    TT_LOOP##ARRAYS(NAME##_double, double, double, OF_DOUBLE) \
+    TT_CALL(NAME, ARRAYS, NUMBERS, false, GRAIN)
+#define TT_TEST(NAME, ARRAYS, BODY) \
+    TT_LOOP##ARRAYS(NAME##_float, float, uint8_t, BODY) \
+    TT_LOOP##ARRAYS(NAME##_double, double, uint8_t, BODY) \
+    TT_CALL(NAME, ARRAYS, 0, true, TT_GRAIN_CHEAP)
+#define TT_CALL(NAME, ARRAYS, NUMBERS, TEST, GRAIN) \
+    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t count) \
+    { \
+        static const tt_op op = {#NAME, ARRAYS, NUMBERS, TEST, GRAIN, NAME##_float, NAME##_double}; \
+        return tt_call(&op, args, count); \
+    }
+#define TT_OP_METHOD(NAME, ARGUMENTS) TT_METHOD_AS(#NAME, call_##NAME, #NAME "(" ARGUMENTS ", out=None)")
+
 #endif

@@ -1,50 +1,188 @@
-/* Functions of one argument and of two, element by element. */
+/* Functions of one to three arguments, element by element. */
 #include "elementwise.h"
 #include "vector_math.h"
 
 /* --- functions of one argument ------------------------------------------------------------------------------ */
 
-#define UNARY_LOOP(NAME, TYPE, FUNCTION) \
+#define DEAR(NAME) TT_OP(NAME, 1, 0, TT_GRAIN_DEAR, tt_##NAME##_f(a), tt_##NAME(a))
+#define CHEAP(NAME, OF_FLOAT, OF_DOUBLE) TT_OP(NAME, 1, 0, TT_GRAIN_CHEAP, OF_FLOAT, OF_DOUBLE)
+
+DEAR(exp)
+DEAR(exp2)
+DEAR(expm1)
+DEAR(log)
+DEAR(log2)
+DEAR(log10)
+DEAR(log1p)
+DEAR(asin)
+DEAR(acos)
+DEAR(atan)
+DEAR(sinh)
+DEAR(cosh)
+DEAR(tanh)
+DEAR(asinh)
+DEAR(acosh)
+DEAR(atanh)
+DEAR(sigmoid)
+DEAR(erf)
+DEAR(erfc)
+DEAR(ndtr)
+
+CHEAP(sqrt, sqrtf(a), sqrt(a))
+CHEAP(rsqrt, 1.0f / sqrtf(a), 1.0 / sqrt(a))
+CHEAP(reciprocal, 1.0f / a, 1.0 / a)
+CHEAP(neg, -a, -a)
+CHEAP(abs, fabsf(a), fabs(a))
+CHEAP(square, a * a, a * a)
+CHEAP(floor, floorf(a), floor(a))
+CHEAP(ceil, ceilf(a), ceil(a))
+CHEAP(trunc, truncf(a), trunc(a))
+CHEAP(frac, a - truncf(a), a - trunc(a))
+CHEAP(sign, (float)((a > 0.0f) - (a < 0.0f)), (double)((a > 0.0) - (a < 0.0)))
+
+/* Beyond the reach of the reduction, C's function; such arguments are rare and come in blocks. */
+#define WAVE_LOOP(NAME, T, FUNCTION, LIMIT, LARGEST, LIBRARY) \
     TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
     { \
-        const TYPE *x = (const TYPE *)data[0]; \
-        TYPE *y = (TYPE *)data[1]; \
-        TT_IVDEP for (npy_intp i = 0; i < count; i++) y[i] = FUNCTION(x[i]); \
+        const T *x = (const T *)data[0]; \
+        T *y = (T *)data[1]; \
+        for (npy_intp begin = 0; begin < count; begin += 512) { \
+            npy_intp end = begin + 512 < count ? begin + 512 : count; \
+            int far = 0; \
+            for (npy_intp i = begin; i < end; i++) far |= (x[i] > LIMIT) | (x[i] < -LIMIT); \
+            if (TT_UNLIKELY(far)) { \
+                for (npy_intp i = begin; i < end; i++) y[i] = LIBRARY(x[i]); \
+            } else { \
+                TT_IVDEP for (npy_intp i = begin; i < end; i++) y[i] = FUNCTION(x[i]); \
+            } \
+        } \
     }
+#define WAVE(NAME) \
+    WAVE_LOOP(NAME##_float, float, tt_##NAME##_f, TT_TURNS_F, FLT_MAX, NAME##f) \
+    WAVE_LOOP(NAME##_double, double, tt_##NAME, TT_TURNS, DBL_MAX, NAME) \
+    TT_CALL(NAME, 1, 0, false, TT_GRAIN_DEAR)
 
-typedef struct {
-    const char *name;
-    tt_loop of_float, of_double;
-} unary_op;
+WAVE(sin)
+WAVE(cos)
+WAVE(tan)
 
-/* op(self) or op(self, out) */
-static PyObject *call_unary(const unary_op *op, PyObject *const *args, Py_ssize_t count)
+/* --- arithmetic --------------------------------------------------------------------------------------------- */
+
+#define BINARY(NAME, BODY) TT_OP(NAME, 2, 0, TT_GRAIN_CHEAP, BODY, BODY)
+
+BINARY(add, a + b)
+BINARY(sub, a - b)
+BINARY(rsub, b - a)
+BINARY(mul, a * b)
+BINARY(div, a / b)
+BINARY(maximum, a > b || a != a ? a : b)
+BINARY(minimum, a < b || a != a ? a : b)
+BINARY(fmax, a >= b || b != b ? a : b)
+BINARY(fmin, a <= b || b != b ? a : b)
+TT_OP(add_scaled, 2, 1, TT_GRAIN_CHEAP, a + (float)number[0] * b, a + number[0] * b)
+TT_OP(sub_scaled, 2, 1, TT_GRAIN_CHEAP, a - (float)number[0] * b, a - number[0] * b)
+TT_OP(rsub_scaled, 2, 1, TT_GRAIN_CHEAP, b - (float)number[0] * a, b - number[0] * a)
+TT_OP(copysign, 2, 0, TT_GRAIN_CHEAP, copysignf(a, b), copysign(a, b))
+TT_OP(atan2, 2, 0, TT_GRAIN_DEAR, tt_atan2_f(a, b), tt_atan2(a, b))
+
+TT_INLINE float hypot_of_floats(float a, float b)
 {
-    if (!tt_expect_count(op->name, count, 1, 2)) return NULL;
-    PyArrayObject *self = tt_array(args[0], "self"), *out = NULL;
-    if (self == NULL || (count == 2 && (out = tt_array(args[1], "out")) == NULL)) return NULL;
-    tt_dtype dtype = tt_dtype_of(self), compute = dtype == TT_F16 || dtype == TT_BF16 ? TT_F32 : dtype;
-    if (compute != TT_F32 && compute != TT_F64) return tt_refuse_dtype(op->name, self);
-    tt_input in = {self, NULL, compute};
-    return tt_elementwise(op->name, 1, &in, out, dtype, compute, compute == TT_F32 ? op->of_float : op->of_double,
-                          NULL, TT_GRAIN_DEAR);
+    float y = (float)sqrt((double)a * a + (double)b * b);
+    return fabsf(a) == INFINITY || fabsf(b) == INFINITY ? INFINITY : y;
 }
 
-#define UNARY(NAME) \
-    UNARY_LOOP(NAME##_float, float, tt_##NAME##_f) \
-    UNARY_LOOP(NAME##_double, double, tt_##NAME) \
-    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        static const unary_op op = {#NAME, NAME##_float, NAME##_double}; \
-        return call_unary(&op, args, count); \
-    }
-#define UNARY_METHOD(NAME) TT_METHOD_AS(#NAME, call_##NAME, #NAME "(self, out=None)")
+TT_INLINE double hypot_of_doubles(double a, double b)
+{
+    double x = fabs(a), y = fabs(b), large = x > y ? x : y, small = x > y ? y : x, r = small / large;
+    double z = large * sqrt(1.0 + r * r);
+    z = large == 0.0 ? large : z;
+    z = x != x || y != y ? (double)NAN : z;
+    return x == (double)INFINITY || y == (double)INFINITY ? (double)INFINITY : z;
+}
 
-UNARY(exp)
+TT_OP(hypot, 2, 0, TT_GRAIN_CHEAP, hypot_of_floats(a, b), hypot_of_doubles(a, b))
+
+TT_INLINE float logaddexp_f(float a, float b)
+{
+    float large = a > b ? a : b, y = large + tt_log1p_f(tt_exp_f(-fabsf(a - b)));
+    return a == b ? a + 0x1.62e430p-1f : y;
+}
+
+TT_INLINE double logaddexp_d(double a, double b)
+{
+    double large = a > b ? a : b, y = large + tt_log1p(tt_exp(-fabs(a - b)));
+    return a == b ? a + 0x1.62e42fefa39efp-1 : y;
+}
+
+TT_OP(logaddexp, 2, 0, TT_GRAIN_DEAR, logaddexp_f(a, b), logaddexp_d(a, b))
+TT_OP(xlogy, 2, 0, TT_GRAIN_DEAR, a == 0.0f && b == b ? 0.0f : a * tt_log_f(b), a == 0.0 && b == b ? 0.0 : a * tt_log(b))
+TT_OP(xlog1py, 2, 0, TT_GRAIN_DEAR, a == 0.0f && b == b ? 0.0f : a * tt_log1p_f(b),
+      a == 0.0 && b == b ? 0.0 : a * tt_log1p(b))
+
+#include "pointwise_division.inc"
+#include "pointwise_power.inc"
+
+/* --- comparison --------------------------------------------------------------------------------------------- */
+
+TT_TEST(eq, 2, a == b)
+TT_TEST(ne, 2, a != b)
+TT_TEST(lt, 2, a < b)
+TT_TEST(le, 2, a <= b)
+TT_TEST(gt, 2, a > b)
+TT_TEST(ge, 2, a >= b)
+TT_TEST(isnan, 1, a != a)
+TT_TEST(isinf, 1, a - a != a - a && a == a)
+TT_TEST(isfinite, 1, a - a == a - a)
+
+/* --- three arguments ---------------------------------------------------------------------------------------- */
+
+#define CLAMPED(a, b, c) ((a > b || a != a ? a : b) < c || (a > b || a != a ? a : b) != (a > b || a != a ? a : b) \
+                              ? (a > b || a != a ? a : b) : c)
+TT_OP(bounded, 3, 0, TT_GRAIN_CHEAP, CLAMPED(a, b, c), CLAMPED(a, b, c))
+
+/* clamp(self, min, max): a bound that is None is infinite. */
+static PyObject *call_clamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("clamp", count, 3, 4)) return NULL;
+    if (args[1] == Py_None && args[2] == Py_None)
+        return tt_call_python("tt.backends.cpu.pointwise", "clamp", args, 3);
+    PyObject *bounds[4] = {args[0], args[1], args[2], count > 3 ? args[3] : NULL};
+    PyObject *infinity = NULL;
+    if (args[1] == Py_None || args[2] == Py_None) {
+        int missing = args[1] == Py_None ? 1 : 2;
+        infinity = bounds[missing] = PyFloat_FromDouble(missing == 1 ? -Py_HUGE_VAL : Py_HUGE_VAL);
+        if (infinity == NULL) return NULL;
+    }
+    PyObject *result = call_bounded(module, bounds, count);
+    Py_XDECREF(infinity);
+    return result;
+}
+
+TT_OP(addcmul, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b * c), a + number[0] * (b * c))
+TT_OP(addcdiv, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b / c), a + number[0] * (b / c))
+
+/* Counted from the nearer of the two, so that both are met exactly. */
+TT_OP(lerp, 3, 0, TT_GRAIN_CHEAP, fabsf(c) < 0.5f ? a + c * (b - a) : b - (b - a) * (1.0f - c),
+      fabs(c) < 0.5 ? a + c * (b - a) : b - (b - a) * (1.0 - c))
+
+/* --- the module --------------------------------------------------------------------------------------------- */
+
+#define ONE(NAME) TT_OP_METHOD(NAME, "self")
+#define TWO(NAME) TT_OP_METHOD(NAME, "self, other")
 
 static PyMethodDef methods[] = {
-    UNARY_METHOD(exp),
+    ONE(exp), ONE(exp2), ONE(expm1), ONE(log), ONE(log2), ONE(log10), ONE(log1p), ONE(asin), ONE(acos), ONE(atan),
+    ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(sigmoid), ONE(erf), ONE(erfc), ONE(ndtr),
+    ONE(sqrt), ONE(rsqrt), ONE(reciprocal), ONE(neg), ONE(abs), ONE(square), ONE(floor), ONE(ceil), ONE(trunc),
+    ONE(frac), ONE(sign), ONE(sin), ONE(cos), ONE(tan), ONE(isnan), ONE(isinf), ONE(isfinite),
+    TWO(add), TWO(sub), TWO(rsub), TWO(mul), TWO(div), TWO(maximum), TWO(minimum), TWO(fmax), TWO(fmin),
+    TT_OP_METHOD(add_scaled, "self, other, alpha"), TT_OP_METHOD(sub_scaled, "self, other, alpha"),
+    TT_OP_METHOD(rsub_scaled, "self, other, alpha"), TWO(copysign), TWO(atan2), TWO(hypot), TWO(logaddexp), TWO(xlogy),
+    TWO(xlog1py), TWO(fmod), TWO(remainder), TWO(floor_divide), TT_OP_METHOD(div_mode, "self, other, rounding_mode"),
+    TT_OP_METHOD(pow, "self, exponent"), TWO(eq), TWO(ne), TWO(lt), TWO(le), TWO(gt), TWO(ge),
+    TT_OP_METHOD(clamp, "self, min, max"), TT_OP_METHOD(addcmul, "self, tensor1, tensor2, value"),
+    TT_OP_METHOD(addcdiv, "self, tensor1, tensor2, value"), TT_OP_METHOD(lerp, "self, end, weight"),
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_pointwise, methods, "Functions of one argument and of two, element by element.")
+TT_MODULE(_pointwise, methods, "Functions of one to three arguments, element by element.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from tt.backends.cpu.native.loading import load
 from tt.core.library import KernelTable
 
-__all__ = ["cpu"]
+__all__ = ["FLOATING", "both_forms", "cpu"]
 
 cpu: Final = KernelTable(device="cpu")
 
@@ -15,17 +15,55 @@ NATIVE: Final = load("pointwise")
 
 FLOATING: Final = ("float16", "bfloat16", "float32", "float64")
 
-if NATIVE is not None:
-    # --- functions of one argument -----------------------------------------------------------------------------
+# --- operator: the arguments that its function takes -----------------------------------------------------------
 
-    for _op in ("exp",):
-        for _form in ("functional", "out"):
-            cpu.kernel(
-                _op,
-                getattr(NATIVE, _op),
-                dtypes=FLOATING,
-                form=_form,
-                takes=("self",),
-                half="native",
-                native=True,
-            )
+ONE: Final = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "sqrt", "rsqrt", "reciprocal", "neg", "abs",
+    "square", "floor", "ceil", "trunc", "frac", "sign", "isnan", "isinf", "isfinite",
+)  # fmt: skip
+TWO: Final = (
+    "add", "sub", "rsub", "mul", "div", "maximum", "minimum", "fmax", "fmin", "copysign", "atan2", "hypot",
+    "logaddexp", "xlogy", "fmod", "remainder", "floor_divide", "eq", "ne", "lt", "le", "gt", "ge",
+)  # fmt: skip
+OTHERS: Final = {
+    # function: operator, arguments
+    "add_scaled": ("add", ("self", "other", "alpha")),
+    "sub_scaled": ("sub", ("self", "other", "alpha")),
+    "rsub_scaled": ("rsub", ("self", "other", "alpha")),
+    "div_mode": ("div.mode", ("self", "other", "rounding_mode")),
+    "clamp": ("clamp", ("self", "min", "max")),
+    "addcmul": ("addcmul", ("self", "tensor1", "tensor2", "value")),
+    "addcdiv": ("addcdiv", ("self", "tensor1", "tensor2", "value")),
+    "lerp": ("lerp.Scalar", ("self", "end", "weight")),
+    "xlog1py": ("special_xlog1py", ("self", "other")),
+    "ndtr": ("special_ndtr", ("self",)),
+}
+
+
+COMPARED: Final = ("eq", "ne", "lt", "le", "gt", "ge")
+SINGLE: Final = ("float16", "bfloat16", "float32")
+
+
+def both_forms(
+    table: KernelTable, op: str, function: Any, takes: tuple[str, ...], dtypes: tuple[str, ...] = FLOATING
+) -> None:
+    """Add a function that returns a new array, or writes into one more argument."""
+    half: Any = "native" if op in COMPARED else "same"
+    table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True)
+    table.kernel(op, function, dtypes=dtypes, takes=takes, half=half, native=True, form="out")
+
+
+if NATIVE is not None:
+    for _op in ONE:
+        both_forms(cpu, _op, getattr(NATIVE, _op), ("self",))
+    for _op in TWO:
+        both_forms(cpu, _op, getattr(NATIVE, _op), ("self", "other"))
+    for _function, (_op, _takes) in OTHERS.items():
+        both_forms(cpu, _op, getattr(NATIVE, _function), _takes)
+    both_forms(cpu, "lerp", NATIVE.lerp, ("self", "end", "weight"))
+    both_forms(cpu, "clamp_min", NATIVE.maximum, ("self", "min"))
+    both_forms(cpu, "clamp_max", NATIVE.minimum, ("self", "max"))
+    for _op in ("pow", "pow.Scalar"):  # in double precision NumPy has vectorised functions
+        both_forms(cpu, _op, NATIVE.pow, ("self", "exponent"), SINGLE)
+    both_forms(cpu, "remainder.Scalar", NATIVE.remainder, ("self", "other"))
