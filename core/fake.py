@@ -20,11 +20,12 @@ from tt.core.device import Device, to_device
 from tt.core.dispatch.layers import Layer, Rule
 from tt.core.dispatch.modes import Mode, entry_with_modes
 from tt.core.dispatch.mutation import refuse_written, targets_of, with_targets_of
+from tt.core.dispatch.parts import parts_of
 from tt.core.dispatch.unserved import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
 from tt.core.keys import KEYS, PYTHON
-from tt.core.layout import strided
-from tt.core.meta import MetaHandle, bound_rule, depends_on_data, describe, to_handles
+from tt.core.layout import layout, strided
+from tt.core.meta import bound_rule, depends_on_data, describe, to_handles
 from tt.core.promotion import can_cast
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, wrap
@@ -46,22 +47,24 @@ _INDICES = {"index": "indices", "index_put": "indices"}
 # --- making fake tensors ---------------------------------------------------------------------------------------
 
 
-def _meta_backend() -> Backend:
+def _meta_backend(laid_out: str = "strided") -> Backend:
     from tt.core.dispatch.registry import REGISTRY
 
-    return REGISTRY.backend("meta")
+    return REGISTRY.backend("meta", laid_out)
 
 
 @cache
-def fake_spec(d: dtype, device: Device) -> TensorSpec:
-    """Return the (one) spec of fake tensors of a dtype on a device."""
-    keys = KEYS.bit("device", device.type) | strided.bit | KEYS.bit("layer", "fake")
-    return TensorSpec(d, device, strided, _meta_backend(), keys)
+def fake_spec(d: dtype, device: Device, laid_out: layout = strided) -> TensorSpec:
+    """Return the (one) spec of fake tensors of a dtype on a device, in a layout."""
+    keys = KEYS.bit("device", device.type) | laid_out.bit | KEYS.bit("layer", "fake")
+    return TensorSpec(d, device, laid_out, _meta_backend(laid_out.name), keys)
 
 
-def make_fake(handle: MetaHandle, device: Device, base: TensorBase | None = None) -> Tensor:
-    """Return a fake tensor; `base` is the tensor whose memory it shares."""
-    new = wrap(handle, fake_spec(handle.dtype, device))
+def make_fake(
+    handle: Any, device: Device, base: TensorBase | None = None, laid_out: layout = strided
+) -> Tensor:
+    """Return a fake tensor over a handle of the meta device; `base` is the tensor whose memory it shares."""
+    new = wrap(handle, fake_spec(handle.dtype, device, laid_out))
     if base is None:
         new.storage = Storage(handle, new.spec.backend)
     else:
@@ -81,14 +84,14 @@ def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
     Parameters
     ----------
     tensor : Tensor
-        Strided, with data or without.
+        With data or without; of a layout that is not strided, if the meta device has such tensors.
     device : Device or str, optional
         Where the fake tensor seems to be; by default where the tensor is.
 
     Raises
     ------
     DispatchError
-        For other layouts.
+        For a layout whose tensors do not tell what they are made of.
 
     Examples
     --------
@@ -97,15 +100,27 @@ def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
     >>> to_fake(tt.zeros(2, 3), "cuda").device
     device(type='cuda')
     """
-    if tensor.layout is not strided:
-        raise DispatchError(
-            "to_fake", f"fake tensors are strided, and this one is {tensor.layout}", hint="x.to_dense()"
-        )
     place = tensor.device if device is None else to_device(device)
-    new = make_fake(describe(tensor), place)
+    new = make_fake(_without_data(tensor), place, laid_out=tensor.layout)
     if getattr(tensor, "requires_grad", False):
         new.requires_grad_(True)
     return new
+
+
+def _without_data(tensor: TensorBase) -> Any:
+    """Return the handle of the meta device for a tensor."""
+    if tensor.layout is strided:
+        return describe(tensor)
+    if is_fake(tensor) or tensor.device.type == "meta":
+        return tensor.handle
+    parts = parts_of(tensor)
+    if not parts:
+        raise DispatchError(
+            "to_fake", f"tensors of the layout {tensor.layout} do not tell their parts", hint="x.to_dense()"
+        )
+    facts = tensor.spec.backend.facts(tensor.handle)
+    named = {name: describe(part) for name, part in parts.items()}
+    return _meta_backend(tensor.layout.name).assemble(named, tuple(tensor.shape), facts)
 
 
 # --- the layer -------------------------------------------------------------------------------------------------
@@ -125,10 +140,12 @@ class FakeLayer(Layer):
             return None
         if depends_on_data(definition):
             return _refuse
-        on_meta = operator.registry.kernels_of(operator.name, "meta", (strided.name,))
+        # Of strided tensors or of others: what runs on the meta device runs on fake tensors.
+        on_meta = [r for r in operator.registry.kernels.get(operator.name, ()) if r.device == "meta"]
         if operator.mutates and (on_meta or definition.meta or all(p >= 0 for p in operator.returned)):
             return _change_arguments
-        if not definition.meta and on_meta:
+        by_tensors = any(r.kernel.tensors and r.layouts == (strided.name,) for r in on_meta)
+        if (not definition.meta and on_meta) or by_tensors:
             return _run_on_meta
         if definition.meta:
             return _run
@@ -146,8 +163,10 @@ def _missing(entry: Entry, args: tuple[Any, ...]) -> Any:
 
 
 def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
-    """Run the shape rule and make fake results."""
+    """Run the shape rule and make fake results; of other layouts the meta device knows more than the rule."""
     operator, definition = entry.operator, entry.operator.definition
+    if entry.keys & KEYS.mask("layout") != strided.bit:
+        return _run_on_meta(entry, args)
     device = common_device(operator, entry.form, args)
     described = [describe(value) for value in args]
     try:
@@ -184,17 +203,28 @@ def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
 def _run_on_meta(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Run the kernel for meta tensors: what a custom operator has in the place of a shape rule."""
     device = common_device(entry.operator, entry.form, args)
-    backend = _meta_backend()
+    at = entry.operator.device_at
 
     def on_meta(value: Any) -> Any:
         if isinstance(value, TensorBase):
-            return wrap(describe(value), backend.spec(value.dtype))
+            backend = _meta_backend(value.layout.name)
+            return wrap(_without_data(value), backend.spec(value.dtype))
         return [on_meta(item) for item in value] if type(value) is list else value
 
     def fake(value: Any) -> Any:
-        return make_fake(value.handle, device) if isinstance(value, TensorBase) else value
+        return (
+            make_fake(value.handle, device, laid_out=value.layout) if isinstance(value, TensorBase) else value
+        )
 
-    found = entry.operator.caller().execute(tuple(map(on_meta, args)))
+    moved = [on_meta(value) for value in args]
+    if at >= 0:
+        moved[at] = Device("meta")
+    if entry.form == "inplace":
+        found = entry.operator.caller("inplace").execute(tuple(moved))
+        args[0].set_data(found.handle, fake_spec(found.dtype, args[0].device, found.layout))
+        args[0].bump_version()
+        return args[0]
+    found = entry.operator.caller().execute(tuple(moved))
     if isinstance(found, TensorBase) or not isinstance(found, tuple):
         return fake(found)
     make = entry.operator.return_type if len(entry.operator.definition.signature.returns) > 1 else tuple
@@ -338,8 +368,8 @@ class FakeMode(Mode):
         device = get_default_device() if args[at] is None else to_device(args[at])
         made = caller.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
         if isinstance(made, TensorBase):
-            return make_fake(made.handle, device)
-        return type(made)(make_fake(t.handle, device) for t in made)
+            return make_fake(made.handle, device, laid_out=made.layout)
+        return type(made)(make_fake(t.handle, device, laid_out=t.layout) for t in made)
 
 
 def fake_mode() -> FakeMode:

@@ -349,6 +349,11 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     """
     if STATE.modes and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
         return
+    if self.layout.name != "strided":
+        raise TypeError(
+            f"cannot assign to parts of a tensor of the layout {self.layout}\n  try: x = x.to_dense(), and assign "
+            "to that"
+        )
     found = _value(self, value)
     view, advanced = _apply(self, index)
     if not isinstance(found, TensorBase):

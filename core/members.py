@@ -19,6 +19,7 @@ from tt.core.errors import (
     DataTypeError,
     DimensionError,
     DtypeError,
+    LayoutError,
     describe,
 )
 from tt.core.indexing import getitem, setitem
@@ -111,7 +112,17 @@ def storage_offset(self: Tensor) -> int:
 
 
 def untyped_storage(self: Tensor) -> Storage:
-    """Return the memory that the tensor shares with its views."""
+    """Return the memory that the tensor shares with its views.
+
+    Raises
+    ------
+    LayoutError
+        When the tensor has not one memory: it is not strided.
+    """
+    if self.layout.name != "strided":
+        raise LayoutError(
+            f"a tensor of the layout {self.layout} has no storage of its own\n  try: that of its components"
+        )
     if self.spec.backend.functionalised:
         from tt.core.functionalise import ensure_view_storage
 
@@ -148,6 +159,8 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     >>> tt.zeros(2, 3).is_contiguous(), tt.zeros(2, 3).t().is_contiguous()
     (True, False)
     """
+    if self.layout.name != "strided":
+        return False
     shape = self.handle.shape
     name = "contiguous_format" if memory_format is None else format_name(memory_format)
     if name == "preserve_format":

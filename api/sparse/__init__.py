@@ -26,6 +26,7 @@ from tt.plugins.sparse.functions import (
     sspaddmm,
     sum,
 )
+from tt.plugins.sparse.structure.whole import spdiags
 
 _LAYOUTS = ("sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr")
 
@@ -49,6 +50,7 @@ __all__ = [
     "sparse_csc_tensor",
     "sparse_csr",
     "sparse_csr_tensor",
+    "spdiags",
     "spsolve",
     "sspaddmm",
     "sum",

@@ -118,8 +118,10 @@ def _form_of(
         if functional:
             return 0, functional
         return (4, inplace) if inplace else (5, out)
-    if changes_metadata(operator):
+    if changes_metadata(operator) and functional:
         return 3, functional
+    if inplace and all(s.registration.kernel.tensors for s in inplace):
+        return 1, inplace
     same = dtypes.target is not None and dtypes.results[0] is dtypes.target
     # A kernel that changes its argument must get the target itself, not a copy in another dtype.
     if inplace and same and not any(s.upcast for s in inplace):

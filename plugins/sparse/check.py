@@ -11,6 +11,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from tt.core.library import Tensor, errors, ops, to_dtype
 from tt.plugins.sparse.layouts import HANDLES
+from tt.plugins.sparse.parts import has_data
 
 __all__ = ["check_compressed", "check_coo", "check_sparse_tensor_invariants"]
 
@@ -83,7 +84,7 @@ class check_sparse_tensor_invariants:  # noqa: N801 - PyTorch's name
 def is_checked(asked: bool | None, tensor: Tensor) -> bool:
     """Tell whether the indices of a tensor are looked at."""
     wanted = check_sparse_tensor_invariants.is_enabled() if asked is None else asked
-    return wanted and tensor.device.type != "meta"
+    return wanted and has_data(tensor)
 
 
 def _any(mask: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from tt.core.library import Device, Tensor, as_tensor, dtype, errors, layout, ops, to_dtype
 from tt.plugins.sparse.check import check_compressed, check_coo
 from tt.plugins.sparse.layouts import COMPRESSED, HANDLES
+from tt.plugins.sparse.parts import has_data
 
 __all__ = [
     "sparse_bsc_tensor",
@@ -94,7 +95,7 @@ def _of_size(size: Any, dtype: dtype | None, device: Any, requires_grad: bool) -
 
 def _smallest(places: Tensor, elements: Tensor) -> tuple[int, ...]:
     """Return the smallest size that holds all coordinates."""
-    if places.shape[1] and places.device.type != "meta":
+    if places.shape[1] and has_data(places):
         low = ops.amin(places, 1).tolist()
         for dim, least in enumerate(low):
             if least < 0:
@@ -221,7 +222,7 @@ def _as_indices(places: Tensor) -> Tensor:
 def _held(name: str, starts: Tensor, places: Tensor, elements: Tensor) -> tuple[int, ...]:
     """Return the smallest size that holds all elements."""
     kind, batch = HANDLES[name], starts.ndim - 1
-    most = int(ops.amax(places)) + 1 if places.numel() and places.device.type != "meta" else 0
+    most = int(ops.amax(places)) + 1 if places.numel() and has_data(places) else 0
     grid = (starts.shape[-1] - 1, most) if kind.rows else (most, starts.shape[-1] - 1)
     block = elements.shape[batch + 1 : batch + 3] if kind.blocked else (1, 1)
     dense = elements.shape[batch + 1 + 2 * kind.blocked :]

@@ -19,8 +19,12 @@ __all__ = [
     "indices",
     "is_coalesced",
     "nnz",
+    "resize_as_sparse_",
     "row_indices",
     "sparse_dim",
+    "sparse_mask",
+    "sparse_resize_",
+    "sparse_resize_and_clear_",
     "to_dense",
     "to_sparse",
     "to_sparse_bsc",
@@ -372,3 +376,82 @@ def to_sparse_bsc(self: Tensor, blocksize: Sequence[int], dense_dim: int | None 
     tt.Size([4, 2, 1])
     """
     return to_sparse(self, layout="sparse_bsc", blocksize=blocksize, dense_dim=dense_dim)
+
+
+# --- patterns and sizes --------------------------------------------------------------------------------------------
+
+
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """Return the elements at the places that a sparse tensor stores, in the layout of that.
+
+    Raises
+    ------
+    LayoutError
+        When the mask is not sparse.
+    ShapeError
+        When it has another size.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> x.sparse_mask(tt.eye(2).to_sparse_csr()).values()
+    tensor([1., 4.])
+    """
+    if mask.layout.name not in LAYOUTS:
+        raise errors.LayoutError(
+            f"sparse_mask() expected a mask of a sparse layout, but got {mask.layout}\n  try: mask.to_sparse()"
+        )
+    pattern = coalesce(mask) if mask.layout.name == "sparse_coo" else mask
+    return ops.sparse.with_values(pattern, ops.sparse.values_at(self, pattern))  # type: ignore[no-any-return]
+
+
+def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give a tensor of the layout sparse_coo other sizes; the elements that it stores stay.
+
+    Raises
+    ------
+    ShapeError
+        When a dimension would shrink, or another number of them be sparse, while elements are stored.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(2).to_sparse().sparse_resize_((3, 4), 2, 0).shape
+    tt.Size([3, 4])
+    """
+    _expect(self, "sparse_resize_", ("sparse_coo",))
+    return ops.sparse.resize_(self, size, sparse_dim, dense_dim)  # type: ignore[no-any-return]
+
+
+def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give a tensor of the layout sparse_coo other sizes and no elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(2).to_sparse().sparse_resize_and_clear_((3,), 1, 0)._nnz()
+    0
+    """
+    _expect(self, "sparse_resize_and_clear_", ("sparse_coo",))
+    return ops.sparse.clear_(self, size, sparse_dim, dense_dim)  # type: ignore[no-any-return]
+
+
+def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
+    """Give a sparse tensor the size of another of the same layout.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.eye(2).to_sparse().resize_as_sparse_(tt.eye(3).to_sparse()).shape
+    tt.Size([3, 3])
+    """
+    _expect(self, "resize_as_sparse_", LAYOUTS)
+    if the_template.layout is not self.layout:
+        raise errors.LayoutError(
+            f"resize_as_sparse_(): self is {self.layout}, and the template {the_template.layout}"
+        )
+    if self.layout.name == "sparse_coo":
+        template = the_template.handle
+        return sparse_resize_(self, the_template.shape, template.sparse_dim, template.dense_dim)
+    return self.resize_(tuple(the_template.shape))

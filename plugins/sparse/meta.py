@@ -1,14 +1,30 @@
-"""Sparse tensors without data: what is known of conversions and of elements that depend on data."""
+"""Sparse tensors without data: what is known of conversions and of elements that depend on data.
+
+Note [Kernels without data]
+---------------------------
+What a kernel of a device returns is known without data: the size and the dtype by the operator's shape rule, the layout
+by the table of the kernel.  So `mirrored` makes the tables of the meta device from those of the CPU.  The number of
+elements stays unknown, save where an operator keeps the pattern.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tt.core.library import MetaHandle, contiguous_strides, to_dtype
+from tt.core.library import (
+    REGISTRY,
+    KernelTable,
+    MetaHandle,
+    OpDefinition,
+    contiguous_strides,
+    run_rule,
+    to_dtype,
+)
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.layouts import HANDLES, CooHandle, SparseHandle
 
-__all__ = ["convert", "unknown"]
+__all__ = ["convert", "mirrored", "unknown"]
 
 
 def _empty(shape: tuple[int, ...], dtype: Any) -> MetaHandle:
@@ -40,4 +56,75 @@ def convert(handle: Any, wanted: Conversion) -> Any:
     if isinstance(handle, SparseHandle) and handle.layout == wanted.layout and wanted.blocksize is None:
         return handle
     dtype = handle.dtype if isinstance(handle, MetaHandle) else handle.values.dtype
-    return unknown(wanted, tuple(handle.shape), dtype)
+    made = unknown(wanted, tuple(handle.shape), dtype)
+    if isinstance(made, CooHandle):
+        made.coalesced = True
+    return made
+
+
+# --- kernels -------------------------------------------------------------------------------------------------------
+
+
+def mirrored(tables: Iterable[KernelTable]) -> list[KernelTable]:
+    """Return tables for the meta device; see Note [Kernels without data].
+
+    Kernels that get tensors are left out: what these call knows the device.
+    """
+    found = []
+    for table in tables:
+        made = KernelTable("meta", table.layout, table.result)
+        layout = table.result or next(name for name in table.layouts if name != "strided")
+        for op in dict.fromkeys(kernel.op for kernel in table.kernels if not kernel.tensors):
+            definition = REGISTRY.definition(op)
+            if definition is None or not definition.meta or _depends_on_data(definition):
+                continue
+            names = [argument.name for argument in definition.signature.arguments]
+            dtypes = {word for kernel in table.kernels if kernel.op == op for word in _words(kernel.dtypes)}
+            function = _without_data(definition, layout)
+            made.kernel(op, function, dtypes=tuple(sorted(dtypes)), takes=names, half="native")
+        found.append(made)
+    return found
+
+
+def _words(dtypes: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (dtypes,) if isinstance(dtypes, str) else dtypes
+
+
+def _depends_on_data(definition: OpDefinition) -> bool:
+    return "data_dependent" in definition.tags or "data_dependent_shape" in definition.tags
+
+
+def _without_data(definition: OpDefinition, layout: str) -> Callable[..., Any]:
+    """Return a kernel that runs the shape rule of an operator and returns handles of a layout."""
+
+    def kernel(*args: Any) -> Any:
+        outcome = run_rule(definition, args)
+        sparse = [value for value in _flat(args) if isinstance(value, SparseHandle)]
+        keeps = definition.kind == "pointwise" and len(sparse) == 1
+        if isinstance(outcome, tuple | list):
+            return type(outcome)(_laid_out(result, layout, sparse, keeps) for result in outcome)
+        return _laid_out(outcome, layout, sparse, keeps)
+
+    return kernel
+
+
+def _flat(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def _laid_out(result: MetaHandle, layout: str, sparse: list[SparseHandle], keeps: bool) -> Any:
+    """Return what a rule says of a result in a layout."""
+    if layout == "strided" or not isinstance(result, MetaHandle):
+        return result
+    first: Any = sparse[0] if sparse else None
+    if keeps and first.layout == layout and tuple(first.shape) == tuple(result.shape):
+        return first.with_values(_empty(tuple(first.values.shape), result.dtype))
+    dense = first.dense_dim if first is not None else 0
+    sparse_dim = max(len(result.shape) - dense, 0)
+    blocksize = first.blocksize if getattr(first, "blocked", False) else (1, 1)
+    wanted = Conversion(layout, sparse_dim, blocksize, len(result.shape) - sparse_dim)
+    return unknown(wanted, tuple(result.shape), result.dtype)

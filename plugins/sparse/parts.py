@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import REGISTRY, Device, Tensor, errors, wrap
+from tt.core.library import REGISTRY, Device, MetaHandle, Tensor, errors, wrap
 from tt.plugins.sparse.backend import dtype_of_array
 from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
 
@@ -16,6 +16,7 @@ __all__ = [
     "compressed_tensor",
     "coo_tensor",
     "handle_of",
+    "has_data",
     "is_compressed",
     "layout_of",
 ]
@@ -35,6 +36,11 @@ def is_compressed(value: Any) -> bool:
 def handle_of(value: Any) -> Any:
     """Return the handle of a tensor, whatever the layout."""
     return value.handle
+
+
+def has_data(tensor: Tensor) -> bool:
+    """Tell whether a tensor, strided or sparse, has elements to look at: meta and fake tensors have none."""
+    return not isinstance(getattr(tensor.handle, "values", tensor.handle), MetaHandle)
 
 
 def component(array: Any, device: Device) -> Tensor:

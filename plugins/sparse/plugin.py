@@ -15,8 +15,9 @@ LAYOUTS: Final = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "spars
 DEVICES: Final = ("cpu", "meta")
 MEMBERS: Final = (
     "_indices", "_nnz", "_values", "ccol_indices", "coalesce", "col_indices", "crow_indices", "dense_dim", "indices",
-    "is_coalesced", "nnz", "row_indices", "sparse_dim", "to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr",
-    "to_sparse_coo", "to_sparse_csc", "to_sparse_csr", "values",
+    "is_coalesced", "nnz", "resize_as_sparse_", "row_indices", "sparse_dim", "sparse_mask", "sparse_resize_",
+    "sparse_resize_and_clear_", "to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo",
+    "to_sparse_csc", "to_sparse_csr", "values",
 )  # fmt: skip
 
 
@@ -37,6 +38,7 @@ def tt_register(registry: PluginRegistry) -> None:
     from tt.core.library import errors
     from tt.plugins.sparse import meta
     from tt.plugins.sparse.backend import SparseBackend
+    from tt.plugins.sparse.compute.tables import over_tensors
     from tt.plugins.sparse.cpu import convert, kernels
     from tt.plugins.sparse.formulas import formulas, parts
     from tt.plugins.sparse.structure.tables import structure_tables
@@ -46,8 +48,11 @@ def tt_register(registry: PluginRegistry) -> None:
     for device in DEVICES:
         for layout in LAYOUTS:
             registry.add_backend(SparseBackend(device, layout))
+    tables = kernels.tables()
     for table in (
-        *kernels.tables(),
+        *tables,
+        *meta.mirrored(tables),
+        *over_tensors("meta"),
         *structure_tables("cpu", convert.convert),
         *structure_tables("meta", meta.convert),
     ):

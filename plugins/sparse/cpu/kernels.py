@@ -24,6 +24,6 @@ _coalescing.kernel("sparse::coalesce", coalesce, takes=("self",), half="native")
 _to_dense: Final = [
     KernelTable(device="cpu", layout=name, result="strided") for name in ("sparse_coo", *COMPRESSED)
 ]
-_to_dense[0].kernel("sparse::to_dense", lambda self: coo_to_dense(self), half="native")
+_to_dense[0].kernel("sparse::to_dense", lambda self, masked_grad: coo_to_dense(self), half="native")
 for _table in _to_dense[1:]:
-    _table.kernel("sparse::to_dense", compressed_to_dense, takes=("self",), half="native")
+    _table.kernel("sparse::to_dense", lambda self, masked_grad: compressed_to_dense(self), half="native")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tt.core.library import (
     REGISTRY,
     Tensor,
@@ -13,8 +15,9 @@ from tt.core.library import (
     get_default_dtype,
     ops,
     register_layout,
+    to_dtype,
 )
-from tt.plugins.sparse.layouts import HANDLES
+from tt.plugins.sparse.layouts import CooHandle
 from tt.plugins.sparse.parts import as_tensor_of, component, is_compressed
 
 __all__ = ["clone", "copy_", "factories_of", "fill_", "to_copy", "with_values", "zero_"]
@@ -67,22 +70,34 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 
 def zero_(self: Tensor) -> Tensor:
-    backend = self.spec.backend
-    handle = self.handle
-    if is_compressed(self) and HANDLES[handle.layout].blocked:
-        ops.zero_(component(handle.values, self.device))
-        return self
-    dense = handle.values.shape[len(handle.values.shape) - handle.dense_dim :]
-    handle.assign(_without_elements(backend, handle, tuple(handle.shape), tuple(dense)))
+    self.handle.assign(_without_elements(self.handle, self.spec.backend, self.dtype))
     return self
 
 
-def _without_elements(backend: Any, handle: Any, shape: tuple[int, ...], dense: tuple[int, ...]) -> Any:
-    """Return a handle like another that stores nothing, of another size."""
-    whole = shape[: len(shape) - len(dense)]
-    made = backend.empty(whole, backend.dtype_of(handle))
-    values = backend.arrays.empty((*made.values.shape, *dense), backend.dtype_of(handle))
-    return made.with_values(values)
+def _without_elements(handle: Any, backend: Any, dtype: Any) -> Any:
+    """Return a handle like another that stores nothing."""
+    arrays = backend.arrays
+
+    def none_along(array: Any, axis: int, native: Any) -> Any:
+        shape = tuple(array.shape)
+        return arrays.empty((*shape[:axis], 0, *shape[axis + 1 :]), native)
+
+    index = arrays.native_dtype(to_dtype("int64"))
+    if isinstance(handle, CooHandle):
+        return CooHandle(
+            none_along(handle.indices, 1, index),
+            none_along(handle.values, 0, arrays.native_dtype(dtype)),
+            handle.shape,
+            coalesced=True,
+        )
+    at = handle.batch_ndim
+    starts = arrays.from_numpy(np.zeros(tuple(handle.compressed.shape), np.int64))
+    return type(handle)(
+        arrays.cast(starts, arrays.dtype_of(handle.compressed)),
+        none_along(handle.plain, at, arrays.dtype_of(handle.plain)),
+        none_along(handle.values, at, arrays.native_dtype(dtype)),
+        handle.shape,
+    )
 
 
 # --- factories -----------------------------------------------------------------------------------------------------
@@ -90,7 +105,6 @@ def _without_elements(backend: Any, handle: Any, shape: tuple[int, ...], dense: 
 
 def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
     """Return the factories of a layout: a tensor whose elements are not stored can only be one of zeros."""
-    kind = HANDLES[layout]
 
     def zeros(size: Sequence[int], dtype: Any, device: Any) -> Tensor:
         place = get_default_device() if device is None else device
@@ -117,15 +131,9 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
         found = self.dtype if dtype is None else dtype
         if self.layout.name != layout:
             return zeros(self.shape, found, place)
-        backend: Any = REGISTRY.backend(place.type, layout)
-        handle = self.handle
-        if is_compressed(self) and kind.blocked:
-            values = ops.zeros_like(component(handle.values, self.device), dtype=found)
-            return as_tensor_of(handle.with_values(values.handle), self.device).to(place)
-        dense = tuple(self.shape)[self.ndim - handle.dense_dim :]
-        made = backend.empty(tuple(self.shape)[: self.ndim - len(dense)], backend.native_dtype(found))
-        values = backend.arrays.empty((*made.values.shape, *dense), backend.native_dtype(found))
-        return as_tensor_of(made.with_values(values), place)
+        if place != self.device:
+            self = self.to(place)
+        return as_tensor_of(_without_elements(self.handle, self.spec.backend, found), self.device)
 
     def empty_like(self: Tensor, dtype: Any, device: Any, memory_format: Any) -> Tensor:
         """Keep the pattern of a compressed tensor, as PyTorch does."""

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import combinations
+from typing import Any, Final
 
 from tt.core.library import KernelTable
 from tt.plugins.sparse.convert import Conversion, conversion_kernel
 from tt.plugins.sparse.layouts import COMPRESSED, LAYOUTS
-from tt.plugins.sparse.structure import copies, making
+from tt.plugins.sparse.structure import compressed, coo, copies, making, whole
 
 __all__ = ["structure_tables"]
+
+COO: Final[dict[str, Callable[..., Any]]] = {
+    "cat": coo.cat, "flip": coo.flip, "index": coo.index, "index_select": coo.index_select, "permute": coo.permute,
+    "reshape": coo.reshape, "select": coo.select, "slice": coo.slice_, "squeeze": coo.squeeze,
+    "squeeze.dim": coo.squeeze_dim, "transpose": coo.transpose, "unsqueeze": coo.unsqueeze,
+}  # fmt: skip
+"""What tensors of the layout sparse_coo do."""
+COMPRESSED_ONES: Final[dict[str, Callable[..., Any]]] = {
+    "cat": compressed.cat, "index": coo.index, "index_select": compressed.index_select, "permute": compressed.permute,
+    "select": compressed.select, "slice": compressed.slice_, "squeeze": compressed.squeeze,
+    "squeeze.dim": compressed.squeeze_dim, "transpose": compressed.transpose, "unsqueeze": compressed.unsqueeze,
+}  # fmt: skip
+"""What tensors of the compressed layouts do."""
 
 
 def structure_tables(device: str, convert: Callable[[Any, Conversion], Any]) -> list[KernelTable]:
@@ -39,9 +53,30 @@ def structure_tables(device: str, convert: Callable[[Any, Conversion], Any]) -> 
         table.kernel("zero", copies.zero_, form="inplace", tensors=True)
         for op, factory in copies.factories_of(table.layouts[0]).items():
             table.kernel(op, factory, tensors=True)
+        for op in ("equal", "allclose"):
+            table.kernel(op, getattr(whole, op), tensors=True)
+    for op, function in COO.items():
+        tables["sparse_coo"].kernel(op, function, tensors=True)
+    tables["sparse_coo"].kernel("sparse::resize", whole.resize_, form="inplace", tensors=True)
+    tables["sparse_coo"].kernel("sparse::clear", whole.resize_and_clear_, form="inplace", tensors=True)
     tables["sparse_coo"].kernel("sparse::indices", making.indices, tensors=True)
     for name in COMPRESSED:
+        for op, function in COMPRESSED_ONES.items():
+            tables[name].kernel(op, function, tensors=True)
+        tables[name].kernel(
+            "resize", compressed.resize_, form="inplace", takes=("self", "size"), tensors=True
+        )
         tables[name].kernel("fill", copies.fill_, form="inplace", tensors=True)
         tables[name].kernel("sparse::compressed_indices", making.compressed_indices, tensors=True)
         tables[name].kernel("sparse::plain_indices", making.plain_indices, tensors=True)
+    for layouts in combinations(("strided", *LAYOUTS), 2):
+        mixed = KernelTable(device, layouts)
+        mixed.kernel("copy", copies.copy_, form="inplace", takes=("self", "src"), tensors=True)
+        if "strided" in layouts:
+            for op in ("index_select", "index"):
+                mixed.kernel(op, (COO if "sparse_coo" in layouts else COMPRESSED_ONES)[op], tensors=True)
+        else:
+            for op in ("equal", "allclose"):
+                mixed.kernel(op, getattr(whole, op), tensors=True)
+        tables["+".join(layouts)] = mixed
     return [strided, *tables.values()]

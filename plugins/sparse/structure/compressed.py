@@ -1,0 +1,288 @@
+"""Shaping, indexing and joining tensors of the compressed layouts.
+
+What keeps whole rows (or columns, where those are compressed) is done on the components.  The rest goes by way of
+coordinates, and comes back in the layout that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tt.core.library import Tensor, errors, ops
+from tt.plugins.sparse.parts import components, compressed_tensor, coo_tensor, has_data
+from tt.plugins.sparse.structure import coo
+from tt.plugins.sparse.structure.coo import wrap_dim
+
+__all__ = [
+    "TURNED",
+    "cat",
+    "index_select",
+    "permute",
+    "resize_",
+    "select",
+    "slice_",
+    "squeeze",
+    "squeeze_dim",
+    "transpose",
+    "unsqueeze",
+]
+
+TURNED: Final = {
+    "sparse_csr": "sparse_csc",
+    "sparse_csc": "sparse_csr",
+    "sparse_bsr": "sparse_bsc",
+    "sparse_bsc": "sparse_bsr",
+}
+"""The layout of the transpose of a matrix."""
+
+
+def _made(self: Tensor, parts: Sequence[Tensor], shape: Sequence[int], layout: str | None = None) -> Tensor:
+    compressed, plain, values = parts
+    return compressed_tensor(
+        layout or self.handle.layout, compressed, plain, values, shape, self.handle.known
+    )
+
+
+def _back(found: Tensor, like: Tensor) -> Tensor:
+    """Return a tensor of coordinates in the layout of another."""
+    handle = like.handle
+    if handle.batch_ndim:
+        raise errors.LayoutError(
+            f"a batch of the layout tt.{handle.layout} cannot be cut inside its matrices: they would store different "
+            "numbers of elements\n  try: x.to_sparse(), whose layout tt.sparse_coo has no such condition"
+        )
+    blocks = handle.blocksize if handle.blocked else None
+    if blocks and (found.shape[0] % blocks[0] or found.shape[1] % blocks[1]):
+        raise errors.LayoutError(
+            f"a result of size {list(found.shape)} is not made of blocks of {list(blocks)}\n  try: x.to_sparse()"
+        )
+    return ops.sparse.to_layout(found, handle.layout, None, blocks)  # type: ignore[no-any-return]
+
+
+def _coordinates(self: Tensor) -> Tensor:
+    return ops.sparse.to_layout(self, "sparse_coo")  # type: ignore[no-any-return]
+
+
+# --- order of dimensions -------------------------------------------------------------------------------------------
+
+
+def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
+    handle, ndim = self.handle, self.ndim
+    batch = handle.batch_ndim
+    order = [wrap_dim("permute", int(d), ndim) for d in dims]
+    if sorted(order) != list(range(ndim)):
+        raise errors.ShapeError(
+            f"permute(): {list(dims)} are not the {ndim} dimensions of the tensor, each once"
+        )
+    groups = [[*range(batch)], [batch, batch + 1], [*range(batch + 2, ndim)]]
+    at = 0
+    for group in groups:
+        if sorted(order[at : at + len(group)]) != group:
+            raise errors.LayoutError(
+                f"permute(): a tensor of the layout tt.{handle.layout} keeps its {batch} batch dimensions first, "
+                "then those "
+                f"of its matrices, then {handle.dense_dim} dense ones, and {list(dims)} mixes them\n  try: "
+                "x.to_dense()"
+            )
+        at += len(group)
+    compressed, plain, values = components(self)
+    front = order[:batch]
+    compressed, plain = ops.permute(compressed, (*front, batch)), ops.permute(plain, (*front, batch))
+    turned = order[batch] != batch
+    block = [batch + 1, batch + 2] if handle.blocked else []
+    behind = batch + 1 + len(block)
+    dense = [behind + d - batch - 2 for d in order[batch + 2 :]]
+    values = ops.permute(values, (*front, batch, *(block[::-1] if turned else block), *dense))
+    shape = [self.shape[d] for d in order]
+    return _made(self, (compressed, plain, values), shape, TURNED[handle.layout] if turned else handle.layout)
+
+
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    order = list(range(self.ndim))
+    first, second = wrap_dim("transpose", dim0, self.ndim), wrap_dim("transpose", dim1, self.ndim)
+    order[first], order[second] = order[second], order[first]
+    return permute(self, order)
+
+
+# --- more or fewer dimensions --------------------------------------------------------------------------------------
+
+
+def unsqueeze(self: Tensor, dim: int) -> Tensor:
+    handle = self.handle
+    batch = handle.batch_ndim
+    at = wrap_dim("unsqueeze", dim, self.ndim + 1)
+    shape = (*self.shape[:at], 1, *self.shape[at:])
+    compressed, plain, values = components(self)
+    if at <= batch:
+        return _made(self, [ops.unsqueeze(part, at) for part in (compressed, plain, values)], shape)
+    if at == batch + 1:
+        raise errors.LayoutError(
+            f"unsqueeze(): a dimension cannot be put between the rows and columns of a tensor of the layout tt."
+            f"{handle.layout}\n  try: x.to_sparse().unsqueeze({dim})"
+        )
+    values = ops.unsqueeze(values, at - 1 + 2 * handle.blocked)
+    return _made(self, (compressed, plain, values), shape)
+
+
+def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
+    handle = self.handle
+    batch = handle.batch_ndim
+    gone = sorted({d for d in (wrap_dim("squeeze", d, self.ndim) for d in dim) if self.shape[d] == 1})
+    if not gone:
+        return ops.alias(self)  # type: ignore[no-any-return]
+    if any(batch <= d < batch + 2 for d in gone):
+        raise errors.LayoutError(
+            f"squeeze(): the rows and columns of a tensor of the layout tt.{handle.layout} stay\n"
+            "  try: x.to_sparse().squeeze()"
+        )
+    compressed, plain, values = components(self)
+    front = [d for d in gone if d < batch]
+    if front:
+        compressed, plain = ops.squeeze(compressed, front), ops.squeeze(plain, front)
+    values = ops.squeeze(values, [*front, *(d - 1 + 2 * handle.blocked for d in gone if d >= batch)])
+    shape = [n for d, n in enumerate(self.shape) if d not in gone]
+    return _made(self, (compressed, plain, values), shape)
+
+
+def squeeze(self: Tensor) -> Tensor:
+    batch = self.handle.batch_ndim
+    return squeeze_dim(self, [d for d in range(self.ndim) if not batch <= d < batch + 2])
+
+
+# --- parts ---------------------------------------------------------------------------------------------------------
+
+
+def select(self: Tensor, dim: int, index: int) -> Tensor:
+    handle = self.handle
+    batch, at = handle.batch_ndim, wrap_dim("select", dim, self.ndim)
+    size = self.shape[at]
+    if not -size <= index < size:
+        raise errors.IndexValueError(
+            f"select(): index {index} is out of bounds for dimension {at} with size {size}"
+        )
+    index %= size
+    compressed, plain, values = components(self)
+    shape = (*self.shape[:at], *self.shape[at + 1 :])
+    if at < batch:
+        return _made(self, [ops.select(part, at, index) for part in (compressed, plain, values)], shape)
+    if at >= batch + 2:
+        values = ops.select(values, at - 1 + 2 * handle.blocked, index)
+        return _made(self, (compressed, plain, values), shape)
+    if batch or handle.blocked or handle.rows != (at == 0) or not has_data(self):
+        return coo.select(_coordinates(self), at, index)
+    begin, end = compressed[index : index + 2].tolist()
+    indices = ops.unsqueeze(plain[begin:end], 0).to(_int64())
+    return coo_tensor(indices, values[begin:end], shape, coalesced=True)
+
+
+def _int64() -> Any:
+    from tt.core.library import to_dtype
+
+    return to_dtype("int64")
+
+
+def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
+    if step <= 0:
+        raise errors.ValueRangeError("slice(): step must be greater than zero")
+    handle = self.handle
+    batch, at = handle.batch_ndim, wrap_dim("slice", dim, self.ndim)
+    first, last, _ = slice(start, end, 1).indices(self.shape[at])
+    last = max(first, last)
+    if (first, last, step) == (0, self.shape[at], 1):
+        return ops.alias(self)  # type: ignore[no-any-return]
+    shape = (*self.shape[:at], -(-(last - first) // step), *self.shape[at + 1 :])
+    compressed, plain, values = components(self)
+    if at < batch:
+        return _made(
+            self, [ops.slice(part, at, first, last, step) for part in (compressed, plain, values)], shape
+        )
+    if at >= batch + 2:
+        values = ops.slice(values, at - 1 + 2 * handle.blocked, first, last, step)
+        return _made(self, (compressed, plain, values), shape)
+    unit = handle.blocksize[at - batch]
+    whole = step == 1 and first % unit == 0 and last % unit == 0
+    if batch or not whole or handle.rows != (at == 0) or not has_data(self):
+        return _back(coo.slice_(_coordinates(self), at, first, last, step), self)
+    starts = compressed[first // unit : last // unit + 1]
+    begin, stop = (int(starts[0]), int(starts[-1])) if starts.numel() else (0, 0)
+    return _made(self, (starts - begin, plain[begin:stop], values[begin:stop]), shape)
+
+
+def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    handle = self.handle
+    batch, at = handle.batch_ndim, wrap_dim("index_select", dim, self.ndim)
+    shape = (*self.shape[:at], index.numel(), *self.shape[at + 1 :])
+    compressed, plain, values = components(self)
+    if at < batch:
+        return _made(self, [ops.index_select(part, at, index) for part in (compressed, plain, values)], shape)
+    if at >= batch + 2:
+        values = ops.index_select(values, at - 1 + 2 * handle.blocked, index)
+        return _made(self, (compressed, plain, values), shape)
+    return _back(coo.index_select(_coordinates(self), at, index), self)
+
+
+# --- joining -------------------------------------------------------------------------------------------------------
+
+
+def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    if not tensors:
+        raise errors.ShapeError("cat(): expected a non-empty list of Tensors")
+    first = tensors[0]
+    handle, at = first.handle, wrap_dim("cat", dim, first.ndim)
+    batch = handle.batch_ndim
+    alike = all(t.ndim == first.ndim and t.handle.batch_ndim == batch for t in tensors)
+    if not alike:
+        raise errors.ShapeError("cat(): all tensors must have the same number of batch and dense dimensions")
+    shape = (*first.shape[:at], sum(t.shape[at] for t in tensors), *first.shape[at + 1 :])
+    if at < batch:
+        counts = [t.handle.nnz for t in tensors]
+        if len(set(counts)) > 1:
+            raise errors.LayoutError(
+                f"cat(): the matrices of a batch store equally many elements, and these store {counts}\n"
+                "  try: x.to_sparse()"
+            )
+        parts = zip(*(components(t) for t in tensors), strict=True)
+        return _made(first, [ops.cat(list(part), at) for part in parts], shape)
+    return _back(coo.cat([_coordinates(t) for t in tensors], at), first)
+
+
+# --- other sizes ---------------------------------------------------------------------------------------------------
+
+
+def resize_(self: Tensor, size: Sequence[int]) -> Tensor:
+    """Add rows and columns without elements, or drop compressed rows (columns) at the end."""
+    handle, size = self.handle, tuple(int(n) for n in size)
+    what, batch = "resize_()", handle.batch_ndim
+    axis = batch if handle.rows else batch + 1
+    other = 2 * batch + 1 - axis
+    same = len(size) == self.ndim and all(n == m for d, (n, m) in enumerate(zip(size, self.shape, strict=True))
+                                          if d not in (axis, other))  # fmt: skip
+    if not same:
+        raise errors.ShapeError(
+            f"{what}: only the rows and columns of a tensor of the layout tt.{handle.layout} can be resized, not from "
+            f"{list(self.shape)} to {list(size)}"
+        )
+    if size[other] < self.shape[other]:
+        raise errors.ShapeError(
+            f"{what}: dimension {other} of a tensor of the layout tt.{handle.layout} cannot shrink from "
+            f"{self.shape[other]} to {size[other]}: its elements may lie there"
+        )
+    unit = handle.blocksize[axis - batch]
+    if size[axis] % unit or size[other] % handle.blocksize[other - batch]:
+        raise errors.ShapeError(f"{what}: {list(size)} is not made of blocks of {list(handle.blocksize)}")
+    compressed, plain, values = components(self)
+    before, after = compressed.shape[-1] - 1, size[axis] // unit
+    if after >= before:
+        ends = ops.expand(compressed[..., -1:], (*compressed.shape[:-1], after - before))
+        compressed = ops.cat([compressed, ends], -1)
+    elif batch:
+        raise errors.ShapeError(
+            f"{what}: a batch cannot lose rows, since its matrices would differ\n  try: x[...]"
+        )
+    else:
+        compressed = compressed[: after + 1]
+        kept = int(compressed[-1])
+        plain, values = plain[:kept], values[:kept]
+    handle.assign(_made(self, (compressed, plain, values), size).handle)
+    return self
