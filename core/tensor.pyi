@@ -245,7 +245,13 @@ class Tensor(TensorBase):
         """Return the position of the first element in the storage, in elements."""
         ...
     def untyped_storage(self) -> Any:
-        """Return the memory that the tensor shares with its views."""
+        """Return the memory that the tensor shares with its views.
+
+        Raises
+        ------
+        LayoutError
+            When the tensor has not one memory: it is not strided.
+        """
         ...
     def data_ptr(self) -> _int:
         """Return the address of the first element; 0 where there is none."""
@@ -788,6 +794,16 @@ class Tensor(TensorBase):
         3
         """
         ...
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """Give a sparse tensor the size of another of the same layout.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(2).to_sparse().resize_as_sparse_(tt.eye(3).to_sparse()).shape
+        tt.Size([3, 3])
+        """
+        ...
     def row_indices(self) -> Tensor:
         """Return the row (of blocks) of each element, in the layouts sparse_csc and sparse_bsc.
 
@@ -806,6 +822,49 @@ class Tensor(TensorBase):
         >>> import tt
         >>> tt.eye(3).to_sparse_csr().sparse_dim()
         2
+        """
+        ...
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """Return the elements at the places that a sparse tensor stores, in the layout of that.
+
+        Raises
+        ------
+        LayoutError
+            When the mask is not sparse.
+        ShapeError
+            When it has another size.
+
+        Examples
+        --------
+        >>> import tt
+        >>> x = tt.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x.sparse_mask(tt.eye(2).to_sparse_csr()).values()
+        tensor([1., 4.])
+        """
+        ...
+    def sparse_resize_(self, size: Sequence[_int], sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give a tensor of the layout sparse_coo other sizes; the elements that it stores stay.
+
+        Raises
+        ------
+        ShapeError
+            When a dimension would shrink, or another number of them be sparse, while elements are stored.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(2).to_sparse().sparse_resize_((3, 4), 2, 0).shape
+        tt.Size([3, 4])
+        """
+        ...
+    def sparse_resize_and_clear_(self, size: Sequence[_int], sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give a tensor of the layout sparse_coo other sizes and no elements.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.eye(2).to_sparse().sparse_resize_and_clear_((3,), 1, 0)._nnz()
+        0
         """
         ...
     def to_dense(self, dtype: _dtype | None = ..., *, masked_grad: _bool | None = ...) -> Tensor:
