@@ -52,7 +52,7 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
 
 def _with_gradient(tensor: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
-        tensor.requires_grad_(True)
+        tensor.requires_grad = True
     return tensor
 
 
@@ -398,5 +398,5 @@ def _adopt(
         return detached(new)
     if requires_grad and not had:
         new = detached(new) if new is found else new
-        new.requires_grad_(True)
+        new.requires_grad = True
     return new

@@ -205,7 +205,7 @@ def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: boo
     """Return a tensor from what `__reduce_ex__` wrote."""
     new = _unpack(kind, *packed)
     if requires_grad:
-        new.requires_grad_(True)
+        new.requires_grad = True
     return new
 
 
@@ -237,7 +237,7 @@ def shallow_copy(self: Tensor) -> Tensor:
     """Return a new tensor that shares the memory, with the same attributes and without the history."""
     new = _fresh_wrapper(self) if is_wrapper(self) else as_kind(detached(self), type(self))
     if requires_gradient(self):
-        new.requires_grad_(True)
+        new.requires_grad = True
     set_state(new, {**slots_of(self), **self.__dict__})
     return new
 
@@ -259,7 +259,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     new = _deep_copied_values(_bare(self), type(self), memo)
     if requires_gradient(self):
-        new.requires_grad_(True)
+        new.requires_grad = True
     memo[id(self)] = new
     from copy import deepcopy
 
@@ -336,7 +336,7 @@ def make_subclass(cls: type[Kind], data: Tensor, require_grad: bool = False) -> 
         raise TypeError(f"_make_subclass() takes a subclass of Tensor, and {cls!r} is none")
     new = as_kind(detached(data), cls)
     if require_grad:
-        new.requires_grad_(True)
+        new.requires_grad = True
     return new
 
 

@@ -103,7 +103,7 @@ def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
     place = tensor.device if device is None else to_device(device)
     new = make_fake(_without_data(tensor), place, laid_out=tensor.layout)
     if getattr(tensor, "requires_grad", False):
-        new.requires_grad_(True)
+        new.requires_grad = True
     return new
 
 

@@ -70,7 +70,7 @@ class Parameter(Tensor, metaclass=_ParameterKind):
             return _of_another_class(data, requires_grad)  # type: ignore[no-any-return]  # a Parameter to isinstance
         new: Parameter = as_kind(detached(data), cls)
         if requires_grad or requires_gradient(new):
-            new.requires_grad_(requires_grad)
+            new.requires_grad = requires_grad
         return new
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
@@ -92,6 +92,6 @@ def _of_another_class(data: Any, requires_grad: bool) -> Any:
         )
     if new is data:
         new = copy(data)
-    new.requires_grad_(requires_grad)
+    new.requires_grad = requires_grad
     new._is_param = True
     return new

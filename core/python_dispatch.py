@@ -384,7 +384,7 @@ def make_wrapper_subclass(
         to_layout(layout),
     )
     if requires_grad:
-        found.requires_grad_(True)
+        found.requires_grad = True
     return found
 
 

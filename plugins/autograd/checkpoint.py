@@ -247,7 +247,9 @@ def checkpoint(
             places.append(place)
             tensors.append(value)
             given[place] = None
-    node = _Arguments.apply(ops.empty((0,)).requires_grad_(), *tensors).grad_fn
+    anchor = ops.empty((0,))
+    anchor.requires_grad = True
+    node = _Arguments.apply(anchor, *tensors).grad_fn
     del tensors
     made = _here() if debug else ""
 

@@ -132,7 +132,7 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
     for hook in list(extras.before.values()):
         changed = hook(tuple(gradients))
         if changed is not None:
-            gradients[:] = list(changed) if isinstance(changed, tuple | list) else [changed]
+            gradients[:] = _all_checked(changed, gradients, hook, "register_prehook")
     for number, retained in extras.retained.items():
         gradient = gradients[number]
         if gradient is not None:
@@ -143,14 +143,39 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
 def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
     name = getattr(hook, "__name__", "hook")
     if not isinstance(changed, TensorBase):
-        raise errors.GradientError(
-            f"the gradient hook {name!r} must return a Tensor or None, not {type(changed).__name__}"
+        raise errors.ArgumentError(
+            "register_hook", f"the gradient hook {name!r} must return a Tensor or None, not {errors.describe(changed)}"
         )
     if tuple(changed.shape) != tuple(gradient.shape):
         raise errors.GradientError(
             f"hook {name!r} has changed the size of value: from {list(gradient.shape)} to {list(changed.shape)}"
         )
+    if changed.dtype is not gradient.dtype or changed.device != gradient.device:
+        raise errors.GradientError(
+            f"hook {name!r} has changed the type of value: from {gradient.dtype} on {gradient.device} to "
+            f"{changed.dtype} on {changed.device}"
+        )
     return changed
+
+
+def _all_checked(changed: Any, gradients: Sequence[Any], hook: Any, function: str) -> list[Any]:
+    """Return what a hook of a node gives in the place of several gradients."""
+    name = getattr(hook, "__name__", "hook")
+    if isinstance(changed, TensorBase) and len(gradients) == 1:
+        changed = (changed,)
+    if not isinstance(changed, tuple | list):
+        raise errors.ArgumentError(
+            function, f"the hook {name!r} must return a tuple or None, not {errors.describe(changed)}"
+        )
+    if len(changed) != len(gradients):
+        raise errors.GradientError(
+            f"hook {name!r} has returned an incorrect number of values (got {len(changed)}, but expected "
+            f"{len(gradients)})"
+        )
+    return [
+        new if old is None or new is None else _checked(new, old, hook)
+        for new, old in zip(changed, gradients, strict=True)
+    ]
 
 
 def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> list[Any]:
@@ -158,14 +183,18 @@ def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> 
     for hook in list(node.extras.after.values()):
         changed = hook(tuple(found), tuple(gradients))
         if changed is not None:
-            found = changed if isinstance(changed, tuple | list) else (changed,)
+            found = _all_checked(changed, list(found), hook, "register_hook")
     return list(found)
 
 
 def call_accumulated_hooks(node: AccumulateGrad) -> None:
     """Call the hooks that run after a leaf got its gradient."""
     for hook in list(node.extras.after.values()):
-        hook(node.variable)
+        if hook(node.variable) is not None:
+            name = getattr(hook, "__name__", "hook")
+            raise errors.ArgumentError(
+                "register_post_accumulate_grad_hook", f"the hook {name!r} must return None: nothing is left to replace"
+            )
 
 
 def apply_watched(node: Node, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:

@@ -61,6 +61,12 @@ class FunctionCtx:
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Say which results have no gradient; `backward` gets zeros for them."""
+        for place, value in enumerate(tensors):
+            if not isinstance(value, TensorBase):
+                raise errors.GradientError(
+                    f"mark_non_differentiable() takes results that are tensors, and argument {place} is "
+                    f"{errors.describe(value)}"
+                )
         self._without_gradient = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -159,9 +165,8 @@ class Function:
         cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"function": cls})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise errors.ArgumentError(
-            type(self).__name__, "a Function has no instances", hint=f"call {type(self).__name__}.apply(...)"
-        )
+        name = type(self).__name__
+        raise errors.GradientError(f"{name}(): a Function has no instances\n  try: {name}.apply(...)")
 
     # --- what a subclass writes --------------------------------------------------------------------------------
 

@@ -128,7 +128,7 @@ def backward(
 def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
     outputs = _as_tuple(tensors)
     if not outputs:
-        raise errors.GradientError("backward(): there are no tensors to start from")
+        return  # nothing to differentiate, as in PyTorch
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
     captures = None
     if inputs is not None:
@@ -139,6 +139,10 @@ def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: 
     roots, initial = _initial(outputs, gradients)
     del gradients, grad_tensors, outputs, tensors
     keep = create_graph if retain_graph is None else retain_graph
+    if captures is not None:
+        for tensor in _as_tuple(inputs):
+            if isinstance(tensor, TensorBase):
+                tensor.retain_grad()  # type: ignore[attr-defined]  # a member of autograd
     engine.run(roots, initial, bool(keep), bool(create_graph), captures, captures is not None)
 
 
@@ -239,9 +243,9 @@ def _grad(
     if allow_unused is None:
         allow_unused = materialize_grads
     elif materialize_grads and not allow_unused:
-        raise errors.ArgumentError(
-            "grad",
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
+        raise errors.ValueRangeError(
+            "grad(): Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
         )
     gradients = (None,) * len(results) if grad_outputs is None else _as_tuple(grad_outputs)
     keep = bool(create_graph if retain_graph is None else retain_graph)

@@ -9,7 +9,7 @@ from tt.core.library import Entry, errors, ops
 from tt.plugins.autograd.graph import STATE, Node, View, attach, start
 from tt.plugins.autograd.rules import OpNode, Plan, Rule, save
 from tt.plugins.autograd.saved import raise_released, version_of, versions
-from tt.plugins.autograd.views import edge, ensure_view, replay, share_history, steps_to
+from tt.plugins.autograd.views import edge, ensure_view, explain, maker, replay, share_history, steps_to
 
 __all__ = ["CopySlices", "InplaceRule", "check_inplace", "rebase"]
 
@@ -58,16 +58,11 @@ class InplaceRule(Rule):
 def check_inplace(target: Any, root: Any) -> None:
     """Refuse in-place changes that would lose a history."""
     record = target.record
-    if record is not None and record.view is not None and isinstance(record.view.operator, Node):
-        raise errors.InplaceError(
-            f"a result of {record.node.name()}, which is a view made inside of a Function, is changed in place: how "
-            "the function made the view is not known; let it return a clone()"
-        )
-    if record is not None and record.view is not None and record.view.index >= 0:
-        raise errors.InplaceError(
-            f"output {record.view.index} of {record.node.name()} is one of several views that came from one call, and "
-            "such a view is not changed in place: use the operation that returns a new tensor"
-        )
+    if record is not None and record.view is not None:
+        for step in steps_to(record.view):
+            why = explain(step, maker(step), "a view is about to be changed in place")
+            if why is not None:
+                raise errors.InplaceError(why)
     if root is not target and root.keys & STATE.bit and root.record.leaf:
         raise errors.InplaceError(
             "a view of a leaf that requires a gradient is changed in place; do so under no_grad()"

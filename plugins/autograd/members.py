@@ -9,6 +9,8 @@ from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, 
 from tt.plugins.autograd.functional import backward as run_backward
 from tt.plugins.autograd.graph import STATE, Node, Record, RemovableHandle, Retained, add_hook, leaf_record
 from tt.plugins.autograd.inference import is_inference, is_inference_mode_enabled
+from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
+from tt.plugins.autograd.transforms.levels import refuse_in_transforms
 from tt.plugins.autograd.views import refresh
 
 __all__ = ["backward", "grad", "grad_fn", "is_inference", "is_leaf", "requires_grad", "requires_grad_"]
@@ -16,7 +18,7 @@ __all__ = ["backward", "grad", "grad_fn", "is_inference", "is_leaf", "requires_g
 
 def _is_leaf(self: Any) -> bool:
     """Tell whether the tensor is a leaf of the graph: made by the user, or without gradient."""
-    return not self.keys & STATE.bit or bool(self.record.leaf)
+    return not self.keys & STATE.bit or bool(_fresh_record(self).leaf)
 
 
 is_leaf = property(_is_leaf)
@@ -42,6 +44,10 @@ def _get_requires_grad(self: Any) -> bool:
 def _set_requires_grad(self: Any, value: bool) -> None:
     if not isinstance(value, bool):
         raise errors.GradientError(f"requires_grad must be a bool, not {type(value).__name__}")
+    if self.keys & WRAPPED:
+        raise errors.GradientError(
+            "a tensor that a transform wraps has no gradient of its own: use tt.func.grad, or say so of the tensor inside"
+        )
     if not _is_leaf(self):
         if not value:
             raise errors.GradientError(
@@ -73,6 +79,8 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     ------
     GradientError
         When the dtype has no gradients, or when the tensor is no leaf and `requires_grad` is False.
+    UnsupportedError
+        Inside of a function that `tt.func` transforms.
 
     Examples
     --------
@@ -80,6 +88,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     >>> tt.ones(2).requires_grad_()
     tensor([1., 1.], requires_grad=True)
     """
+    refuse_in_transforms("requires_grad_", "use tt.func.grad, vjp, jacrev, jacfwd or hessian")
     _set_requires_grad(self, requires_grad)
     return self
 
@@ -227,6 +236,7 @@ def backward(
         }
         if intercept(backward, (self,), options) is not NOT_HANDLED:
             return
+    refuse_in_transforms("backward", "use tt.func.grad or tt.func.vjp")
     run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 

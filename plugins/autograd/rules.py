@@ -70,9 +70,11 @@ class OpNode(Node):
 
     def __getattr__(self, name):
         """Return what was saved of an argument or result: `_saved_self`, `_saved_dim`, `_saved_result`."""
-        if not name.startswith("_saved_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return saved_tensors.attribute(self, name[7:])
+        if name.startswith("_saved_"):
+            return saved_tensors.attribute(self, name[7:])
+        if name.startswith("_raw_saved_"):
+            return saved_tensors.raw_attribute(self, name[11:])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __dir__(self):
         """Name the attributes, with those of what was saved."""
@@ -225,7 +227,7 @@ class Rule:
     def call(self, entry, args):
         """Handle a call; apart from `__call__` because methods of that name have no C form."""
         if STATE.switched_off != 0 and not STATE.enabled():
-            return run_below(entry, args)
+            return views.unrecorded(entry, args) if self.is_view else run_below(entry, args)
         first = self.first
         second = self.second
         needs = 0

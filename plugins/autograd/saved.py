@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HOOKS",
     "Packed",
+    "SavedTensor",
     "SavedTensors",
     "attribute",
     "attribute_names",
@@ -311,9 +312,57 @@ def attribute(node: OpNode, name: str) -> Any:
     GradientError
         When a backward pass has freed it.
     """
+    place = _place(node, name)
+    with recording(True):
+        return node.unpack()[place]
+
+
+def _place(node: OpNode, name: str) -> int:
     names = attribute_names(node)
     if f"_saved_{name}" not in names:
         shown = ", ".join(names) or "nothing"
         raise AttributeError(f"{node.name()} saved nothing called {name!r}; it saved: {shown}")
-    with recording(True):
-        return node.unpack()[names.index(f"_saved_{name}")]
+    return names.index(f"_saved_{name}")
+
+
+class SavedTensor:
+    """One saved tensor of a node, or a list of them, as it is stored: `node._raw_saved_<name>`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> y = tt.ones(2, requires_grad=True).exp()
+    >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.half(), lambda t: t.float())
+    >>> y.grad_fn._saved_result
+    tensor([2.7188, 2.7188], grad_fn=<ExpBackward0>)
+    """
+
+    def __init__(self, node: OpNode, place: int) -> None:
+        self._node, self._place = node, place
+
+    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Store the tensor as `pack_hook` returns it; `unpack_hook` gives it back when it is needed.
+
+        Raises
+        ------
+        GradientError
+            When it has hooks already, or the graph has been freed.
+        """
+        saved = self._node.saved
+        if saved is None:
+            raise_released()
+        value = saved[self._place]
+        if isinstance(value, Packed):
+            raise errors.GradientError(
+                "register_hooks(): this saved tensor has hooks already, and one pair is all that it can have"
+            )
+        packed = Packed(value, pack_hook, unpack_hook)
+        self._node.saved = (*saved[: self._place], packed, *saved[self._place + 1 :])
+
+
+def raw_attribute(node: OpNode, name: str) -> SavedTensor:
+    """Return the place where a node saved a tensor under a name."""
+    place = _place(node, name)
+    if node.plan.slots[place][0] not in (1, 2, 3):
+        raise AttributeError(f"{node.name()} saved no tensor called {name!r}; read it as _saved_{name}")
+    return SavedTensor(node, place)

@@ -1,4 +1,11 @@
-"""Views of one memory: whose history they share, and how it is told anew after a change in place."""
+"""Views of one memory: whose history they share, and how it is told anew after a change in place.
+
+Note [Views that nobody recorded]
+---------------------------------
+A view of a tensor with a gradient that is made under `no_grad` requires a gradient like what it views, and is a leaf.  Whether
+a later change of it shall be recorded nobody can tell, so it is refused, and so is the use of such a view once its memory
+has changed.  Under `no_grad` both go on as if there were no history.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,85 @@ from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.ownership import ALONE, references
 from tt.plugins.autograd.saved import version_of
 
-__all__ = ["edge", "ensure_view", "refresh", "renew", "replay", "share_history", "steps_to"]
+__all__ = [
+    "Unrecorded",
+    "edge",
+    "ensure_view",
+    "explain",
+    "maker",
+    "refresh",
+    "renew",
+    "replay",
+    "share_history",
+    "steps_to",
+    "unrecorded",
+]
+
+
+class Unrecorded:
+    """Stands for the operator of a view that was made where nothing is recorded.
+
+    Attributes
+    ----------
+    mode : str
+        What switched recording off.
+    """
+
+    __slots__ = ("mode",)
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+
+
+NO_GRAD, INFERENCE = Unrecorded("no_grad"), Unrecorded("inference_mode")
+
+
+def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
+    """Make a view where nothing is recorded; see Note [Views that nobody recorded]."""
+    result = entry.call_below(args)
+    source = args[0]
+    if source.keys & STATE.bit and not source.keys & STATE.inference_bit:
+        from tt.plugins.autograd.inference import is_inference_mode_enabled
+
+        operator = INFERENCE if is_inference_mode_enabled() else NO_GRAD
+        root = source if source.base is None else source.base
+        for view in (result,) if isinstance(result, TensorBase) else result:
+            view.base = root
+            view.record = Record(None, 0, False)
+            view.record.view = View(root, operator, (source,), -1, version_of(view))
+            view.keys |= STATE.bit
+    return result
+
+
+def explain(step: View, name: str, changed: str) -> str | None:
+    """Return why what a view shows must not change, or None if it may.
+
+    Parameters
+    ----------
+    step : View
+        How the view was made.
+    name : str
+        Of the operation that made it.
+    changed : str
+        What is about to change, or has.
+    """
+    if isinstance(step.operator, Node):
+        return (
+            f"{changed}, and how the Function {step.operator.name()} made the view of which this is one is not known; "
+            "let it return a clone()"
+        )
+    if isinstance(step.operator, Unrecorded):
+        return (
+            f"{changed}, and it was made under {step.operator.mode}, so that it has no history that could be told anew: "
+            f"make the view and change it both under {step.operator.mode} if that is not to be recorded, and both outside "
+            "if it is; detach() shows a memory without its history"
+        )
+    if step.index >= 0:
+        return (
+            f"{changed}, and it is output {step.index} of {name}, one of several views that came from one call: use the "
+            "operation that returns a new tensor"
+        )
+    return None
 
 
 def refresh(tensor: TensorBase, record: Record) -> None:
@@ -20,21 +105,30 @@ def refresh(tensor: TensorBase, record: Record) -> None:
     view = record.view
     if view is None:
         return
+    if record.node is None and isinstance(view.operator, Unrecorded):
+        record.node, record.leaf = AccumulateGrad(tensor), True
     version = version_of(tensor)
     if view.version == version:
         return
-    if isinstance(view.operator, Node):
-        raise errors.InplaceError(
-            f"the memory of a result of {view.operator.name()}, which is a view made inside of a Function, was changed "
-            "in place: how the function made the view is not known; let it return a clone()"
-        )
-    view.version = version
     root = view.root
+    if view.operator is not None and STATE.enabled():
+        for step in steps_to(view):
+            why = explain(step, maker(step), "the memory of a view was changed in place")
+            if why is not None:
+                raise errors.InplaceError(why)
+    view.version = version
     if not root.keys & STATE.bit or record.leaf:
         return
     with recording(True):
         again = replay(root, steps_to(view))
     record.node, record.number = again.record.node, again.record.number
+
+
+def maker(step: View) -> str:
+    """Return the name of the node that a view has, for messages."""
+    from tt.plugins.autograd.rules import node_name
+
+    return "" if step.operator is None or isinstance(step.operator, Node) else node_name(getattr(step.operator, "name", ""))
 
 
 def renew(tensor: TensorBase, record: Record) -> None:

@@ -51,7 +51,7 @@ def enter_dual_level() -> int:
     >>> level = forward_ad.enter_dual_level()
     >>> forward_ad.exit_dual_level(level=level)
     """
-    _OPEN.levels.append(enter_dual())
+    _OPEN.levels.append(enter_dual(transform=False))
     return len(_OPEN.levels) - 1
 
 
@@ -65,14 +65,14 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
     Raises
     ------
-    ArgumentError
+    GradientError
         When no level is open, or another is the innermost.
     """
     if not _OPEN.levels:
-        raise errors.ArgumentError("exit_dual_level", "no level of forward mode is open")
+        raise errors.GradientError("exit_dual_level(): no level of forward mode is open")
     if level is not None and level != len(_OPEN.levels) - 1:
-        raise errors.ArgumentError(
-            "exit_dual_level", f"level {level} is not the innermost, which is {len(_OPEN.levels) - 1}"
+        raise errors.GradientError(
+            f"exit_dual_level(): level {level} is not the innermost, which is {len(_OPEN.levels) - 1}"
         )
     leave_dual(_OPEN.levels[-1])
     _OPEN.levels.pop()
@@ -100,13 +100,13 @@ class dual_level:  # noqa: N801 - PyTorch's name
 
 def _level(level: int | None, function: str) -> DualLevel:
     if not _OPEN.levels:
-        raise errors.ArgumentError(
-            function, "no level of forward mode is open", hint="with tt.autograd.forward_ad.dual_level(): ..."
+        raise errors.GradientError(
+            f"{function}(): no level of forward mode is open\n  try: with tt.autograd.forward_ad.dual_level(): ..."
         )
     if level is None:
         return _OPEN.levels[-1]
     if not 0 <= level < len(_OPEN.levels):
-        raise errors.ArgumentError(function, f"there is no level {level}; {len(_OPEN.levels)} are open")
+        raise errors.GradientError(f"{function}(): there is no level {level}; {len(_OPEN.levels)} are open")
     return _OPEN.levels[level]
 
 
@@ -122,7 +122,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
     Raises
     ------
-    ArgumentError
+    GradientError
         When no level is open, the two do not match, or the dtype has no derivative.
 
     Examples
@@ -139,7 +139,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         if not isinstance(value, TensorBase):
             raise errors.ArgumentError("make_dual", f"{name} must be a Tensor, not {errors.describe(value)}")
         if not STATE.floating >> value.spec.code & 1:
-            raise errors.ArgumentError("make_dual", f"{name} has {value.dtype}, which has no derivative")
+            raise errors.ValueRangeError(f"make_dual(): {name} has {value.dtype}, which has no derivative")
     if tuple(tensor.shape) != tuple(tangent.shape):
         raise errors.GradientError(
             f"make_dual: the tangent has shape {list(tangent.shape)}, and the tensor {list(tensor.shape)}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
 from tt.plugins.autograd.modes import recording
-from tt.plugins.autograd.transforms.levels import Level, batched, levels, move_dim, running, unwrap
+from tt.plugins.autograd.transforms.levels import Level, batched, differentiating, is_differentiating, levels, move_dim, running, unwrap
 from tt.plugins.autograd.transforms.opening import Variable, pull, variable
 from tt.plugins.autograd.transforms.randomness import Randomness, check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
@@ -130,8 +129,8 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
 def leave(result: Any, dim: Any, level: Level) -> Any:
     """Return a result of a level with its hidden dim in the open."""
     if not isinstance(result, TensorBase):
-        raise errors.ArgumentError(
-            "vmap", f"the function must return only Tensors, got {errors.describe(result)}"
+        raise errors.ValueRangeError(
+            f"vmap: the function must return only Tensors, got {errors.describe(result)}"
         )
     inside, hidden = unwrap(result, level)
     if dim is None:
@@ -144,13 +143,6 @@ def leave(result: Any, dim: Any, level: Level) -> Any:
 
 
 # --- grad ------------------------------------------------------------------------------------------------------
-
-
-class _Depth(threading.local):
-    grads = 0
-
-
-_DEPTH = _Depth()
 
 
 def grad(
@@ -201,16 +193,12 @@ def grad_and_value(
         chosen = tuple(n % len(args) for n in chosen)
         values, shape = flatten([args[n] for n in chosen])
         variables = [_variable(value) for value in values]
-        outer = _DEPTH.grads > 0 or any(not v.bare.is_leaf for v in variables)
+        outer = is_differentiating() or any(not v.bare.is_leaf for v in variables)
         new_args = list(args)
         for n, value in zip(chosen, unflatten(shape, [v.tensor for v in variables]), strict=True):
             new_args[n] = value
-        _DEPTH.grads += 1
-        try:
-            with recording(True):
-                result = func(*new_args, **kwargs)
-        finally:
-            _DEPTH.grads -= 1
+        with differentiating(), recording(True):
+            result = func(*new_args, **kwargs)
         output, aux = result if has_aux else (result, None)
         _check_scalar(output)
         found = unflatten(shape, pull(output, variables, ops.ones_like(ops.detach(output)), outer))

@@ -8,8 +8,8 @@ from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.modes import recording
-from tt.plugins.autograd.transforms.functional import _DEPTH, vmap
-from tt.plugins.autograd.transforms.levels import dual, enter_dual, leave_dual, levels, primal_and_tangent
+from tt.plugins.autograd.transforms.functional import vmap
+from tt.plugins.autograd.transforms.levels import differentiating, dual, enter_dual, is_differentiating, leave_dual, levels, primal_and_tangent
 from tt.plugins.autograd.transforms.opening import Variable, is_recorded, pull, variable
 from tt.plugins.autograd.transforms.randomness import check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, unflatten
@@ -55,13 +55,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     _expect_tensors("vjp", "the primals", values)
     outer = levels()
     variables = [variable(value, outer) for value in values]
-    nested = _DEPTH.grads > 0 or any(not v.bare.is_leaf for v in variables)
-    _DEPTH.grads += 1
-    try:
-        with recording(True):
-            result = func(*unflatten(shape, [v.tensor for v in variables]))
-    finally:
-        _DEPTH.grads -= 1
+    nested = is_differentiating() or any(not v.bare.is_leaf for v in variables)
+    with differentiating(), recording(True):
+        result = func(*unflatten(shape, [v.tensor for v in variables]))
     output, aux = result if has_aux else (result, None)
     outputs, output_shape = flatten(output)
     _expect_tensors("vjp", "the results of the function", outputs)
@@ -72,7 +68,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             raise errors.GradientError(
                 "vjp: the cotangents do not have the structure of the function's result"
             )
-        create = nested or _DEPTH.grads > 0 if create_graph is None else create_graph
+        create = nested or is_differentiating() if create_graph is None else create_graph
         return unflatten(shape, _products(outputs, variables, given, create))
 
     seen = unflatten(output_shape, [o if nested else ops.detach(o) for o in outputs])
@@ -185,7 +181,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     with recording(True):
         given = unflatten(output_shape, [c.tensor for c in cotangents])
         products, _ = flatten(multiply(given, create_graph=True))
-    nested = _DEPTH.grads > 0 or any(is_recorded(v, outer) for v in values)
+    nested = is_differentiating() or any(is_recorded(v, outer) for v in values)
 
     def derivative(*tangents: Any) -> Any:
         directions, direction_shape = flatten(tangents)
@@ -199,7 +195,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                     f"linearize: a tangent is {direction.dtype} of shape {list(direction.shape)}, and its primal "
                     f"{product.dtype} of shape {list(product.shape)}"
                 )
-            create = nested or _DEPTH.grads > 0 or bool(direction.requires_grad)
+            create = nested or is_differentiating() or bool(direction.requires_grad)
             parts = pull(product, cotangents, direction, create)
             total = [b if a is None else ops.add(a, b) for a, b in zip(total, parts, strict=True)]
         return unflatten(output_shape, total)

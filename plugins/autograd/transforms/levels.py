@@ -27,13 +27,16 @@ __all__ = [
     "Level",
     "batched",
     "dual",
+    "differentiating",
     "enter_dual",
     "hidden_dim_first",
     "innermost",
+    "is_differentiating",
     "leave_dual",
     "levels",
     "move_dim",
     "primal_and_tangent",
+    "refuse_in_transforms",
     "unwrap",
 ]
 
@@ -67,18 +70,21 @@ class DualLevel(Level):
     ----------
     open : bool
         False once the level has ended: tangents of it are no longer seen.
+    transform : bool
+        Whether it is that of a function of `tt.func`, and not a block of the user's.
     """
 
-    __slots__ = ("open",)
+    __slots__ = ("open", "transform")
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, transform: bool = True) -> None:
         super().__init__(depth, 0)
-        self.open = True
+        self.open, self.transform = True, transform
 
 
 class _Stack(threading.local):
     def __init__(self) -> None:
         self.levels: list[Level] = []
+        self.grads = 0
 
 
 _STACK = _Stack()
@@ -87,6 +93,37 @@ _STACK = _Stack()
 def levels() -> tuple[Level, ...]:
     """Return the running levels of this thread, the outermost first."""
     return tuple(_STACK.levels)
+
+
+class differentiating:  # noqa: N801 - reads as a statement: with differentiating()
+    """Notes for a `with` block that a function runs whose gradient is wanted."""
+
+    def __enter__(self) -> None:
+        _STACK.grads += 1
+
+    def __exit__(self, *exception: object) -> None:
+        _STACK.grads -= 1
+
+
+def is_differentiating() -> bool:
+    """Tell whether a function of this thread runs whose gradient is wanted."""
+    return _STACK.grads > 0
+
+
+def refuse_in_transforms(function: str, instead: str) -> None:
+    """Refuse what changes a tensor for good inside of a function that is transformed.
+
+    Parameters
+    ----------
+    function : str
+        What is called.
+    instead : str
+        What to do.
+    """
+    if _STACK.grads or any(not isinstance(level, DualLevel) or level.transform for level in _STACK.levels):
+        raise errors.UnsupportedError(
+            f"{function}() is called inside of a function that tt.func transforms: {instead}, or call it outside"
+        )
 
 
 class running:  # noqa: N801 - reads as a statement: with running(size) as level
@@ -104,9 +141,9 @@ class running:  # noqa: N801 - reads as a statement: with running(size) as level
         _STACK.levels.pop()
 
 
-def enter_dual() -> DualLevel:
+def enter_dual(transform: bool = True) -> DualLevel:
     """Put a level of forward mode on the stack."""
-    level = DualLevel(len(_STACK.levels))
+    level = DualLevel(len(_STACK.levels), transform)
     _STACK.levels.append(level)
     return level
 

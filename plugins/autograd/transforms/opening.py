@@ -190,7 +190,8 @@ def variable(value: Any, outer: Levels) -> Variable:
         with recording(True):
             bare = ops.clone(first)
     else:
-        bare = ops.detach(first).requires_grad_()
+        bare = ops.detach(first)
+        bare.requires_grad = True
 
     def put(node: Any) -> Any:
         return Pair(put(node.value), node.tangent) if isinstance(node, Pair) else bare
