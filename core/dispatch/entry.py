@@ -94,7 +94,8 @@ class Entry:
     downcast : object
         The backend's dtype to which float32 results of half precision calls return, or None.
     shares : int
-        Position of the argument whose memory the results share, or -1.
+        Position of the argument whose memory the results share, or -1; -2: that of the first one, of which the result
+        is no view.
     below, rule, clear : Entry, callable, int
         For LAYER: what lies below, the layer's rule, and the bits that `call_below` clears.
     function : callable
@@ -313,7 +314,8 @@ class Entry:
             new.storage = source.ensure_storage()
             new.base = source if source.base is None else source.base
         else:
-            new.storage = None
+            # -2: the memory of the first argument, which is not viewed.
+            new.storage = None if self.shares == -1 else args[0].ensure_storage()
             new.base = None
         return new
 

@@ -275,7 +275,7 @@ def _set_results(entry: Entry, operator: Operator, backend: Backend, dtypes: Cal
     else:
         entry.result = LIST if returns[0].type.list else ONE
     if operator.definition.kind == "view" and entry.form == "functional" and backend.has_views:
-        entry.shares = 0
+        entry.shares = -2 if operator.name == "detach" else 0  # what is detached has no part in the history
 
 
 def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
@@ -292,7 +292,7 @@ def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
         and entry.result == ONE
         and entry.compute_code < 0
         and entry.downcast is None
-        and entry.shares < 0
+        and entry.shares == -1
         and entry.specs[0] is not None
         and not operator.indexed
     ):

@@ -144,7 +144,8 @@ def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
     name = getattr(hook, "__name__", "hook")
     if not isinstance(changed, TensorBase):
         raise errors.ArgumentError(
-            "register_hook", f"the gradient hook {name!r} must return a Tensor or None, not {errors.describe(changed)}"
+            "register_hook",
+            f"the gradient hook {name!r} must return a Tensor or None, not {errors.describe(changed)}",
         )
     if tuple(changed.shape) != tuple(gradient.shape):
         raise errors.GradientError(
@@ -193,7 +194,8 @@ def call_accumulated_hooks(node: AccumulateGrad) -> None:
         if hook(node.variable) is not None:
             name = getattr(hook, "__name__", "hook")
             raise errors.ArgumentError(
-                "register_post_accumulate_grad_hook", f"the hook {name!r} must return None: nothing is left to replace"
+                "register_post_accumulate_grad_hook",
+                f"the hook {name!r} must return None: nothing is left to replace",
             )
 
 

@@ -103,6 +103,7 @@ class InferenceLayer(Layer):
     name = "inference"
     order = 90
     generic = True
+    transparent = True
 
     def rule(self, operator: Operator, form: str) -> Rule | None:
         """Return what the layer does with a form of an operator."""

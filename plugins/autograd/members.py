@@ -46,7 +46,7 @@ def _set_requires_grad(self: Any, value: bool) -> None:
         raise errors.GradientError(f"requires_grad must be a bool, not {type(value).__name__}")
     if self.keys & WRAPPED:
         raise errors.GradientError(
-            "a tensor that a transform wraps has no gradient of its own: use tt.func.grad, or say so of the tensor inside"
+            "a tensor that a transform wraps has no gradient of its own: use tt.func.grad, or say so of what is inside"
         )
     if not _is_leaf(self):
         if not value:

@@ -2,9 +2,9 @@
 
 Note [Views that nobody recorded]
 ---------------------------------
-A view of a tensor with a gradient that is made under `no_grad` requires a gradient like what it views, and is a leaf.  Whether
-a later change of it shall be recorded nobody can tell, so it is refused, and so is the use of such a view once its memory
-has changed.  Under `no_grad` both go on as if there were no history.
+A view of a tensor with a gradient that is made under `no_grad` requires a gradient like what it views, and is a leaf.
+Whether a later change of it shall be recorded nobody can tell, so it is refused, and so is the use of such a view once
+its memory has changed.  Under `no_grad` both go on as if there were no history.
 """
 
 from __future__ import annotations
@@ -83,19 +83,19 @@ def explain(step: View, name: str, changed: str) -> str | None:
     """
     if isinstance(step.operator, Node):
         return (
-            f"{changed}, and how the Function {step.operator.name()} made the view of which this is one is not known; "
-            "let it return a clone()"
+            f"{changed}: it is a result of {step.operator.name()}, which is a view made inside of a Function, and how "
+            "the function made the view is not known; let it return a clone()"
         )
     if isinstance(step.operator, Unrecorded):
         return (
-            f"{changed}, and it was made under {step.operator.mode}, so that it has no history that could be told anew: "
-            f"make the view and change it both under {step.operator.mode} if that is not to be recorded, and both outside "
-            "if it is; detach() shows a memory without its history"
+            f"{changed}: it was made under {step.operator.mode}, and nobody can tell whether the change shall be "
+            f"recorded\n  try: make the view and change it both under {step.operator.mode}, or both outside; detach() "
+            "gives a view without a history"
         )
     if step.index >= 0:
         return (
-            f"{changed}, and it is output {step.index} of {name}, one of several views that came from one call: use the "
-            "operation that returns a new tensor"
+            f"{changed}: output {step.index} of {name} is one of several views that came from one call, and nobody can "
+            "tell how each shall change the others: use the operation that returns a new tensor"
         )
     return None
 
@@ -128,7 +128,11 @@ def maker(step: View) -> str:
     """Return the name of the node that a view has, for messages."""
     from tt.plugins.autograd.rules import node_name
 
-    return "" if step.operator is None or isinstance(step.operator, Node) else node_name(getattr(step.operator, "name", ""))
+    return (
+        ""
+        if step.operator is None or isinstance(step.operator, Node)
+        else node_name(getattr(step.operator, "name", ""))
+    )
 
 
 def renew(tensor: TensorBase, record: Record) -> None:
@@ -152,7 +156,7 @@ def edge(tensor: TensorBase) -> tuple[Node, int]:
 def steps_to(view: View) -> list[View]:
     """Return the views that lead from the root to a view, in the order in which they were made."""
     steps = [view]
-    while steps[-1].operator is not None:
+    while steps[-1].operator is not None and not isinstance(steps[-1].operator, Node):
         source = steps[-1].args[0]
         if source is view.root or source.record is None or source.record.view is None:
             break

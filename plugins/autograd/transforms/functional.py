@@ -8,7 +8,16 @@ from typing import Any
 
 from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
 from tt.plugins.autograd.modes import recording
-from tt.plugins.autograd.transforms.levels import Level, batched, differentiating, is_differentiating, levels, move_dim, running, unwrap
+from tt.plugins.autograd.transforms.levels import (
+    Level,
+    batched,
+    differentiating,
+    is_differentiating,
+    levels,
+    move_dim,
+    running,
+    unwrap,
+)
 from tt.plugins.autograd.transforms.opening import Variable, pull, variable
 from tt.plugins.autograd.transforms.randomness import Randomness, check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten

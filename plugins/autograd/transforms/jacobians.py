@@ -9,7 +9,15 @@ from typing import Any
 from tt.core.library import TensorBase, errors, ops
 from tt.plugins.autograd.modes import recording
 from tt.plugins.autograd.transforms.functional import vmap
-from tt.plugins.autograd.transforms.levels import differentiating, dual, enter_dual, is_differentiating, leave_dual, levels, primal_and_tangent
+from tt.plugins.autograd.transforms.levels import (
+    differentiating,
+    dual,
+    enter_dual,
+    is_differentiating,
+    leave_dual,
+    levels,
+    primal_and_tangent,
+)
 from tt.plugins.autograd.transforms.opening import Variable, is_recorded, pull, variable
 from tt.plugins.autograd.transforms.randomness import check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, unflatten

@@ -275,7 +275,7 @@ def test_further_nones_are_allowed(x: Any) -> None:
 
 
 def test_wrong_uses_are_refused(x: Any) -> None:
-    with pytest.raises(TypeError, match="no instances"):
+    with pytest.raises(RuntimeError, match="no instances"):
         Scaled()
     with pytest.raises(TypeError, match="keyword"):
         exponential(tt).apply(x=x)

@@ -10,6 +10,14 @@ import pytest
 import tt
 
 
+def test_values_can_be_read_in_the_mode() -> None:
+    with tt.inference_mode():
+        x = tt.ones(2) + 1
+        assert x.tolist() == [2.0, 2.0]
+        assert repr(x) == "tensor([2., 2.])"
+        assert x.numpy().tolist() == [2.0, 2.0]
+
+
 @pytest.mark.parametrize("name", ["tt", "torch"])
 def test_what_is_an_inference_tensor(name: str) -> None:
     module = pytest.importorskip(name)

@@ -119,12 +119,46 @@ def test_changes_that_would_lose_a_history_are_refused(change: Callable[[Any], A
         change(tt.ones(3, requires_grad=True))
 
 
-def test_a_view_made_without_recording_is_not_changed_with_it() -> None:
+@pytest.mark.parametrize("mode", [tt.no_grad, tt.inference_mode])
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_view_made_without_recording_is_not_changed_with_it(mode: Any, leaf: bool) -> None:
     x, w = tt.ones(3, requires_grad=True), tt.ones(1, requires_grad=True)
+    base = x if leaf else x * 1
+    with mode():
+        view = base[:2]
+        inner = view[:1]
+    assert view.requires_grad and view.is_leaf and view.grad_fn is None and view._base is base
+    for made in (view, inner, view.view(2)):
+        for factor in (2.0, w):
+            with pytest.raises(RuntimeError, match=f"it was made under {mode.__name__}"):
+                made.mul_(factor)
+    (view * 2).sum().backward()
+    assert x.grad is None
+    assert view.grad.tolist() == [2.0, 2.0]
+    with mode():
+        view.mul_(2)
+        assert (view + 0).tolist() == [2.0, 2.0]
+    assert base.tolist() == [2.0, 2.0, 1.0]
+    with pytest.raises(RuntimeError, match="the memory of a view was changed in place"):
+        _ = view + 1
+    assert view.detach().tolist() == [2.0, 2.0]
+
+
+def test_one_of_several_views_is_not_used_after_its_memory_changed() -> None:
+    base = tt.ones(3, requires_grad=True) * 1
+    parts = base.unbind()
+    base.mul_(2)
+    with pytest.raises(RuntimeError, match="one of several views that came from one call"):
+        _ = parts[0] + 1
     with tt.no_grad():
-        view = x[:1]
-    with pytest.raises(RuntimeError, match="view of a leaf"):
-        view.mul_(w)
+        assert (parts[0] + 1).item() == 3.0
+
+
+def test_a_detached_tensor_hands_no_history_on() -> None:
+    x, w = tt.ones(3), tt.ones((), requires_grad=True)
+    part = x.detach()[0]
+    part.mul_(w)
+    assert part.requires_grad and not x.requires_grad
 
 
 def test_out_is_refused_where_a_gradient_would_be_lost() -> None:

@@ -176,7 +176,7 @@ def test_an_operator_without_rule_runs_once_for_each_example_and_is_counted() ->
             ValueError,
             "same size in the mapped dimension",
         ),
-        (lambda: vmap(lambda a: 3)(tt.ones(2)), TypeError, "must return only Tensors, got int"),
+        (lambda: vmap(lambda a: 3)(tt.ones(2)), ValueError, "must return only Tensors, got int"),
         (lambda: vmap(lambda a: a, in_dims=(0, 0))(tt.ones(2)), ValueError, "structure"),
         (
             lambda: vmap(lambda a, b: b.add_(a), in_dims=(0, None))(tt.ones(2), tt.ones(())),
