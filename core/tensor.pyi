@@ -602,6 +602,8 @@ class Tensor(TensorBase):
         ------
         GradientError
             When the dtype has no gradients, or when the tensor is no leaf and `requires_grad` is False.
+        UnsupportedError
+            Inside of a function that `tt.func` transforms.
 
         Examples
         --------
