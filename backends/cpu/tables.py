@@ -45,6 +45,7 @@ NATIVE: Final = (
     "products",
     "indexing",
     "scattering",
+    "pooling",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

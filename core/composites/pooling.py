@@ -236,6 +236,65 @@ def elements(like: Any, size: int, width: int, hop: int, pad: int, out: int, cou
     return ops.sub(ops.clamp(stop, max=size), ops.clamp(start, min=0))
 
 
+@composite("_avg_unpool")
+def avg_unpool(
+    grad: Any,
+    size: Sizes,
+    kernel_size: Sizes,
+    stride: Sizes | None,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    check_shapes(
+        "_avg_unpool",
+        grad,
+        size,
+        kernel_size,
+        stride,
+        padding,
+        ceil_mode,
+        count_include_pad,
+        divisor_override,
+    )
+    x, lead = widened(grad), grad.ndim - len(size)
+    if divisor_override is not None:
+        x = ops.div.default(x, divisor_override)
+    for i, hop in enumerate(strides_of("_avg_unpool", tuple(kernel_size), stride)):
+        width, pad, out = kernel_size[i], padding[i], grad.shape[lead + i]
+        if divisor_override is None:
+            counts = elements(grad, size[i], width, hop, pad, out, count_include_pad)
+            x = ops.div.default(x, ops.reshape(counts, (-1, *(1,) * (x.ndim - lead - i - 1))))
+        x = spread_along(x, lead + i, sliding(x, size[i], width, hop, pad, 1, out), size[i])
+    return as_type(x, grad.dtype)
+
+
+@composite("_adaptive_avg_unpool")
+def adaptive_avg_unpool(grad: Any, size: Sizes) -> Any:
+    check_shapes("_adaptive_avg_unpool", grad, size)
+    x, lead = widened(grad), grad.ndim - len(size)
+    for dim, whole in enumerate(size, lead):
+        windows = adaptive(x, whole, x.shape[dim])
+        inside = windows.inside
+        counts: Any = windows.places.shape[1] if inside is None else ops.sum.dim(inside, (1,), True)
+        counts = counts if inside is None else ops.reshape(counts, (-1, *(1,) * (x.ndim - dim - 1)))
+        x = spread_along(ops.div.default(x, counts), dim, windows, whole)
+    return as_type(x, grad.dtype)
+
+
+def spread_along(x: Any, dim: int, windows: Windows, size: int) -> Any:
+    """Add the elements along a dimension to all places of their windows."""
+    shape = (*x.shape[: dim + 1], windows.places.shape[1], *x.shape[dim + 1 :])
+    wide = ops.expand(ops.unsqueeze(x, dim + 1), shape)
+    if windows.inside is not None:
+        inside = ops.reshape(windows.inside, (*windows.inside.shape, *(1,) * (x.ndim - dim - 1)))
+        wide = ops.where(inside, wide, ops.new_zeros(x, ()))
+    zeros = ops.new_zeros(x, (*x.shape[:dim], size, *x.shape[dim + 1 :]))
+    flat = ops.reshape(wide, (*x.shape[:dim], windows.places.numel(), *x.shape[dim + 1 :]))
+    return ops.index_add(zeros, dim, ops.reshape(windows.places, (-1,)), flat)
+
+
 def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
     """Return the composite for so many dimensions."""
 

@@ -135,3 +135,36 @@ def unpool(values: Described, indices: Described, size: Shape, dims: int, *, op:
             f"{op}(): values {list(values.shape)} and indices {list(indices.shape)} do not fit the size {list(size)}"
         )
     return tuple(size)
+
+
+@rule("avg_unpool")
+def avg_unpool(
+    grad: Described,
+    size: Shape,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    divisor_override: int | None = None,
+    *,
+    op: str,
+) -> Shape:
+    """The size that the caller knows, whose windows grad has."""
+    lead, sizes = channels_of(op, grad, len(size))
+    if divisor_override == 0:
+        raise ShapeError(f"{op}(): divisor_override must not be zero")
+    windows = pooled(op, tuple(size), kernel_size, stride, padding, 1, ceil_mode)
+    if windows != sizes:
+        raise ShapeError(
+            f"{op}(): the gradient has {list(sizes)} windows, but {list(size)} has {list(windows)}"
+        )
+    return (*lead, *size)
+
+
+@rule("adaptive_avg_unpool")
+def adaptive_avg_unpool(grad: Described, size: Shape, *, op: str) -> Shape:
+    """The size that the caller knows."""
+    lead, _ = channels_of(op, grad, len(size))
+    if min(size) < 1:
+        raise ShapeError(f"{op}(): the input of which this is the gradient is empty: {list(size)}")
+    return (*lead, *size)

@@ -35,8 +35,28 @@ static bool tt_sizes_of(PyObject *value, int count, npy_intp least, npy_intp *si
     return true;
 }
 
+/* The same with None, or None among them, for the sizes of the input; `in` and `sizes` have three dimensions. */
+static bool tt_sizes_or_none(PyObject *value, int count, const npy_intp *in, npy_intp *sizes)
+{
+    for (int i = 0; i < 3; i++) sizes[i] = i < 3 - count ? 1 : in[i];
+    if (PyLong_Check(value)) return tt_sizes_of(value, count, 0, sizes + 3 - count);
+    PyObject *list = value == Py_None ? PyTuple_New(0) : PySequence_Fast(value, "a size must be an int or a sequence of ints");
+    if (list == NULL) return false;
+    Py_ssize_t length = PySequence_Fast_GET_SIZE(list);
+    bool fits = length == 1 || length == count || value == Py_None;
+    for (int i = 0; fits && value != Py_None && i < count; i++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(list, length == 1 ? 0 : i);
+        if (item == Py_None) continue;
+        sizes[3 - count + i] = PyNumber_AsSsize_t(item, PyExc_OverflowError);
+        fits = sizes[3 - count + i] >= 0;
+    }
+    Py_DECREF(list);
+    if (!fits && !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "expected %d sizes that are not negative", count);
+    return fits;
+}
+
 /* A new reference to the array itself, or to a copy in row-major order. */
-static PyArrayObject *tt_contiguous(PyObject *object, const char *name)
+static PyArrayObject *tt_row_major(PyObject *object, const char *name)
 {
     PyArrayObject *array = tt_array(object, name);
     if (array == NULL) return NULL;

@@ -213,12 +213,12 @@ static void drop(operands *o)
 /* Takes the arrays of a call and checks what they have in common; `own` is the dimension of the weight that bias has. */
 static bool take(operands *o, PyObject *const *args, int dims, const char *name)
 {
-    *o = (operands){tt_contiguous(args[0], "input"), NULL, NULL};
+    *o = (operands){tt_row_major(args[0], "input"), NULL, NULL};
     if (o->input == NULL) return false;
-    o->weight = tt_contiguous(args[1], "weight");
+    o->weight = tt_row_major(args[1], "weight");
     if (o->weight == NULL) return false;
     if (args[2] != Py_None) {
-        o->bias = tt_contiguous(args[2], "bias");
+        o->bias = tt_row_major(args[2], "bias");
         if (o->bias == NULL) return false;
     }
     tt_dtype dtype = tt_dtype_of(o->input);

@@ -90,9 +90,9 @@ static PyObject *_conv_weight(PyObject *module, PyObject *const *args, Py_ssize_
     geometry g = {0};
     tt_convolution job = {0};
     tt_phase phase = {0};
-    PyArrayObject *result = NULL, *input = tt_contiguous(args[0], "input"), *grad = NULL;
+    PyArrayObject *result = NULL, *input = tt_row_major(args[0], "input"), *grad = NULL;
     bool done = false;
-    if (input == NULL || (grad = tt_contiguous(args[1], "grad")) == NULL) goto end;
+    if (input == NULL || (grad = tt_row_major(args[1], "grad")) == NULL) goto end;
     npy_intp shape[5];
     Py_ssize_t length = PySequence_Size(args[2]);
     if (length == -1) goto end;

@@ -130,3 +130,33 @@ def unpool(make: Inputs) -> Iterator[Sample]:
     yield Sample(
         (make.tensor(2, 3), make.indices(2, 2, limit=5), (2, 5), 1), name="error: shapes", error=RuntimeError
     )
+
+
+@family("avg_unpool")
+def avg_unpool(make: Inputs) -> Iterator[Sample]:
+    g = make.tensor(2, 3, 3)
+    yield Sample((g, (7,), (3,), (2,), (0,), False, True, None), name="one dimension")
+    yield Sample((g[0], (6,), (3,), (2,), (1,), False, False, None), name="padding not counted")
+    yield Sample((g, (6,), (2,), None, (0,), False, True, None), name="a window's size as its step")
+    yield Sample(
+        (make.tensor(2, 2, 3, 3), (5, 4), (2, 3), (2, 2), (0, 1), True, True, None), name="ceil_mode"
+    )
+    yield Sample(
+        (make.tensor(1, 2, 3, 3), (5, 4), (2, 3), (2, 2), (0, 1), True, True, 5), name="divisor_override"
+    )
+    yield Sample(
+        (make.tensor(1, 2, 2, 2, 2), (4, 4, 5), (2, 2, 2), (2, 2, 2), (0, 0, 0), False, True, None),
+        name="a volume",
+    )
+    yield Sample((g[:0], (7,), (3,), (2,), (0,), False, True, None), name="empty batch")
+    yield Sample((g, (9,), (3,), (2,), (0,), False, True, None), name="error: windows", error=RuntimeError)
+
+
+@family("adaptive_avg_unpool")
+def adaptive_avg_unpool(make: Inputs) -> Iterator[Sample]:
+    yield Sample((make.tensor(2, 3, 3), (7,)), name="one dimension")
+    yield Sample((make.tensor(2, 2, 3, 2), (6, 5)), name="two dimensions")
+    yield Sample((make.tensor(2, 3, 2), (2, 5)), name="windows that share elements, no batch")
+    yield Sample((make.tensor(1, 2, 2, 1, 3), (4, 4, 4)), name="a volume")
+    yield Sample((make.tensor(0, 2, 2, 2), (4, 4)), name="empty batch")
+    yield Sample((make.tensor(2, 3, 3), (0,)), name="error: size", error=RuntimeError)

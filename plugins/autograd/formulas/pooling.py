@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod
+from collections.abc import Callable
 from typing import Any
 
 from tt.core.library import ops
@@ -35,78 +34,75 @@ d.of("_unpool", values=values_of)
 # --- the mean: the gradient is shared among the elements of the window -----------------------------------------
 
 
-def averaged_input(
-    g: Any,
-    input_shape: Sequence[int],
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-    count: int,
-) -> Any:
-    """Return the transpose of the sums of windows, of the gradient divided as the sums were."""
-    lead, sizes = (
-        tuple(input_shape[: len(input_shape) - count]),
-        tuple(input_shape[len(input_shape) - count :]),
-    )
-    widths, pads = each(kernel_size, count), each(padding, count)
-    hops = each(stride, count) if stride else widths
-    out = g.shape[g.ndim - count :]
-    divided = g / (divisor_override or divisor(g, sizes, widths, hops, pads, count_include_pad))
-    ones = ops.new_ones(g, (1, 1, *widths))
-    whole = [
-        (rows - 1) * hop - 2 * pad + width
-        for rows, hop, pad, width in zip(out, hops, pads, widths, strict=True)
-    ]
-    more = [max(size - full, 0) for size, full in zip(sizes, whole, strict=True)]
-    spread = getattr(ops, f"conv_transpose{count}d")(
-        ops.reshape(divided, (prod(lead), 1, *out)), ones, None, hops, pads, more
-    )
-    for dim, size in enumerate(sizes, 2):
-        spread = spread if spread.shape[dim] == size else ops.narrow(spread, dim, 0, size)
-    return ops.reshape(spread, tuple(input_shape))
+def shared(size: Any, g: Any, *how: Any) -> Any:
+    """Share the gradients of means among the elements of the windows."""
+    stride = how[1]
+    count = len(size)
+    kernel, padding = each(how[0], count), each(how[2], count)
+    step = each(stride, count) if stride else None
+    return ops._avg_unpool(g, size, kernel, step, padding, *how[3:])
 
 
-def divisor(
-    g: Any,
-    sizes: Sequence[int],
-    widths: Sequence[int],
-    hops: Sequence[int],
-    pads: Sequence[int],
-    padded: bool,
-) -> Any:
-    """Return how many elements each window has."""
-    total: Any = 1
-    for i, (size, width, hop, pad) in enumerate(zip(sizes, widths, hops, pads, strict=True)):
-        behind = len(sizes) - i - 1
-        start = ops.arange(g.shape[g.ndim - behind - 1], device=g.device) * hop - pad
-        stop = ops.clamp(start + width, max=size + pad)
-        counts = stop - start if padded else ops.clamp(stop, max=size) - ops.clamp(start, min=0)
-        total = ops.reshape(counts, (-1, *(1,) * behind)) * total
-    return total
+def averaged(g: Any, size: Any, *how: Any) -> Any:
+    """Return the means of a gradient over the same windows."""
+    count = len(size)
+    return getattr(ops, f"avg_pool{count}d")(g, *(how[:-1] if count == 1 else how))
 
 
 d.of(
     "avg_pool1d",
-    input=lambda g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad: averaged_input(
-        g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, None, 1
+    input=lambda g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad: shared(
+        tuple(input_shape)[-1:], g, kernel_size, stride, padding, ceil_mode, count_include_pad, None
     ),
 )
 d.of(
     "avg_pool2d",
     input=lambda g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-        averaged_input(
-            g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 2
+        shared(
+            tuple(input_shape)[-2:],
+            g,
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            divisor_override,
         )
     ),
 )
 d.of(
     "avg_pool3d",
     input=lambda g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-        averaged_input(
-            g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, 3
+        shared(
+            tuple(input_shape)[-3:],
+            g,
+            kernel_size,
+            stride,
+            padding,
+            ceil_mode,
+            count_include_pad,
+            divisor_override,
         )
+    ),
+)
+d.of(
+    "_avg_unpool",
+    grad=lambda g, size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+        averaged(g, size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    ),
+)
+
+
+def adaptively_shared(count: int) -> Callable[..., Any]:
+    """Share the gradients of the means over so many dimensions."""
+    return lambda g, input_shape: ops._adaptive_avg_unpool(g, tuple(input_shape)[-count:])
+
+
+for dims in (1, 2, 3):
+    d.of(f"adaptive_avg_pool{dims}d", input=adaptively_shared(dims))
+d.of(
+    "_adaptive_avg_unpool",
+    grad=lambda g, grad_shape, size: getattr(ops, f"adaptive_avg_pool{len(size)}d")(
+        g, tuple(grad_shape)[-len(size) :]
     ),
 )

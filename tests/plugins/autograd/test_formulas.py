@@ -41,6 +41,8 @@ NOT_IN_TORCH = {
     "fill",
     "_conv_weight",
     "_unpool",
+    "_avg_unpool",
+    "_adaptive_avg_unpool",
 }
 # torch's gradient of the factor is not zero in the triangle that is not read; finite differences are.
 NOT_IN_TORCH |= {"cholesky_solve", "cholesky_inverse"}
