@@ -82,6 +82,9 @@ class Backend(DeviceInterface):
         The device type to which calls may fall back that the backend does not serve, if the user's policy allows it.
     prefer_fallback : bool
         Whether the fallback goes before composites.
+    strided_fallback : bool
+        Whether calls that the backend of a layout does not serve may run on strided tensors, if the user's policy for
+        the layout allows it.
     hints : mapping
         Operator name -> what to try instead, for error messages; "*" for any.
     layer_bits : int
@@ -98,6 +101,7 @@ class Backend(DeviceInterface):
     silence_numpy: bool = True
     fallback: str | None = None
     prefer_fallback: bool = False
+    strided_fallback: bool = False
     hints: Mapping[str, str] = {}
     layer_bits: int = 0
     module: str | None = None
@@ -243,6 +247,10 @@ class Backend(DeviceInterface):
     def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
         """Return the handle that is made of these parts."""
         raise NotImplementedError(f"{type(self).__name__}.assemble")
+
+    def to_strided(self, handle: Any) -> Any:
+        """Return the content as a handle of the strided backend of the same device."""
+        raise NotImplementedError(f"{type(self).__name__}.to_strided")
 
     def summary(self, handle: Any) -> Sequence[str]:
         """Return what `repr` of a tensor shows after its size, for instance "nnz=3"."""

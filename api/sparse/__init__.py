@@ -14,6 +14,7 @@ from tt.plugins.sparse.construct import (
     sparse_csc_tensor,
     sparse_csr_tensor,
 )
+from tt.plugins.sparse.exchange import from_scipy, to_scipy
 from tt.plugins.sparse.functions import (
     addmm,
     hspmm,
@@ -33,6 +34,7 @@ _LAYOUTS = ("sparse_bsc", "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr"
 __all__ = [
     "addmm",
     "check_sparse_tensor_invariants",
+    "from_scipy",
     "hspmm",
     "log_softmax",
     "mm",
@@ -54,6 +56,7 @@ __all__ = [
     "spsolve",
     "sspaddmm",
     "sum",
+    "to_scipy",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Fallbacks: running on another device what a backend lacks, by policy, counted and visible.
+"""Fallbacks: running on another device, or on strided tensors, what a backend lacks, by policy, counted and visible.
 
 The policy is "error" (the default: nothing falls back), "warn" or "silent".
 """
@@ -20,30 +20,39 @@ from tt.core.tensor_base import TensorBase
 if TYPE_CHECKING:
     from tt.core.dispatch.entry import Entry
 
-__all__ = ["FALLBACKS", "Policy", "fallback_policy", "policy_of", "run_fallback", "set_fallback_policy"]
+__all__ = [
+    "FALLBACKS",
+    "Policy",
+    "fallback_policy",
+    "policy_of",
+    "run_fallback",
+    "run_strided",
+    "set_fallback_policy",
+]
 
 Policy = Literal["error", "warn", "silent"]
 _POLICIES = ("error", "warn", "silent")
 
 FALLBACKS: Counter[tuple[str, str, str]] = Counter()
-"""(operator, from device, to device) -> how often."""
+"""(operator, from device, to device) -> how often; of layouts, ("exp", "cpu/sparse_csr", "cpu")."""
 
 
 def policy_of(device_type: str) -> Policy:
-    """Return the policy for a device type."""
+    """Return the policy for a device type or a layout."""
     policy: Policy = STATE.get(("fallback", device_type)) or STATE.get(("fallback", "*")) or "error"
     return policy
 
 
 def set_fallback_policy(policy: Policy, device: str = "*") -> None:
-    """Set the policy for a device type, or for all.
+    """Set the policy for a device type or a layout, or for all.
 
     Parameters
     ----------
     policy : {"error", "warn", "silent"}
-        What happens when a backend lacks an operator that its fallback device has.
+        What happens when a backend lacks an operator that its fallback device has, or a layout one that strided tensors
+        have.
     device : str
-        A device type; "*" for all that have no policy of their own.
+        A device type, or a layout; "*" for all that have no policy of their own.
     """
     if policy not in _POLICIES:
         raise UnknownNameError("fallback policy", policy, _POLICIES)
@@ -101,6 +110,43 @@ def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return operator.return_type([_move(item, home) for item in result])
     return _move(result, home)
+
+
+def run_strided(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run a call of another layout on strided tensors; the result stays strided."""
+    backend, operator = entry.backend, entry.operator
+    here = f"{backend.device_type}/{backend.layout}"
+    FALLBACKS[operator.name, here, backend.device_type] += 1
+    if policy_of(backend.layout) == "warn":
+        warnings.warn(
+            f"{operator.name} has no kernel for {here} and runs on strided tensors", UserWarning, stacklevel=3
+        )
+    strided = tuple(_strided(value) for value in args)
+    result = operator.caller("functional" if entry.form == "inplace" else entry.form).execute(strided)
+    if entry.form == "inplace":
+        from tt.core.dispatch.registry import ops
+
+        return ops.copy_(args[0], result)  # which refuses unless the target is strided
+    return result
+
+
+def _strided(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value if value.layout.name == "strided" else strided_tensor(value)
+    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
+        return type(value)(_strided(item) for item in value)
+    return value
+
+
+def strided_tensor(tensor: TensorBase) -> TensorBase:
+    """Return the content of a tensor of another layout as a strided tensor."""
+    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.tensor import wrap
+
+    backend = tensor.spec.backend
+    strided = REGISTRY.backend(backend.device_type)
+    device = tensor.device if tensor.device.type == strided.device_type else None
+    return wrap(backend.to_strided(tensor.handle), strided.spec(tensor.dtype, device))
 
 
 def _move(value: Any, device: Device) -> Any:

@@ -289,14 +289,16 @@ def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tup
 def _fallback_entry(
     operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, backend: Backend
 ) -> Entry | None:
-    from tt.core.dispatch.fallback import policy_of, run_fallback
+    from tt.core.dispatch.fallback import policy_of, run_fallback, run_strided
 
-    policy = policy_of(backend.device_type)
-    if backend.fallback is None:
+    run = run_strided if backend.strided_fallback else run_fallback
+    there = "strided tensors" if backend.strided_fallback else backend.fallback
+    if there is None:
         resolution.note("fallback", "(none)", False, "the backend declares no fallback")
         return None
+    policy = policy_of(backend.layout if backend.strided_fallback else backend.device_type)
     if policy == "error":
-        resolution.note("fallback", f"to {backend.fallback}", False, "policy: error")
+        resolution.note("fallback", f"to {there}", False, "policy: error")
         return None
-    resolution.note("fallback", f"to {backend.fallback}", True, f"policy: {policy}")
-    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=run_fallback, backend=backend)
+    resolution.note("fallback", f"to {there}", True, f"policy: {policy}")
+    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=run, backend=backend)

@@ -39,6 +39,7 @@ class SparseBackend(Backend):
     """
 
     hints: Mapping[str, str] = {"*": "{self}.to_dense()"}
+    strided_fallback = True
 
     def __init__(self, device_type: str, layout: str) -> None:
         self.device_type, self.layout = device_type, layout
@@ -122,10 +123,11 @@ class SparseBackend(Backend):
 
     def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
         """Return the content as a dense array."""
-        if isinstance(handle, SparseHandle):
-            sparse = wrap(handle, self.spec(dtype_of_array(handle.values)))
-            handle = ops.sparse.to_dense(sparse).handle
-        return self.arrays.to_numpy(handle)
+        return self.arrays.to_numpy(self.to_strided(handle) if isinstance(handle, SparseHandle) else handle)
+
+    def to_strided(self, handle: Any) -> Any:
+        """Return the content as a dense array."""
+        return ops.sparse.to_dense(wrap(handle, self.spec(dtype_of_array(handle.values)))).handle
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element."""

@@ -10,19 +10,21 @@ elements stays unknown, save where an operator keeps the pattern.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from tt.core.library import (
     REGISTRY,
     KernelTable,
     MetaHandle,
     OpDefinition,
+    Tensor,
     contiguous_strides,
     run_rule,
     to_dtype,
 )
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.layouts import HANDLES, CooHandle, SparseHandle
+from tt.plugins.sparse.parts import component
 
 __all__ = ["convert", "mirrored", "unknown"]
 
@@ -65,6 +67,15 @@ def convert(handle: Any, wanted: Conversion) -> Any:
 # --- kernels -------------------------------------------------------------------------------------------------------
 
 
+def values_at(self: Tensor, mask: Tensor) -> Tensor:
+    """Return what is known of the elements where a sparse tensor stores some."""
+    return component(_empty(tuple(mask.handle.values.shape), self.dtype), self.device)
+
+
+OVER_TENSORS: Final = {"sparse::values_at": values_at}
+"""Kernels that know more than the shape rule."""
+
+
 def mirrored(tables: Iterable[KernelTable]) -> list[KernelTable]:
     """Return tables for the meta device; see Note [Kernels without data].
 
@@ -76,6 +87,9 @@ def mirrored(tables: Iterable[KernelTable]) -> list[KernelTable]:
         layout = table.result or next(name for name in table.layouts if name != "strided")
         for op in dict.fromkeys(kernel.op for kernel in table.kernels if not kernel.tensors):
             definition = REGISTRY.definition(op)
+            if op in OVER_TENSORS:
+                made.kernel(op, OVER_TENSORS[op], tensors=True)
+                continue
             if definition is None or not definition.meta or _depends_on_data(definition):
                 continue
             names = [argument.name for argument in definition.signature.arguments]
