@@ -46,6 +46,7 @@ NATIVE: Final = (
     "indexing",
     "scattering",
     "pooling",
+    "decomposition",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

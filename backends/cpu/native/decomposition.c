@@ -1,0 +1,281 @@
+/* Batches of small matrices: their factors, inverses, determinants, and triangular equations; vectors' cross products.
+ *
+ * LAPACK's functions take longer to be called than to decompose a matrix of 8x8.  Matrices above LARGEST, and those that
+ * turn out to be singular or not positive-definite, are left to the NumPy kernels, which call LAPACK and raise.
+ */
+#include "fallback.h"
+
+#define LARGEST 48
+
+enum { LU, INVERSE, DETERMINANT, CHOLESKY, TRIANGULAR };
+
+typedef struct {
+    int what, ndim;                                   /* of the batch */
+    npy_intp shape[NPY_MAXDIMS], a_strides[NPY_MAXDIMS];
+    const char *a;
+    npy_intp rows, columns, rs, cs;                   /* of a matrix; strides in bytes */
+    npy_intp right;                                   /* columns, or rows, of what a triangular equation equals */
+    void *result;
+    npy_intp result_size;
+    int32_t *pivots, *info;
+    int upper, left, unit;
+    _Atomic int failed;
+} batch;
+
+static npy_intp offset_of(const batch *job, int64_t at, const npy_intp *strides)
+{
+    npy_intp offset = 0, rest = at;
+    for (int d = job->ndim - 1; d >= 0; d--) {
+        offset += rest % job->shape[d] * strides[d];
+        rest /= job->shape[d];
+    }
+    return offset;
+}
+
+#define T float
+#define FABS fabsf
+#define SQRT sqrtf
+#define NAME(x) x##_float
+#include "decomposition.inc"
+#undef T
+#undef FABS
+#undef SQRT
+#undef NAME
+#define T double
+#define FABS fabs
+#define SQRT sqrt
+#define NAME(x) x##_double
+#include "decomposition.inc"
+
+/* Describes a batch of matrices; NULL where it is left to NumPy. */
+static PyArrayObject *matrices(PyObject *object, batch *job, bool square)
+{
+    PyArrayObject *a = tt_plain(object);
+    if (a == NULL || PyArray_NDIM(a) < 2 || (tt_dtype_of(a) != TT_F32 && tt_dtype_of(a) != TT_F64)) return NULL;
+    job->ndim = PyArray_NDIM(a) - 2;
+    job->rows = PyArray_DIM(a, job->ndim);
+    job->columns = PyArray_DIM(a, job->ndim + 1);
+    if (job->rows > LARGEST || job->columns > LARGEST || (square && job->rows != job->columns) || PyArray_SIZE(a) == 0) return NULL;
+    for (int d = 0; d < job->ndim; d++) {
+        job->shape[d] = PyArray_DIM(a, d);
+        job->a_strides[d] = PyArray_STRIDE(a, d);
+    }
+    job->rs = PyArray_STRIDE(a, job->ndim);
+    job->cs = PyArray_STRIDE(a, job->ndim + 1);
+    job->a = PyArray_DATA(a);
+    return a;
+}
+
+static bool run(batch *job, tt_dtype dtype)
+{
+    npy_intp number = 1, cost = job->rows * job->columns * (job->columns + job->right);
+    for (int d = 0; d < job->ndim; d++) number *= job->shape[d];
+    TT_BEGIN_WORK(number * cost / 4)
+    tt_parallel_for(0, number, 1 + 60000 / cost, dtype == TT_F32 ? work_float : work_double, job);
+    TT_END_WORK
+    return !job->failed;
+}
+
+#define LEFT_TO(VARIABLE, NAME) TT_PYTHON(VARIABLE, "tt.backends.cpu.decomposition", NAME)
+LEFT_TO(numpy_inv, "inv");
+LEFT_TO(numpy_det, "det");
+LEFT_TO(numpy_cholesky_ex, "cholesky_ex");
+LEFT_TO(numpy_cholesky, "cholesky");
+LEFT_TO(numpy_lu, "lu_factor_ex");
+LEFT_TO(numpy_triangular, "solve_triangular");
+
+static PyObject *linalg_inv(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    batch job = {.what = INVERSE};
+    PyArrayObject *a = count == 1 ? matrices(args[0], &job, true) : NULL;
+    if (a == NULL) return tt_leave(&numpy_inv, args, count);
+    PyArrayObject *result = tt_empty_of(PyArray_NDIM(a), PyArray_DIMS(a), a);
+    if (result == NULL) return NULL;
+    job.result = PyArray_DATA(result);
+    job.result_size = job.rows * job.rows;
+    if (run(&job, tt_dtype_of(a))) return (PyObject *)result;
+    Py_DECREF(result);
+    return tt_leave(&numpy_inv, args, count);
+}
+
+static PyObject *linalg_det(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    batch job = {.what = DETERMINANT};
+    PyArrayObject *a = count == 1 ? matrices(args[0], &job, true) : NULL;
+    if (a == NULL) return tt_leave(&numpy_det, args, count);
+    PyArrayObject *result = tt_empty_of(job.ndim, job.shape, a);
+    if (result == NULL) return NULL;
+    job.result = PyArray_DATA(result);
+    job.result_size = 1;
+    run(&job, tt_dtype_of(a));
+    return (PyObject *)result;
+}
+
+/* The factor of each matrix; NULL without an error where one is not positive-definite. */
+static PyArrayObject *factor(PyObject *const *args, batch *job, PyArrayObject **a)
+{
+    int upper = PyObject_IsTrue(args[1]);
+    if (upper < 0 || (*a = matrices(args[0], job, true)) == NULL) return NULL;
+    PyArrayObject *result = tt_empty_of(PyArray_NDIM(*a), PyArray_DIMS(*a), *a);
+    if (result == NULL) return NULL;
+    job->what = CHOLESKY;
+    job->upper = upper;
+    job->result = PyArray_DATA(result);
+    job->result_size = job->rows * job->rows;
+    if (!run(job, tt_dtype_of(*a))) Py_CLEAR(result);
+    return result;
+}
+
+static PyObject *linalg_cholesky(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    batch job = {0};
+    PyArrayObject *a, *result = count == 2 ? factor(args, &job, &a) : NULL;
+    return result != NULL || PyErr_Occurred() ? (PyObject *)result : tt_leave(&numpy_cholesky, args, count);
+}
+
+static PyObject *linalg_cholesky_ex(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    batch job = {0};
+    PyArrayObject *a, *result = count == 3 ? factor(args, &job, &a) : NULL;
+    if (result == NULL) return PyErr_Occurred() ? NULL : tt_leave(&numpy_cholesky_ex, args, count);
+    PyArrayObject *info = tt_empty(job.ndim, job.shape, TT_I32);
+    PyObject *both = NULL;
+    if (info != NULL) {
+        memset(PyArray_DATA(info), 0, (size_t)PyArray_NBYTES(info));
+        both = PyTuple_Pack(2, result, info);
+    }
+    Py_DECREF(result);
+    Py_XDECREF(info);
+    return both;
+}
+
+/* linalg_lu_factor_ex(A, check_errors) */
+static PyObject *linalg_lu_factor_ex(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    batch job = {.what = LU};
+    PyArrayObject *a = count == 2 ? matrices(args[0], &job, false) : NULL;
+    if (a == NULL) return tt_leave(&numpy_lu, args, count);
+    npy_intp shape[NPY_MAXDIMS];
+    memcpy(shape, job.shape, sizeof(shape));
+    shape[job.ndim] = job.rows < job.columns ? job.rows : job.columns;
+    PyArrayObject *factors = tt_empty_of(PyArray_NDIM(a), PyArray_DIMS(a), a);
+    PyArrayObject *pivots = tt_empty(job.ndim + 1, shape, TT_I32), *info = tt_empty(job.ndim, shape, TT_I32);
+    PyObject *result = NULL;
+    if (factors != NULL && pivots != NULL && info != NULL) {
+        job.result = PyArray_DATA(factors), job.pivots = PyArray_DATA(pivots), job.info = PyArray_DATA(info);
+        job.result_size = job.rows * job.columns;
+        bool regular = run(&job, tt_dtype_of(a));
+        if (!regular && PyObject_IsTrue(args[1])) result = tt_leave(&numpy_lu, args, count); /* which raises */
+        else result = PyTuple_Pack(3, factors, pivots, info);
+    }
+    Py_XDECREF(factors);
+    Py_XDECREF(pivots);
+    Py_XDECREF(info);
+    return result;
+}
+
+/* linalg_solve_triangular(A, B, upper, left, unitriangular) */
+static PyObject *linalg_solve_triangular(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    batch job = {.what = TRIANGULAR};
+    if (!tt_expect_count("linalg_solve_triangular", count, 5, 5)) return NULL;
+    PyArrayObject *a = matrices(args[0], &job, true), *b = tt_plain(args[1]);
+    int upper = PyObject_IsTrue(args[2]), left = PyObject_IsTrue(args[3]), unit = PyObject_IsTrue(args[4]);
+    PyArrayObject *given = tt_plain(args[0]);
+    if (b != NULL && given != NULL) { /* NumPy's kernel relies on these */
+        int adim = PyArray_NDIM(given), bdim = PyArray_NDIM(b);
+        if (adim < 2 || bdim < 2 || PyArray_DIM(given, adim - 1) != PyArray_DIM(given, adim - 2) ||
+            PyArray_DIM(b, left ? bdim - 2 : bdim - 1) != PyArray_DIM(given, adim - 1)) {
+            PyErr_SetString(PyExc_ValueError, "the matrices do not fit");
+            return NULL;
+        }
+    }
+    if (a == NULL || b == NULL || tt_dtype_of(b) != tt_dtype_of(a)) return tt_leave(&numpy_triangular, args, count);
+    int ndim = PyArray_NDIM(b), abatch = job.ndim, bbatch = ndim - 2, whole = abatch > bbatch ? abatch : bbatch;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    for (int d = 0; d < whole; d++) {
+        int i = d - (whole - abatch), j = d - (whole - bbatch);
+        npy_intp one = i < 0 ? 1 : job.shape[i], other = j < 0 ? 1 : PyArray_DIM(b, j);
+        if (one != other && one != 1 && other != 1) return tt_leave(&numpy_triangular, args, count);
+        shape[d] = one == 1 ? other : one;
+        strides[d] = one == 1 ? 0 : job.a_strides[i];
+    }
+    shape[whole] = PyArray_DIM(b, ndim - 2);
+    shape[whole + 1] = PyArray_DIM(b, ndim - 1);
+    PyArrayObject *result = tt_empty_of(whole + 2, shape, b);
+    if (result == NULL) return NULL;
+    if (PyArray_CopyInto(result, b)) {
+        Py_DECREF(result);
+        return NULL;
+    }
+    job.ndim = whole;
+    memcpy(job.shape, shape, sizeof(shape));
+    memcpy(job.a_strides, strides, sizeof(strides));
+    job.right = shape[left ? whole + 1 : whole];
+    job.upper = upper, job.left = left, job.unit = unit;
+    job.result = PyArray_DATA(result);
+    job.result_size = shape[whole] * shape[whole + 1];
+    if (PyArray_SIZE(result) > 0) run(&job, tt_dtype_of(a));
+    return (PyObject *)result;
+}
+
+/* --- vectors --- */
+
+TT_PYTHON(numpy_cross, "tt.backends.cpu.linalg", "cross");
+
+#define CROSS(T) \
+    static void cross_##T(const char *a, const char *b, T *c, npy_intp count, npy_intp as, npy_intp bs, npy_intp ai, npy_intp bi) \
+    { \
+        for (npy_intp n = 0; n < count; n++, a += as, b += bs, c += 3) { \
+            T x = *(const T *)a, y = *(const T *)(a + ai), z = *(const T *)(a + 2 * ai); \
+            T u = *(const T *)b, v = *(const T *)(b + bi), w = *(const T *)(b + 2 * bi); \
+            c[0] = y * w - z * v; \
+            c[1] = z * u - x * w; \
+            c[2] = x * v - y * u; \
+        } \
+    }
+CROSS(float)
+CROSS(double)
+
+/* linalg_cross(self, other, dim): vectors along the last dimension of one or two. */
+static PyObject *linalg_cross(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *a = NULL, *b = NULL;
+    int64_t dim = 0;
+    if (count != 3 || (a = tt_plain(args[0])) == NULL || (b = tt_plain(args[1])) == NULL || !tt_int(args[2], &dim)) goto leave;
+    int ndim = PyArray_NDIM(a);
+    tt_dtype dtype = tt_dtype_of(a);
+    if (ndim < 1 || ndim > 2 || !tt_same_shape(a, b) || tt_dtype_of(b) != dtype || (dtype != TT_F32 && dtype != TT_F64) ||
+        tt_axis(dim, ndim) != ndim - 1 || PyArray_DIM(a, ndim - 1) != 3) goto leave;
+    PyArrayObject *result = tt_empty(ndim, PyArray_DIMS(a), dtype);
+    if (result == NULL) return NULL;
+    npy_intp rows = ndim == 2 ? PyArray_DIM(a, 0) : 1, as = PyArray_STRIDE(a, 0), bs = PyArray_STRIDE(b, 0);
+    npy_intp ai = PyArray_STRIDE(a, ndim - 1), bi = PyArray_STRIDE(b, ndim - 1);
+    if (dtype == TT_F32) cross_float(PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(result), rows, as, bs, ai, bi);
+    else cross_double(PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(result), rows, as, bs, ai, bi);
+    return (PyObject *)result;
+leave:
+    if (a == NULL || b == NULL || PyArray_NDIM(a) != PyArray_NDIM(b)) {
+        PyErr_SetString(PyExc_ValueError, "the vectors do not fit");
+        return NULL;
+    }
+    int axis = tt_axis(dim, PyArray_NDIM(a));
+    if (axis < 0 || PyArray_NDIM(a) == 0 || PyArray_DIM(a, axis) != 3 || PyArray_DIM(b, axis) != 3) {
+        PyErr_SetString(PyExc_ValueError, "the vectors have no three elements");
+        return NULL;
+    }
+    return tt_leave(&numpy_cross, args, count);
+}
+
+static PyMethodDef methods[] = {
+    TT_METHOD(linalg_inv, "linalg_inv(A)"),
+    TT_METHOD(linalg_det, "linalg_det(A)"),
+    TT_METHOD(linalg_cholesky, "linalg_cholesky(A, upper)"),
+    TT_METHOD(linalg_cholesky_ex, "linalg_cholesky_ex(A, upper, check_errors)"),
+    TT_METHOD(linalg_lu_factor_ex, "linalg_lu_factor_ex(A, check_errors)"),
+    TT_METHOD(linalg_solve_triangular, "linalg_solve_triangular(A, B, upper, left, unitriangular)"),
+    TT_METHOD(linalg_cross, "linalg_cross(self, other, dim)"),
+    {NULL, NULL, 0, NULL},
+};
+
+TT_MODULE(_decomposition, methods, "Batches of small matrices: factors, inverses, determinants, triangular equations.")
