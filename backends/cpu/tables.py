@@ -37,6 +37,7 @@ FAMILIES: Final = (
 
 NATIVE: Final = (
     "pointwise",
+    "activation",
     "random",
     "convolution",
     "reduction",

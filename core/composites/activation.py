@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, computed, number, widened
@@ -11,6 +13,7 @@ from tt.core.composites.reduction import softmax_parts
 from tt.core.dispatch.registry import REGISTRY, ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.errors import ValueRangeError
+from tt.core.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -203,3 +206,123 @@ def log_softmax_implicit(self: Any, dim: int | None, _stacklevel: int, dtype: An
 @composite("softmin")
 def softmin(self: Any, dim: int | None, _stacklevel: int, dtype: Any) -> Any:
     return ops.softmax.default(ops.neg(self), _implicit("softmin", self, dim), dtype)
+
+
+# --- gradients -------------------------------------------------------------------------------------------------
+
+
+def _gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a composite of many steps on a gradient and another tensor; half precision is computed in float32."""
+
+    @wraps(function)
+    def composite(grad_output: Any, self: Any, *rest: Any) -> Any:
+        dtype = result_type(grad_output, self)
+        first, second = (widened(as_type(tensor, dtype)) for tensor in (grad_output, self))
+        return as_type(function(first, second, *rest), dtype)
+
+    return composite
+
+
+@composite("threshold_backward")
+@_gradient
+def threshold_backward(grad_output: Any, self: Any, threshold: Any) -> Any:
+    return ops.where(ops.le(self, threshold), number(0, grad_output), grad_output)
+
+
+@composite("hardtanh_backward")
+@_gradient
+def hardtanh_backward(grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
+    beyond = ops.logical_or(ops.le(self, min_val), ops.ge(self, max_val))
+    return ops.where(beyond, number(0, grad_output), grad_output)
+
+
+@composite("leaky_relu_backward")
+@_gradient
+def leaky_relu_backward(grad_output: Any, self: Any, negative_slope: Any) -> Any:
+    return ops.where(ops.gt(self, 0), grad_output, ops.mul(grad_output, negative_slope))
+
+
+@composite("elu_backward")
+@_gradient
+def elu_backward(grad_output: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    bend = ops.exp(ops.mul(ops.minimum(self, number(0, self)), input_scale))
+    bent = ops.mul(ops.mul(grad_output, alpha * scale * input_scale), bend)
+    return ops.where(ops.gt(self, 0), ops.mul(grad_output, scale), bent)
+
+
+@composite("sigmoid_backward")
+@_gradient
+def sigmoid_backward(grad_output: Any, output: Any) -> Any:
+    return ops.mul(grad_output, ops.conj(ops.mul(output, ops.rsub(output, 1))))
+
+
+@composite("tanh_backward")
+@_gradient
+def tanh_backward(grad_output: Any, output: Any) -> Any:
+    return ops.mul(grad_output, ops.conj(ops.rsub(ops.mul(output, output), 1)))
+
+
+@composite("silu_backward")
+@_gradient
+def silu_backward(grad_output: Any, self: Any) -> Any:
+    """S (1 + x (1 - s)) with the sigmoid s."""
+    s = ops.sigmoid(self)
+    slope = ops.mul(s, ops.add(ops.mul(self, ops.rsub(s, 1)), 1))
+    return ops.mul(grad_output, ops.conj(slope))
+
+
+@composite("mish_backward")
+@_gradient
+def mish_backward(grad_output: Any, self: Any) -> Any:
+    """T + x s (1 - t^2) with t = tanh(softplus(x)) and the sigmoid s."""
+    t = ops.tanh(_softplus(self))
+    slope = ops.add(t, ops.mul(ops.mul(self, ops.sigmoid(self)), ops.rsub(ops.mul(t, t), 1)))
+    return ops.mul(grad_output, slope)
+
+
+@composite("hardsigmoid_backward")
+@_gradient
+def hardsigmoid_backward(grad_output: Any, self: Any) -> Any:
+    inside = ops.logical_and(ops.gt(self, -3), ops.lt(self, 3))
+    return ops.where(inside, ops.div.default(grad_output, 6), number(0, grad_output))
+
+
+@composite("hardswish_backward")
+@_gradient
+def hardswish_backward(grad_output: Any, self: Any) -> Any:
+    """X / 3 + 1/2 between -3 and 3, 0 below, 1 above."""
+    inside = ops.mul(grad_output, ops.add(ops.div.default(self, 3), 0.5))
+    above = ops.where(ops.lt(self, 3), inside, grad_output)
+    return ops.where(ops.le(self, -3), number(0, grad_output), above)
+
+
+@composite("log_sigmoid_backward")
+@_gradient
+def log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
+    return ops.mul(grad_output, ops.sigmoid(ops.neg(self)))
+
+
+@composite("softplus_backward")
+@_gradient
+def softplus_backward(grad_output: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    steep = ops.mul(self, beta)
+    return ops.where(ops.gt(steep, threshold), grad_output, ops.mul(grad_output, ops.sigmoid(steep)))
+
+
+@composite("gelu_backward")
+@_gradient
+def gelu_backward(grad_output: Any, self: Any, approximate: str) -> Any:
+    """The slope of x Phi(x), or of its approximation with tanh."""
+    if approximate == "none":
+        below = ops.mul(ops.erfc(ops.mul(self, -1 / math.sqrt(2))), 0.5)
+        density = ops.mul(ops.exp(ops.mul(ops.mul(self, self), -0.5)), 1 / math.sqrt(2 * math.pi))
+        slope = ops.add(below, ops.mul(self, density))
+    elif approximate == "tanh":
+        scale, square = math.sqrt(2 / math.pi), ops.mul(self, self)
+        t = ops.tanh(ops.mul(ops.mul(self, ops.add(ops.mul(square, 0.044715), 1)), scale))
+        rise = ops.mul(ops.add(ops.mul(square, 3 * 0.044715), 1), scale)
+        bend = ops.mul(ops.mul(ops.mul(self, 0.5), ops.rsub(ops.mul(t, t), 1)), rise)
+        slope = ops.add(ops.mul(ops.add(t, 1), 0.5), bend)
+    else:
+        raise ValueRangeError(f"gelu(): approximate is 'none' or 'tanh', not {approximate!r}")
+    return ops.mul(grad_output, slope)

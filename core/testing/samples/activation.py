@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tt.core.dtype import float64
 from tt.core.testing.samples.base import LAYOUTS, OPTION, FamilyTable, Inputs, Sample
-from tt.core.testing.samples.pointwise import unary
+from tt.core.testing.samples.pointwise import binary, unary
 
 family = FamilyTable()
 
@@ -51,6 +51,30 @@ def threshold(make: Inputs) -> Iterator[Sample]:
         yield Sample((*sample.args, 1, 7), kwargs, sample.name)
     if make.dtype.is_floating_point:
         yield Sample((make.tensor(2, 3), 0.5, -1.5), kwargs, "fractions")
+
+
+BACKWARD: Final[dict[str, tuple[tuple[Any, ...], ...]]] = {
+    "threshold_backward": ((0,), (0.5,)),
+    "hardtanh_backward": ((-1, 1), (-2.5, 3.0)),
+    "leaky_relu_backward": ((0.25,),),
+    "elu_backward": ((1.0, 1, 1), (0.5, 2.0, 0.25)),
+    "softplus_backward": ((1.0, 20.0), (2.0, 1.0)),
+}
+
+
+@family("activation_backward")
+def activation_backward(make: Inputs) -> Iterator[Sample]:
+    name = make.definition.name
+    for number, arguments in enumerate(BACKWARD.get(name, ((),))):
+        for sample in binary(make, numbers=False):
+            if number == 0 or sample.name.startswith("shape"):
+                yield Sample(
+                    (*sample.args, *arguments), name=f"{sample.name} {arguments or ''}", error=sample.error
+                )
+    pair = (make.tensor(2, 3), make.tensor(2, 3))
+    if name == "gelu_backward":
+        yield Sample(pair, {"approximate": "tanh"}, "approximate")
+        yield Sample(pair, {"approximate": "sinh"}, "error: approximate", OPTION)
 
 
 @family("prelu")

@@ -77,11 +77,11 @@ d.of("log1p", self=lambda g, self: g / (conj(self) + 1))
 
 d.of("sin", self=lambda g, self: g * conj(ops.cos(self)))
 d.of("cos", self=lambda g, self: -g * conj(ops.sin(self)))
-d.of("tanh", self=lambda g, result: g * conj(1 - result * result))
+d.of("tanh", self=lambda g, result: ops.tanh_backward(g, result))
 
 # --- special functions -----------------------------------------------------------------------------------------
 
-d.of("sigmoid", self=lambda g, result: g * conj(result * (1 - result)))
+d.of("sigmoid", self=lambda g, result: ops.sigmoid_backward(g, result))
 d.of("erf", self=lambda g, self: g * (2 / math.sqrt(math.pi)) * ops.exp(-(self * self)))
 
 # --- sign, rounding --------------------------------------------------------------------------------------------
