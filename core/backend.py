@@ -252,6 +252,10 @@ class Backend(DeviceInterface):
         """Return the content as a handle of the strided backend of the same device."""
         raise NotImplementedError(f"{type(self).__name__}.to_strided")
 
+    def filled(self, handle: Any) -> Any:
+        """Return the same tensor with every element stored, zeros too; for layouts with a part "values"."""
+        raise NotImplementedError(f"{type(self).__name__}.filled")
+
     def summary(self, handle: Any) -> Sequence[str]:
         """Return what `repr` of a tensor shows after its size, for instance "nnz=3"."""
         return ()

@@ -167,6 +167,19 @@ class SparseBackend(Backend):
         """Return the handle that is made of these components."""
         return self.handle_type(*parts.values(), shape, **facts)
 
+    def filled(self, handle: Any) -> Any:
+        """Return the same tensor with every element stored, zeros too."""
+        sparse = wrap(handle, self.spec(dtype_of_array(handle.values)))
+        dense = ops.sparse.to_dense(sparse)
+        whole = ops.sparse.to_layout(
+            ops.ones_like(dense),
+            self.layout,
+            handle.sparse_dim if isinstance(handle, CooHandle) else None,
+            handle.blocksize if getattr(handle, "blocked", False) else None,
+            None if isinstance(handle, CooHandle) else handle.dense_dim,
+        )
+        return ops.sparse.with_values(whole, ops.sparse.values_at(dense, whole)).handle
+
     def summary(self, handle: Any) -> Sequence[str]:
         """Return the number of stored elements in words."""
         return [f"nnz={handle.nnz}"]

@@ -102,7 +102,7 @@ def to_dense_self(g: Any, self: Any, masked_grad: bool | None) -> Any:
     """g, in the layout of self; everywhere if no mask is asked for."""
     if masked_grad is False and self.layout.name == "sparse_coo":
         return ops.sparse.to_layout(dense(g), "sparse_coo", sparse_dim=self.handle.sparse_dim)
-    return masked(g, self)
+    return dense(g) if masked_grad is False else masked(g, self)
 
 
 d.of("sparse::coo", values=lambda g, result: ops.sparse.values_at(g, result))
@@ -118,7 +118,7 @@ d.of("sparse::values_at", self=lambda g, self, mask: _at(g, self, mask))
 def _at(g: Any, self: Any, mask: Any) -> Any:
     """G where the mask stores elements, in the layout of self."""
     found = ops.sparse.with_values(mask, g)
-    return found if is_strided(self) else masked(found, self)
+    return dense(found) if is_strided(self) else masked(found, self)
 
 
 # --- reductions --------------------------------------------------------------------------------------------------

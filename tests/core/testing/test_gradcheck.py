@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -145,11 +145,101 @@ def test_a_check_of_nothing_is_refused() -> None:
         gradgradcheck(lambda x: x, point(2), check_rev_over_rev=False)
 
 
-def test_masked_is_for_sparse_inputs_which_it_cannot_check_yet() -> None:
+# --- layouts that store some elements --------------------------------------------------------------------------
+
+STORED: dict[str, Callable[[Any, Any], Any]] = {
+    "coo": lambda lib, m: m.to_sparse(),
+    "hybrid coo": lambda lib, m: m.to_sparse(1),
+    "csr": lambda lib, m: m.to_sparse_csr(),
+    "csc": lambda lib, m: m.to_sparse_csc(),
+    "bsr": lambda lib, m: m.to_sparse_bsr((1, 2)),
+    "bsc": lambda lib, m: m.to_sparse_bsc((2, 2)),
+}
+
+
+def stored_input(lib: Any, layout: str, dtype: str = "float64") -> Any:
+    matrix = lib.tensor([[1.0, 0.0, 2.0, 0.0], [0.0, 0.0, 3.0, 4.0]], dtype=getattr(lib, dtype))
+    matrix = matrix * (1 - 0.5j) if dtype == "complex128" else matrix
+    return STORED[layout](lib, matrix).requires_grad_()
+
+
+def check_stored(lib: Any, layout: str, masked: bool, masked_grad: bool, **options: Any) -> bool:
+    """Say whether cos, whose derivative at zero is zero, or sin, whose derivative there is one, passes the check."""
+    function = options.pop("function", "sin")
+    try:
+        found = lib.autograd.gradcheck(
+            lambda a: getattr(a.to_dense(masked_grad=masked_grad), function)(),
+            stored_input(lib, layout, options.pop("dtype", "float64")),
+            masked=masked,
+            **options,
+        )
+    except RuntimeError as error:
+        assert "Jacobian mismatch" in str(error)
+        return False
+    return bool(found)
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("masked_grad", [True, False])
+def test_masked_says_what_is_constant(layout: str, masked: bool, masked_grad: bool) -> None:
+    # These store all of their elements.
+    everything = layout in ("hybrid coo", "bsc")
+    expected = everything or masked is masked_grad
+    assert check_stored(tt, layout, masked, masked_grad) is expected
+    # At zero the derivative of the cosine is zero, so that it does not matter whether it is looked at.
+    assert check_stored(tt, layout, masked, masked_grad, function="cos")
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("masked_grad", [True, False])
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch's, that all of this may change
+def test_masked_is_that_of_torch(layout: str, masked: bool, masked_grad: bool) -> None:
+    torch = pytest.importorskip("torch")
+    found = check_stored(tt, layout, masked, masked_grad)
+    assert found is check_stored(torch, layout, masked, masked_grad)
+    # torch's fast mode does not see elements that are not stored; this one does.
+    if found or not masked:
+        assert check_stored(tt, layout, masked, masked_grad, fast_mode=True) is found
+
+
+@pytest.mark.parametrize("layout", STORED)
+def test_second_derivatives_of_layouts_that_store_some_elements(layout: str) -> None:
+    for masked in (True, False):
+        x = stored_input(tt, layout)
+        assert gradgradcheck(
+            lambda a, m=masked: a.to_dense(masked_grad=m) ** 3, x, masked=masked, fast_mode=True
+        )
+
+
+def test_complex_elements_of_layouts_that_store_some() -> None:
+    x = stored_input(tt, "csr", "complex128")
+    assert gradcheck(lambda a: a.to_dense(masked_grad=True).sin(), x, masked=True)
+
+
+def test_places_that_are_stored_twice_and_layouts_of_gradients() -> None:
+    values = tt.tensor([1.0, 2.0, 3.0], dtype=tt.float64)
+    twice = tt.sparse_coo_tensor(tt.tensor([[0, 0, 1]]), values, (3,)).requires_grad_()
+    assert gradcheck(lambda a: a.to_dense(masked_grad=True) ** 2, twice, masked=True)
+
+    class Wrong(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return (gradient * 2).to_sparse()
+
+    with pytest.raises(
+        tt.errors.GradcheckError, match=r"has the layout tt.sparse_coo, the input has tt.strided"
+    ):
+        gradcheck(Wrong.apply, point(2))
+
+
+def test_masked_means_nothing_for_inputs_that_store_all() -> None:
     assert gradcheck(lambda x: x.sin(), point(2), masked=True)
-    x = tt.sparse_coo_tensor([[0, 1]], tt.tensor([1.0, 2.0], dtype=tt.float64), (2,)).requires_grad_()
-    with pytest.raises(TypeError, match="masked"):
-        gradcheck(lambda x: x.to_dense(), x, masked=True)
 
 
 def test_second_derivatives_are_checked_in_forward_mode_on_demand() -> None:

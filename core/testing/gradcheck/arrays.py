@@ -1,0 +1,71 @@
+"""Tensors as arrays and back, for checks that compute with NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tt.core.tensor_base import TensorBase
+
+__all__ = [
+    "Array",
+    "close",
+    "components",
+    "differentiable",
+    "floating",
+    "from_array",
+    "plain",
+    "tensors",
+    "to_array",
+]
+
+Array = np.ndarray[Any, Any]
+
+
+def to_array(tensor: Any) -> Array:
+    """Return the values of a tensor as an array of its own."""
+    dense = tensor.detach().cpu()
+    if dense.layout.name != "strided":
+        dense = dense.to_dense()
+    return np.array(dense.numpy())
+
+
+def from_array(array: Array, like: Any) -> Any:
+    """Return a dense tensor on the device of another."""
+    from tt.core.construct import from_array
+
+    return from_array(array, like.device)
+
+
+def components(array: Array) -> Array:
+    """Return the real numbers that an array holds, as one row."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if np.iscomplexobj(flat):
+        return np.stack([flat.real, flat.imag], -1).reshape(-1)
+    return flat.astype(np.float64, copy=False)
+
+
+def tensors(values: Any) -> list[Any]:
+    """Return what a function gave as a list."""
+    return [values] if isinstance(values, TensorBase) else list(values)
+
+
+def differentiable(tensor: Any) -> bool:
+    """Tell whether a value is a tensor that requires a gradient."""
+    return isinstance(tensor, TensorBase) and bool(tensor.requires_grad)  # type: ignore[attr-defined]
+
+
+def plain(value: Any) -> Any:
+    """Return a tensor without its history, and other values as they are."""
+    return value.detach() if isinstance(value, TensorBase) else value  # type: ignore[attr-defined]
+
+
+def floating(value: Any) -> bool:
+    """Tell whether a value is a tensor of a dtype that can have a gradient."""
+    return isinstance(value, TensorBase) and (value.dtype.is_floating_point or value.dtype.is_complex)
+
+
+def close(a: Array, b: Array, rtol: float, atol: float) -> bool:
+    """Tell whether two arrays have one shape and nearly the same elements."""
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol, atol, equal_nan=True))

@@ -1,0 +1,108 @@
+"""The Jacobians that a function has by its gradients, compared with those by finite differences."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tt.core.errors import GradcheckError
+from tt.core.testing.gradcheck.arrays import Array, close, components, floating, plain, tensors, to_array
+from tt.core.testing.gradcheck.problem import Problem
+
+__all__ = ["compare", "compare_fast", "compare_forward"]
+
+
+def compare(problem: Problem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float) -> None:
+    """Compare whole Jacobians."""
+    analytical = problem.analytical(outputs, leaves)
+    for place in problem.places:
+        for k, numerical in enumerate(problem.numerical(place)):
+            found = analytical[place][k]
+            if not close(found, numerical, rtol, atol):
+                worst = (
+                    float(np.max(np.abs(found - numerical)))
+                    if found.shape == numerical.shape
+                    else float("nan")
+                )
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {k} with respect to input {place},\n"
+                    f"numerical:{numerical}\nanalytical:{found}\n"
+                    f"largest difference: {worst:.3g} (rows: components of the input; columns: of the output)"
+                )
+
+
+def compare_fast(
+    problem: Problem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float
+) -> None:
+    """Compare u^T J v for one random pair of directions for each input and output."""
+    rng = np.random.default_rng(0)
+
+    def direction(array: Array) -> Array:
+        found: Any = rng.standard_normal(array.shape)
+        if np.iscomplexobj(array):
+            found = found + 1j * rng.standard_normal(array.shape)
+        result: Array = found / max(float(np.linalg.norm(found)), 1e-30)
+        return result
+
+    arrays = [to_array(y) for y in outputs]
+    for place, (k, y) in product(problem.places, enumerate(arrays)):
+        v, u = direction(problem.points[place]), direction(y)
+        sides = [
+            problem.evaluate({**problem.points, place: problem.points[place] + sign * problem.eps * v})[k]
+            for sign in (1, -1)
+        ]
+        numerical = float(components(u) @ (components(sides[0]) - components(sides[1]))) / (2 * problem.eps)
+        gradient = problem.gradients(outputs, leaves, [u if j == k else None for j in range(len(arrays))])[
+            place
+        ]
+        along = to_array(problem.where[place].tensor(v))
+        analytical = float(components(problem.where[place].read(gradient)) @ components(along))
+        if not np.isclose(analytical, numerical, rtol, atol, equal_nan=True):
+            raise GradcheckError(
+                f"Jacobian mismatch for output {k} with respect to input {place}, along random directions,\n"
+                f"numerical: {numerical}\nanalytical: {analytical}\n"
+                "fast_mode=False shows both Jacobians"
+            )
+
+
+def compare_forward(problem: Problem, rtol: float, atol: float) -> None:
+    """Compare the Jacobians that forward mode makes, a row for each component of an input."""
+    import tt
+
+    forward = tt.autograd.forward_ad
+    for place in problem.places:
+        point = problem.points[place]
+        units = (1, 1j) if np.iscomplexobj(point) else (1,)
+        rows: list[list[Array]] = []
+        for index, unit in product(np.ndindex(point.shape), units):
+            direction = np.zeros_like(point)
+            direction[index] = unit
+            with forward.dual_level():
+                args = [
+                    problem.where[i].tensor(problem.points[i]) if i in problem.points else plain(x)
+                    for i, x in enumerate(problem.inputs)
+                ]
+                args[place] = forward.make_dual(args[place], problem.where[place].tensor(direction))
+                pairs = [forward.unpack_dual(y) for y in tensors(problem.func(*args)) if floating(y)]
+                rows.append(
+                    [
+                        components(
+                            np.zeros_like(to_array(p.primal)) if p.tangent is None else to_array(p.tangent)
+                        )
+                        for p in pairs
+                    ]
+                )
+        for k, numerical in enumerate(problem.numerical(place)):
+            found = (
+                problem.where[place].spread(np.stack([row[k] for row in rows]))
+                if rows
+                else np.zeros_like(numerical)
+            )
+            if not close(found, numerical, rtol, atol):
+                raise GradcheckError(
+                    f"forward mode: Jacobian mismatch for output {k} with respect to input {place},\n"
+                    f"numerical:{numerical}\nforward mode:{found}\n"
+                    "(rows: components of the input; columns: of the output)"
+                )

@@ -1,0 +1,119 @@
+"""A function at a point: how it is evaluated, and its two Jacobians.
+
+Complex numbers are pairs of real ones here: a function of n complex inputs and m complex outputs has a real Jacobian
+of 2n x 2m, and a gradient stands for one of its columns, the derivatives with respect to the real parts plus i times
+those with respect to the imaginary parts.
+
+Autograd is reached through the members that it gives to tensors (`requires_grad_`, `backward`, `grad`) only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tt.core.testing.gradcheck.arrays import (
+    Array,
+    components,
+    differentiable,
+    floating,
+    from_array,
+    plain,
+    tensors,
+    to_array,
+)
+from tt.core.testing.gradcheck.points import point_of
+
+__all__ = ["Problem"]
+
+
+class Problem:
+    """A function, the point at which it is checked, and how to evaluate both sides.
+
+    Attributes
+    ----------
+    places : list of int
+        The inputs that require a gradient.
+    where : dict of int to Point
+        These inputs.
+    points : dict of int to numpy.ndarray
+        Their elements.
+    """
+
+    def __init__(self, func: Callable[..., Any], inputs: Sequence[Any], eps: float, masked: bool) -> None:
+        self.func, self.inputs, self.eps = func, inputs, eps
+        self.places = [i for i, x in enumerate(inputs) if differentiable(x)]
+        self.where = {i: point_of(inputs[i], masked) for i in self.places}
+        self.points = {i: point.array for i, point in self.where.items()}
+
+    def evaluate(self, points: dict[int, Array]) -> list[Array]:
+        """Return the floating-point outputs at a point, without recording."""
+        args = [
+            self.where[i].tensor(points[i]) if i in points else plain(x) for i, x in enumerate(self.inputs)
+        ]
+        return [to_array(y) for y in tensors(self.func(*args)) if floating(y)]
+
+    def record(self) -> tuple[list[Any], dict[int, Any]]:
+        """Return the outputs that have a history, and the leaves."""
+        leaves = {i: point.leaf() for i, point in self.where.items()}
+        args = [leaves.get(i, x) for i, x in enumerate(self.inputs)]
+        return [y for y in tensors(self.func(*args)) if floating(y)], leaves
+
+    def gradients(
+        self, outputs: list[Any], leaves: dict[int, Any], cotangents: Sequence[Array | None]
+    ) -> dict[int, Any]:
+        """Return the gradients of the leaves; None where there is none."""
+        for leaf in leaves.values():
+            leaf.grad = None
+        chosen = [
+            (y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None and y.requires_grad
+        ]
+        for y, v in chosen:
+            y.backward(from_array(v.astype(y.dtype.numpy), y), retain_graph=True)
+        return {i: leaf.grad for i, leaf in leaves.items()}
+
+    # --- Jacobians: rows are components of an input, columns components of an output ---------------------------
+
+    def numerical(self, place: int) -> list[Array]:
+        """Return the Jacobian of each output with respect to one input, by central differences."""
+        point = self.points[place]
+        rows: list[list[Array]] = []
+        steps = (self.eps, 1j * self.eps) if np.iscomplexobj(point) else (self.eps,)
+        for index, step in product(np.ndindex(point.shape), steps):
+            sides = []
+            for sign in (1, -1):
+                moved = point.copy()
+                moved[index] += sign * step
+                sides.append(self.evaluate({**self.points, place: moved}))
+            rows.append(
+                [(components(a) - components(b)) / (2 * self.eps) for a, b in zip(*sides, strict=True)]
+            )
+        outputs = self.evaluate(self.points)
+        return [
+            self.where[place].spread(
+                np.stack([row[k] for row in rows]) if rows else np.zeros((0, components(outputs[k]).size))
+            )
+            for k in range(len(outputs))
+        ]
+
+    def analytical(self, outputs: list[Any], leaves: dict[int, Any]) -> dict[int, list[Array]]:
+        """Return the Jacobian of each output with respect to each input, by backward passes."""
+        found: dict[int, list[Array]] = {i: [] for i in self.places}
+        for k, output in enumerate(outputs):
+            columns: dict[int, list[Array]] = {i: [] for i in self.places}
+            units = (1, 1j) if output.dtype.is_complex else (1,)
+            for index, unit in product(np.ndindex(tuple(output.shape)), units):
+                cotangent = np.zeros(tuple(output.shape), output.dtype.numpy)
+                cotangent[index] = unit
+                gradients = self.gradients(
+                    outputs, leaves, [cotangent if j == k else None for j in range(len(outputs))]
+                )
+                for i, gradient in gradients.items():
+                    columns[i].append(components(self.where[i].read(gradient)))
+            for i in self.places:
+                size = components(self.where[i].read(None)).size
+                found[i].append(np.stack(columns[i], 1) if columns[i] else np.zeros((size, 0)))
+        return found

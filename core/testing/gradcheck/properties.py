@@ -1,0 +1,130 @@
+"""What else is true of a right gradient: it does not depend on how it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tt.core.errors import GradcheckError, ValueRangeError
+from tt.core.testing.gradcheck.arrays import close, from_array, to_array
+from tt.core.testing.gradcheck.problem import Problem
+
+__all__ = [
+    "check_batched",
+    "check_deterministic",
+    "check_dtypes",
+    "check_inputs",
+    "check_layouts",
+    "check_undefined",
+]
+
+
+def check_inputs(problem: Problem, eps: float) -> None:
+    """Refuse inputs of which none requires a gradient, and warn of single precision."""
+    if not problem.places:
+        raise ValueRangeError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the them have "
+            "requires_grad=True."
+        )
+    for place in problem.places:
+        if problem.inputs[place].dtype.name not in ("float64", "complex128"):
+            import warnings
+
+            warnings.warn(
+                f"Input #{place} requires gradient and is not a double precision floating point or complex. This "
+                "check will likely fail if all the inputs are not of double precision floating point or complex. "
+                f"(eps={eps})",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def check_batched(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+    """One pass with several vectors must give what one pass for each of them gives."""
+    import tt
+
+    inputs = list(leaves.values())
+    rng = np.random.default_rng(0)
+    for k, output in enumerate(outputs):
+        if not output.requires_grad:
+            continue
+        vectors = rng.standard_normal((2, *output.shape))
+        if output.dtype.is_complex:
+            vectors = vectors + 1j * rng.standard_normal(vectors.shape)
+        stacked = from_array(vectors.astype(output.dtype.numpy), output)
+        options: dict[str, Any] = {"retain_graph": True, "allow_unused": True}
+        together = tt.autograd.grad(output, inputs, stacked, is_grads_batched=True, **options)
+        for number in range(2):
+            alone = tt.autograd.grad(output, inputs, stacked[number], **options)
+            for place, one, many in zip(leaves, alone, together, strict=True):
+                if one is None and many is None:
+                    continue
+                if (
+                    one is None
+                    or many is None
+                    or not close(to_array(many[number]), to_array(one), 1e-8, 1e-10)
+                ):
+                    raise GradcheckError(
+                        f"a backward pass with several vectors at once gives another gradient of output {k} with "
+                        f"respect to input {place} than a pass for each:\n{many}\ninstead of\n{one}\nin place {number}"
+                    )
+
+
+def check_deterministic(
+    problem: Problem, outputs: list[Any], leaves: dict[int, Any], tolerance: float
+) -> None:
+    """Check that two passes give the same gradients."""
+    ones = [np.ones(tuple(y.shape), y.dtype.numpy) for y in outputs]
+    runs = [
+        {i: None if g is None else to_array(g) for i, g in problem.gradients(outputs, leaves, ones).items()}
+        for _ in range(2)
+    ]
+    for place in problem.places:
+        first, second = (run[place] for run in runs)
+        if first is not None and second is not None and first.size:
+            difference = float(np.max(np.abs(first - second)))
+            if difference > tolerance:
+                raise GradcheckError(
+                    f"the backward pass is not deterministic: run twice with the same values, it gives gradients of "
+                    f"input {place} that differ by {difference}, more than the {tolerance} allowed"
+                )
+
+
+def check_undefined(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+    """An output without a gradient must count as one with a gradient of zeros."""
+    zeros = [np.zeros(tuple(y.shape), y.dtype.numpy) for y in outputs]
+    for k, output in enumerate(outputs):
+        ones = np.ones(tuple(output.shape), output.dtype.numpy)
+        runs = []
+        for rest in (None, zeros):
+            cotangents = [ones if j == k else None if rest is None else rest[j] for j in range(len(outputs))]
+            gradients = problem.gradients(outputs, leaves, cotangents)
+            runs.append({i: problem.where[i].read(g) for i, g in gradients.items()})
+        for place in problem.places:
+            if not close(runs[0][place], runs[1][place], 1e-8, 1e-10):
+                raise GradcheckError(
+                    f"Backward handles an undefined gradient differently from zeros: the gradient of output {k} with "
+                    f"respect to input {place} is\n{runs[0][place]}\nwhen the other outputs have none, and\n"
+                    f"{runs[1][place]}\nwhen theirs are zeros"
+                )
+
+
+def check_dtypes(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+    """Check that gradients have the dtypes of their inputs."""
+    ones = [np.ones(tuple(y.shape), y.dtype.numpy) for y in outputs]
+    for place, gradient in problem.gradients(outputs, leaves, ones).items():
+        if gradient is not None and gradient.dtype is not leaves[place].dtype:
+            raise GradcheckError(
+                f"the gradient of input {place} has the dtype {gradient.dtype}, the input has {leaves[place].dtype}"
+            )
+
+
+def check_layouts(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+    """Check that a gradient that does not store all elements stores them as its input does."""
+    ones = [np.ones(tuple(y.shape), y.dtype.numpy) for y in outputs]
+    for place, gradient in problem.gradients(outputs, leaves, ones).items():
+        if gradient is not None and gradient.layout.name not in ("strided", leaves[place].layout.name):
+            raise GradcheckError(
+                f"the gradient of input {place} has the layout {gradient.layout}, the input has {leaves[place].layout}"
+            )
