@@ -17,7 +17,7 @@ _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _NativeDropoutResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueDimResult
+from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _CummaxResult, _CumminResult, _FrexpResult, _KthvalueResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _NativeDropoutResult, _QrResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueConsecutiveResult, _UniqueDimResult
 from tt.core.device import device as device
 from tt.core.device import get_default_device as get_default_device
 from tt.core.device import set_default_device as set_default_device
@@ -2042,6 +2042,16 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
     >>> import tt
     >>> tt.bincount(tt.tensor([1, 3, 1]))
     tensor([0, 2, 0, 1])
+    """
+    ...
+def histc(input: Tensor, bins: _int = 100, min: _Scalar = 0, max: _Scalar = 0, *, out: Tensor | None = None) -> Tensor:
+    """Counts the elements in each of so many bins of equal width from min to max, the last of which includes max. Elements outside do not count; where min and max are equal, the smallest and the largest element take their places.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.histc(tt.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
     """
     ...
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:

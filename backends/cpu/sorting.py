@@ -1,4 +1,4 @@
-"""Kernels that sort: NumPy puts NaN last, as PyTorch does."""
+"""Kernels that sort and count: NumPy puts NaN last, as PyTorch does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
 
@@ -158,3 +158,48 @@ def unique_dim(
         inverse.reshape(-1) if return_inverse else np.empty(0, np.int64),
         counts if return_counts else np.empty(0, np.int64),
     )
+
+
+@cpu.kernel("_unique_consecutive", dtypes="real", half="native")
+def unique_consecutive(self: Array, return_inverse: bool, return_counts: bool) -> tuple[Array, Array, Array]:
+    flat = self.reshape(-1)
+    begins = np.ones(flat.size, np.bool_)
+    np.not_equal(flat[1:], flat[:-1], out=begins[1:])
+    starts = np.flatnonzero(begins)
+    nothing = np.empty(0, np.int64)
+    return (
+        flat[starts],
+        (np.cumsum(begins) - 1).reshape(self.shape) if return_inverse else nothing,
+        np.diff(starts, append=flat.size) if return_counts else nothing,
+    )
+
+
+# --- counts ----------------------------------------------------------------------------------------------------
+
+
+@cpu.kernel("_bincount", dtypes="integral")
+def bincount(self: Array, minlength: int) -> Array:
+    if self.size and self.min() < 0:
+        raise errors.ValueRangeError("bincount(): the integers must not be negative")
+    return np.bincount(self.astype(np.int64, copy=False), minlength=minlength)
+
+
+@cpu.kernel("histc", dtypes=("float32", "float64"))
+def histc(self: Array, bins: int, min: Any, max: Any) -> Array:
+    if bins < 1 or not min <= max:
+        raise ValueError("bins or bounds that the shape rule refuses")
+    if not self.size:
+        return np.zeros(bins, self.dtype)
+    low, high = min, max
+    if low == high:
+        low, high = self.min().item(), self.max().item()
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise errors.ValueRangeError(f"histc(): the range of [{low}, {high}] is not finite")
+        if low == high:
+            low, high = low - 1, high + 1
+    first, last = self.dtype.type(low), self.dtype.type(high)
+    inside = self[(self >= first) & (self <= last)]
+    places = np.clip(
+        ((inside - first) * self.dtype.type(bins) / (last - first)).astype(np.int64), 0, bins - 1
+    )
+    return np.bincount(places, minlength=bins).astype(self.dtype)

@@ -48,6 +48,7 @@ NATIVE: Final = (
     "scattering",
     "pooling",
     "decomposition",
+    "sorting",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

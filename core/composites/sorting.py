@@ -168,28 +168,40 @@ def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim
     if self.dtype.is_complex:
         raise UnsupportedError(f"unique_consecutive(): not implemented for {self.dtype}")
     if dim is None:
-        items = ops.reshape(self, (-1,))
-    else:
-        axis = expect_unique_dim("unique_consecutive", self, dim)
-        items = ops.transpose(self, 0, axis)
-    count = items.shape[0]
+        output, inverse, counts = ops._unique_consecutive(self, return_inverse, return_counts)
+        found = [output, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+        return output if len(found) == 1 else tuple(found)
+    axis = expect_unique_dim("unique_consecutive", self, dim)
+    found = _runs(ops.transpose(self, 0, axis), return_inverse, return_counts)
+    found[0] = ops.transpose(found[0], 0, axis)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+@composite("_unique_consecutive")
+def unique_runs(self: Any, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+    found = _runs(ops.reshape(self, (-1,)), return_inverse, return_counts)
+    nothing = ops.zeros((0,), dtype=int64, device=self.device)
+    inverse = ops.reshape(found.pop(1), tuple(self.shape)) if return_inverse else nothing
+    return found[0], inverse, found[1] if return_counts else nothing
+
+
+def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
+    """Return the first of each run of equal slices, and as asked the run of each slice and the lengths of the runs."""
+    count, device = items.shape[0], items.device
     rows = (
         ops.reshape(items, (count, -1 if items.numel() else 1)) if items.ndim > 1 else ops.unsqueeze(items, 1)
     )
     differs = ops.any(ops.ne(ops.slice(rows, 0, 1, None), ops.slice(rows, 0, 0, max(count - 1, 0))), 1)
     # Where a run begins: at the first element, and wherever an element differs from the one before it.
-    begins = ops.cat([ops.ones((min(count, 1),), dtype=bool_, device=self.device), differs])
+    begins = ops.cat([ops.ones((min(count, 1),), dtype=bool_, device=device), differs])
     starts = ops.reshape(ops.nonzero.default(begins), (-1,))
     found = [ops.index_select(items, 0, starts)]
-    if dim is not None:
-        found[0] = ops.transpose(found[0], 0, axis)
     if return_inverse:
-        inverse = ops.sub(ops.cumsum(as_type(begins, int64), 0), 1)
-        found.append(ops.reshape(inverse, tuple(self.shape)) if dim is None else inverse)
+        found.append(ops.sub(ops.cumsum(as_type(begins, int64), 0), 1))
     if return_counts:
-        end = ops.full((min(count, 1),), count, dtype=int64, device=self.device)
+        end = ops.full((min(count, 1),), count, dtype=int64, device=device)
         found.append(ops.sub(ops.cat([ops.slice(starts, 0, 1, None), end]), starts))
-    return found[0] if len(found) == 1 else tuple(found)
+    return found
 
 
 def expect_unique_dim(op: str, self: Any, dim: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value, wrap
@@ -188,15 +189,50 @@ def bincount(self: Any, weights: Any, minlength: int) -> Any:
         raise ShapeError(
             f"bincount(): weights must have the shape of the input, {list(self.shape)}, got {list(weights.shape)}"
         )
-    numbers = as_type(self, int64)
+    if weights is None:
+        return ops._bincount(self, minlength)
+    size = _counted(self, minlength)
     if not self.shape.numel():
         return ops.full((minlength,), 0, dtype=int64, device=self.device)
-    if ops.amin(numbers).item() < 0:
+    real = ops.real(weights) if weights.dtype.is_complex else weights
+    added = real if weights.dtype in (float32, float64) else as_type(real, float64)
+    zeros = ops.full((size,), 0, dtype=added.dtype, device=self.device)
+    return ops.scatter_add(zeros, 0, as_type(self, int64), added)
+
+
+def _counted(self: Any, minlength: int) -> int:
+    """Return how many numbers are counted."""
+    if not self.shape.numel():
+        return minlength
+    if ops.amin(self).item() < 0:
         raise ValueRangeError("bincount(): the integers must not be negative")
-    size = max(minlength, ops.amax(numbers).item() + 1)
-    if weights is None:
-        added = ops.ones_like(numbers)
-    else:
-        real = ops.real(weights) if weights.dtype.is_complex else weights
-        added = real if weights.dtype in (float32, float64) else as_type(real, float64)
-    return ops.scatter_add(ops.full((size,), 0, dtype=added.dtype, device=self.device), 0, numbers, added)
+    return max(minlength, int(ops.amax(self).item()) + 1)
+
+
+@composite("_bincount")
+def bincount_vector(self: Any, minlength: int) -> Any:
+    counts = ops.full((_counted(self, minlength),), 0, dtype=int64, device=self.device)
+    numbers = as_type(self, int64)
+    return ops.scatter_add(counts, 0, numbers, ops.ones_like(numbers))
+
+
+@composite("histc")
+def histc(self: Any, bins: int, min: Any, max: Any) -> Any:
+    check_shapes("histc", self, bins, min, max)
+    counts = ops.zeros((bins,), dtype=self.dtype, device=self.device)
+    if not self.numel():
+        return counts
+    flat, low, high = ops.reshape(self, (-1,)), min, max
+    if low == high:
+        low, high = ops.amin(flat).item(), ops.amax(flat).item()
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ValueRangeError(f"histc(): the range of [{low}, {high}] is not finite")
+        if low == high:
+            low, high = low - 1, high + 1
+    inside = ops.logical_and(ops.ge(flat, low), ops.le(flat, high))
+    flat = ops.masked_select(flat, inside)
+    # The bounds in the dtype of the elements, as a kernel computes with them.
+    first, last = number(low, flat), number(high, flat)
+    places = ops.div.default(ops.mul(ops.sub(flat, first), bins), ops.sub(last, first))
+    places = ops.clamp(as_type(places, int64), 0, bins - 1)
+    return ops.index_add(counts, 0, places, ops.ones_like(flat))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tt.core.errors import ShapeError
+from typing import Any
+
+from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, wrap_dim
 from tt.core.shapes.reduction import reduce_with_indices
 from tt.core.shapes.registry import Result, RuleTable
@@ -20,3 +22,13 @@ def kthvalue(
     if not 1 <= k <= size:
         raise ShapeError(f"{op}(): k={k} is not from 1 to {size}, the size of dimension {dim}")
     return results
+
+
+@rule("histc")
+def histc(bins: int, min: Any, max: Any, *, op: str) -> tuple[int, ...]:
+    """A count for each bin."""
+    if bins < 1:
+        raise ValueRangeError(f"{op}(): bins must be > 0, but got {bins}")
+    if not min <= max:
+        raise ValueRangeError(f"{op}(): max must be larger than min, but got min={min} and max={max}")
+    return (bins,)

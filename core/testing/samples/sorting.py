@@ -90,6 +90,16 @@ def unique_consecutive(make: Inputs) -> Iterator[Sample]:
     yield Sample((runs, True, True, 2), name="error: dim", error=IndexError)
 
 
+@family("unique_runs")
+def unique_runs(make: Inputs) -> Iterator[Sample]:
+    runs = make.of([[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1]])
+    for inverse, counts in ((True, True), (False, True), (True, False), (False, False)):
+        yield Sample((runs, inverse, counts), name=f"inverse {inverse}, counts {counts}")
+    yield Sample((make.of(1), True, True), name="zero-dimensional")
+    yield Sample((make.tensor(0), True, True), name="nothing")
+    yield Sample((runs.t(), True, True), name="transposed")
+
+
 # --- searching -------------------------------------------------------------------------------------------------
 
 

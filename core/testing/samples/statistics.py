@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.dtype import float64, int64
-from tt.core.testing.samples.base import LAYOUTS, FamilyTable, Inputs, Sample
+from tt.core.testing.samples.base import LAYOUTS, OPTION, FamilyTable, Inputs, Sample
 from tt.core.testing.samples.reduction import DIMS
 
 family = FamilyTable()
@@ -102,6 +102,31 @@ def quantile(make: Inputs) -> Iterator[Sample]:
         yield Sample(
             (make.tensor(3), make.tensor(1, 1, low=0, high=1)), name="error: a matrix", error=RuntimeError
         )
+
+
+@family("counts")
+def counts(make: Inputs) -> Iterator[Sample]:
+    numbers = make.of([1, 4, 1, 0, 4, 4])
+    yield Sample((numbers,), name="counts")
+    yield Sample((numbers, 8), name="at least 8")
+    yield Sample((make.tensor(0),), name="no element")
+    yield Sample((make.tensor(0), 3), name="no element, at least 3")
+    if make.dtype.is_signed:
+        yield Sample((make.of([1, -1]),), name="error: negative", error=RuntimeError)
+
+
+@family("histc")
+def histc(make: Inputs) -> Iterator[Sample]:
+    x = make.of([[0.5, 1.5, 2.0], [-1.0, 3.0, 2.5]])
+    yield Sample((x, 4, 0, 3), name="between bounds")
+    yield Sample((x, 4), name="between the extremes")
+    yield Sample((x.t(), 3, -1.0, 2.5), name="transposed")
+    yield Sample((make.of([2.0, 2.0]), 4), name="one value")
+    yield Sample((make.of(1.0), 2, 0, 2), name="zero-dimensional")
+    yield Sample((make.tensor(0), 5), name="nothing")
+    yield Sample((x, 0), name="error: no bins", error=OPTION)
+    yield Sample((x, 4, 3, 0), name="error: bounds", error=OPTION)
+    yield Sample((make.of([1.0, float("inf")]), 4), name="error: not finite", error=OPTION)
 
 
 @family("bincount")

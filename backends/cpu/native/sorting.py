@@ -1,0 +1,48 @@
+"""Native kernels that sort, select and count."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.backends.cpu.native.loading import load
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+NATIVE: Final = load("sorting")
+
+
+def add(op: str, function: str, takes: str, **options: Any) -> None:
+    """Register a function of the extension under the name of an operator."""
+    cpu.kernel(op, getattr(NATIVE, function), takes=takes.split(), native=True, **options)
+
+
+if NATIVE is not None:
+    # --- sorting ---------------------------------------------------------------------------------------------------
+
+    add("sort", "sort", "self dim descending", dtypes="real")
+    add("sort", "sort", "self dim descending stable", dtypes="real")
+    add("argsort", "argsort", "self dim descending stable", dtypes="real")
+    add("topk", "topk", "self k dim largest sorted", dtypes="real_number")
+
+    # --- ranks -----------------------------------------------------------------------------------------------------
+
+    add("kthvalue", "kthvalue", "self k dim keepdim", dtypes="real_number")
+    add("median.dim", "median_dim", "self dim keepdim", dtypes="real_number")
+    add("median", "median", "self", dtypes="real_number")
+
+    # --- searching, distinct elements, counts ----------------------------------------------------------------------
+
+    add("_searchsorted", "searchsorted", "sorted_sequence self right", dtypes="real_number")
+    add("_unique2", "unique", "self sorted return_inverse return_counts", dtypes="real")
+    add(
+        "_unique_consecutive",
+        "unique_consecutive",
+        "self return_inverse return_counts",
+        dtypes="real",
+        half="native",
+    )
+    add("_bincount", "bincount", "self minlength", dtypes="integral")
+    add("histc", "histc", "self bins min max", dtypes=("float32", "float64"))
