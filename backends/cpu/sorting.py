@@ -93,7 +93,7 @@ def searchsorted(sorted_sequence: Array, self: Array, right: bool) -> Array:
     if not size:
         return np.zeros(self.shape, np.int64)
     rows = sorted_sequence.reshape(-1, size)
-    if self.shape[-1] >= 64 and not (floats and np.isnan(rows[:, -1]).any()):
+    if self.ndim and self.shape[-1] >= 64 and not (floats and np.isnan(rows[:, -1]).any()):
         side: Any = "right" if right else "left"
         values = self.reshape(rows.shape[0], -1)
         return np.stack([np.searchsorted(*row, side) for row in zip(rows, values, strict=True)]).reshape(
