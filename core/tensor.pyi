@@ -65,6 +65,11 @@ class _TopkResult(NamedTuple):
     values: Tensor
     indices: Tensor
 
+class _UniqueConsecutiveResult(NamedTuple):
+    output: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
 class _Unique2Result(NamedTuple):
     output: Tensor
     inverse_indices: Tensor
@@ -3403,6 +3408,16 @@ class Tensor(TensorBase):
         >>> import tt
         >>> tt.bincount(tt.tensor([1, 3, 1]))
         tensor([0, 2, 0, 1])
+        """
+        ...
+    def histc(self, bins: _int = 100, min: _Scalar = 0, max: _Scalar = 0) -> Tensor:
+        """Counts the elements in each of so many bins of equal width from min to max, the last of which includes max. Elements outside do not count; where min and max are equal, the smallest and the largest element take their places.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.histc(tt.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+        tensor([0., 2., 1., 0.])
         """
         ...
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
