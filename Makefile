@@ -68,8 +68,8 @@ wheel: $(STAMP) ## build the wheel and the source distribution into dist/
 coverage: $(STAMP) ## the tests, and which lines they did not run
 	TT_COMPILED=0 $(BIN)/python -m pytest --cov --cov-report=term --cov-report=html
 
-bench: $(STAMP) ## the benchmarks, as ratios to NumPy and torch
-	$(BIN)/python -m benchmarks.run
+bench: $(STAMP) ## everything that is measured, as tables and a picture in build/benchmarks
+	$(BIN)/python -m benchmarks.publish $(BENCH)
 
 clean: ## remove all that these commands made
 	rm -rf $(VENV) .editable build dist htmlcov .coverage .coverage.* coverage.xml

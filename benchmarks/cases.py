@@ -59,15 +59,19 @@ class Case:
 
 @dataclass(frozen=True)
 class Group:
-    """Cases whose mean ratio to the first peer has an aim: by the form of tt, or one for `any`."""
+    """Cases whose ratios to the first peer have aims, for their mean and for the worst: by form of tt, or for `any`."""
 
     name: str
     aim: dict[str, float] = field(default_factory=dict)
-    worst: float | None = None
+    worst: dict[str, float] = field(default_factory=dict)
 
     def aim_of(self, form: str) -> float | None:
-        """Return the aim for a form of tt."""
+        """Return the aim of the mean for a form of tt."""
         return self.aim.get(form, self.aim.get("any"))
+
+    def worst_of(self, form: str) -> float | None:
+        """Return what no case may exceed in a form of tt."""
+        return self.worst.get(form, self.worst.get("any"))
 
 
 @dataclass(frozen=True)

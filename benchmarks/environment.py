@@ -17,25 +17,20 @@ __all__ = ["environment", "form_of_tt"]
 def form_of_tt() -> tuple[str, str]:
     """Return which form of tt is measured, and the details.
 
-    `compiled`: the hot modules, and the native kernels if they are built; `native`: these only; `interpreted`: neither.
+    `compiled`: hot modules and native kernels; `hot`: the hot modules only; `native`: the kernels only; `interpreted`:
+    neither.
     """
+    from tt.backends.cpu.native import loading
     from tt.core import compiled
 
-    status = compiled.status()
-    families = native_kernels()
-    kernels = f"native kernels: {', '.join(families)}" if families else "no native kernels"
-    form = "compiled" if status.active else "native" if families else "interpreted"
-    return form, f"hot modules: {status.reason}; {kernels}"
-
-
-def native_kernels() -> list[str]:
-    """Return the families of native kernels that are built."""
-    from importlib.machinery import EXTENSION_SUFFIXES
-
-    import tt
-
-    folder = Path(tt.__file__).parent / "backends" / "cpu" / "native"
-    return sorted(path.name.split(".")[0].lstrip("_") for path in folder.glob(f"_*{EXTENSION_SUFFIXES[0]}"))
+    hot, native = compiled.status(), loading.status()
+    forms = {
+        (True, True): "compiled",
+        (True, False): "hot",
+        (False, True): "native",
+        (False, False): "interpreted",
+    }
+    return forms[hot.active, native.active], f"hot modules: {hot.reason}; native kernels: {native.reason}"
 
 
 def environment(libraries: Sequence[str], threads: int) -> dict[str, str]:

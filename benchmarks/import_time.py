@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
-__all__ = ["ImportTime", "measure_import"]
+__all__ = ["ImportTime", "import_text", "measure_import"]
 
 TIMED = """
 import time
@@ -69,3 +69,26 @@ def measure_import(rounds: int = 21) -> ImportTime:
         on_demand_modules=[name for name in modules if name in ON_DEMAND],
         tt_modules=sum(name.split(".")[0] == "tt" for name in modules),
     )
+
+
+def import_text(result: ImportTime) -> str:
+    """Return what importing costs."""
+    from benchmarks.report import aligned, number
+
+    rows = [
+        ["import", "ms"],
+        ["import numpy", number(result.numpy)],
+        ["import tt", number(result.tt)],
+        ["difference", number(result.difference)],
+    ]
+    lines = [
+        aligned(rows),
+        f"modules of tt: {result.tt_modules}",
+        f"modules of plugins and backends: {', '.join(result.plugin_modules) or 'none'}",
+        f"modules that should wait until they are needed: {', '.join(result.on_demand_modules) or 'none'}",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(import_text(measure_import()))

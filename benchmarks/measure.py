@@ -3,8 +3,8 @@
 Note [Interleaved]
 ------------------
 A machine changes its speed from second to second.  A round therefore times every library once, one directly after
-the other, in an order that turns.  A ratio is the median of the ratios of the rounds, each of two turns that were
-milliseconds apart.  A ratio of two different runs means little.
+the other, in an order that is drawn anew.  A ratio is the median of the ratios of the rounds, each of two turns that
+were milliseconds apart.  A ratio of two different runs means little.
 
 Note [Noise]
 ------------
@@ -21,6 +21,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,7 @@ def measure_case(
     }
     counts = {name: calibrate(loop, seconds) for name, loop in loops.items()}
     result.samples = {name: [] for name in loops}
-    order = list(loops)
+    order, random = list(loops), Random(0)
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -204,7 +205,7 @@ def measure_case(
                 break
             for name in order:
                 result.samples[name].append(loops[name](counts[name]) / counts[name] * 1e6)
-            order.append(order.pop(0))
+            order = random.sample(order, len(order))
     finally:
         if collecting:
             gc.enable()

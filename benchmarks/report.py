@@ -70,7 +70,7 @@ def group_results(
         first = ratios[next(iter(means))]
         worst = max(((case, r.value) for r, case in first), key=lambda pair: pair[1])
         noise = math.sqrt(sum(r.noise**2 for r, _ in first)) / len(first)
-        found.append(GroupResult(group.name, means, noise, group.aim_of(form), worst, group.worst))
+        found.append(GroupResult(group.name, means, noise, group.aim_of(form), worst, group.worst_of(form)))
     return found
 
 

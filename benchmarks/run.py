@@ -22,7 +22,7 @@ __all__ = ["FAILED", "WORSE", "main"]
 
 FAILED = 1
 WORSE = 3
-FORMS = ("compiled", "native", "interpreted")
+FORMS = ("compiled", "hot", "native", "interpreted")
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
@@ -123,6 +123,8 @@ def main(words: list[str] | None = None) -> int:
         return 2
     found = installed(("tt", *options.peers))
     problems = {library: why for library in found if (why := unusable(library))}
+    if options.busy:
+        problems["jax"] = "--busy counts the time of the calling thread, and JAX computes in others"
     libraries = [library for library in found if library not in problems]
     report: dict[str, Any] = {"environment": environment(libraries, options.threads), "suites": {}}
     print("\n".join(f"{name}: {value}" for name, value in report["environment"].items()))

@@ -1,0 +1,171 @@
+"""How much memory tensors and graphs take: `python -m benchmarks.memory [LIBRARY]` measures one library.
+
+Each figure is the growth of the process's resident memory, read from the system: what an allocator of any kind holds is
+in it, and so is what Python's own counters do not see.  A fresh interpreter for each library and figure.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.libraries import set_threads
+
+__all__ = ["FIGURES", "measure_memory", "memory_text", "supported"]
+
+MANY = 100_000
+LINKS = 100
+LINK_BYTES = 4 * 2**18
+STATUS = Path("/proc/self/status")
+RESET = Path("/proc/self/clear_refs")
+
+
+def supported() -> bool:
+    """Tell whether the system says how much memory a process has at most had, and starts anew when asked."""
+    return STATUS.exists() and RESET.exists()
+
+
+def resident(field: str = "VmRSS") -> int:
+    """Return the bytes of this process that are in memory; `VmHWM` the most there were."""
+    for line in STATUS.read_text(encoding="ascii").splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"{STATUS} has no line {field}")
+
+
+def of_each(make: Callable[[int], list[Any]]) -> float:
+    """Return the bytes of each of many objects; the first ones, which fill pools, are not counted."""
+    early = make(MANY // 10)
+    gc.collect()
+    before = resident()
+    late = make(MANY)
+    gc.collect()
+    grown = resident() - before
+    assert len(early) + len(late) > MANY
+    return grown / MANY
+
+
+# --- the figures ---
+
+
+def alias(lib: Any) -> dict[str, float]:
+    """A tensor that shares its memory with another: the object alone."""
+    base = lib.zeros(4)
+    return {"bytes": of_each(lambda count: [base.detach() for _ in range(count)])}
+
+
+def one_element(lib: Any) -> dict[str, float]:
+    """A tensor of one element, with its memory."""
+    return {"bytes": of_each(lambda count: [lib.zeros(1) for _ in range(count)])}
+
+
+def node(lib: Any) -> dict[str, float]:
+    """A node of a graph that saves no tensor: of a chain of products with a number."""
+
+    def chain(count: int) -> list[Any]:
+        end = lib.ones(()).requires_grad_()
+        for _ in range(count):
+            end = end * 1.0001
+        chains.append(end)
+        return [None] * count
+
+    chains: list[Any] = []
+    return {"bytes": of_each(chain)}
+
+
+def backward(lib: Any) -> dict[str, float]:
+    """A chain that saves 100 tensors of a megabyte: what forward holds, the most that backward adds, what is left."""
+    warm = lib.zeros(2).requires_grad_()
+    (lib.sin(lib.exp(warm * 0.5) - 1.0)).sum().backward()
+    start = lib.zeros(LINK_BYTES // 4).requires_grad_()
+    gc.collect()
+    empty = resident()
+    end = start
+    for _ in range(LINKS // 2):
+        end = lib.exp(end * 0.5) - 1.0
+        end = lib.sin(end)
+    total = end.sum()
+    del end
+    held = resident()
+    RESET.write_text("5", encoding="ascii")  # the peak counts from here
+    total.backward()
+    peak, left = resident("VmHWM"), resident()
+    return {
+        "tensor": LINK_BYTES,
+        "forward": held - empty,
+        "peak_over_forward": peak - held,
+        "left": left - empty,
+    }
+
+
+FIGURES: dict[str, Callable[[Any], dict[str, float]]] = {
+    "alias": alias,
+    "one_element": one_element,
+    "node": node,
+    "backward": backward,
+}
+
+
+def measure_memory(libraries: list[str]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return each figure of each library, each from a process of its own; empty where the system does not tell."""
+    if not supported():
+        return {}
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for figure in FIGURES:
+        for library in libraries:
+            done = subprocess.run(
+                [sys.executable, "-m", "benchmarks.memory", library, figure],
+                cwd=Path(__file__).parents[1],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                raise RuntimeError(f"{figure} of {library}: {done.stderr.strip().splitlines()[-1]}")
+            found.setdefault(figure, {})[library] = json.loads(done.stdout)
+    return found
+
+
+def memory_text(found: dict[str, dict[str, dict[str, float]]]) -> str:
+    """Return the figures as a table."""
+    from benchmarks.report import aligned
+
+    if not found:
+        return "memory: not measured, the system does not say what a process holds"
+    libraries = list(found["alias"])
+    rows = [["memory", *libraries]]
+    words = {
+        "alias": "a tensor that shares its memory, bytes",
+        "one_element": "a tensor of one element, bytes",
+        "node": "a node of a graph that saves nothing, bytes",
+    }
+    rows += [
+        [text, *(f"{found[key][name]['bytes']:.0f}" for name in libraries)] for key, text in words.items()
+    ]
+    parts = {
+        "forward": f"held by a chain of {LINKS} tensors of 1 MB before backward, MB",
+        "peak_over_forward": "the most that backward adds, MB",
+        "left": "left behind backward, MB",
+    }
+    for key, text in parts.items():
+        rows.append([text, *(f"{found['backward'][name][key] / 2**20:.1f}" for name in libraries)])
+    return aligned(rows)
+
+
+def main(words: list[str]) -> None:
+    """Print one figure of a library, or all of it."""
+    set_threads(1)
+    if len(words) == 2:
+        print(json.dumps(FIGURES[words[1]](importlib.import_module(words[0]))))
+    else:
+        print(memory_text(measure_memory(words or ["tt", "torch"])))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
