@@ -43,6 +43,7 @@ NATIVE: Final = (
     "reduction",
     "softmax",
     "norm",
+    "normalization",
     "products",
     "indexing",
     "scattering",

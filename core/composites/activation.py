@@ -181,6 +181,21 @@ def log_softmax(self: Any, dim: int, dtype: Any) -> Any:
     return as_type(ops.sub(shifted, ops.log(ops.sum.dim(exponential, dim, True))), x.dtype)
 
 
+@composite("_softmax_backward")
+def softmax_backward(grad: Any, output: Any, dim: int) -> Any:
+    check_shapes("_softmax_backward", grad, output, dim)
+    g, y = widened(grad), widened(output)
+    product = ops.mul(g, y)
+    return as_type(ops.sub(product, ops.mul(y, ops.sum.dim(product, (dim,), True))), grad.dtype)
+
+
+@composite("_log_softmax_backward")
+def log_softmax_backward(grad: Any, output: Any, dim: int) -> Any:
+    check_shapes("_log_softmax_backward", grad, output, dim)
+    g, y = widened(grad), widened(output)
+    return as_type(ops.sub(g, ops.mul(ops.exp(y), ops.sum.dim(g, (dim,), True))), grad.dtype)
+
+
 def _implicit(name: str, self: Any, dim: int | None) -> int:
     """Return the dimension that is meant where none is given."""
     if dim is not None:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, number, widened
+from tt.core.composites.helpers import as_type, check_shapes, number, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, finfo, float32
+from tt.core.dtype import bool_, finfo
 from tt.core.errors import DtypeError, DtypeNotServedError, ShapeError, ValueRangeError
 from tt.core.promotion import result_type
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.nn import attention as check_attention
+from tt.core.shapes.normalization import check_parameters
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -22,36 +23,11 @@ composite = composites.composite
 # --- over the last dimensions ----------------------------------------------------------------------------------
 
 
-def _normalized(op: str, input: Any, normalized_shape: Sequence[int], **parameters: Any) -> tuple[int, ...]:
-    """Return the dimensions to normalise, after a look at the shapes."""
-    shape = list(normalized_shape)
-    if not shape:
-        raise ShapeError(f"{op}(): normalized_shape is empty: give the size of at least one dimension")
-    if list(input.shape)[-len(shape) :] != shape:
-        raise ShapeError(
-            f"{op}(): the shape of the input, {list(input.shape)}, does not end in normalized_shape, {shape}"
-        )
-    for name, value in parameters.items():
-        if value is not None and list(value.shape) != shape:
-            raise ShapeError(
-                f"{op}(): {name} has the shape {list(value.shape)}, and normalized_shape is {shape}"
-            )
-    return tuple(range(-len(shape), 0))
-
-
 def _check_dtypes(op: str, input: Any, *parameters: Any) -> None:
     """Raise unless the input is of floating point, and the parameters are of its dtype or, beside halves, float32."""
     if not input.dtype.is_floating_point:
         raise DtypeNotServedError(op, f"{op}(): is defined for floating point numbers, not for {input.dtype}")
-    for parameter in parameters:
-        if parameter is not None and parameter.dtype not in (
-            input.dtype,
-            float32 if input.dtype.itemsize == 2 else input.dtype,
-        ):
-            raise DtypeError(
-                f"{op}(): the parameters of an input of {input.dtype} must be of the same dtype or, beside half "
-                f"precision, of float32; found {parameter.dtype}"
-            )
+    check_parameters(op, input, *parameters)
 
 
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
@@ -60,25 +36,85 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
     return x if bias is None else ops.add(x, widened(bias))
 
 
+def _standardized(x: Any, dims: tuple[int, ...], eps: float) -> tuple[Any, Any]:
+    """Return numbers with mean 0 and variance 1 along dimensions, and by what they were scaled."""
+    var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
+    scale = ops.rsqrt(ops.add(var, eps))
+    return ops.mul(ops.sub(x, mean), scale), scale
+
+
+def _through(g: Any, x: Any, scale: Any, dims: tuple[int, ...], centred: bool = True) -> Any:
+    """Return the gradient of what became x, with variance 1 (and mean 0), by a scale along dimensions."""
+    rest = ops.mul(x, ops.mean.dim(ops.mul(g, x), dims, True))
+    if centred:
+        rest = ops.add(rest, ops.mean.dim(g, dims, True))
+    return ops.mul(ops.sub(g, rest), scale)
+
+
+def _leading(x: Any, count: int) -> tuple[int, ...]:
+    """Return all dimensions but the last ones."""
+    return tuple(range(x.ndim - count))
+
+
+def _summed(x: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+    """Return the sum along dimensions, of which there may be none."""
+    return as_type(ops.sum.dim(x, dims) if dims else ops.clone(x), dtype)
+
+
 @composite("layer_norm")
 def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
-    _check_dtypes("layer_norm", input, weight, bias)
-    dims = _normalized("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    x = widened(input)
-    var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
-    result = ops.mul(ops.sub(x, mean), ops.rsqrt(ops.add(var, eps)))
-    return as_type(_affine(result, weight, bias), input.dtype)
+    _check_dtypes("layer_norm", input)
+    check_shapes("layer_norm", input, normalized_shape, weight, bias)
+    dims = tuple(range(-len(normalized_shape), 0))
+    return as_type(_affine(_standardized(widened(input), dims, eps)[0], weight, bias), input.dtype)
+
+
+@composite("_layer_norm_backward")
+def layer_norm_backward(
+    grad: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    check_shapes("_layer_norm_backward", grad, input, normalized_shape, weight)
+    dims, before = tuple(range(-len(normalized_shape), 0)), _leading(input, len(normalized_shape))
+    g, (x, scale) = widened(grad), _standardized(widened(input), dims, eps)
+    return (
+        as_type(_through(_affine(g, weight, None), x, scale, dims), input.dtype),
+        _summed(ops.mul(g, x), before, input.dtype),
+        _summed(g, before, input.dtype),
+    )
+
+
+def _root(x: Any, dims: tuple[int, ...], eps: float | None) -> Any:
+    """Return one over the root of the mean of squares."""
+    eps = finfo(x.dtype.to_real()).eps if eps is None else eps
+    return ops.rsqrt(ops.add(ops.mean.dim(ops.square(x), dims, True), eps))
 
 
 @composite("rms_norm")
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
-    dims = _normalized("rms_norm", input, normalized_shape, weight=weight)
+    check_shapes("rms_norm", input, normalized_shape, weight)
     if not (input.dtype.is_floating_point or input.dtype.is_complex):
         raise DtypeNotServedError("rms_norm", f"rms_norm(): is not defined for {input.dtype}")
     x = widened(input)
-    eps = finfo(x.dtype.to_real()).eps if eps is None else eps
-    result = ops.mul(x, ops.rsqrt(ops.add(ops.mean.dim(ops.square(x), dims, True), eps)))
-    return as_type(_affine(result, weight, None), input.dtype)
+    scale = _root(x, tuple(range(-len(normalized_shape), 0)), eps)
+    return as_type(_affine(ops.mul(x, scale), weight, None), input.dtype)
+
+
+@composite("_rms_norm_backward")
+def rms_norm_backward(
+    grad: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None
+) -> tuple[Any, Any]:
+    check_shapes("_rms_norm_backward", grad, input, normalized_shape, weight)
+    dims = tuple(range(-len(normalized_shape), 0))
+    g, x = widened(grad), widened(input)
+    scale = _root(x, dims, eps)
+    # Conjugates, for the mean of squares (not of absolute values) of complex numbers.
+    x = ops.conj(ops.mul(x, scale))
+    scale = ops.conj(scale)
+    slope = g if weight is None else ops.mul(g, ops.conj(widened(weight)))
+    return (
+        as_type(_through(slope, x, scale, dims, centred=False), input.dtype),
+        _summed(ops.mul(g, x), _leading(input, len(normalized_shape)), input.dtype),
+    )
 
 
 # --- by channel ------------------------------------------------------------------------------------------------
@@ -126,24 +162,58 @@ def batch_norm(
         raise ValueRangeError(
             f"batch_norm(): training needs several values a channel, and the input has the shape {list(input.shape)}"
         )
+    if not training and (running_mean is None or running_var is None):
+        raise ValueRangeError("batch_norm(): without training, running_mean and running_var are needed")
     _check_channels(
         "batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var
     )
+    parameters = (None if p is None else widened(p) for p in (weight, bias, running_mean, running_var))
+    result, mean, var = ops._batch_norm(widened(input), *parameters, training, eps)
+    if training:
+        _move(running_mean, mean, momentum)
+        # The variance of all numbers, of which the batch is a sample.
+        if running_var is not None:
+            _move(running_var, ops.mul(var, count / max(count - 1, 1)), momentum)
+    return as_type(result, input.dtype)
+
+
+@composite("_batch_norm")
+def batch_norm_statistics(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, eps: float
+) -> tuple[Any, Any, Any]:
+    check_shapes("_batch_norm", input, weight, bias, running_mean, running_var, training)
     x = widened(input)
     if training:
         dims = (0, *range(2, input.ndim))
         var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
-        _move(running_mean, ops.reshape(mean, (-1,)), momentum)
-        # The variance of all numbers, of which the batch is a sample.
-        _move(running_var, ops.mul(ops.reshape(var, (-1,)), count / max(count - 1, 1)), momentum)
-    elif running_mean is None or running_var is None:
-        raise ValueRangeError("batch_norm(): without training, running_mean and running_var are needed")
     else:
         mean, var = _by_channel(running_mean, input.ndim), _by_channel(running_var, input.ndim)
     scale = ops.rsqrt(ops.add(var, eps))
     scale = scale if weight is None else ops.mul(scale, _by_channel(weight, input.ndim))
-    return as_type(
-        _affine(ops.mul(ops.sub(x, mean), scale), None, _by_channel(bias, input.ndim)), input.dtype
+    result = _affine(ops.mul(ops.sub(x, mean), scale), None, _by_channel(bias, input.ndim))
+    # Copies: what a kernel returns shares no memory with its arguments.
+    statistics = (as_type(ops.clone(ops.reshape(s, (-1,))), input.dtype) for s in (mean, var))
+    return as_type(result, input.dtype), *statistics
+
+
+@composite("_batch_norm_backward")
+def batch_norm_backward(
+    grad: Any, input: Any, weight: Any, mean: Any, var: Any, training: bool, eps: float
+) -> tuple[Any, Any, Any]:
+    check_shapes("_batch_norm_backward", grad, input, weight, mean, var)
+    g, x, dims = widened(grad), widened(input), (0, *range(2, input.ndim))
+    if training:
+        # From the input, as the statistics do not tell how they depend on it.
+        x, scale = _standardized(x, dims, eps)
+    else:
+        scale = ops.rsqrt(ops.add(_by_channel(var, input.ndim), eps))
+        x = ops.mul(ops.sub(x, _by_channel(mean, input.ndim)), scale)
+    slope = g if weight is None else ops.mul(g, _by_channel(weight, input.ndim))
+    found = _through(slope, x, scale, dims) if training else ops.mul(slope, scale)
+    return (
+        as_type(found, input.dtype),
+        _summed(ops.mul(g, x), dims, input.dtype),
+        _summed(g, dims, input.dtype),
     )
 
 
@@ -173,44 +243,55 @@ def instance_norm(
     )
     if not use_input_stats:
         return ops.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    x, dims = widened(input), tuple(range(2, input.ndim))
-    count = prod(input.shape[2:])
-    var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
+    x, channels = widened(input), input.shape[1]
     if running_mean is not None or running_var is not None:
+        count = prod(input.shape[2:])
+        var, mean = ops.var_mean(ops.detach(x), tuple(range(2, input.ndim)), correction=0, keepdim=True)
         batch = tuple(d for d in range(input.ndim) if d != 1)
         _move(running_mean, ops.mean.dim(mean, batch), momentum)
         _move(running_var, ops.mul(ops.mean.dim(var, batch), count / max(count - 1, 1)), momentum)
-    result = ops.mul(ops.sub(x, mean), ops.rsqrt(ops.add(var, eps)))
+    if not channels:
+        return ops.clone(input)
+    parameters = (None if p is None else widened(p) for p in (weight, bias))
+    return as_type(ops.group_norm(x, channels, *parameters, eps), input.dtype)
+
+
+def _grouped(input: Any, num_groups: int, eps: float) -> tuple[Any, Any]:
+    """Return groups of channels with mean 0 and variance 1, and by what they were scaled."""
+    x = widened(input)
+    size = prod(input.shape[2:]) * (input.shape[1] // num_groups)
+    return _standardized(ops.reshape(x, (input.shape[0], num_groups, size)), (2,), eps)
+
+
+@composite("group_norm")
+def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    _check_dtypes("group_norm", input)
+    check_shapes("group_norm", input, num_groups, weight, bias)
+    if not input.numel():
+        return ops.clone(input)
+    result = ops.reshape(_grouped(input, num_groups, eps)[0], tuple(input.shape))
     return as_type(
         _affine(result, _by_channel(weight, input.ndim), _by_channel(bias, input.ndim)), input.dtype
     )
 
 
-@composite("group_norm")
-def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
-    if input.ndim < 2:
-        raise ShapeError(f"group_norm(): expected an input of at least 2 dimensions, got {input.ndim}")
-    if num_groups <= 0 or input.shape[1] % num_groups:
-        raise ShapeError(
-            f"group_norm(): the channels of an input of shape {list(input.shape)} do not divide into "
-            f"{num_groups} groups"
-        )
-    _check_channels("group_norm", input, weight=weight, bias=bias)
-    _check_dtypes("group_norm", input, weight, bias)
-    if input.numel() == num_groups:
-        raise ValueRangeError(
-            f"group_norm(): a group of one number has no variance; the input has the shape {list(input.shape)}"
-        )
-    x = widened(input)
-    batch, channels = input.shape[0], input.shape[1]
-    size = prod(input.shape[2:]) * (channels // num_groups)
-    if batch * size == 0:
-        return ops.clone(input)
-    groups = ops.reshape(x, (batch, num_groups, size))
-    var, mean = ops.var_mean(groups, (2,), correction=0, keepdim=True)
-    result = ops.reshape(ops.mul(ops.sub(groups, mean), ops.rsqrt(ops.add(var, eps))), tuple(input.shape))
-    return as_type(
-        _affine(result, _by_channel(weight, input.ndim), _by_channel(bias, input.ndim)), input.dtype
+@composite("_group_norm_backward")
+def group_norm_backward(
+    grad: Any, input: Any, num_groups: int, weight: Any, eps: float
+) -> tuple[Any, Any, Any]:
+    check_shapes("_group_norm_backward", grad, input, num_groups, weight)
+    g, dims = widened(grad), (0, *range(2, input.ndim))
+    if not input.numel():
+        nothing = _summed(g, dims, input.dtype)
+        return ops.clone(grad), nothing, ops.clone(nothing)
+    groups, scale = _grouped(input, num_groups, eps)
+    slope = g if weight is None else ops.mul(g, _by_channel(weight, input.ndim))
+    found = _through(ops.reshape(slope, tuple(groups.shape)), groups, scale, (2,))
+    x = ops.reshape(groups, tuple(input.shape))
+    return (
+        as_type(ops.reshape(found, tuple(input.shape)), input.dtype),
+        _summed(ops.mul(g, x), dims, input.dtype),
+        _summed(g, dims, input.dtype),
     )
 
 

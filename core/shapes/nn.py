@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -120,7 +119,15 @@ def pixel_unshuffle(self: Described, downscale_factor: int, *, op: str) -> Shape
     return (*batch, channels * downscale_factor**2, height // downscale_factor, width // downscale_factor)
 
 
-# --- softmax and normalisation ---------------------------------------------------------------------------------
+# --- softmax ---------------------------------------------------------------------------------------------------
+
+
+@rule("softmax_backward")
+def softmax_backward(grad: Described, output: Described, dim: int, *, op: str) -> Shape:
+    """The shape of a result of softmax and its gradient."""
+    if tuple(grad.shape) != tuple(output.shape):
+        raise ShapeError(f"{op}(): grad {list(grad.shape)} has not the shape of output, {list(output.shape)}")
+    return softmax(output, dim, op=op)
 
 
 @rule("softmax")
@@ -129,68 +136,6 @@ def softmax(self: Described, /, dim: int | None = None, *, op: str) -> Shape:
     if dim is not None:
         wrap_dim(op, dim, self.ndim)
     return self.shape
-
-
-@rule("channel_norm")
-def channel_norm(
-    input: Described,
-    weight: Any = None,
-    bias: Any = None,
-    running_mean: Any = None,
-    running_var: Any = None,
-    *,
-    op: str,
-) -> Result:
-    """Normalised by channel (dimension 1); the parameters have one number a channel."""
-    if input.ndim < 2:
-        raise ShapeError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
-    channels = input.shape[1]
-    for name, tensor in (
-        ("weight", weight),
-        ("bias", bias),
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-    ):
-        if tensor is not None and tuple(tensor.shape) != (channels,):
-            raise ShapeError(
-                f"{op}(): {name} should contain {channels} elements not {prod(tensor.shape)} (shape "
-                f"{list(tensor.shape)})"
-            )
-    return Result(input.shape, like_strides(input))
-
-
-@rule("group_norm")
-def group_norm(input: Described, num_groups: int, weight: Any = None, bias: Any = None, *, op: str) -> Shape:
-    """Normalised by groups of channels."""
-    channel_norm(input, weight, bias, op=op)
-    if num_groups <= 0 or input.shape[1] % num_groups:
-        raise ShapeError(
-            f"{op}(): Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{list(input.shape)} and num_groups={num_groups}"
-        )
-    return input.shape
-
-
-@rule("layer_norm")
-def layer_norm(
-    input: Described, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, *, op: str
-) -> Shape:
-    """Normalised over the last dimensions."""
-    shape = tuple(normalized_shape)
-    if not shape:
-        raise ShapeError(f"{op}(): normalized_shape is empty, but names at least one dimension")
-    for name, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is not None and tuple(tensor.shape) != shape:
-            raise ShapeError(
-                f"{op}(): {name} must have the shape normalized_shape={list(shape)}, but has "
-                f"{list(tensor.shape)}"
-            )
-    if tuple(input.shape[-len(shape) :]) != shape or input.ndim < len(shape):
-        raise ShapeError(
-            f"{op}(): the input must end with the sizes of normalized_shape={list(shape)}, but has shape "
-            f"{list(input.shape)}"
-        )
-    return input.shape
 
 
 # --- attention -------------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ class RuleTable:
 FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
     "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft", "scan", "norm",
-    "statistics", "loss",
+    "normalization", "statistics", "loss",
 )  # fmt: skip
 
 

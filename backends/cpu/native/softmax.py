@@ -19,3 +19,11 @@ if NATIVE is not None:
         cpu.kernel(
             _op, getattr(NATIVE, _op), dtypes=FLOATING, takes=("self", "dim"), half="native", native=True
         )
+        cpu.kernel(
+            f"_{_op}_backward",
+            getattr(NATIVE, f"{_op}_backward"),
+            dtypes=FLOATING,
+            takes=("grad", "output", "dim"),
+            half="native",
+            native=True,
+        )

@@ -104,6 +104,24 @@ def gelu(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3),), {"approximate": "cubic"}, "error: unknown approximation", OPTION)
 
 
+@family("softmax_backward")
+def softmax_backward(make: Inputs) -> Iterator[Sample]:
+    for shape, dim in (
+        ((3,), 0),
+        ((2, 3), 1),
+        ((2, 3), 0),
+        ((2, 3, 4), -2),
+        ((), 0),
+        ((0, 3), 1),
+        ((2, 0), 0),
+    ):
+        yield Sample((make.tensor(*shape), make.tensor(*shape), dim), name=f"shape {shape}, dim {dim}")
+    for layout in LAYOUTS:
+        args = (make.tensor(2, 3), make.tensor(2, 3, layout=layout), 1)
+        yield Sample(args, name=layout)
+    yield Sample((make.tensor(2, 3), make.tensor(3, 2), 1), name="error: shapes", error=RuntimeError)
+
+
 @family("softmax")
 def softmax(make: Inputs) -> Iterator[Sample]:
     for shape, dim in (

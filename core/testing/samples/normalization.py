@@ -32,6 +32,30 @@ def layer_norm(make: Inputs) -> Iterator[Sample]:
     yield Sample((make.tensor(2, 3), (2,)), name="error: shape", error=RuntimeError)
 
 
+@family("layer_norm_backward")
+def layer_norm_backward(make: Inputs) -> Iterator[Sample]:
+    for shape, normalized in (
+        ((2, 3), (3,)),
+        ((2, 3, 4), (3, 4)),
+        ((2, 3, 4), (4,)),
+        ((4,), (4,)),
+        ((0, 3), (3,)),
+    ):
+        args = (make.tensor(*shape), make.tensor(*shape), normalized)
+        yield Sample((*args, None, 0.1), name=f"shape {shape}, over {normalized}")
+        weighted = (*args, make.tensor(*normalized), 0.1)
+        yield Sample(weighted, name=f"shape {shape}, over {normalized}, weight")
+    crossed = (make.tensor(3, 2).t(), make.tensor(2, 3, layout="transposed"), (3,), None, 0.1)
+    yield Sample(crossed, name="transposed")
+    wrong = (make.tensor(3, 2), make.tensor(2, 3), (3,), None, 0.1)
+    yield Sample(wrong, name="error: shapes", error=RuntimeError)
+
+
+@family("rms_norm_backward")
+def rms_norm_backward(make: Inputs) -> Iterator[Sample]:
+    yield from layer_norm_backward(make)
+
+
 @family("rms_norm")
 def rms_norm(make: Inputs) -> Iterator[Sample]:
     for shape, normalized in (
@@ -71,6 +95,31 @@ def batch_norm(make: Inputs) -> Iterator[Sample]:
     )
 
 
+@family("batch_norm_statistics")
+def batch_norm_statistics(make: Inputs) -> Iterator[Sample]:
+    for shape in IMAGES:
+        x, both = make.tensor(*shape), parameters(make, 4)
+        running = (make.tensor(4), make.tensor(4, low=0.5))
+        yield Sample((x, None, None, *running, False, 0.1), name=f"shape {shape}")
+        yield Sample((x, *both, *running, False, 0.1), name=f"shape {shape}, weight and bias")
+        yield Sample((x, None, None, None, None, True, 0.1), name=f"shape {shape}, training")
+        yield Sample((x, *both, None, None, True, 0.1), name=f"shape {shape}, training, weight and bias")
+    wrong = (make.tensor(2, 4), None, None, None, None, False, 0.1)
+    yield Sample(wrong, name="error: no statistics", error=OPTION)
+
+
+@family("batch_norm_backward")
+def batch_norm_backward(make: Inputs) -> Iterator[Sample]:
+    for shape in IMAGES:
+        x, g, weight = make.tensor(*shape), make.tensor(*shape), make.tensor(4)
+        running = (make.tensor(4), make.tensor(4, low=0.5))
+        yield Sample((g, x, None, *running, False, 0.1), name=f"shape {shape}")
+        yield Sample((g, x, weight, *running, False, 0.1), name=f"shape {shape}, weight")
+        dims = tuple(d for d in range(x.ndim) if d != 1)
+        var, mean = x.var(dims, correction=0), x.mean(dims)
+        yield Sample((g, x, weight, mean, var, True, 0.1), name=f"shape {shape}, training, weight")
+
+
 @family("instance_norm")
 def instance_norm(make: Inputs) -> Iterator[Sample]:
     for shape in IMAGES[1:]:
@@ -94,6 +143,17 @@ def group_norm(make: Inputs) -> Iterator[Sample]:
             yield Sample((x, groups, weight, bias), name=f"shape {shape}, {groups} groups, weight and bias")
     yield Sample((make.tensor(2, 4, 3), 2, None, None, 0.1), name="eps")
     yield Sample((make.tensor(2, 4, 3), 3), name="error: groups", error=RuntimeError)
+
+
+@family("group_norm_backward")
+def group_norm_backward(make: Inputs) -> Iterator[Sample]:
+    for shape in (*IMAGES, (0, 4, 3)):
+        for groups in (1, 2):
+            args = (make.tensor(*shape), make.tensor(*shape), groups)
+            yield Sample((*args, None, 0.1), name=f"shape {shape}, {groups} groups")
+            yield Sample((*args, make.tensor(4), 0.1), name=f"shape {shape}, {groups} groups, weight")
+    wrong = (make.tensor(2, 4, 3), make.tensor(2, 4, 3), 3, None, 0.1)
+    yield Sample(wrong, name="error: groups", error=RuntimeError)
 
 
 # --- vectors ---------------------------------------------------------------------------------------------------

@@ -40,16 +40,5 @@ d.of("gelu", self=lambda g, self, approximate: ops.gelu_backward(g, self, approx
 # --- softmax ---------------------------------------------------------------------------------------------------
 
 
-def softmax_self(g: Any, result: Any, dim: int) -> Any:
-    """result (g - sum(g result))."""
-    product = g * result
-    return product - result * ops.sum.dim(product, (dim,), True)
-
-
-def log_softmax_self(g: Any, result: Any, dim: int) -> Any:
-    """g - softmax sum(g)."""
-    return g - ops.exp(result) * ops.sum.dim(g, (dim,), True)
-
-
-d.of("softmax", self=softmax_self)
-d.of("log_softmax", self=log_softmax_self)
+d.of("softmax", self=lambda g, result, dim: ops._softmax_backward(g, result, dim))
+d.of("log_softmax", self=lambda g, result, dim: ops._log_softmax_backward(g, result, dim))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,6 +73,13 @@ class Formulas:
     def of(self, op: str, /, **gradients: Gradient) -> None:
         """Add the formulas of an operator: one keyword for each argument that has a gradient."""
         self._add(Formula(op, gradients))
+
+    def joint(self, op: str, function: Gradient) -> None:
+        """Add one formula for all arguments that may be tensors: it returns their gradients in order, or None for each.
+
+        Its parameter names say what is saved, as in `of`.
+        """
+        self._add(Formula(op, joint=function, saves=tuple(inspect.signature(function).parameters)[1:]))
 
     def backward(
         self, op: str, function: Callable[..., Any], setup_context: Callable[..., None] | None = None

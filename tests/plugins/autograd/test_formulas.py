@@ -43,6 +43,7 @@ NOT_IN_TORCH = {
     "_unpool",
     "_avg_unpool",
     "_adaptive_avg_unpool",
+    "_batch_norm",
 }
 # torch's gradient of the factor is not zero in the triangle that is not read; finite differences are.
 NOT_IN_TORCH |= {"cholesky_solve", "cholesky_inverse"}

@@ -1,0 +1,163 @@
+"""Shape rules of normalization, and what its dtypes must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tt.core.dtype import float32
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.shapes.geometry import Described
+from tt.core.shapes.pointwise import like_strides
+from tt.core.shapes.registry import Result, RuleTable
+
+rule = RuleTable()
+
+Shape = tuple[int, ...]
+
+
+def check_parameters(op: str, input: Any, *parameters: Any) -> None:
+    """Raise unless parameters are of the dtype of the input or, beside halves, float32."""
+    for parameter in parameters:
+        if parameter is not None and parameter.dtype not in (
+            input.dtype,
+            float32 if input.dtype.itemsize == 2 else input.dtype,
+        ):
+            raise DtypeError(
+                f"{op}(): the parameters of an input of {input.dtype} must be of the same dtype or, beside half "
+                f"precision, of float32; found {parameter.dtype}"
+            )
+
+
+def check_gradient(op: str, grad: Any, input: Any) -> None:
+    """Raise unless a gradient has the shape of the input."""
+    if tuple(grad.shape) != tuple(input.shape):
+        raise ShapeError(
+            f"{op}(): grad {list(grad.shape)} has not the shape of the input, {list(input.shape)}"
+        )
+
+
+# --- over the last dimensions ----------------------------------------------------------------------------------
+
+
+@rule("layer_norm")
+def layer_norm(
+    input: Described, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, *, op: str
+) -> Shape:
+    """Normalised over the last dimensions."""
+    shape = list(normalized_shape)
+    if not shape:
+        raise ShapeError(f"{op}(): normalized_shape is empty: give the size of at least one dimension")
+    if list(input.shape)[-len(shape) :] != shape:
+        raise ShapeError(
+            f"{op}(): the shape of the input, {list(input.shape)}, does not end in normalized_shape, {shape}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and list(value.shape) != shape:
+            raise ShapeError(
+                f"{op}(): {name} has the shape {list(value.shape)}, and normalized_shape is {shape}"
+            )
+    if op != "rms_norm" and input.dtype.is_floating_point:  # whose weight may have any
+        check_parameters(op, input, weight, bias)
+    return tuple(input.shape)
+
+
+@rule("layer_norm_backward")
+def layer_norm_backward(
+    grad: Described, input: Described, normalized_shape: Sequence[int], weight: Any = None, *, op: str
+) -> tuple[Shape, Shape, Shape]:
+    """The gradients of input, weight and bias."""
+    check_gradient(op, grad, input)
+    shape = layer_norm(input, normalized_shape, weight, op=op)
+    return shape, tuple(normalized_shape), tuple(normalized_shape)
+
+
+@rule("rms_norm_backward")
+def rms_norm_backward(
+    grad: Described, input: Described, normalized_shape: Sequence[int], weight: Any = None, *, op: str
+) -> tuple[Shape, Shape]:
+    """The gradients of input and weight."""
+    return layer_norm_backward(grad, input, normalized_shape, weight, op=op)[:2]
+
+
+# --- by channel ------------------------------------------------------------------------------------------------
+
+
+@rule("channel_norm")
+def channel_norm(
+    input: Described,
+    weight: Any = None,
+    bias: Any = None,
+    running_mean: Any = None,
+    running_var: Any = None,
+    *,
+    op: str,
+) -> Result:
+    """Normalised by channel (dimension 1); the parameters have one number a channel."""
+    if input.ndim < 2:
+        raise ShapeError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
+    channels = input.shape[1]
+    for name, tensor in (
+        ("weight", weight),
+        ("bias", bias),
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+    ):
+        if tensor is not None and tuple(tensor.shape) != (channels,):
+            raise ShapeError(
+                f"{op}(): {name} should contain {channels} elements not {prod(tensor.shape)} (shape "
+                f"{list(tensor.shape)})"
+            )
+    return Result(tuple(input.shape), like_strides(input))
+
+
+@rule("group_norm")
+def group_norm(input: Described, num_groups: int, weight: Any = None, bias: Any = None, *, op: str) -> Shape:
+    """Normalised by groups of channels."""
+    if input.ndim < 2:
+        raise ShapeError(f"{op}(): expected an input of at least 2 dimensions, got {input.ndim}")
+    if num_groups <= 0 or input.shape[1] % num_groups:
+        raise ShapeError(
+            f"{op}(): the channels of an input of shape {list(input.shape)} do not divide into {num_groups} groups"
+        )
+    channel_norm(input, weight, bias, op=op)
+    check_parameters(op, input, weight, bias)
+    if prod(input.shape) == num_groups:
+        raise ValueRangeError(
+            f"{op}(): a group of one number has no variance; the input has the shape {list(input.shape)}"
+        )
+    return tuple(input.shape)
+
+
+@rule("group_norm_backward")
+def group_norm_backward(
+    grad: Described, input: Described, num_groups: int, weight: Any = None, *, op: str
+) -> tuple[Shape, Shape, Shape]:
+    """The gradients of input, weight and bias."""
+    check_gradient(op, grad, input)
+    channels = (input.shape[1],) if input.ndim > 1 else ()
+    return group_norm(input, num_groups, weight, op=op), channels, channels
+
+
+@rule("batch_norm_statistics")
+def batch_norm_statistics(
+    input: Described, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, *, op: str
+) -> tuple[Result, Result, Result]:
+    """Normalised by channel, and the mean and the variance by which."""
+    result = channel_norm(input, weight, bias, running_mean, running_var, op=op)
+    if not training and (running_mean is None or running_var is None):
+        raise ValueRangeError(f"{op}(): without training, running_mean and running_var are needed")
+    channels = (input.shape[1],)
+    return result, Result(channels), Result(channels)
+
+
+@rule("batch_norm_backward")
+def batch_norm_backward(
+    grad: Described, input: Described, weight: Any, mean: Described, var: Described, *, op: str
+) -> tuple[Result, Result, Result]:
+    """The gradients of input, weight and bias."""
+    check_gradient(op, grad, input)
+    result = channel_norm(input, weight, None, mean, var, op=op)
+    channels = (input.shape[1],)
+    return result, Result(channels), Result(channels)

@@ -1,0 +1,77 @@
+"""Formulas of normalization.  g is the gradient of the result.
+
+Each has an operator for all gradients at once, which computes mean and variance again: the graph keeps nothing but the
+input.  Second derivatives go through the composites of these operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import ops
+from tt.plugins.autograd.formulas.helpers import size_of
+from tt.plugins.autograd.formulas.table import Formulas
+
+d = Formulas()
+
+Gradients = tuple[Any, ...]
+
+
+def wanted(found: Gradients, *arguments: Any) -> Gradients:
+    """Return the gradient of the input, and those of parameters that are there."""
+    return found[0], *(None if a is None else f for f, a in zip(found[1:], arguments, strict=True))
+
+
+def layer_norm(
+    g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
+) -> Gradients:
+    """Through numbers with mean 0 and variance 1: g less its mean and what is along them."""
+    return wanted(ops._layer_norm_backward(g, input, normalized_shape, weight, eps), weight, bias)
+
+
+def rms_norm(g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Gradients:
+    """Through numbers whose squares have the mean 1: g less what is along them."""
+    return wanted(ops._rms_norm_backward(g, input, normalized_shape, weight, eps), weight)
+
+
+def group_norm(g: Any, input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Gradients:
+    """As for layer_norm, in groups of channels."""
+    return wanted(ops._group_norm_backward(g, input, num_groups, weight, eps), weight, bias)
+
+
+def batch_norm(
+    gs: Any, input: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, eps: float
+) -> Gradients:
+    """As for layer_norm, in channels; without training, through the running statistics instead."""
+    g, to_mean, to_var = gs
+    found: Gradients = (None, None, None)
+    if g is not None:
+        parts = ops._batch_norm_backward(g, input, weight, mean, var, training, eps)
+        found = wanted(parts, weight, bias)
+        if not training:
+            square = 1 / (var + eps)
+            scale = square if weight is None else weight * square
+            root = ops.sqrt(square)
+            to_mean = plus(to_mean, -parts[2] * (root if weight is None else weight * root))
+            to_var = plus(to_var, parts[1] * scale * -0.5)
+    if not training:
+        return *found, to_mean, to_var
+    shape = (-1, *(1,) * (input.ndim - 2))
+    count = size_of(input.shape, None) // max(input.shape[1], 1)
+    more = None if to_mean is None else ops.expand(ops.reshape(to_mean / count, shape), tuple(input.shape))
+    if to_var is not None:
+        apart = input - ops.reshape(mean, shape)
+        more = plus(more, ops.reshape(to_var * (2 / count), shape) * apart)
+    return plus(found[0], more), *found[1:], None, None
+
+
+def plus(one: Any, other: Any) -> Any:
+    """Return the sum of two gradients that may be absent."""
+    return other if one is None else one if other is None else one + other
+
+
+d.joint("layer_norm", layer_norm)
+d.joint("rms_norm", rms_norm)
+d.joint("group_norm", group_norm)
+d.joint("_batch_norm", batch_norm)
