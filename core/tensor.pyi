@@ -183,6 +183,30 @@ class _AdaptiveMaxPool3DWithIndicesResult(NamedTuple):
     output: Tensor
     indices: Tensor
 
+class _LayerNormBackwardResult(NamedTuple):
+    input_grad: Tensor
+    weight_grad: Tensor
+    bias_grad: Tensor
+
+class _RmsNormBackwardResult(NamedTuple):
+    input_grad: Tensor
+    weight_grad: Tensor
+
+class _GroupNormBackwardResult(NamedTuple):
+    input_grad: Tensor
+    weight_grad: Tensor
+    bias_grad: Tensor
+
+class _BatchNormResult(NamedTuple):
+    output: Tensor
+    mean: Tensor
+    var: Tensor
+
+class _BatchNormBackwardResult(NamedTuple):
+    input_grad: Tensor
+    weight_grad: Tensor
+    bias_grad: Tensor
+
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype on one device.
 
