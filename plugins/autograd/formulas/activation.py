@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tt.core.library import ops
 from tt.plugins.autograd.formulas.table import Formulas
 
