@@ -50,6 +50,7 @@ NATIVE: Final = (
     "pooling",
     "decomposition",
     "sorting",
+    "resampling",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

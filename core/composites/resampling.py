@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, widened
+from tt.core.composites.helpers import as_type, check_shapes, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import float32, float64, int64, uint8
@@ -67,14 +67,14 @@ class Taps:
 
     Attributes
     ----------
-    places : list of Tensor
-        Int64; element i of the result has a share of element places[k][i] for each k.
-    weights : list of Tensor
-        Float64; these shares.
+    places : Tensor
+        Int64 of shape (taps, new elements): element i has a share of element places[k, i] for each k.
+    weights : Tensor
+        Float64 of the same shape: these shares.
     """
 
-    places: list[Any]
-    weights: list[Any]
+    places: Any
+    weights: Any
 
 
 def _scale(size: int, new: int, factor: float | None, align_corners: bool) -> float:
@@ -104,16 +104,16 @@ def linear(like: Any, size: int, new: int, factor: float | None, align_corners: 
     left = ops.clamp(as_type(ops.floor(at), int64), max=size - 1)
     right = ops.clamp(ops.add(left, 1), max=size - 1)
     share = ops.clamp(ops.sub(at, as_type(left, float64)), 0, 1)
-    return Taps([left, right], [ops.rsub(share, 1), share])
+    return Taps(ops.stack([left, right]), ops.stack([ops.rsub(share, 1), share]))
 
 
 def cubic(like: Any, size: int, new: int, factor: float | None, align_corners: bool) -> Taps:
     """Return the four neighbours of every new element (Keys 1981, with a = -0.75)."""
     at = _centers(like, new, _scale(size, new, factor, align_corners), align_corners)
     floor = ops.floor(at)
-    share, first = ops.sub(at, floor), as_type(floor, int64)
-    places = [ops.clamp(ops.add(first, k), 0, size - 1) for k in (-1, 0, 1, 2)]
-    return Taps(places, [keys(ops.sub(share, k), -0.75) for k in (-1, 0, 1, 2)])
+    steps = ops.unsqueeze(ops.arange.start(-1, 3, device=like.device), 1)
+    places = ops.clamp(ops.add(as_type(floor, int64), steps), 0, size - 1)
+    return Taps(places, keys(ops.sub(ops.sub(at, floor), as_type(steps, float64)), -0.75))
 
 
 def keys(distance: Any, a: float) -> Any:
@@ -136,45 +136,60 @@ def filtered(like: Any, size: int, new: int, factor: float | None, align_corners
     center = ops.mul(ops.add(ops.arange(new, dtype=float64, device=like.device), 0.5), scale)
     first = ops.clamp(as_type(ops.add(center, 0.5 - radius), int64), min=0)
     stop = ops.clamp(as_type(ops.add(center, 0.5 + radius), int64), max=size)
-    places, weights = [], []
-    for k in range(min(size, math.ceil(radius) * 2 + 1)):
-        place = ops.add(first, k)
-        distance = ops.div(ops.add(ops.sub(as_type(place, float64), center), 0.5), max(scale, 1.0))
-        weight = keys(distance, -0.5) if mode == "bicubic" else triangle(distance)
-        weights.append(ops.where(ops.lt(place, stop), weight, ops.zeros_like(weight)))
-        places.append(ops.clamp(place, max=size - 1))
-    total = weights[0]
-    for weight in weights[1:]:
-        total = ops.add(total, weight)
-    return Taps(
-        places, [ops.div.default(weight, ops.where(ops.eq(total, 0), 1.0, total)) for weight in weights]
-    )
+    steps = ops.arange(min(size, math.ceil(radius) * 2 + 1), device=like.device)
+    places = ops.add(first, ops.unsqueeze(steps, 1))
+    distance = ops.div(ops.add(ops.sub(as_type(places, float64), center), 0.5), max(scale, 1.0))
+    weights = keys(distance, -0.5) if mode == "bicubic" else triangle(distance)
+    weights = ops.where(ops.lt(places, stop), weights, ops.zeros_like(weights))
+    total = ops.sum.dim(weights, (0,), True)
+    weights = ops.div.default(weights, ops.where(ops.eq(total, 0), 1.0, total))
+    return Taps(ops.clamp(places, max=size - 1), weights)
 
 
 def combined(x: Any, dim: int, taps: Taps) -> Any:
     """Return the sums of the weighted elements along a dimension."""
-    shape = (-1, *(1,) * (x.ndim - dim - 1))
-    total = None
-    for place, weight in zip(taps.places, taps.weights, strict=True):
-        part = ops.mul(ops.index_select(x, dim, place), ops.reshape(as_type(weight, x.dtype), shape))
-        total = part if total is None else ops.add(total, part)
-    return total
+    return ops._weighted_taps(x, taps.places, taps.weights, dim)
 
 
 def combined_bytes(x: Any, dim: int, taps: Taps) -> Any:
     """Return the sums of weighted bytes, with weights of 16 bits and rounded to bytes, as image libraries do."""
-    largest = max(ops.amax(weight, ()).item() for weight in taps.weights)
+    largest = ops.amax(taps.weights, ()).item()
     bits = 0
     while bits < 22 and 0.5 + largest * (1 << (bits + 1)) < 1 << 15:
         bits += 1
     shape = (-1, *(1,) * (x.ndim - dim - 1))
+    scaled = ops.mul(taps.weights, 1 << bits)
+    half = ops.where(ops.lt(scaled, 0), -0.5, 0.5)
+    whole = as_type(ops.trunc(ops.add(scaled, half)), int64)
     total: Any = 1 << (bits - 1)
-    for place, weight in zip(taps.places, taps.weights, strict=True):
-        scaled = ops.mul(weight, 1 << bits)
-        half = ops.where(ops.lt(scaled, 0), -0.5, 0.5)
-        whole = ops.reshape(as_type(ops.trunc(ops.add(scaled, half)), int64), shape)
-        total = ops.add(ops.mul(as_type(ops.index_select(x, dim, place), int64), whole), total)
+    for k in range(taps.places.shape[0]):
+        part = as_type(ops.index_select(x, dim, ops.select(taps.places, 0, k)), int64)
+        total = ops.add(ops.mul(part, ops.reshape(ops.select(whole, 0, k), shape)), total)
     return as_type(ops.clamp(ops.floor_divide(total, 1 << bits), 0, 255), uint8)
+
+
+@composite("_weighted_taps")
+def weighted_taps(self: Any, places: Any, weights: Any, dim: int) -> Any:
+    check_shapes("_weighted_taps", self, places, weights, dim)
+    x, dim = widened(self), dim % self.ndim
+    shape = (-1, *(1,) * (x.ndim - dim - 1))
+    total = ops.new_zeros(x, (*x.shape[:dim], places.shape[1], *x.shape[dim + 1 :]))
+    for k in range(places.shape[0]):
+        weight = ops.reshape(as_type(ops.select(weights, 0, k), x.dtype), shape)
+        total = ops.add(total, ops.mul(ops.index_select(x, dim, ops.select(places, 0, k)), weight))
+    return as_type(total, self.dtype)
+
+
+@composite("_spread_taps")
+def spread_taps(self: Any, places: Any, weights: Any, dim: int, size: int) -> Any:
+    check_shapes("_spread_taps", self, places, weights, dim, size)
+    x, dim = widened(self), dim % self.ndim
+    shape = (-1, *(1,) * (x.ndim - dim - 1))
+    total = ops.new_zeros(x, (*x.shape[:dim], size, *x.shape[dim + 1 :]))
+    for k in range(places.shape[0]):
+        weight = ops.reshape(as_type(ops.select(weights, 0, k), x.dtype), shape)
+        total = ops.index_add(total, dim, ops.select(places, 0, k), ops.mul(x, weight))
+    return as_type(total, self.dtype)
 
 
 # --- along all of them -----------------------------------------------------------------------------------------
@@ -229,16 +244,28 @@ def interpolate(
         raise ShapeError(f"interpolate(): the input has no channels: its shape is {list(input.shape)}")
     x = input
     if mode.startswith("nearest"):
-        for dim, (n, new, factor) in enumerate(zip(old, sizes, factors, strict=True), 2):
+        for dim in _order(old, sizes, as_image=False):
+            n, new, factor = old[dim - 2], sizes[dim - 2], factors[dim - 2]
             x = _nearest_along(x, dim, n, new, factor, mode == "nearest-exact")
         return ops.clone(x) if x is input else x
     x = widened(input)
     combine = combined_bytes if input.dtype is uint8 else combined
-    # The last dimension first: its elements lie side by side.
-    for dim in reversed(range(2, input.ndim)):
+    for dim in _order(old, sizes, input.dtype is uint8):
         n, new, factor = old[dim - 2], sizes[dim - 2], factors[dim - 2]
         x = combine(x, dim, _taps(x, n, new, factor, bool(align_corners), mode, antialias))
     return as_type(x, input.dtype)
+
+
+def _order(old: list[int], sizes: list[int], as_image: bool) -> list[int]:
+    """Return the dimensions in the order in which least is computed: those that shrink first, the outer ones before.
+
+    Bytes are rounded after each dimension, so that their order is that of image libraries: the last one first.
+    """
+    dims = range(2, 2 + len(old))
+    if as_image:
+        return list(reversed(dims))
+    ratios = {dim: sizes[dim - 2] / old[dim - 2] for dim in dims}
+    return sorted(dims, key=lambda dim: (ratios[dim], dim if ratios[dim] < 1 else -dim))
 
 
 def _taps(
@@ -253,6 +280,9 @@ def _nearest_along(x: Any, dim: int, size: int, new: int, factor: float | None, 
     """Return x with the nearest elements along a dimension."""
     if new == size and not exact:
         return x
+    if x.dtype.is_floating_point:
+        places = ops.unsqueeze(nearest(x, size, new, factor, exact), 0)
+        return ops._weighted_taps(x, places, ops.ones((1, new), dtype=float64, device=x.device), dim)
     times = new // size
     if new == size * times and factor in (None, times) and (times & (times - 1) == 0):
         # Each element is repeated: no index, and a sum for a gradient.

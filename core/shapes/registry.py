@@ -206,6 +206,7 @@ FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
     "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft", "scan", "norm",
     "normalization", "statistics", "loss",
+    "statistics", "loss", "resampling",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tt.core.dtype import float64
 from tt.core.testing.samples.base import FamilyTable, Inputs, Sample
 
 family = FamilyTable()
@@ -49,3 +50,33 @@ def interpolate(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, 2), {"mode": "cubic"}, "error: mode", NotImplementedError)
     yield Sample((x, 2), {"align_corners": True}, "error: align_corners", ValueError)
     yield Sample((x, 2), {"antialias": True}, "error: antialias", ValueError)
+
+
+def _taps(make: Inputs, taps: int, new: int, size: int) -> tuple[Any, Any]:
+    """Return places among so many elements, and weights for them."""
+    places = make.indices(taps, new, limit=size)
+    return places, (places.to(float64) - 0.5) / (size + 1)
+
+
+@family("weighted_taps")
+def weighted_taps(make: Inputs) -> Iterator[Sample]:
+    x = make.tensor(2, 3, 5)
+    for taps in (1, 2, 3, 4):
+        for dim in (0, 1, -1):
+            yield Sample((x, *_taps(make, taps, 4, x.shape[dim]), dim), name=f"{taps} taps, dim {dim}")
+    yield Sample((x[:0], *_taps(make, 2, 4, 5), 2), name="empty")
+    yield Sample((x.transpose(0, 2), *_taps(make, 2, 4, 2), 2), name="transposed")
+    yield Sample(
+        (x, make.indices(4, limit=5), make.indices(4, limit=5), 2), name="error: places", error=RuntimeError
+    )
+
+
+@family("spread_taps")
+def spread_taps(make: Inputs) -> Iterator[Sample]:
+    x = make.tensor(2, 3, 4)
+    for taps in (1, 2, 3):
+        for dim in (0, 1, -1):
+            yield Sample((x, *_taps(make, taps, x.shape[dim], 6), dim, 6), name=f"{taps} taps, dim {dim}")
+    yield Sample((x[:0], *_taps(make, 2, 4, 5), 2, 5), name="empty")
+    yield Sample((x.transpose(0, 2), *_taps(make, 2, 2, 3), 2, 3), name="transposed")
+    yield Sample((x, *_taps(make, 2, 5, 5), 2, 5), name="error: places", error=RuntimeError)

@@ -42,6 +42,8 @@ NOT_IN_TORCH = {
     "_conv_weight",
     "_unpool",
     "_avg_unpool",
+    "_weighted_taps",
+    "_spread_taps",
     "_adaptive_avg_unpool",
     "_batch_norm",
 }
