@@ -203,10 +203,9 @@ class RuleTable:
 
 
 FAMILIES: Final = (
-    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
-    "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft", "scan", "norm",
-    "normalization", "statistics", "loss",
-    "statistics", "loss", "resampling",
+    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing",
+    "scattering", "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft",
+    "scan", "norm", "normalization", "statistics", "loss", "resampling",
 )  # fmt: skip
 
 
