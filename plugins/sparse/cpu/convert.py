@@ -1,4 +1,4 @@
-"""Conversions between the layouts on the CPU, and coalescing.
+"""Conversions between the layouts on the CPU.
 
 Note [Batches as block diagonals]
 ---------------------------------
@@ -15,19 +15,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from tt.core.library import errors
 from tt.plugins.sparse.convert import Conversion
+from tt.plugins.sparse.cpu.sorting import (
+    SCIPY_DTYPES,
+    Array,
+    bare_array,
+    coalesce,
+    compress,
+    counts_soon,
+    major_of,
+    positions,
+    rows_of_coordinates,
+    sums,
+)
 from tt.plugins.sparse.layouts import (
     HANDLES,
     BsrHandle,
     CompressedHandle,
     CooHandle,
-    CscHandle,
     CsrHandle,
 )
 
@@ -49,66 +60,10 @@ __all__ = [
     "other_order",
     "positions",
     "regrouped",
+    "rows_of_coordinates",
     "sums",
     "unflatten",
 ]
-
-Array = np.ndarray[Any, Any]
-
-SCIPY_DTYPES: Final = frozenset("?bBhHiIlLqQfdFD")
-"""The characters of the dtypes that SciPy's routines know."""
-
-
-# --- coalescing ----------------------------------------------------------------------------------------------------
-
-
-def positions(handle: CooHandle) -> Array:
-    """Return the row-major position of each coordinate among the sparse dimensions."""
-    sizes = handle.shape[: handle.sparse_dim]
-    if prod(sizes) >= 2**63:
-        raise errors.ValueRangeError(
-            f"the {handle.sparse_dim} sparse dimensions {list(sizes)} have more places than an int64 can count"
-        )
-    found = np.zeros(handle.nnz, np.int64)
-    for size, row in zip(sizes, handle.indices, strict=True):
-        found *= size
-        found += row
-    return found
-
-
-def sums(values: Array, starts: Array) -> Array:
-    """Return the sums of runs of values; half dtypes are added up in float32."""
-    if values.dtype.itemsize == 2 and values.dtype.kind not in "iu":
-        return np.add.reduceat(values.astype(np.float32), starts, axis=0).astype(values.dtype)
-    return np.add.reduceat(values, starts, axis=0, dtype=values.dtype)
-
-
-def coalesce(handle: CooHandle) -> CooHandle:
-    """Return the same tensor with unique coordinates in row-major order; the values of equal ones are summed."""
-    if handle.coalesced:
-        return handle
-    if handle.sparse_dim == 0:
-        total = sums(handle.values, np.zeros(1, np.int64))
-        return CooHandle(handle.indices[:, :1], total, handle.shape, coalesced=True)
-    keys = positions(handle)
-    if (keys[1:] > keys[:-1]).all():
-        return CooHandle(handle.indices, handle.values.copy(), handle.shape, coalesced=True)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    values = handle.values[order]
-    first = np.empty(len(keys), np.bool_)
-    first[0] = True
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    starts = np.flatnonzero(first)
-    if len(starts) < len(keys):
-        keys, values = keys[starts], sums(values, starts)
-    del order, first, starts
-    indices = np.empty((handle.sparse_dim, len(keys)), np.int64)
-    for dim in range(handle.sparse_dim - 1, 0, -1):
-        np.divmod(keys, handle.shape[dim], out=(keys, indices[dim]))
-    indices[0] = keys
-    return CooHandle(indices, values, handle.shape, coalesced=True)
-
 
 # --- coordinates and dense arrays ----------------------------------------------------------------------------------
 
@@ -235,33 +190,17 @@ def _same_count(counts: Array) -> int:
 # --- single matrices -----------------------------------------------------------------------------------------------
 
 
-def major_of(handle: Any) -> Array:
-    """Return the row (or column, where columns are compressed) of each element of a single matrix."""
-    counts = np.diff(handle.compressed)
-    return np.repeat(np.arange(len(counts), dtype=handle.plain.dtype), counts)
-
-
-def compress(major: Array, count: int, dtype: Any = np.int64) -> Array:
-    """Return where each of `count` rows begins, given the row of each element."""
-    compressed = np.zeros(count + 1, dtype)
-    np.cumsum(np.bincount(major, minlength=count), out=compressed[1:])
-    return compressed
-
-
 def in_scipy(handle: Any) -> Any:
     """Return a single matrix as an array of scipy.sparse that shares its components.
 
     The constructors of SciPy would copy indices that fit into int32.
     """
-    kind = {
-        CsrHandle: scipy.sparse.csr_array, CscHandle: scipy.sparse.csc_array, BsrHandle: scipy.sparse.bsr_array,
-    }[type(handle)]  # fmt: skip
     if type(handle) is BsrHandle:
-        made = kind(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
-    else:
-        made = kind(handle.shape, dtype=handle.dtype)
-    made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
-    return made
+        made = scipy.sparse.bsr_array(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
+        made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
+        return made
+    kind = scipy.sparse.csr_array if handle.rows else scipy.sparse.csc_array
+    return bare_array(kind, handle.shape, handle.values, handle.plain, handle.compressed)
 
 
 def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
@@ -269,9 +208,7 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
     scalars = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
     data = handle.values if scalars else np.arange(handle.nnz, dtype=np.int64)
-    matrix = scipy.sparse.csr_array((major, minor), dtype=data.dtype)
-    matrix.data, matrix.indices, matrix.indptr = data, handle.plain, handle.compressed
-    turned = matrix.tocsc()
+    turned = bare_array(scipy.sparse.csr_array, (major, minor), data, handle.plain, handle.compressed).tocsc()
     values = turned.data if scalars else handle.values[turned.data]
     index = handle.compressed.dtype
     return kind(
@@ -285,6 +222,9 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
 def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns."""
     if kind.rows:
+        if not handle.coalesced and counts_soon(handle):
+            found = rows_of_coordinates(handle)
+            return kind(found.compressed, found.plain, found.values, handle.shape)
         handle = coalesce(handle)
         rows = handle.indices[0]
         return kind(compress(rows, handle.shape[0]), handle.indices[1].copy(), handle.values, handle.shape)

@@ -1,0 +1,181 @@
+"""Sorting coordinates on the CPU: by keys, or by counting, which SciPy does between its formats.
+
+Note [Sorting by counting]
+--------------------------
+Comparing n coordinates takes n log n steps, counting them by rows and by columns n steps, and a step for each row and
+column.  `rows_of_coordinates` counts.  Where rows are short, SciPy's own way is best: it counts rows and sorts each by
+comparing.  Where they are long, elements are counted by columns, too.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import scipy.sparse
+
+from tt.core.library import errors
+from tt.plugins.sparse.layouts import CooHandle, CsrHandle
+
+__all__ = [
+    "SCIPY_DTYPES",
+    "Array",
+    "bare_array",
+    "coalesce",
+    "compress",
+    "counts_soon",
+    "major_of",
+    "positions",
+    "rows_of_coordinates",
+    "sums",
+]
+
+Array = np.ndarray[Any, Any]
+
+SCIPY_DTYPES: Final = frozenset("?bBhHiIlLqQfdFD")
+"""The characters of the dtypes that SciPy's routines know."""
+LONG: Final = 64
+"""How many elements a row has on average where counting them is faster than comparing them."""
+
+
+# --- coalescing ----------------------------------------------------------------------------------------------------
+
+
+def positions(handle: CooHandle) -> Array:
+    """Return the row-major position of each coordinate among the sparse dimensions."""
+    sizes = handle.shape[: handle.sparse_dim]
+    if prod(sizes) >= 2**63:
+        raise errors.ValueRangeError(
+            f"the {handle.sparse_dim} sparse dimensions {list(sizes)} have more places than an int64 can count"
+        )
+    found = np.zeros(handle.nnz, np.int64)
+    for size, row in zip(sizes, handle.indices, strict=True):
+        found *= size
+        found += row
+    return found
+
+
+def sums(values: Array, starts: Array) -> Array:
+    """Return the sums of runs of values; half dtypes are added up in float32."""
+    if values.dtype.itemsize == 2 and values.dtype.kind not in "iu":
+        return np.add.reduceat(values.astype(np.float32), starts, axis=0).astype(values.dtype)
+    return np.add.reduceat(values, starts, axis=0, dtype=values.dtype)
+
+
+def coalesce(handle: CooHandle) -> CooHandle:
+    """Return the same tensor with unique coordinates in row-major order; the values of equal ones are summed."""
+    if handle.coalesced:
+        return handle
+    if handle.sparse_dim == 0:
+        total = sums(handle.values, np.zeros(1, np.int64))
+        return CooHandle(handle.indices[:, :1], total, handle.shape, coalesced=True)
+    if counts_soon(handle):
+        rows = rows_of_coordinates(handle)
+        indices = np.empty((2, rows.nnz), np.int64)
+        indices[0], indices[1] = major_of(rows), rows.plain
+        return CooHandle(indices, rows.values, handle.shape, coalesced=True)
+    keys = positions(handle)
+    if (keys[1:] > keys[:-1]).all():
+        return CooHandle(handle.indices, handle.values.copy(), handle.shape, coalesced=True)
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    values = handle.values[order]
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    if len(starts) < len(keys):
+        keys, values = keys[starts], sums(values, starts)
+    del order, starts
+    indices = np.empty((handle.sparse_dim, len(keys)), np.int64)
+    for dim in range(handle.sparse_dim - 1, 0, -1):
+        np.divmod(keys, handle.shape[dim], out=(keys, indices[dim]))
+    indices[0] = keys
+    return CooHandle(indices, values, handle.shape, coalesced=True)
+
+
+def counts_soon(handle: CooHandle) -> bool:
+    """Tell whether the coordinates are those of a matrix that counting sorts faster than comparing."""
+    return handle.sparse_dim == 2 and sum(handle.shape[:2]) <= 8 * handle.nnz + 1000
+
+
+def rows_of_coordinates(handle: CooHandle) -> CsrHandle:
+    """Return a tensor with two sparse dimensions, coalesced or not, by compressed rows.
+
+    Elements are sorted by columns, then by rows, with the order of equal ones kept: SciPy does either by counting, in a
+    conversion between its formats.
+    """
+    (rows, columns), nnz = handle.shape[:2], handle.nnz
+    index = np.int32 if max(rows, columns, nnz) < 2**31 - 1 else np.int64
+    plain = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
+    if plain and handle.dtype != np.bool_ and nnz < LONG * rows:
+        found = _counted_rows(handle, index)
+        return CsrHandle(
+            found.indptr.astype(np.int64), found.indices.astype(np.int64), found.data, handle.shape
+        )
+    data = handle.values if plain else np.arange(nnz, dtype=np.int64)
+    # A matrix with one element in each row: by columns, its rows are the order of the elements.
+    each = bare_array(
+        scipy.sparse.csr_array,
+        (nnz, columns),
+        data,
+        handle.indices[1].astype(index),
+        np.arange(nnz + 1, dtype=index),
+    ).tocsc()
+    row = handle.indices[0].astype(index)[each.indices]
+    matrix = bare_array(scipy.sparse.csc_array, (rows, columns), each.data, row, each.indptr)
+    del each, row
+    matrix = matrix.tocsr()
+    if plain and handle.dtype != np.bool_:
+        matrix.has_sorted_indices = True
+        matrix.sum_duplicates()
+        values = matrix.data
+    else:
+        values = handle.values[matrix.data] if not plain else matrix.data
+        values = _sum_equal(matrix, values)
+    return CsrHandle(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), values, handle.shape)
+
+
+def _counted_rows(handle: CooHandle, index: Any) -> Any:
+    """Return coordinates as rows of SciPy, which sorts each row and sums what is equal."""
+    made = scipy.sparse.coo_array(handle.shape, dtype=handle.dtype)
+    made.coords, made.data = tuple(handle.indices.astype(index)), handle.values
+    made.has_canonical_format = False
+    return made.tocsr()
+
+
+def bare_array(kind: Any, shape: tuple[int, ...], data: Array, indices: Array, indptr: Array) -> Any:
+    """Return an array of SciPy made of these arrays: its constructor would copy and look through them."""
+    made = kind(shape, dtype=data.dtype)
+    made.data, made.indices, made.indptr = data, indices, indptr
+    return made
+
+
+def _sum_equal(matrix: Any, values: Array) -> Array:
+    """Leave one of each run of equal places in a sorted matrix; return the sums of the values of the runs."""
+    first = np.empty(len(values), np.bool_)
+    first[:1] = True
+    np.not_equal(matrix.indices[1:], matrix.indices[:-1], out=first[1:])
+    begins = matrix.indptr[:-1]
+    first[begins[begins < len(first)]] = True
+    starts = np.flatnonzero(first)
+    if len(starts) == len(values):
+        return values
+    before = np.concatenate([[0], np.cumsum(first)])
+    matrix.indptr = before[matrix.indptr]
+    matrix.indices = matrix.indices[starts]
+    return sums(values, starts)
+
+
+# --- rows ---------------------------------------------------------------------------------------------------------
+
+
+def major_of(handle: Any) -> Array:
+    """Return the row (or column, where columns are compressed) of each element of a single matrix."""
+    counts = np.diff(handle.compressed)
+    return np.repeat(np.arange(len(counts), dtype=handle.plain.dtype), counts)
+
+
+def compress(major: Array, count: int, dtype: Any = np.int64) -> Array:
+    """Return where each of `count` rows begins, given the row of each element."""
+    compressed = np.zeros(count + 1, dtype)
+    np.cumsum(np.bincount(major, minlength=count), out=compressed[1:])
+    return compressed
