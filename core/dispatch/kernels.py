@@ -171,17 +171,22 @@ def _over_tensors(
 
     function, takes = choice.function, choice.takes
 
+    changes_first = choice.registration.kernel.form == "inplace"
+
     def chosen(*args: Any) -> Any:
         if not choice.covers(args):
             return operator.resolve_rest(entry).run(args)
-        return function(*(args[position] for position in takes))
+        if changes_first and form == "functional":
+            args = (operator.registry.caller("clone").execute((args[0], None)), *args[1:])
+        found = function(*(args[position] for position in takes))
+        return args[0] if changes_first else found
 
     def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
         chosen(*args)
         args[0].bump_version()
         return args[0]
 
-    if choice.registration.kernel.form == "inplace" and form == "inplace":
+    if changes_first and form == "inplace":
         entry = make_entry(operator, form, keys, bits, REROUTE, resolution, function=in_place)
     else:
         entry = composite_entry(operator, form, keys, bits, resolution, chosen)

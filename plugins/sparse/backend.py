@@ -117,9 +117,11 @@ class SparseBackend(Backend):
         return self.arrays.from_numpy(np.zeros(shape, np.int64))
 
     def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> Any:
-        """Return the elements of an array that are not zero."""
+        """Return the elements of an array that are not zero; blocks are of two rows and columns, if these are even."""
         dense = wrap(self.arrays.from_numpy(array, device), self.arrays.spec(from_numpy_dtype(array.dtype)))
-        return ops.sparse.to_layout(dense, self.layout).handle
+        blocked = issubclass(self.handle_type, CompressedHandle) and self.handle_type.blocked
+        blocks = [2 - n % 2 for n in array.shape[-2:]] if blocked and array.ndim > 1 else None
+        return ops.sparse.to_layout(dense, self.layout, None, blocks).handle
 
     def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
         """Return the content as a dense array."""

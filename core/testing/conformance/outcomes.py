@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.errors import ValueRangeError
+from tt.core.testing.conformance.layouts import check_layout
 from tt.core.testing.conformance.report import Report
 from tt.core.testing.conformance.run import Target, check_target
 
@@ -93,7 +94,10 @@ def outcomes(
     """Yield what the checks of a backend find, one operator and dtype after the other."""
     for outcome in served(place, wanted):
         start = time.perf_counter()
-        report = check_target(outcome.target, place.device, seed=seed, checks=checks)
+        if place.layout == "strided":
+            report = check_target(outcome.target, place.device, seed=seed, checks=checks)
+        else:
+            report = check_layout(outcome.target, place, seed=seed, checks=checks)
         yield Outcome(outcome.target, outcome.served, report, time.perf_counter() - start)
 
 

@@ -146,8 +146,7 @@ def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
 
 
 def squeeze(self: Tensor) -> Tensor:
-    batch = self.handle.batch_ndim
-    return squeeze_dim(self, [d for d in range(self.ndim) if not batch <= d < batch + 2])
+    return squeeze_dim(self, range(self.ndim))
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------

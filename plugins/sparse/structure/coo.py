@@ -257,6 +257,10 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    if not self.ndim:
+        raise errors.ShapeError(
+            "index_select(): a sparse tensor without dimensions has no places\n  try: x.to_dense()"
+        )
     at, sparse = wrap_dim("index_select", dim, self.ndim), _sparse_dim(self)
     if index.ndim > 1:
         raise errors.ShapeError("index_select(): Index is supposed to be a vector")
