@@ -137,6 +137,16 @@ def test_an_operator_that_became_missing_is_a_regression_without_a_run(run: Run,
     assert "served in another way\nsoftmin[float32] kernel before, composite now\n" in ran.out
 
 
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"])
+def test_operators_do_to_a_layout_what_they_do_to_dense_tensors(run: Run, layout: str) -> None:
+    ran = run("ops", "check", "--backend", f"cpu/{layout}", "--run", "--dtype", "float32")
+    assert ran.code == 0, ran.out
+    family, operators, _, calls, _, missing, failed = ran.out.splitlines()[-1].split()
+    assert (family, missing, failed) == ("all", "0", "0")
+    assert int(operators) > 90
+    assert int(calls) > 800
+
+
 # --- wrong calls -------------------------------------------------------------------------------------------------
 
 
@@ -149,7 +159,10 @@ def test_an_operator_that_became_missing_is_a_regression_without_a_run(run: Run,
         (("--run", "--ops", "neg", "--checks", "value"), "unknown check 'value'; did you mean 'values'"),
         (("--checks", "values"), "add --run, or leave out --checks"),
         (("--seed", "0", "--junit", "x.xml"), "add --run, or leave out --seed, --junit"),
-        (("--run", "--backend", "cpu/sparse_coo"), "--run checks devices"),
+        (
+            ("--run", "--backend", "cpu/sparse_cow"),
+            "unknown backend 'cpu/sparse_cow'; did you mean 'cpu/sparse_coo'",
+        ),
     ],
 )
 def test_a_wrong_word_exits_with_2(run: Run, words: tuple[str, ...], message: str) -> None:

@@ -13,6 +13,7 @@ from tt.plugins.sparse.compute.elements import (
     rebuilt,
     same_pattern,
     same_structure,
+    scaled,
 )
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.layouts import CooHandle, SparseHandle
@@ -28,13 +29,13 @@ def add(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
     first, second = _pair(lib, "add", self, other)
     xp = lib.xp
     if same_pattern(first, second) and not (isinstance(first, CooHandle) and not first.coalesced):
-        return first.with_values(first.values + _scaled(second.values, alpha))
+        return first.with_values(first.values + scaled(second.values, alpha))
     if isinstance(first, CooHandle):
-        values = xp.concatenate([first.values, _scaled(second.values, alpha)])
+        values = xp.concatenate([first.values, scaled(second.values, alpha)])
         joined = CooHandle(xp.concatenate([first.indices, second.indices], axis=1), values, first.shape)
         return lib.coalesce(joined) if first.coalesced and second.coalesced else joined
     found = xp.concatenate([keys(lib, first), keys(lib, second)])
-    values = xp.concatenate([elements(first), _scaled(elements(second), alpha)])
+    values = xp.concatenate([elements(first), scaled(elements(second), alpha)])
     order = xp.argsort(found, kind="stable")
     found, values = found[order], values[order]
     starts = xp.ones(len(found), bool)
@@ -96,10 +97,6 @@ def _pair(lib: ArrayLibrary, op: str, first: Any, second: Any) -> tuple[Any, Any
     return first, second
 
 
-def _scaled(values: Any, alpha: Any) -> Any:
-    return values if alpha == 1 else (values * alpha).astype(values.dtype, copy=False)
-
-
 def _same_size(op: str, self: Any, other: Any) -> None:
     if tuple(self.shape) != tuple(other.shape):
         raise errors.ShapeError(
@@ -123,7 +120,7 @@ def add_dense(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:
     _same_size("add", self, other)
     if isinstance(other, SparseHandle):
         return add_into(lib, lib.xp.array(self), other, alpha)
-    return add_into(lib, lib.xp.array(_scaled(other, alpha)), self)
+    return add_into(lib, lib.xp.array(scaled(other, alpha)), self)
 
 
 def sub_dense(lib: ArrayLibrary, self: Any, other: Any, alpha: Any) -> Any:

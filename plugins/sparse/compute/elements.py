@@ -18,7 +18,7 @@ from tt.plugins.sparse.layouts import CompressedHandle, CooHandle
 
 __all__ = [
     "add_into", "canonical", "coordinates", "elements", "gather", "keys", "lookup", "rebuilt", "same_pattern",
-    "same_structure",
+    "same_structure", "scaled",
 ]  # fmt: skip
 
 
@@ -173,10 +173,19 @@ def _places(handle: Any) -> tuple[int, ...]:
     return tuple(handle.values.shape[: len(handle.values.shape) - handle.dense_dim])
 
 
+def scaled(values: Any, factor: Any) -> Any:
+    """Return values times a number, in their dtype."""
+    if factor == 1:
+        return values
+    if values.dtype.kind == "u" and factor < 0:  # which the dtype does not have: it wraps around
+        return scaled(-values, -factor)
+    return (values * factor).astype(values.dtype, copy=False)
+
+
 def add_into(lib: ArrayLibrary, dense: Any, handle: Any, factor: Any = 1) -> Any:
     """Add a sparse tensor, times a number, to an array of its shape, in place; return the array."""
     where = coordinates(lib, handle)
-    values = elements(handle) if factor == 1 else (elements(handle) * factor).astype(handle.dtype, copy=False)
+    values = scaled(elements(handle), factor)
     if not where:  # no sparse dimension: each element is a whole tensor
         dense += values.sum(axis=0, dtype=dense.dtype)
     elif isinstance(handle, CooHandle) and not handle.coalesced:

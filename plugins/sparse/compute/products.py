@@ -132,7 +132,7 @@ def _dense_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     if other.ndim == 2:
         if self.ndim == 1:
             return multipliable(lib, other).T @ self
-        flat = self.reshape(-1, rows)
+        flat = self.reshape(prod(self.shape[:-1]), rows)
         return xp.ascontiguousarray((multipliable(lib, other).T @ flat.T).T).reshape(
             *self.shape[:-1], columns
         )
@@ -190,8 +190,15 @@ def _cut(lib: ArrayLibrary, product: CsrHandle, shape: tuple[int, ...], layout: 
     made = CooHandle(indices, product.values, shape, coalesced=True)
     if layout == "sparse_coo":
         return made
+    if 0 in batch:
+        return CsrHandle(
+            xp.zeros((*batch, rows + 1), xp.int64),
+            column.reshape(*batch, 0),
+            product.values.reshape(*batch, 0),
+            shape,
+        )
     counts = xp.diff(product.compressed[::rows]) if rows else xp.zeros(count, xp.int64)
-    if bool((counts != counts[0]).any()):
+    if bool((counts != counts[:1]).any()):
         raise errors.LayoutError(
             f"matmul(): the products of the matrices of a batch store {int(counts.min())} to {int(counts.max())} "
             f"elements; in a batch of the layout tt.{layout} all store equally many\n"

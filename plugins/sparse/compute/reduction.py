@@ -31,7 +31,7 @@ def normal_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         found.append(one % max(ndim, 1))
     if len(set(found)) < len(found):
         raise errors.ShapeError(f"sum(): a dim appears multiple times in the list of dims {given}")
-    return tuple(sorted(found))
+    return tuple(sorted(found)) if ndim else ()
 
 
 # --- sums --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Vectors that store runs of equal elements."""
