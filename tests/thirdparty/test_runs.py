@@ -44,7 +44,7 @@ def test_the_core_prints_pickles_fakes_and_densifies_it(run) -> None:
 
 def test_the_checks_of_layouts_run_on_it(run) -> None:
     out = run(["ops", "check", "--backend", "cpu/runs", "--run", "--dtype", "float32"], "tt-runs")
-    last = [line.split() for line in out.splitlines() if line.startswith("all")][0]
+    last = next(line.split() for line in out.splitlines() if line.startswith("all"))
     assert last[1:3] == ["6", "6"] and int(last[3]) > 10 and last[-2:] == ["0", "0"], out
 
 

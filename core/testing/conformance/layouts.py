@@ -176,7 +176,9 @@ def _is_finite(args: Sequence[Any]) -> bool:
 
 def _wide(tensor: Any) -> np.ndarray[Any, Any]:
     array = as_array(tensor)
-    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
+    half = array.dtype.itemsize == 2 and array.dtype.kind not in "iu"
+    found: np.ndarray[Any, Any] = array.astype(np.float32) if half else array
+    return found
 
 
 def _dense(tensor: Any) -> np.ndarray[Any, Any]:

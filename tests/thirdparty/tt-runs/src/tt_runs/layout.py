@@ -24,7 +24,6 @@ class RunsBackend(Backend):
 
     layout = "runs"
     handle_type = Runs
-    hints = {"*": "{self}.to(layout)"}
     strided_fallback = True
 
     def __init__(self, device_type):
