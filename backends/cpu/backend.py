@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
 
 from tt.backends.array_api import ArrayApiBackend
+from tt.backends.cpu.native.loading import load
 from tt.core.library import Device, contiguous_strides, dtype
 
 __all__ = ["Array", "CpuBackend", "cast", "duplicate", "python_number"]
@@ -48,6 +49,11 @@ def python_number(array: Array) -> bool | int | float | complex:
     return value
 
 
+NATIVE: Final = load("copies")
+_CAST: Final[Callable[[Array, Any], Array]] = cast if NATIVE is None else NATIVE.to_copy
+_CLONE: Final[Callable[[Array], Array]] = duplicate if NATIVE is None else NATIVE.clone
+
+
 class CpuBackend(ArrayApiBackend):
     """NumPy arrays, with bfloat16 of ml_dtypes."""
 
@@ -76,7 +82,7 @@ class CpuBackend(ArrayApiBackend):
 
     def cast(self, handle: Array, native_dtype: Any) -> Array:
         """Return a copy in another dtype."""
-        return cast(handle, native_dtype)
+        return _CAST(handle, native_dtype)
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> Array:
         """Return an array with any content."""
@@ -103,7 +109,7 @@ class CpuBackend(ArrayApiBackend):
 
     def clone(self, handle: Array) -> Array:
         """Return a copy with dimensions in the same order in memory."""
-        return duplicate(handle)
+        return _CLONE(handle)
 
     # --- memory ------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ FAMILIES: Final = (
 NATIVE: Final = (
     "pointwise",
     "activation",
+    "copies",
     "random",
     "convolution",
     "reduction",

@@ -158,12 +158,44 @@ static PyObject *call_clamp(PyObject *module, PyObject *const *args, Py_ssize_t 
     return result;
 }
 
-TT_OP(addcmul, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b * c), a + number[0] * (b * c))
-TT_OP(addcdiv, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b / c), a + number[0] * (b / c))
+TT_OP(plain_addcmul, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b * c), a + number[0] * (b * c))
 
 /* Counted from the nearer of the two, so that both are met exactly. */
-TT_OP(lerp, 3, 0, TT_GRAIN_CHEAP, fabsf(c) < 0.5f ? a + c * (b - a) : b - (b - a) * (1.0f - c),
+TT_OP(plain_lerp, 3, 0, TT_GRAIN_CHEAP, fabsf(c) < 0.5f ? a + c * (b - a) : b - (b - a) * (1.0f - c),
       fabs(c) < 0.5 ? a + c * (b - a) : b - (b - a) * (1.0 - c))
+
+/* --- what refuses some numbers ------------------------------------------------------------------------------ */
+
+/* The NumPy kernel of another module says what is wrong with a number that is complex or a bool. */
+#define REAL_NUMBER(NAME, CALLED, TAKES, AT, MODULE, FUNCTION) \
+    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t count) \
+    { \
+        if (!tt_expect_count(#NAME, count, TAKES, TAKES + 1)) return NULL; \
+        if (TT_LIKELY(PyFloat_Check(args[AT]) || (PyLong_Check(args[AT]) && !PyBool_Check(args[AT])))) \
+            return CALLED(module, args, count); \
+        return tt_call_python("tt.backends.cpu." MODULE, FUNCTION, args, TAKES); \
+    }
+REAL_NUMBER(add_alpha, call_add_scaled, 3, 2, "pointwise", "add")
+REAL_NUMBER(sub_alpha, call_sub_scaled, 3, 2, "pointwise", "sub")
+REAL_NUMBER(rsub_alpha, call_rsub_scaled, 3, 2, "pointwise", "rsub")
+REAL_NUMBER(addcmul, call_plain_addcmul, 4, 3, "binary", "addcmul")
+
+/* lerp(self, end, weight): a weight without dimensions may have another dtype. */
+static PyObject *call_lerp(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("lerp", count, 3, 4)) return NULL;
+    PyObject *weight = args[2], *number = NULL, *all[4] = {args[0], args[1], weight, count > 3 ? args[3] : NULL};
+    if (PyComplex_Check(weight)) return tt_call_python("tt.backends.cpu.binary", "lerp", args, 3);
+    if (PyArray_Check(weight) && PyArray_Check(args[0]) &&
+        PyArray_TYPE((PyArrayObject *)weight) != PyArray_TYPE((PyArrayObject *)args[0])) {
+        if (PyArray_NDIM((PyArrayObject *)weight)) return tt_call_python("tt.backends.cpu.binary", "lerp", args, 3);
+        number = all[2] = PyNumber_Float(weight);
+        if (number == NULL) return NULL;
+    }
+    PyObject *result = call_plain_lerp(module, all, count);
+    Py_XDECREF(number);
+    return result;
+}
 
 /* --- the module --------------------------------------------------------------------------------------------- */
 
@@ -176,12 +208,12 @@ static PyMethodDef methods[] = {
     ONE(sqrt), ONE(rsqrt), ONE(reciprocal), ONE(neg), ONE(abs), ONE(square), ONE(floor), ONE(ceil), ONE(trunc),
     ONE(frac), ONE(sign), ONE(sin), ONE(cos), ONE(tan), ONE(isnan), ONE(isinf), ONE(isfinite),
     TWO(add), TWO(sub), TWO(rsub), TWO(mul), TWO(div), TWO(maximum), TWO(minimum), TWO(fmax), TWO(fmin),
-    TT_OP_METHOD(add_scaled, "self, other, alpha"), TT_OP_METHOD(sub_scaled, "self, other, alpha"),
-    TT_OP_METHOD(rsub_scaled, "self, other, alpha"), TWO(copysign), TWO(atan2), TWO(hypot), TWO(logaddexp), TWO(xlogy),
+    TT_OP_METHOD(add_alpha, "self, other, alpha"), TT_OP_METHOD(sub_alpha, "self, other, alpha"),
+    TT_OP_METHOD(rsub_alpha, "self, other, alpha"), TWO(copysign), TWO(atan2), TWO(hypot), TWO(logaddexp), TWO(xlogy),
     TWO(xlog1py), TWO(fmod), TWO(remainder), TWO(floor_divide), TT_OP_METHOD(div_mode, "self, other, rounding_mode"),
     TT_OP_METHOD(pow, "self, exponent"), TWO(eq), TWO(ne), TWO(lt), TWO(le), TWO(gt), TWO(ge),
     TT_OP_METHOD(clamp, "self, min, max"), TT_OP_METHOD(addcmul, "self, tensor1, tensor2, value"),
-    TT_OP_METHOD(addcdiv, "self, tensor1, tensor2, value"), TT_OP_METHOD(lerp, "self, end, weight"),
+    TT_OP_METHOD(lerp, "self, end, weight"),
     {NULL, NULL, 0, NULL},
 };
 

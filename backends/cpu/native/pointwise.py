@@ -28,13 +28,12 @@ TWO: Final = (
 )  # fmt: skip
 OTHERS: Final = {
     # function: operator, arguments
-    "add_scaled": ("add", ("self", "other", "alpha")),
-    "sub_scaled": ("sub", ("self", "other", "alpha")),
-    "rsub_scaled": ("rsub", ("self", "other", "alpha")),
+    "add_alpha": ("add", ("self", "other", "alpha")),
+    "sub_alpha": ("sub", ("self", "other", "alpha")),
+    "rsub_alpha": ("rsub", ("self", "other", "alpha")),
     "div_mode": ("div.mode", ("self", "other", "rounding_mode")),
     "clamp": ("clamp", ("self", "min", "max")),
     "addcmul": ("addcmul", ("self", "tensor1", "tensor2", "value")),
-    "addcdiv": ("addcdiv", ("self", "tensor1", "tensor2", "value")),
     "lerp": ("lerp.Scalar", ("self", "end", "weight")),
     "xlog1py": ("special_xlog1py", ("self", "other")),
     "ndtr": ("special_ndtr", ("self",)),

@@ -1,0 +1,267 @@
+/* Copies: between dtypes and memory orders, fills, choices by a mask, joining. */
+#include "elementwise.h"
+
+#include "copies_casts.inc"
+#include "copies_layout.inc"
+
+/* --- numbers ------------------------------------------------------------------------------------------------ */
+
+typedef union { uint8_t bytes[16]; double alignment[2]; } tt_element;
+
+/* Writes a Python number or an array without dimensions as an element of a dtype.  Returns 1, or 0 where the NumPy kernel
+ * has to say what becomes of it (integers that do not fit, complex numbers, ...), or -1 with an error. */
+static int element_of(PyObject *value, tt_dtype dtype, tt_element *to)
+{
+    tt_element from;
+    tt_dtype given;
+    if (PyArray_Check(value)) {
+        PyArrayObject *array = (PyArrayObject *)value;
+        given = tt_dtype_of(array);
+        if (PyArray_NDIM(array) != 0 || given == TT_NONE || (given >= TT_C64 && dtype < TT_C64)) return 0;
+        memcpy(&from, PyArray_BYTES(array), (size_t)PyArray_ITEMSIZE(array));
+    } else if (PyBool_Check(value)) {
+        given = TT_BOOL;
+        from.bytes[0] = value == Py_True;
+    } else if (PyFloat_CheckExact(value)) {
+        given = TT_F64;
+        from.alignment[0] = PyFloat_AS_DOUBLE(value);
+        if (dtype < TT_F16 && dtype != TT_BOOL && !(fabs(from.alignment[0]) < 128.0)) return 0;
+        if (dtype < TT_F16 && dtype != TT_BOOL && dtype != TT_I8 && dtype != TT_I16 && dtype != TT_I32 && dtype != TT_I64 &&
+            from.alignment[0] < 0.0)
+            return 0;
+    } else if (PyLong_CheckExact(value)) {
+        static const int64_t least[] = {0, 0, INT8_MIN, INT16_MIN, INT32_MIN, INT64_MIN, 0, 0, 0};
+        static const int64_t most[] = {1, UINT8_MAX, INT8_MAX, INT16_MAX, INT32_MAX, INT64_MAX, UINT16_MAX, UINT32_MAX, INT64_MAX};
+        int overflow;
+        int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow || (dtype < TT_F16 && dtype != TT_BOOL && (number < least[dtype] || number > most[dtype]))) return 0;
+        given = TT_I64;
+        memcpy(&from, &number, sizeof(number));
+    } else {
+        return 0;
+    }
+    convert_one(dtype, to, given, &from);
+    return 1;
+}
+
+/* --- copies ------------------------------------------------------------------------------------------------- */
+
+/* A new array for a copy: dimensions in the same order in memory; those that repeat elements have none. */
+static PyArrayObject *new_like(PyArrayObject *self, tt_dtype dtype)
+{
+    if (PyArray_IS_C_CONTIGUOUS(self)) return tt_empty(PyArray_NDIM(self), PyArray_DIMS(self), dtype);
+    bool repeats = false;
+    for (int d = 0; d < PyArray_NDIM(self); d++) repeats |= PyArray_STRIDE(self, d) == 0;
+    PyArray_Descr *descr = PyArray_DescrFromType(tt_number_of(dtype));
+    return (PyArrayObject *)PyArray_NewLikeArray(self, repeats ? NPY_CORDER : NPY_KEEPORDER, descr, 0);
+}
+
+static PyObject *call_clone(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *self = count == 1 ? tt_array(args[0], "self") : NULL;
+    if (self == NULL) return tt_expect_count("clone", count, 1, 1) ? NULL : NULL;
+    tt_dtype dtype = tt_dtype_of(self);
+    if (dtype == TT_NONE) return tt_call_python("tt.backends.cpu.copies", "clone", args, 1);
+    PyArrayObject *out = new_like(self, dtype);
+    if (out != NULL && copy_arrays(out, self) < 0) Py_CLEAR(out);
+    return (PyObject *)out;
+}
+
+/* to_copy(self, dtype) */
+static PyObject *call_to_copy(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("to_copy", count, 2, 2)) return NULL;
+    PyArrayObject *self = tt_array(args[0], "self");
+    if (self == NULL) return NULL;
+    PyArray_Descr *descr = NULL;
+    if (PyArray_DescrConverter(args[1], &descr) != NPY_SUCCEED) return NULL;
+    tt_dtype to = tt_dtype_of_number(descr->type_num), from = tt_dtype_of(self);
+    Py_DECREF(descr);
+    /* Complex numbers that lose their imaginary part: with a warning. */
+    if (to == TT_NONE || from == TT_NONE || (from >= TT_C64 && to < TT_C64 && to != TT_BOOL))
+        return tt_call_python("tt.backends.cpu.copies", "to_copy", args, 2);
+    PyArrayObject *out = new_like(self, to);
+    if (out != NULL && copy_arrays(out, self) < 0) Py_CLEAR(out);
+    return (PyObject *)out;
+}
+
+/* copy(self, src): writes into self. */
+static PyObject *call_copy(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("copy", count, 2, 2)) return NULL;
+    PyArrayObject *self = tt_array(args[0], "self"), *src = tt_array(args[1], "src");
+    if (self == NULL || src == NULL) return NULL;
+    tt_dtype to = tt_dtype_of(self), from = tt_dtype_of(src);
+    if (to == TT_NONE || from == TT_NONE || (from >= TT_C64 && to < TT_C64 && to != TT_BOOL) || overlap(self, src) ||
+        !PyArray_ISWRITEABLE(self))
+        return tt_call_python("tt.backends.cpu.copies", "copy", args, 2);
+    if (copy_arrays(self, src) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* fill(self, value): writes into self. */
+static PyObject *call_fill(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("fill", count, 2, 2)) return NULL;
+    PyArrayObject *self = tt_array(args[0], "self");
+    if (self == NULL) return NULL;
+    tt_dtype dtype = tt_dtype_of(self);
+    tt_element value;
+    int known = dtype == TT_NONE || !PyArray_ISWRITEABLE(self) ? 0 : element_of(args[1], dtype, &value);
+    if (known < 0) return NULL;
+    if (known == 0) return tt_call_python("tt.backends.cpu.copies", "fill", args, 2);
+    fill_array(self, dtype, &value);
+    Py_RETURN_NONE;
+}
+
+/* --- choices ------------------------------------------------------------------------------------------------ */
+
+#define CHOICE(NAME, T) \
+    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    { \
+        const uint8_t *mask = (const uint8_t *)data[0]; \
+        const T *a = (const T *)data[1], *b = (const T *)data[2]; \
+        T *y = (T *)data[3]; \
+        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T one = a[i], other = b[i]; y[i] = mask[i] ? one : other; } \
+    }
+CHOICE(choose_1, uint8_t)
+CHOICE(choose_2, uint16_t)
+CHOICE(choose_4, uint32_t)
+CHOICE(choose_8, uint64_t)
+
+static void choose_16(char *const *data, npy_intp count, const void *params)
+{
+    const uint8_t *mask = (const uint8_t *)data[0];
+    const tt_c128 *a = (const tt_c128 *)data[1], *b = (const tt_c128 *)data[2];
+    for (npy_intp i = 0; i < count; i++) ((tt_c128 *)data[3])[i] = mask[i] ? a[i] : b[i];
+}
+
+/* Chooses between two arrays or numbers; not `served` is what the NumPy kernel has to do. */
+static PyObject *choose(PyObject *mask, PyObject *one, PyObject *other, PyArrayObject *out, bool *served)
+{
+    *served = false;
+    PyArrayObject *condition = PyArray_Check(mask) ? (PyArrayObject *)mask : NULL;
+    PyArrayObject *like = PyArray_Check(other) ? (PyArrayObject *)other : PyArray_Check(one) ? (PyArrayObject *)one : NULL;
+    if (condition == NULL || like == NULL || tt_dtype_of(condition) != TT_BOOL) return NULL;
+    tt_dtype dtype = tt_dtype_of(like);
+    if (dtype == TT_NONE || (out != NULL && (tt_dtype_of(out) != dtype || !PyArray_ISWRITEABLE(out)))) return NULL;
+    tt_element values[2];
+    tt_input in[3] = {{condition, NULL, TT_BOOL}};
+    PyObject *const both[2] = {one, other};
+    for (int k = 0; k < 2; k++) {
+        in[k + 1] = (tt_input){NULL, &values[k], dtype};
+        if (PyArray_Check(both[k]) && tt_dtype_of((PyArrayObject *)both[k]) == dtype) {
+            in[k + 1].array = (PyArrayObject *)both[k];
+        } else {
+            if (PyArray_Check(both[k])) return NULL;
+            int known = element_of(both[k], dtype, &values[k]);
+            if (known <= 0) return NULL;
+        }
+    }
+    static const tt_loop loops[17] = {[1] = choose_1, [2] = choose_2, [4] = choose_4, [8] = choose_8, [16] = choose_16};
+    *served = true;
+    return tt_elementwise("where", 3, in, out, dtype, dtype, loops[tt_sizes[dtype]], NULL, TT_GRAIN_CHEAP);
+}
+
+/* where(condition, self, other) */
+static PyObject *call_where(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("where", count, 3, 4)) return NULL;
+    bool served;
+    PyObject *result = choose(args[0], args[1], args[2], count > 3 ? (PyArrayObject *)args[3] : NULL, &served);
+    if (served || PyErr_Occurred()) return result;
+    return tt_call_python("tt.backends.cpu.pointwise", "where", args, 3);
+}
+
+/* --- complex numbers ---------------------------------------------------------------------------------------- */
+
+#define PAIRS(NAME, T) \
+    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    { \
+        const T *re = (const T *)data[0], *im = (const T *)data[1]; \
+        T *y = (T *)data[2]; \
+        for (npy_intp i = 0; i < count; i++) y[2 * i] = re[i], y[2 * i + 1] = im[i]; \
+    }
+PAIRS(pairs_float, float)
+PAIRS(pairs_double, double)
+
+/* complex(real, imag) */
+static PyObject *call_complex(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("complex", count, 2, 3)) return NULL;
+    PyArrayObject *re = tt_array(args[0], "real"), *im = tt_array(args[1], "imag"), *out = NULL;
+    if (re == NULL || im == NULL || (count > 2 && (out = tt_array(args[2], "out")) == NULL)) return NULL;
+    tt_dtype dtype = tt_dtype_of(re);
+    if (dtype != tt_dtype_of(im) || (dtype != TT_F32 && dtype != TT_F64)) return tt_refuse_dtype("complex", im);
+    tt_dtype result = dtype == TT_F32 ? TT_C64 : TT_C128;
+    if (out != NULL && tt_dtype_of(out) != result) return tt_refuse_dtype("complex", out);
+    tt_input in[2] = {{re, NULL, dtype}, {im, NULL, dtype}};
+    return tt_elementwise("complex", 2, in, out, result, result, dtype == TT_F32 ? pairs_float : pairs_double, NULL,
+                          TT_GRAIN_CHEAP);
+}
+
+/* --- joining ------------------------------------------------------------------------------------------------ */
+
+/* cat(tensors, dim): of arrays of one dtype. */
+static PyObject *call_cat(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("cat", count, 2, 2)) return NULL;
+    PyObject *parts = PySequence_Fast(args[0], "cat() takes a list of arrays");
+    if (parts == NULL) return NULL;
+    PyObject **items = PySequence_Fast_ITEMS(parts), *result = NULL;
+    Py_ssize_t number = PySequence_Fast_GET_SIZE(parts);
+    PyArrayObject *like = NULL, *out = NULL;
+    npy_intp shape[NPY_MAXDIMS], total = 0, at = 0;
+    long dim = PyLong_AsLong(args[1]);
+    if (dim == -1 && PyErr_Occurred()) goto done;
+    bool serves = true;
+    for (Py_ssize_t k = 0; k < number && serves; k++) {
+        serves = PyArray_Check(items[k]);
+        if (!serves) break;
+        PyArrayObject *part = (PyArrayObject *)items[k];
+        int ndim = PyArray_NDIM(part);
+        if (ndim == 1 && PyArray_DIM(part, 0) == 0) continue; /* joins anything, for compatibility */
+        if (like == NULL) {
+            like = part;
+            if (dim < 0) dim += ndim;
+            serves = ndim > 0 && dim >= 0 && dim < ndim && tt_dtype_of(part) != TT_NONE;
+            if (serves) memcpy(shape, PyArray_DIMS(part), (size_t)ndim * sizeof(npy_intp));
+        }
+        serves = serves && ndim == PyArray_NDIM(like) && PyArray_TYPE(part) == PyArray_TYPE(like);
+        for (int d = 0; d < ndim && serves; d++) serves = d == dim || PyArray_DIM(part, d) == shape[d];
+        if (serves) total += PyArray_DIM(part, dim);
+    }
+    if (!serves || like == NULL) {
+        result = tt_call_python("tt.backends.cpu.shaping", "cat", args, 2);
+        goto done;
+    }
+    shape[dim] = total;
+    out = tt_empty_of(PyArray_NDIM(like), shape, like);
+    if (out == NULL) goto done;
+    for (Py_ssize_t k = 0; k < number; k++) {
+        PyArrayObject *part = (PyArrayObject *)items[k];
+        if (PyArray_NDIM(part) == 1 && PyArray_DIM(part, 0) == 0) continue;
+        if (copy_into_part(out, (int)dim, at, part) < 0) goto done;
+        at += PyArray_DIM(part, dim);
+    }
+    result = Py_NewRef((PyObject *)out);
+done:
+    Py_XDECREF(out);
+    Py_DECREF(parts);
+    return result;
+}
+
+/* --- the module --------------------------------------------------------------------------------------------- */
+
+static PyMethodDef methods[] = {
+    TT_METHOD_AS("clone", call_clone, "clone(self)"),
+    TT_METHOD_AS("to_copy", call_to_copy, "to_copy(self, dtype)"),
+    TT_METHOD_AS("copy", call_copy, "copy(self, src): writes into self"),
+    TT_METHOD_AS("fill", call_fill, "fill(self, value): writes into self"),
+    TT_METHOD_AS("where", call_where, "where(condition, self, other, out=None)"),
+    TT_METHOD_AS("complex", call_complex, "complex(real, imag, out=None)"),
+    TT_METHOD_AS("cat", call_cat, "cat(tensors, dim)"),
+    {NULL, NULL, 0, NULL},
+};
+
+TT_MODULE(_copies, methods, "Copies between dtypes and memory orders, fills, choices by a mask, joining.")
