@@ -68,6 +68,12 @@ class CpuBackend(ArrayApiBackend):
         """Return the NumPy dtype."""
         return dtype.numpy
 
+    def extension(self, family: str) -> Any:
+        """Return the compiled extension of a family of kernels, or None where NumPy and SciPy serve."""
+        from tt.backends.cpu.native.loading import load
+
+        return load(family)
+
     def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
         """Tell whether a dtype is of a kind of the standard; np.isdtype refuses those of ml_dtypes."""
         if native_dtype == _BFLOAT16:

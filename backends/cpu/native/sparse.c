@@ -366,7 +366,13 @@ static PyObject *sum_runs(PyObject *self, PyObject *const *args, Py_ssize_t coun
     return Py_BuildValue("NN", unique, sums);
 }
 
+#include "sparse_layouts.inc"
+
 static PyMethodDef methods[] = {
+    TT_METHOD(transpose, "transpose(starts, columns, data, count)"),
+    TT_METHOD(to_dense, "to_dense(starts, columns, data, count)"),
+    TT_METHOD(starts_of, "starts_of(rows, count)"),
+    TT_METHOD(rows_of, "rows_of(starts)"),
     TT_METHOD(times, "times(starts, columns, data, dense)"),
     TT_METHOD(transposed_times, "transposed_times(starts, columns, data, dense, count)"),
     TT_METHOD(multiply, "multiply(starts, columns, data, other_starts, other_columns, other_data, count)"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from tt.plugins.sparse.layouts import CooHandle, SparseHandle
+from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
 
-__all__ = ["ArrayLibrary"]
+__all__ = ["CHUNK", "ArrayLibrary"]
+
+CHUNK: Final = 1 << 22
+"""How many products of elements are held at a time."""
 
 
 class ArrayLibrary:
@@ -55,6 +58,12 @@ class ArrayLibrary:
         """Reduce runs of values along the first dimension: "add", "maximum" or "minimum"; no run is empty."""
         raise NotImplementedError
 
+    def starts_of(self, rows: Any, count: int) -> Any:
+        """Return where each of `count` rows begins, given the row of each element."""
+        starts = self.xp.zeros(count + 1, self.xp.int64)
+        starts[1:] = self.xp.cumsum(self.xp.bincount(rows, minlength=count))
+        return starts
+
     # --- layouts -------------------------------------------------------------------------------------------------
 
     def coalesce(self, handle: CooHandle) -> CooHandle:
@@ -68,6 +77,29 @@ class ArrayLibrary:
     def matrix(self, handle: SparseHandle) -> Any:
         """Return a single CSR, CSC or BSR matrix as the library's; it shares the components."""
         raise NotImplementedError
+
+    # --- products ------------------------------------------------------------------------------------------------
+
+    def times(self, handle: Any, dense: Any, transposed: bool = False) -> Any:
+        """Multiply a single CSR, CSC or BSR matrix, or its transpose, by a dense vector or matrix."""
+        matrix = self.matrix(handle)
+        return (matrix.T if transposed else matrix) @ dense
+
+    def multiply(self, first: CsrHandle, second: CsrHandle) -> CsrHandle:
+        """Multiply two single CSR matrices; the columns of each row of the result increase."""
+        found = self.matrix(first) @ self.matrix(second)
+        found.sort_indices()
+        starts, columns = (index.astype(self.xp.int64, copy=False) for index in (found.indptr, found.indices))
+        return CsrHandle(starts, columns, found.data, found.shape)
+
+    def sampled(self, rows: Any, columns: Any, left: Any, right: Any) -> Any:
+        """Return the products of rows of two matrices, pair by pair."""
+        found = self.xp.empty(len(rows), left.dtype)
+        step = max(CHUNK // max(left.shape[1], 1), 1)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            found[part] = self.xp.einsum("ij,ij->i", left[rows[part]], right[columns[part]])
+        return found
 
     def solve(self, matrix: Any, right: Any) -> Any:
         """Solve a system of equations with a sparse matrix of the library."""

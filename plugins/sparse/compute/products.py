@@ -18,12 +18,11 @@ from tt.plugins.sparse.layouts import (
     BsrHandle,
     CompressedHandle,
     CooHandle,
-    CscHandle,
     CsrHandle,
     SparseHandle,
 )
 
-__all__ = ["matmul", "multipliable", "result_layout"]
+__all__ = ["matmul", "result_layout", "single"]
 
 
 def result_layout(first: str, second: str) -> str:
@@ -60,15 +59,13 @@ def _check(self: Any, other: Any) -> None:
 # --- matrices of the library -----------------------------------------------------------------------------------
 
 
-def multipliable(lib: ArrayLibrary, handle: Any) -> Any:
-    """Return a tensor as a matrix of the library, a batch along the diagonal; see Note [Products of batches]."""
+def single(lib: ArrayLibrary, handle: Any) -> Any:
+    """Return a tensor as one CSR, CSC or BSR matrix, a batch along the diagonal; see Note [Products of batches]."""
     if isinstance(handle, CooHandle):
-        return lib.matrix(_coo_rows(lib, handle))
+        return _coo_rows(lib, handle)
     if handle.layout == "sparse_bsc":
         handle = lib.convert(handle, "sparse_csr")
-    if handle.batch_ndim:
-        handle = _block_diagonal(lib, handle)
-    return lib.matrix(handle)
+    return _block_diagonal(lib, handle) if handle.batch_ndim else handle
 
 
 def _coo_rows(lib: ArrayLibrary, handle: CooHandle) -> CsrHandle:
@@ -86,8 +83,7 @@ def _coo_rows(lib: ArrayLibrary, handle: CooHandle) -> CsrHandle:
     if not handle.coalesced:
         order = xp.argsort(row, kind="stable")
         row, column, values = row[order], column[order], values[order]
-    compressed = xp.zeros(count * rows + 1, xp.int64)
-    compressed[1:] = xp.cumsum(xp.bincount(row, minlength=count * rows))
+    compressed = lib.starts_of(row, count * rows)
     return CsrHandle(compressed, column, values, (count * rows, count * columns))
 
 
@@ -109,21 +105,21 @@ def _block_diagonal(lib: ArrayLibrary, handle: CompressedHandle) -> Any:
 
 def _sparse_dense(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     if self.ndim == 2 and other.ndim <= 2:
-        return multipliable(lib, self) @ other
+        return lib.times(single(lib, self), other)
     rows, columns = self.shape[-2:]
     if self.ndim == 2:  # one matrix times a batch: the batch side by side
         *batch, _, wide = other.shape
         flat = lib.xp.moveaxis(other.reshape(-1, columns, wide), 0, 1).reshape(columns, -1)
-        found = (multipliable(lib, self) @ flat).reshape(rows, -1, wide)
+        found = (lib.times(single(lib, self), flat)).reshape(rows, -1, wide)
         return lib.xp.ascontiguousarray(lib.xp.moveaxis(found, 1, 0)).reshape(*batch, rows, wide)
     batch = tuple(self.shape[:-2])
     if other.ndim == 1:
         stacked = lib.xp.broadcast_to(other, (*batch, columns)).reshape(-1)
-        return (multipliable(lib, self) @ stacked).reshape(*batch, rows)
+        return (lib.times(single(lib, self), stacked)).reshape(*batch, rows)
     _same_batch(batch, tuple(other.shape[:-2]) or batch)
     wide = other.shape[-1]
     stacked = lib.xp.broadcast_to(other, (*batch, columns, wide)).reshape(-1, wide)
-    return (multipliable(lib, self) @ stacked).reshape(*batch, rows, wide)
+    return (lib.times(single(lib, self), stacked)).reshape(*batch, rows, wide)
 
 
 def _dense_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
@@ -131,19 +127,19 @@ def _dense_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     rows, columns = other.shape[-2:]
     if other.ndim == 2:
         if self.ndim == 1:
-            return multipliable(lib, other).T @ self
+            return lib.times(single(lib, other), self, True)
         flat = self.reshape(prod(self.shape[:-1]), rows)
-        return xp.ascontiguousarray((multipliable(lib, other).T @ flat.T).T).reshape(
-            *self.shape[:-1], columns
-        )
+        return xp.ascontiguousarray(
+            (lib.times(single(lib, other), xp.ascontiguousarray(flat.T), True)).T
+        ).reshape(*self.shape[:-1], columns)
     batch = tuple(other.shape[:-2])
     if self.ndim == 1:
         stacked = xp.broadcast_to(self, (*batch, rows)).reshape(-1)
-        return (multipliable(lib, other).T @ stacked).reshape(*batch, columns)
+        return (lib.times(single(lib, other), stacked, True)).reshape(*batch, columns)
     _same_batch(tuple(self.shape[:-2]) or batch, batch)
     high = self.shape[-2]
     stacked = xp.broadcast_to(self, (*batch, high, rows)).swapaxes(-1, -2).reshape(-1, high)
-    found = (multipliable(lib, other).T @ stacked).reshape(*batch, columns, high)
+    found = (lib.times(single(lib, other), stacked, True)).reshape(*batch, columns, high)
     return xp.ascontiguousarray(found.swapaxes(-1, -2))
 
 
@@ -157,10 +153,7 @@ def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
         found.sort_indices()
         compressed, plain = _int64(lib, found.indptr, found.indices)
         return BsrHandle(compressed, plain, found.data, shape)
-    found = _rows(lib, self) @ _rows(lib, other)
-    found.sort_indices()
-    compressed, plain = _int64(lib, found.indptr, found.indices)
-    product = CsrHandle(compressed, plain, found.data, found.shape)
+    product = lib.multiply(_rows(lib, self), _rows(lib, other))
     if not batch and layout == "sparse_bsr":
         return lib.convert(product, layout, (self.blocksize[0], other.blocksize[1]))
     if not batch and layout == "sparse_csr":
@@ -168,10 +161,10 @@ def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     return _cut(lib, product, shape, layout)
 
 
-def _rows(lib: ArrayLibrary, handle: Any) -> Any:
-    """Return a matrix of the library with compressed rows."""
-    made = multipliable(lib, handle)
-    return made.tocsr() if isinstance(handle, CscHandle | BsrHandle) else made
+def _rows(lib: ArrayLibrary, handle: Any) -> CsrHandle:
+    """Return a tensor as one CSR matrix."""
+    found = single(lib, handle)
+    return found if isinstance(found, CsrHandle) else lib.convert(found, "sparse_csr")
 
 
 def _cut(lib: ArrayLibrary, product: CsrHandle, shape: tuple[int, ...], layout: str) -> Any:

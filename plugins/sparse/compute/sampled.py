@@ -7,14 +7,12 @@ from typing import Any, Final
 
 from tt.core.library import errors
 from tt.plugins.sparse.compute.elements import coordinates
-from tt.plugins.sparse.compute.library import ArrayLibrary
-from tt.plugins.sparse.compute.products import multipliable
+from tt.plugins.sparse.compute.library import CHUNK, ArrayLibrary
+from tt.plugins.sparse.compute.products import single
 
 __all__ = ["REDUCTIONS", "mm_reduce", "mm_reduce_backward", "sampled_mm"]
 
 REDUCTIONS: Final = ("sum", "mean", "amax", "amin")
-CHUNK: Final = 1 << 22
-"""How many products are held at a time."""
 
 
 def sampled_mm(lib: ArrayLibrary, self: Any, mat1: Any, mat2: Any) -> Any:
@@ -40,13 +38,9 @@ def sampled_mm(lib: ArrayLibrary, self: Any, mat1: Any, mat2: Any) -> Any:
             flat = flat * size + index
         flat = xp.broadcast_to(flat, shape).reshape(-1)
         row, column = flat * rows + row, flat * columns + column
-    left = mat1.reshape(prod(batch) * rows, inner)
+    left = xp.ascontiguousarray(mat1).reshape(prod(batch) * rows, inner)
     right = xp.ascontiguousarray(mat2.swapaxes(-1, -2)).reshape(prod(batch) * columns, inner)
-    found = xp.empty(len(row), xp.result_type(left.dtype, right.dtype))
-    step = max(CHUNK // max(inner, 1), 1)
-    for start in range(0, len(row), step):
-        part = slice(start, start + step)
-        found[part] = xp.einsum("ij,ij->i", left[row[part]], right[column[part]])
+    found = lib.sampled(row, column, left, right)
     return self.with_values(found.reshape(self.values.shape))
 
 
@@ -61,12 +55,10 @@ def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any
     xp = lib.xp
     if reduce not in REDUCTIONS:
         raise errors.ValueRangeError(f"mm(): reduce must be one of {', '.join(REDUCTIONS)}, not {reduce!r}")
-    matrix = multipliable(lib, self)
-    matrix = matrix if matrix.format == "csr" else matrix.tocsr()
-    rows, wide = matrix.shape[0], mat2.shape[1]
-    lengths = xp.diff(matrix.indptr)
+    rows, wide = self.shape[0], mat2.shape[1]
+    lengths = xp.diff(self.compressed)
     if reduce in ("sum", "mean"):
-        found = matrix @ mat2
+        found = lib.times(single(lib, self), mat2)
         if reduce == "mean":
             found = found / xp.maximum(lengths, 1).astype(found.dtype)[:, None]
         return found.astype(mat2.dtype, copy=False), xp.full((0,), -1, xp.int64)
@@ -78,13 +70,13 @@ def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any
     step = max(CHUNK // per_row, 1)
     for start in range(0, len(filled), step):
         part = filled[start : start + step]
-        first, last = int(matrix.indptr[part[0]]), int(matrix.indptr[part[-1] + 1])
-        products = matrix.data[first:last, None] * mat2[matrix.indices[first:last]]
-        starts = matrix.indptr[part] - first
+        first, last = int(self.compressed[part[0]]), int(self.compressed[part[-1] + 1])
+        products = self.values[first:last, None] * mat2[self.plain[first:last]]
+        starts = self.compressed[part] - first
         best = lib.reduce_runs(how, products, starts)
         found[part] = best
         hit = (products == lib.repeat_rows(best, lengths[part])) | (products != products)
-        numbers = xp.where(hit, xp.arange(first, last)[:, None], matrix.nnz)
+        numbers = xp.where(hit, xp.arange(first, last)[:, None], self.nnz)
         chosen[part] = lib.reduce_runs("minimum", numbers, starts)
     return found, chosen
 
@@ -92,11 +84,10 @@ def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any
 def mm_reduce_backward(lib: ArrayLibrary, self: Any, g: Any, mat2: Any, chosen: Any) -> tuple[Any, Any]:
     """Return the gradients of the stored elements and of the dense matrix of `mm_reduce` by an extreme."""
     xp = lib.xp
-    matrix = multipliable(lib, self)
     taken = chosen >= 0
     at, wide = chosen[taken], xp.broadcast_to(xp.arange(mat2.shape[1]), chosen.shape)[taken]
-    row, gradient = matrix.indices[at], g[taken]
-    stored, dense = xp.zeros(matrix.nnz, g.dtype), xp.zeros(mat2.shape, g.dtype)
+    row, gradient = self.plain[at], g[taken]
+    stored, dense = xp.zeros(self.nnz, g.dtype), xp.zeros(mat2.shape, g.dtype)
     lib.add_at(stored, at, gradient * xp.conj(mat2[row, wide]))
-    lib.add_at(dense, (row, wide), gradient * xp.conj(matrix.data[at]))
+    lib.add_at(dense, (row, wide), gradient * xp.conj(self.values[at]))
     return stored, dense

@@ -22,6 +22,7 @@ import scipy.sparse
 
 from tt.core.library import errors
 from tt.plugins.sparse.convert import Conversion
+from tt.plugins.sparse.cpu.native import NATIVE, moves
 from tt.plugins.sparse.cpu.sorting import (
     SCIPY_DTYPES,
     Array,
@@ -206,6 +207,9 @@ def in_scipy(handle: Any) -> Any:
 def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
     """Return a single matrix with columns compressed instead of rows, or the other way round."""
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
+    if moves(handle):
+        starts, plain, moved = NATIVE.transpose(*handle.components.values(), minor)
+        return kind(starts, plain, moved, handle.shape)
     scalars = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
     data = handle.values if scalars else np.arange(handle.nnz, dtype=np.int64)
     turned = bare_array(scipy.sparse.csr_array, (major, minor), data, handle.plain, handle.compressed).tocsc()
@@ -222,7 +226,7 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
 def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns."""
     if kind.rows:
-        if not handle.coalesced and counts_soon(handle):
+        if not handle.coalesced and NATIVE is None and counts_soon(handle):
             found = rows_of_coordinates(handle)
             return kind(found.compressed, found.plain, found.values, handle.shape)
         handle = coalesce(handle)
@@ -378,6 +382,8 @@ def compressed_to_dense(handle: Any) -> Array:
     count, (high, wide) = prod(handle.batch_shape), handle.blocksize
     dense = handle.shape[handle.batch_ndim + 2 :]
     rows, columns = handle.grid
+    if handle.rows and not handle.blocked and not handle.batch_shape and moves(handle):
+        return NATIVE.to_dense(*handle.components.values(), columns)  # type: ignore[no-any-return]
     row, column = major_of(flat), flat.plain
     if not handle.rows:
         row, column = column, row

@@ -12,7 +12,8 @@ import scipy.sparse
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.cpu import convert
-from tt.plugins.sparse.layouts import CooHandle, SparseHandle
+from tt.plugins.sparse.cpu.native import NATIVE, serves, starts_of
+from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
 
 __all__ = ["LIBRARY", "CpuLibrary"]
 
@@ -36,6 +37,10 @@ class CpuLibrary(ArrayLibrary):
         """Reduce runs of values along the first dimension."""
         return getattr(np, how).reduceat(values, starts, axis=0, dtype=values.dtype)
 
+    def starts_of(self, rows: Any, count: int) -> Any:
+        """Return where each of `count` rows begins, given the row of each element."""
+        return starts_of(rows, count)
+
     def coalesce(self, handle: CooHandle) -> CooHandle:
         """Return the same tensor with unique coordinates in row-major order."""
         return convert.coalesce(handle)
@@ -48,6 +53,33 @@ class CpuLibrary(ArrayLibrary):
     def matrix(self, handle: SparseHandle) -> Any:
         """Return a single CSR, CSC or BSR matrix as SciPy's."""
         return convert.in_scipy(handle)
+
+    # --- products ------------------------------------------------------------------------------------------------
+
+    def times(self, handle: Any, dense: Any, transposed: bool = False) -> Any:
+        """Multiply a single CSR, CSC or BSR matrix, or its transpose, by a dense vector or matrix."""
+        if not serves(handle.values, dense) or handle.blocked:
+            return super().times(handle, dense, transposed)
+        parts = (handle.compressed, handle.plain, handle.values, np.ascontiguousarray(dense))
+        if handle.rows is not transposed:
+            return NATIVE.times(*parts)
+        return NATIVE.transposed_times(*parts, handle.shape[1 if handle.rows else 0])
+
+    def multiply(self, first: CsrHandle, second: CsrHandle) -> CsrHandle:
+        """Multiply two single CSR matrices."""
+        if not serves(first.values, second.values) or first.plain.dtype != second.plain.dtype:
+            return super().multiply(first, second)
+        components = (h for m in (first, second) for h in (m.compressed, m.plain, m.values))
+        starts, columns, values = NATIVE.multiply(*components, second.shape[1])
+        return CsrHandle(starts, columns, values, (first.shape[0], second.shape[1]))
+
+    def sampled(self, rows: Any, columns: Any, left: Any, right: Any) -> Any:
+        """Return the products of rows of two matrices, pair by pair."""
+        if not serves(left, right):
+            return super().sampled(rows, columns, left, right)
+        return NATIVE.sampled(
+            np.ascontiguousarray(rows, np.int64), np.ascontiguousarray(columns, np.int64), left, right
+        )
 
     def solve(self, matrix: Any, right: Any) -> Any:
         """Solve a system of equations by SuperLU."""

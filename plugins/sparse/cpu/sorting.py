@@ -4,7 +4,8 @@ Note [Sorting by counting]
 --------------------------
 Comparing n coordinates takes n log n steps, counting them by rows and by columns n steps, and a step for each row and
 column.  `rows_of_coordinates` counts.  Where rows are short, SciPy's own way is best: it counts rows and sorts each by
-comparing.  Where they are long, elements are counted by columns, too.
+comparing.  Where they are long, elements are counted by columns, too.  The compiled kernels sort keys digit by digit,
+which takes n steps for each digit; they go first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from tt.core.library import errors
+from tt.plugins.sparse.cpu.native import NATIVE, rows_of, serves, sort_keys, starts_of
 from tt.plugins.sparse.layouts import CooHandle, CsrHandle
 
 __all__ = [
@@ -70,7 +72,8 @@ def coalesce(handle: CooHandle) -> CooHandle:
     if handle.sparse_dim == 0:
         total = sums(handle.values, np.zeros(1, np.int64))
         return CooHandle(handle.indices[:, :1], total, handle.shape, coalesced=True)
-    if counts_soon(handle):
+    native = NATIVE is not None and handle.values.ndim == 1 and serves(handle.values)
+    if not native and counts_soon(handle):
         rows = rows_of_coordinates(handle)
         indices = np.empty((2, rows.nnz), np.int64)
         indices[0], indices[1] = major_of(rows), rows.plain
@@ -78,18 +81,26 @@ def coalesce(handle: CooHandle) -> CooHandle:
     keys = positions(handle)
     if (keys[1:] > keys[:-1]).all():
         return CooHandle(handle.indices, handle.values.copy(), handle.shape, coalesced=True)
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
+    keys, order = sort_keys(keys, prod(handle.shape[: handle.sparse_dim]))
+    if native:
+        keys, values = NATIVE.sum_runs(keys, order, np.ascontiguousarray(handle.values))
+        del order
+        return CooHandle(_unravelled(keys, handle), values, handle.shape, coalesced=True)
     values = handle.values[order]
     starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     if len(starts) < len(keys):
         keys, values = keys[starts], sums(values, starts)
     del order, starts
+    return CooHandle(_unravelled(keys, handle), values, handle.shape, coalesced=True)
+
+
+def _unravelled(keys: Array, handle: CooHandle) -> Array:
+    """Return the coordinates of row-major positions, which are overwritten."""
     indices = np.empty((handle.sparse_dim, len(keys)), np.int64)
     for dim in range(handle.sparse_dim - 1, 0, -1):
         np.divmod(keys, handle.shape[dim], out=(keys, indices[dim]))
     indices[0] = keys
-    return CooHandle(indices, values, handle.shape, coalesced=True)
+    return indices
 
 
 def counts_soon(handle: CooHandle) -> bool:
@@ -170,12 +181,13 @@ def _sum_equal(matrix: Any, values: Array) -> Array:
 
 def major_of(handle: Any) -> Array:
     """Return the row (or column, where columns are compressed) of each element of a single matrix."""
-    counts = np.diff(handle.compressed)
-    return np.repeat(np.arange(len(counts), dtype=handle.plain.dtype), counts)
+    return rows_of(handle.compressed)  # type: ignore[no-any-return]
 
 
 def compress(major: Array, count: int, dtype: Any = np.int64) -> Array:
     """Return where each of `count` rows begins, given the row of each element."""
+    if dtype == major.dtype == np.int64:
+        return starts_of(major, count)  # type: ignore[no-any-return]
     compressed = np.zeros(count + 1, dtype)
     np.cumsum(np.bincount(major, minlength=count), out=compressed[1:])
     return compressed

@@ -1,0 +1,56 @@
+"""The compiled kernels of sparse matrices, where they are built; NumPy and SciPy serve where not."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.library import REGISTRY
+
+__all__ = ["NATIVE", "moves", "rows_of", "serves", "sort_keys", "starts_of"]
+
+NATIVE: Final = REGISTRY.backend("cpu").extension("sparse")  # type: ignore[attr-defined]  # the CPU's own method
+"""The extension, or None."""
+
+
+def serves(*arrays: Any) -> bool:
+    """Tell whether the compiled kernels take arrays of these dtypes."""
+    dtype = arrays[0].dtype
+    return NATIVE is not None and dtype.char in "fd" and all(a.dtype == dtype for a in arrays)
+
+
+def moves(handle: Any) -> bool:
+    """Tell whether the compiled conversions take a single matrix: they move elements of 4 and 8 bytes."""
+    return bool(
+        NATIVE is not None
+        and handle.values.ndim == 1
+        and handle.values.itemsize in (4, 8)
+        and all(part.flags.c_contiguous for part in handle.components.values())
+    )
+
+
+def starts_of(rows: Any, count: int) -> Any:
+    """Return where each of `count` rows begins, given the int64 row of each element."""
+    if NATIVE is not None:
+        return NATIVE.starts_of(np.ascontiguousarray(rows), count)
+    starts = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(rows, minlength=count), out=starts[1:])
+    return starts
+
+
+def rows_of(starts: Any) -> Any:
+    """Return the row of each element, given where rows begin."""
+    if NATIVE is not None and starts.dtype == np.int64 and starts.flags.c_contiguous:
+        return NATIVE.rows_of(starts)
+    counts = np.diff(starts)
+    return np.repeat(np.arange(len(counts), dtype=starts.dtype), counts)
+
+
+def sort_keys(keys: Any, bound: int) -> tuple[Any, Any]:
+    """Return int64 keys below a bound in order, and where each of them was; equal keys keep their order."""
+    if NATIVE is not None:
+        found: tuple[Any, Any] = NATIVE.sort_keys(keys, bound)
+        return found
+    order = np.argsort(keys, kind="stable")
+    return keys[order], order
