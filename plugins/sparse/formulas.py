@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from tt.core.library import ops
-from tt.plugins.sparse.compute.pointwise import LINEAR, expanded, kernels_of_one
+from tt.plugins.sparse.compute.pointwise import LINEAR, expanded, kernels_of_one, on_values
 from tt.plugins.sparse.compute.whole import kernels_of_reductions, sum_dims
 from tt.plugins.sparse.layouts import LAYOUTS
 
@@ -57,15 +57,28 @@ def _alone() -> dict[str, Callable[..., Any]]:
 
 @cache
 def _beside_dense() -> dict[str, Callable[..., Any]]:
-    return {"mul": _times_broadcast}
+    return {"mul": _times_broadcast, "div": _divided_by_number}
+
+
+def _divided_by_number(self: Any, other: Any) -> Any:
+    """Divide what a compressed tensor stores, so that the gradient of the number is a sum of strided elements."""
+    if is_strided(self) or other.ndim or self.layout.name == "sparse_coo":
+        return NotImplemented
+    return on_values(ops.div, self, other)
 
 
 def _times_broadcast(self: Any, other: Any) -> Any:
-    """Expand a dense factor first, so that its gradient is summed in the dense tensor that it is a view of."""
-    sparse, dense = (other, self) if is_strided(self) else (self, other)
-    if not dense.ndim or tuple(dense.shape) == tuple(sparse.shape):
+    """Give each stored element its dense factor, whose gradient is the sum over the dimensions of the broadcast."""
+    sparse, factor = (other, self) if is_strided(self) else (self, other)
+    if not factor.ndim and sparse.layout.name != "sparse_coo":
+        return on_values(ops.mul, sparse, factor)
+    if not factor.ndim or tuple(factor.shape) == tuple(sparse.shape):
         return NotImplemented
-    return ops.mul(sparse, expanded(dense, sparse))
+    expanded(factor, sparse)  # refuses what does not fit
+    whole = ops.reshape(factor, (1,) * (sparse.ndim - factor.ndim) + tuple(factor.shape))
+    stretched = [d for d in range(whole.ndim) if whole.shape[d] != sparse.shape[d]]
+    pattern = once(sparse)
+    return ops.mul(pattern, ops.sparse.spread(whole, pattern, stretched, True) if stretched else whole)
 
 
 formulas = SparseFormulas()
@@ -126,8 +139,10 @@ def _at(g: Any, self: Any, mask: Any) -> Any:
 
 def spread_self(g: Any, self: Any, like: Any, dim: Any, keepdim: bool) -> Any:
     """The sums of g along the dimensions."""
-    found = sum_dims(ops.sparse.with_values(like, ops.sparse.values_at(g, like)), dim, keepdim)
-    return masked(found, self)
+    found = ops.sparse.with_values(like, ops.sparse.values_at(g, like))
+    if found.layout.name != "sparse_coo":
+        found = ops.sparse.to_layout(found, "sparse_coo")
+    return masked(sum_dims(found, dim, keepdim), self)
 
 
 def softmax_self(g: Any, result: Any, dim: int, logarithm: bool) -> Any:

@@ -109,8 +109,9 @@ def _sparse_dense(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     rows, columns = self.shape[-2:]
     if self.ndim == 2:  # one matrix times a batch: the batch side by side
         *batch, _, wide = other.shape
-        flat = lib.xp.moveaxis(other.reshape(-1, columns, wide), 0, 1).reshape(columns, -1)
-        found = (lib.times(single(lib, self), flat)).reshape(rows, -1, wide)
+        count = prod(batch)
+        flat = lib.xp.moveaxis(other.reshape(count, columns, wide), 0, 1).reshape(columns, count * wide)
+        found = (lib.times(single(lib, self), flat)).reshape(rows, count, wide)
         return lib.xp.ascontiguousarray(lib.xp.moveaxis(found, 1, 0)).reshape(*batch, rows, wide)
     batch = tuple(self.shape[:-2])
     if other.ndim == 1:
@@ -118,7 +119,7 @@ def _sparse_dense(lib: ArrayLibrary, self: Any, other: Any) -> Any:
         return (lib.times(single(lib, self), stacked)).reshape(*batch, rows)
     _same_batch(batch, tuple(other.shape[:-2]) or batch)
     wide = other.shape[-1]
-    stacked = lib.xp.broadcast_to(other, (*batch, columns, wide)).reshape(-1, wide)
+    stacked = lib.xp.broadcast_to(other, (*batch, columns, wide)).reshape(prod(batch) * columns, wide)
     return (lib.times(single(lib, self), stacked)).reshape(*batch, rows, wide)
 
 
@@ -138,7 +139,7 @@ def _dense_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
         return (lib.times(single(lib, other), stacked, True)).reshape(*batch, columns)
     _same_batch(tuple(self.shape[:-2]) or batch, batch)
     high = self.shape[-2]
-    stacked = xp.broadcast_to(self, (*batch, high, rows)).swapaxes(-1, -2).reshape(-1, high)
+    stacked = xp.broadcast_to(self, (*batch, high, rows)).swapaxes(-1, -2).reshape(prod(batch) * rows, high)
     found = (lib.times(single(lib, other), stacked, True)).reshape(*batch, columns, high)
     return xp.ascontiguousarray(found.swapaxes(-1, -2))
 
