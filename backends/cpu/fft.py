@@ -1,14 +1,20 @@
-"""Kernels of Fourier transforms: those of SciPy, which compute in the precision of their input and in threads."""
+"""Kernels of Fourier transforms: those of SciPy, which compute in the precision of their input and in threads.
+
+SciPy's functions look for other backends and check their arguments in Python, which takes longer than a small
+transform.  So the extension beneath them is called where it is found as expected, and the functions where not.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.native.loading import load
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
@@ -18,24 +24,47 @@ cpu: Final = KernelTable(device="cpu")
 _WORTH_THREADS: Final = 2**16
 """Elements from which on threads gain more than starting them costs."""
 
+_SCALES: Final = {"backward": (2, 0), "ortho": (1, 1), "forward": (0, 2)}
+"""How pocketfft names what it divides an inverse and a forward transform by: 0 nothing, 1 the root of n, 2 n."""
+
 
 def workers(self: Array) -> int:
     """Return how many threads a transform uses."""
-    return (os.cpu_count() or 1) if self.size >= _WORTH_THREADS else 1
+    if self.size < _WORTH_THREADS:
+        return 1
+    threads = load("threads")
+    return (os.cpu_count() or 1) if threads is None else int(threads.get_num_threads())
+
+
+@cache
+def pocketfft() -> Any:
+    """Return SciPy's extension, or None where this version of SciPy has another one."""
+    try:
+        from scipy.fft._pocketfft import pypocketfft  # type: ignore[attr-defined]  # private, hence the test
+
+        line = np.arange(4, dtype=np.float32)
+        there = pypocketfft.r2c(line, (0,), True, 0, None, 1)
+        back = pypocketfft.c2r(there, (0,), 4, False, 2, None, 1)
+        whole = pypocketfft.c2c(line, (0,), True, 0, None, 1)
+        known = there[0] == 6 and np.allclose(back, line) and np.allclose(whole[:3], there)
+    except (ImportError, AttributeError, TypeError, ValueError):
+        return None
+    return pypocketfft if known else None
 
 
 @cpu.kernel("_fft_c2c", dtypes="linalg")
 def fft_c2c(self: Array, dim: Sequence[int], norm: str, forward: bool) -> Array:
-    from scipy import fft  # SciPy takes as long to import as NumPy, and few programs need it
-
     if not self.size or not dim:
         return self.astype(np.result_type(self, np.complex64))
-    if len(dim) == 1:
-        transform = fft.fft if forward else fft.ifft
-        found: Array = transform(self, axis=dim[0], norm=norm, workers=workers(self))
+    direct = pocketfft()
+    found: Array
+    if direct is not None:
+        found = direct.c2c(self, tuple(dim), forward, _SCALES[norm][forward], None, workers(self))
     else:
-        several = fft.fftn if forward else fft.ifftn
-        found = several(self, axes=dim, norm=norm, workers=workers(self))
+        from scipy import fft  # SciPy takes as long to import as NumPy, and few programs need it
+
+        transform = fft.fftn if forward else fft.ifftn
+        found = transform(self, axes=dim, norm=norm, workers=workers(self))
     if forward and self.dtype.kind == "f":
         found += 0  # of real numbers SciPy mirrors half of the result, with -0 where others have 0
     return found
@@ -43,29 +72,39 @@ def fft_c2c(self: Array, dim: Sequence[int], norm: str, forward: bool) -> Array:
 
 @cpu.kernel("_fft_r2c", dtypes=("float32", "float64"))
 def fft_r2c(self: Array, dim: Sequence[int], norm: str) -> Array:
-    from scipy import fft
-
+    found: Array
     if not self.size:
         shape = list(self.shape)
         shape[dim[-1]] = shape[dim[-1]] // 2 + 1
-        return np.empty(shape, np.result_type(self, np.complex64))
-    if len(dim) == 1:
-        return fft.rfft(self, axis=dim[0], norm=norm, workers=workers(self))  # type: ignore[no-any-return]
-    return fft.rfftn(self, axes=dim, norm=norm, workers=workers(self))  # type: ignore[no-any-return]
+        found = np.empty(shape, np.result_type(self, np.complex64))
+        return found
+    direct = pocketfft()
+    if direct is not None:
+        found = direct.r2c(self, tuple(dim), True, _SCALES[norm][1], None, workers(self))
+        return found
+    from scipy import fft
+
+    found = fft.rfftn(self, axes=dim, norm=norm, workers=workers(self))
+    return found
 
 
 @cpu.kernel("_fft_c2r", dtypes="linalg")
 def fft_c2r(self: Array, dim: Sequence[int], norm: str, last_dim_size: int) -> Array:
-    from scipy import fft
-
     if not last_dim_size >= 1 or last_dim_size // 2 + 1 != self.shape[dim[-1]]:
         raise ValueError("a number of real values that these frequencies do not have")
+    found: Array
     if not self.size:
         shape = list(self.shape)
         shape[dim[-1]] = last_dim_size
         return np.empty(shape, self.real.dtype)
-    if len(dim) == 1:
-        line: Array = fft.irfft(self, last_dim_size, axis=dim[0], norm=norm, workers=workers(self))
-        return line
+    direct = pocketfft()
+    if direct is not None:
+        if self.dtype.kind != "c":
+            self = self.astype(np.result_type(self, np.complex64))
+        found = direct.c2r(self, tuple(dim), last_dim_size, False, _SCALES[norm][0], None, workers(self))
+        return found
+    from scipy import fft
+
     sizes = (*(self.shape[d] for d in dim[:-1]), last_dim_size)
-    return fft.irfftn(self, sizes, axes=dim, norm=norm, workers=workers(self))  # type: ignore[no-any-return]
+    found = fft.irfftn(self, sizes, axes=dim, norm=norm, workers=workers(self))
+    return found

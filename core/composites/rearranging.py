@@ -9,6 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import check_shapes, number
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import float64
 from tt.core.errors import ShapeError, UnsupportedError
 from tt.core.shapes.geometry import wrap_dims
 
@@ -269,7 +270,12 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
             before, after = max(before, 0), max(after, 0)
         if before or after:
             at = ops.arange.start(-before, self.shape[dim] + after, device=self.device)
-            self = ops.index_select(self, dim, _PLACES[mode](at, self.shape[dim]))
+            places = _PLACES[mode](at, self.shape[dim])
+            if self.dtype.is_floating_point:
+                ones = ops.ones((1, places.numel()), dtype=float64, device=self.device)
+                self = ops._weighted_taps(self, ops.unsqueeze(places, 0), ones, dim)
+            else:
+                self = ops.index_select(self, dim, places)
     return ops.contiguous(self)
 
 

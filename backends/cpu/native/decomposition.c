@@ -7,7 +7,7 @@
 
 #define LARGEST 48
 
-enum { LU, INVERSE, DETERMINANT, CHOLESKY, TRIANGULAR };
+enum { LU, INVERSE, SOLUTION, DETERMINANT, CHOLESKY, TRIANGULAR };
 
 typedef struct {
     int what, ndim;                                   /* of the batch */
@@ -15,6 +15,7 @@ typedef struct {
     const char *a;
     npy_intp rows, columns, rs, cs;                   /* of a matrix; strides in bytes */
     npy_intp right;                                   /* columns, or rows, of what a triangular equation equals */
+    const void *b;
     void *result;
     npy_intp result_size;
     int32_t *pivots, *info;
@@ -79,6 +80,7 @@ static bool run(batch *job, tt_dtype dtype)
 #define LEFT_TO(VARIABLE, NAME) TT_PYTHON(VARIABLE, "tt.backends.cpu.decomposition", NAME)
 LEFT_TO(numpy_inv, "inv");
 LEFT_TO(numpy_det, "det");
+LEFT_TO(numpy_solve, "solve");
 LEFT_TO(numpy_cholesky_ex, "cholesky_ex");
 LEFT_TO(numpy_cholesky, "cholesky");
 LEFT_TO(numpy_lu, "lu_factor_ex");
@@ -96,6 +98,34 @@ static PyObject *linalg_inv(PyObject *module, PyObject *const *args, Py_ssize_t 
     if (run(&job, tt_dtype_of(a))) return (PyObject *)result;
     Py_DECREF(result);
     return tt_leave(&numpy_inv, args, count);
+}
+
+/* linalg_solve(A, B, left): here for batches of the same shape, and matrices or single vectors on the left side */
+static PyObject *linalg_solve(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    batch job = {.what = SOLUTION};
+    PyArrayObject *a = count == 3 && args[2] == Py_True ? matrices(args[0], &job, true) : NULL, *b = count == 3 ? tt_plain(args[1]) : NULL;
+    if (a == NULL || b == NULL || tt_dtype_of(b) != tt_dtype_of(a)) return tt_leave(&numpy_solve, args, count);
+    int ndim = PyArray_NDIM(b);
+    bool vector = ndim == job.ndim + 1;
+    if ((ndim != job.ndim + 2 && !vector) || PyArray_SIZE(b) == 0) return tt_leave(&numpy_solve, args, count);
+    for (int d = 0; d <= job.ndim; d++) {
+        if (PyArray_DIM(b, d) != PyArray_DIM(a, d)) return tt_leave(&numpy_solve, args, count);
+    }
+    PyArrayObject *right = tt_contiguous(b);
+    PyArrayObject *result = right == NULL ? NULL : tt_empty_of(ndim, PyArray_DIMS(b), b);
+    bool done = false;
+    if (result != NULL) {
+        job.b = PyArray_DATA(right);
+        job.result = PyArray_DATA(result);
+        job.right = vector ? 1 : PyArray_DIM(b, ndim - 1);
+        job.result_size = job.rows * job.right;
+        done = run(&job, tt_dtype_of(a));
+    }
+    Py_XDECREF(right);
+    if (done || PyErr_Occurred()) return (PyObject *)result;
+    Py_XDECREF(result);
+    return tt_leave(&numpy_solve, args, count);
 }
 
 static PyObject *linalg_det(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -269,6 +299,7 @@ leave:
 
 static PyMethodDef methods[] = {
     TT_METHOD(linalg_inv, "linalg_inv(A)"),
+    TT_METHOD(linalg_solve, "linalg_solve(A, B, left)"),
     TT_METHOD(linalg_det, "linalg_det(A)"),
     TT_METHOD(linalg_cholesky, "linalg_cholesky(A, upper)"),
     TT_METHOD(linalg_cholesky_ex, "linalg_cholesky_ex(A, upper, check_errors)"),

@@ -17,6 +17,7 @@ DTYPES: Final = ("float32", "float64")
 TAKES: Final = {
     "linalg_inv": ("A",),
     "linalg_det": ("A",),
+    "linalg_solve": ("A", "B", "left"),
     "linalg_cholesky": ("A", "upper"),
     "linalg_cholesky_ex": ("A", "upper", "check_errors"),
     "linalg_lu_factor_ex": ("A", "check_errors"),

@@ -283,6 +283,52 @@ static PyObject *bmm(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return matmul_of(dtype, a, b);
 }
 
+/* --- all pairs --- */
+
+typedef struct {
+    tt_dtype dtype;
+    const char *x, *y;
+    char *result;
+    npy_intp xs, ys, columns; /* strides in bytes */
+} pairs;
+
+#define PAIRS(T) \
+    TT_CLONES static void pairs_##T(const pairs *all, int64_t begin, int64_t end) \
+    { \
+        npy_intp columns = all->columns, ys = all->ys; \
+        for (int64_t i = begin; i < end; i++) { \
+            T factor = *(const T *)(all->x + i * all->xs), *to = (T *)all->result + i * columns; \
+            const T *y = (const T *)all->y; \
+            if (ys == sizeof(T)) for (npy_intp j = 0; j < columns; j++) to[j] = factor * y[j]; \
+            else for (npy_intp j = 0; j < columns; j++) to[j] = factor * *(const T *)(all->y + j * ys); \
+        } \
+    }
+PAIRS(float)
+PAIRS(double)
+
+static void pairs_of(int64_t begin, int64_t end, void *context)
+{
+    const pairs *all = context;
+    if (all->dtype == TT_F32) pairs_float(all, begin, end);
+    else pairs_double(all, begin, end);
+}
+
+static PyObject *outer(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    PyArrayObject *x, *y;
+    if (!tt_expect_count("outer", count, 2, 2)) return NULL;
+    tt_dtype dtype = both(args, &x, &y);
+    if (dtype == TT_NONE || PyArray_NDIM(x) != 1 || PyArray_NDIM(y) != 1) return refuse("outer() takes two vectors");
+    npy_intp shape[2] = {PyArray_DIM(x, 0), PyArray_DIM(y, 0)};
+    PyArrayObject *result = tt_empty(2, shape, dtype);
+    if (result == NULL || shape[0] == 0 || shape[1] == 0) return (PyObject *)result;
+    pairs all = {dtype, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(result), PyArray_STRIDE(x, 0), PyArray_STRIDE(y, 0), shape[1]};
+    TT_BEGIN_WORK(shape[0] * shape[1])
+    tt_parallel_for(0, shape[0], 1 + 32768 / shape[1], pairs_of, &all);
+    TT_END_WORK
+    return (PyObject *)result;
+}
+
 /* --- sums with products --- */
 
 /* Writes an array, broadcast, to a new one that is contiguous. */
@@ -411,6 +457,7 @@ static PyMethodDef methods[] = {
     TT_METHOD(dot, "dot(self, tensor)"),
     TT_METHOD(bmm, "bmm(self, mat2)"),
     TT_METHOD(matmul, "matmul(self, other)"),
+    TT_METHOD(outer, "outer(self, vec2)"),
     TT_METHOD(linear, "linear(input, weight, bias)"),
     TT_METHOD(addmm, "addmm(self, mat1, mat2, beta=1, alpha=1)"),
     {NULL, NULL, 0, NULL},

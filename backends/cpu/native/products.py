@@ -19,6 +19,7 @@ TAKES: Final = {
     "mv": ("self", "vec"),
     "dot": ("self", "tensor"),
     "bmm": ("self", "mat2"),
+    "outer": ("self", "vec2"),
     "matmul": ("self", "other"),
     "linear": ("input", "weight", "bias"),
 }

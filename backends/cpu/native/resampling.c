@@ -8,6 +8,8 @@ typedef struct {
     const int32_t *place;
     const void *weight;
     int back;
+    npy_intp runs;            /* copies of neighbours, where each new element is an old one; else 0 */
+    const int32_t *run;       /* of each: the first place, the first new element, how many */
 } resampling;
 
 #define TT_RESAMPLE(T) \
@@ -45,6 +47,13 @@ typedef struct {
         for (int64_t at = begin; at < end; at++) { \
             const T *x = (const T *)job->x + at * job->size * inner; \
             T *y = (T *)job->y + at * count * inner; \
+            if (job->runs > 0) { \
+                for (npy_intp r = 0; r < job->runs; r++) { \
+                    const int32_t *run = job->run + 3 * r; \
+                    memcpy(y + run[1] * inner, x + run[0] * inner, (size_t)(run[2] * inner) * sizeof(T)); \
+                } \
+                continue; \
+            } \
             if (inner == 1) { \
                 along_##T(y, x, job->place, weight, count, taps); \
                 continue; \
@@ -71,7 +80,12 @@ typedef struct {
             const T *g = (const T *)job->x + at * count * inner; \
             T *to = (T *)job->y + at * job->size * inner; \
             memset(to, 0, (size_t)(job->size * inner) * sizeof(T)); \
-            for (npy_intp k = 0; k < job->taps; k++) { \
+            for (npy_intp r = 0; r < job->runs; r++) { \
+                const int32_t *run = job->run + 3 * r; \
+                if (run[2] * inner == 1) to[run[0]] += g[run[1]]; \
+                else add_row_##T(to + run[0] * inner, g + run[1] * inner, 1, run[2] * inner, 0); \
+            } \
+            for (npy_intp k = 0; k < job->taps && job->runs == 0; k++) { \
                 const int32_t *p = job->place + k * count; \
                 const T *w = (const T *)job->weight + k * count; \
                 for (npy_intp i = 0; i < count; i++) { \
@@ -120,6 +134,21 @@ static PyObject *resample(PyObject *const *args, int back)
             else weight[k * count + i] = w;
         }
     }
+    int32_t *run = NULL;
+    if (taps == 1 && inside) {
+        run = malloc((size_t)(count + 1) * 3 * sizeof(int32_t));
+        for (npy_intp i = 0; i < count && run != NULL; i++) {
+            if (*(const double *)PyArray_GETPTR2(weights, 0, i) != 1) {
+                job.runs = 0;
+                break;
+            }
+            int32_t *last = run + 3 * (job.runs - 1);
+            if (job.runs > 0 && place[i] == last[0] + last[2]) last[2]++;
+            else memcpy(run + 3 * job.runs++, (int32_t[3]){place[i], (int32_t)i, 1}, 3 * sizeof(int32_t));
+        }
+        if (job.inner == 1 && job.runs > count / 4) job.runs = 0; /* single elements are faster by their places */
+        job.run = run;
+    }
     PyArrayObject *source = inside ? tt_contiguous(x) : NULL, *result = NULL;
     if (!inside) PyErr_SetString(PyExc_IndexError, "a place is outside of the dimension");
     if (source != NULL && (result = tt_empty(ndim, shape, dtype)) != NULL && PyArray_SIZE(result) > 0) {
@@ -133,6 +162,7 @@ static PyObject *resample(PyObject *const *args, int back)
         TT_END_WORK
     }
     free(place);
+    free(run);
     Py_XDECREF(source);
     return (PyObject *)result;
 refused:

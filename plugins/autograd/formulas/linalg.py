@@ -70,6 +70,8 @@ d.of("mm", self=lambda g, mat2: ops.mm(g, adjoint(mat2)), mat2=lambda g, self: o
 d.of("bmm", self=lambda g, mat2: ops.bmm(g, adjoint(mat2)), mat2=lambda g, self: ops.bmm(adjoint(self), g))
 d.of("linear", input=linear_input, weight=linear_weight, bias=lambda g: g)
 d.of("mv", self=lambda g, vec: ops.unsqueeze(g, -1) * conj(vec), vec=lambda g, self: ops.mv(adjoint(self), g))
+d.of("outer", self=lambda g, vec2: ops.mv(g, conj(vec2).to(g.dtype)),
+     vec2=lambda g, self: ops.mv(ops.t(g), conj(self).to(g.dtype)))  # fmt: skip
 d.of("dot", self=lambda g, tensor: g * conj(tensor), tensor=lambda g, self: g * conj(self))
 d.of("addmm", self=lambda g, beta: times(g, beta),
      mat1=lambda g, mat2, alpha: times(ops.mm(g, adjoint(mat2)), alpha),

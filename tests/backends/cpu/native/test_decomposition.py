@@ -48,6 +48,19 @@ def test_inverses_and_determinants(batch: Any, n: int, dtype: Any, way: str) -> 
 
 
 @settings(max_examples=60, deadline=None)
+@given(BATCHES, SIZES, st.integers(0, 4), DTYPES)
+def test_equations(batch: Any, n: int, m: int, dtype: Any) -> None:
+    a = matrices(0, *batch, n, n, dtype=dtype)
+    b = np.random.default_rng(1).standard_normal((*batch, n, m) if m else (*batch, n)).astype(dtype)
+    found = NATIVE.linalg_solve(a, b, True)
+    assert found.dtype == dtype
+    wide = found.astype(np.float64)
+    near((a @ wide) if m else (a @ wide[..., None])[..., 0], b, dtype)
+    with pytest.raises(errors.LinAlgError, match="singular"):
+        NATIVE.linalg_solve(np.zeros_like(a), b, True)
+
+
+@settings(max_examples=60, deadline=None)
 @given(BATCHES, SIZES, DTYPES, st.booleans())
 def test_cholesky_factors(batch: Any, n: int, dtype: Any, upper: bool) -> None:
     root = matrices(0, *batch, n, n, dtype=np.float64)

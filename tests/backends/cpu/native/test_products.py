@@ -170,6 +170,13 @@ def test_threads_do_not_change_results_much() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@settings(max_examples=40, deadline=None)
+@given(SIZES, SIZES, DTYPES, st.sampled_from(WAYS), st.sampled_from(WAYS))
+def test_all_pairs(m: int, n: int, dtype: Any, one: str, other: str) -> None:
+    x, y = array(0, (m,), dtype, one), array(1, (n,), dtype, other)
+    np.testing.assert_array_equal(NATIVE.outer(x, y), np.multiply.outer(x, y))
+
+
 def test_what_does_not_fit_is_refused() -> None:
     a, b = np.zeros((2, 3)), np.zeros((4, 5))
     calls: tuple[Callable[[], Any], ...] = (

@@ -59,6 +59,20 @@ def test_weights_of_one_keep_what_is_special() -> None:
     assert np.signbit(found[1])
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_neighbours_are_copied_together(dim: int) -> None:
+    x = np.random.default_rng(0).standard_normal((30, 40)).astype(np.float32)
+    places = np.abs(np.arange(-3, x.shape[dim] + 2))
+    places = np.minimum(places, 2 * x.shape[dim] - 2 - places)
+    ones = np.ones((1, len(places)))
+    found = NATIVE._weighted_taps(x, places[None], ones, dim)
+    np.testing.assert_array_equal(found, x.take(places, dim))
+    back = NATIVE._spread_taps(found, places[None], ones, dim, x.shape[dim])
+    expected = np.zeros(x.shape)
+    np.add.at(expected, (places,) if dim == 0 else (slice(None), places), found)
+    np.testing.assert_allclose(back, expected, rtol=1e-6)
+
+
 def test_places_outside_are_refused() -> None:
     with pytest.raises(IndexError):
         NATIVE._weighted_taps(np.ones(3), np.array([[3]]), np.ones((1, 1)), 0)
