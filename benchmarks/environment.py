@@ -33,7 +33,7 @@ def form_of_tt() -> tuple[str, str]:
     return forms[hot.active, native.active], f"hot modules: {hot.reason}; native kernels: {native.reason}"
 
 
-def environment(libraries: Sequence[str], threads: int) -> dict[str, str]:
+def environment(libraries: Sequence[str], threads: int, *, busy: bool = False) -> dict[str, str]:
     """Return what a reader of the numbers must know."""
     facts = {
         "date": datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -41,6 +41,7 @@ def environment(libraries: Sequence[str], threads: int) -> dict[str, str]:
         "processor": processor(),
         "cores": str(os.cpu_count()),
         "threads": str(threads),
+        "clock": "the processor's time of the calling thread" if busy else "the time that passes",
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }

@@ -126,7 +126,10 @@ def main(words: list[str] | None = None) -> int:
     if options.busy:
         problems["jax"] = "--busy counts the time of the calling thread, and JAX computes in others"
     libraries = [library for library in found if library not in problems]
-    report: dict[str, Any] = {"environment": environment(libraries, options.threads), "suites": {}}
+    report: dict[str, Any] = {
+        "environment": environment(libraries, options.threads, busy=options.busy),
+        "suites": {},
+    }
     print("\n".join(f"{name}: {value}" for name, value in report["environment"].items()))
     print("".join(f"{library} is not measured: {why}\n" for library, why in problems.items()), end="")
     failed = False

@@ -75,8 +75,9 @@ def conditions(report: dict[str, Any]) -> str:
     e = report["environment"]
     versions = ", ".join(f"{NAMES[name]} {e[name]}" for name in LIBRARIES if name in NAMES and name in e)
     threads = f"{e['threads']} thread{'s' if e['threads'] != '1' else ''}"
+    clock = f"{e['clock']}; " if "processor" in e["clock"] else ""
     return (
-        f"{e['date']}, {e['processor']}, {e['cores']} cores, {threads} for every library; "
+        f"{e['date']}, {e['processor']}, {e['cores']} cores, {threads} for every library; {clock}"
         f"tt at {e['commit']}, Python {e['python']}, {versions}"
     )
 

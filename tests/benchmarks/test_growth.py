@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from benchmarks.growth import CROWDS, backward_cost, ceilings, crowd_cost, growth_text, slope, throughput
@@ -36,7 +38,7 @@ def test_backward_is_measured_for_each_length_and_library() -> None:
 
 def test_curves_are_tables_with_the_ceilings_beside_them() -> None:
     crowd = {"a + b": {"microseconds": 0.5, "to_numpy": 2.0}}
-    found = {
+    found: dict[str, Any] = {
         "crowd": {"plugins": [{"count": 0, **crowd}, {"count": 64, **crowd}]},
         "backward": {"tt": [{"nodes": 10, "microseconds": 2.0}, {"nodes": 1000, "microseconds": 2.0}]},
         "throughput": throughput(["tt", "numpy"], [16], [2]),
