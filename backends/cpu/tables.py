@@ -33,6 +33,7 @@ FAMILIES: Final = (
     "statistics",
     "scan",
     "loss",
+    "optimizer",
 )
 
 NATIVE: Final = (
@@ -52,6 +53,7 @@ NATIVE: Final = (
     "decomposition",
     "sorting",
     "resampling",
+    "optimizer",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

@@ -40,6 +40,7 @@ FAMILIES: Final = (
     "statistics",
     "scan",
     "loss",
+    "optimizer",
 )
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.overlap import refuse_overlap, refuse_self_overlap, shares_memory
 from tt.core.errors import InplaceError, KernelContractError
+from tt.core.storage import Storage
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -45,17 +46,39 @@ def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[A
         As for in-place operators; and when two arguments that are changed lie in one place.
     """
     name = entry.operator.name
-    operands = [v for value in args for v in (value if isinstance(value, list | tuple) else (value,))]
-    for number, target in enumerate(targets):
-        refuse_self_overlap(name, target)
-        for other in targets[number + 1 :]:
+    # By their memory, so that the cost does not grow with the square of the lengths of lists.
+    together: dict[int, list[TensorBase]] = {}
+    for target in targets:
+        if target.base is not None:
+            refuse_self_overlap(name, target)
+        memory = _memory(target)
+        others = together.get(memory)
+        if others is None:
+            together[memory] = [target]
+            continue
+        for other in others:
             if other is target or (shares_memory(other, target) and _same_place(other, target)):
                 raise InplaceError(
                     f"{name}(): two of the arguments that it changes are the same memory\n  try: clone() one first"
                 )
-        for value in operands:
-            if isinstance(value, TensorBase) and value is not target and shares_memory(value, target):
-                refuse_overlap(name, target, value)
+            refuse_overlap(name, target, other)
+        others.append(target)
+    for position, argument in enumerate(args):
+        if position in entry.operator.mutates:
+            continue
+        for value in argument if isinstance(argument, list | tuple) else (argument,):
+            if isinstance(value, TensorBase):
+                for target in together.get(_memory(value), ()):
+                    if value is not target and shares_memory(value, target):
+                        refuse_overlap(name, target, value)
+
+
+def _memory(tensor: TensorBase) -> int:
+    """Return a number that tensors have in common that may share memory."""
+    storage: Any = tensor.storage
+    if storage is None:
+        return id(tensor)
+    return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
 
 
 def _same_place(first: Any, second: Any) -> bool:

@@ -199,7 +199,9 @@ class _File:
             signature = Signature(
                 self.namespace, signature.name, signature.overload, signature.arguments, signature.returns
             )
-        if signature.name.endswith("_"):
+        # Of operators on lists no form is derived: `_foreach_add_` is one of its own.
+        first = signature.arguments[0].type if signature.arguments else None
+        if signature.name.endswith("_") and not (first is not None and first.list):
             self.note(
                 node,
                 f"{signature.name!r} names an in-place form, which is derived",

@@ -206,6 +206,9 @@ FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing",
     "scattering", "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft",
     "scan", "norm", "normalization", "statistics", "loss", "resampling",
+    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
+    "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft", "scan", "norm",
+    "statistics", "loss", "optimizer",
 )  # fmt: skip
 
 

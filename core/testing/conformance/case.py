@@ -107,17 +107,37 @@ class Case:
         return self.operator.caller(form)(*args, **self.sample.kwargs, **more)
 
     def run(self, args: Sequence[Any] | None = None) -> Any:
-        """Call the operator as its users do: for those with nothing but an in-place form, on a copy."""
+        """Call the operator as its users do: for those with nothing but an in-place form, on a copy.
+
+        The result of an operator that changes arguments is what becomes of copies of them.
+        """
         given = self.sample.args if args is None else args
         if self.inplace_only:
             return self.call((copy_of(given[0]), *given[1:]), "inplace")
+        if self.operator.mutates:
+            given, changed = self._with_copies(given)
+            self.call(given)
+            return changed
         return self.call(given)
+
+    def _with_copies(self, values: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return arguments with copies in the place of those that the operator changes, and the copies."""
+        copies = [
+            [copy_of(t) for t in value] if position in self.operator.mutates and isinstance(value, list) else
+            copy_of(value) if position in self.operator.mutates and isinstance(value, TensorBase) else value
+            for position, value in enumerate(values)
+        ]  # fmt: skip
+        return copies, list(tensors_in([copies[i] for i in self.operator.mutates if i < len(copies)]))
 
     def run_bound(self, bound: dict[str, Any]) -> Any:
         """Call the operator with all arguments by name."""
         if self.inplace_only:
             first, *rest = bound.values()
             return self.operator.caller("inplace").dispatch((copy_of(first), *rest))
+        if self.operator.mutates:
+            values, changed = self._with_copies(list(bound.values()))
+            self.operator.caller().dispatch(tuple(values))
+            return changed
         return self.operator.caller().dispatch(tuple(bound.values()))
 
     def failure(self, check: str, message: str) -> Failure:

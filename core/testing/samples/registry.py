@@ -45,6 +45,7 @@ MODULES: Final = (
     "normalization",
     "norm",
     "statistics",
+    "optimizer",
     "scan",
     "loss",
 )

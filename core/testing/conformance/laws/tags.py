@@ -40,7 +40,10 @@ def nondifferentiable(case: Case) -> Iterator[str]:
     from tt.core import host
 
     floats = [t for t in case.tensors if t.dtype.is_floating_point or t.dtype.is_complex]
-    if not floats or case.inplace_only or not host.declares("member", "requires_grad_"):
+    changes = case.inplace_only or bool(
+        case.operator.mutates
+    )  # a result is an argument, which may require one
+    if not floats or changes or not host.declares("member", "requires_grad_"):
         yield SKIPPED
         return
 

@@ -1,0 +1,301 @@
+/* Steps of optimizers over lists of arrays: each element is read and written once. */
+#include "fallback.h"
+
+#define NUMPY(NAME) TT_PYTHON(numpy_##NAME, "tt.backends.cpu.optimizer", #NAME)
+NUMPY(fused_sgd);
+NUMPY(fused_adam);
+NUMPY(fused_adamw);
+NUMPY(fused_adagrad);
+
+#define MOST_LISTS 5 /* parameters, gradients, states */
+#define GRAIN 16384
+
+typedef struct {
+    char *arrays[MOST_LISTS]; /* NULL: not given */
+    double lr, beta1, beta2, decay, eps, momentum, dampening, step_size, root, scale, sign;
+    bool maximize, nesterov, first, amsgrad, decoupled, scaled;
+} Step;
+
+/* --- steps of one array -------------------------------------------------------------------------------------- */
+
+/* The loops are made once for each way to take a step: `decays`, `nesterov` and `largest` are constants in each. */
+
+#define SGD(NAME, TYPE) \
+    TT_INLINE void sgd_loop_##NAME(int64_t begin, int64_t end, const Step *s, bool decays, bool nesterov) \
+    { \
+        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict buffers = (TYPE *)s->arrays[2]; \
+        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
+        const TYPE lr = (TYPE)s->lr, decay = (TYPE)s->decay, momentum = (TYPE)s->momentum, sign = (TYPE)s->sign; \
+        const TYPE rest = (TYPE)(1 - s->dampening); \
+        for (int64_t i = begin; i < end; i++) { \
+            TYPE grad = grads[i] * sign; \
+            if (decays) grad += decay * params[i]; \
+            TYPE moved = buffers[i] * momentum + grad * rest; \
+            buffers[i] = moved; \
+            params[i] -= lr * (nesterov ? grad + moved * momentum : moved); \
+        } \
+    } \
+    TT_CLONES static void sgd_##NAME(int64_t begin, int64_t end, void *context) \
+    { \
+        const Step *s = context; \
+        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict buffers = (TYPE *)s->arrays[2]; \
+        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
+        const TYPE lr = (TYPE)s->lr, decay = (TYPE)s->decay, sign = (TYPE)s->sign; \
+        const TYPE more = (TYPE)(s->nesterov ? 1 + s->momentum : 1); \
+        const bool decays = decay != 0; \
+        if (buffers == NULL) { \
+            for (int64_t i = begin; i < end; i++) \
+                params[i] -= lr * (decays ? grads[i] * sign + decay * params[i] : grads[i] * sign); \
+        } else if (s->first) { \
+            for (int64_t i = begin; i < end; i++) { \
+                TYPE grad = decays ? grads[i] * sign + decay * params[i] : grads[i] * sign; \
+                buffers[i] = grad; \
+                params[i] -= lr * (grad * more); \
+            } \
+        } else if (decays) { \
+            if (s->nesterov) sgd_loop_##NAME(begin, end, s, true, true); \
+            else sgd_loop_##NAME(begin, end, s, true, false); \
+        } else { \
+            if (s->nesterov) sgd_loop_##NAME(begin, end, s, false, true); \
+            else sgd_loop_##NAME(begin, end, s, false, false); \
+        } \
+    }
+
+#define ADAM(NAME, TYPE, ROOT) \
+    TT_INLINE void adam_loop_##NAME(int64_t begin, int64_t end, const Step *s, bool decays, bool amsgrad) \
+    { \
+        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict largest = (TYPE *)s->arrays[4]; \
+        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
+        TYPE *restrict means = (TYPE *)s->arrays[2], *restrict squares = (TYPE *)s->arrays[3]; \
+        const TYPE decay = (TYPE)s->decay, kept = (TYPE)(s->decoupled ? 1 - s->lr * s->decay : 1); \
+        const TYPE beta2 = (TYPE)s->beta2, rest1 = (TYPE)(1 - s->beta1), rest2 = (TYPE)(1 - s->beta2); \
+        const TYPE eps = (TYPE)s->eps, size = (TYPE)s->step_size, root = (TYPE)(1 / s->root), sign = (TYPE)s->sign; \
+        for (int64_t i = begin; i < end; i++) { \
+            TYPE grad = grads[i] * sign, param = params[i] * kept; \
+            if (decays) grad += decay * param; \
+            TYPE mean = means[i] + (grad - means[i]) * rest1; \
+            TYPE square = squares[i] * beta2 + rest2 * grad * grad; \
+            means[i] = mean; \
+            squares[i] = square; \
+            if (amsgrad) { \
+                square = square > largest[i] || square != square ? square : largest[i]; \
+                largest[i] = square; \
+            } \
+            params[i] = param - size * mean / (ROOT(square) * root + eps); \
+        } \
+    } \
+    TT_CLONES static void adam_##NAME(int64_t begin, int64_t end, void *context) \
+    { \
+        const Step *s = context; \
+        bool decays = s->decay != 0 && !s->decoupled; \
+        if (s->arrays[4] == NULL) { \
+            if (decays) adam_loop_##NAME(begin, end, s, true, false); \
+            else adam_loop_##NAME(begin, end, s, false, false); \
+        } else { \
+            if (decays) adam_loop_##NAME(begin, end, s, true, true); \
+            else adam_loop_##NAME(begin, end, s, false, true); \
+        } \
+    }
+
+#define ADAGRAD(NAME, TYPE, ROOT) \
+    TT_CLONES static void adagrad_##NAME(int64_t begin, int64_t end, void *context) \
+    { \
+        const Step *s = context; \
+        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict sums = (TYPE *)s->arrays[2]; \
+        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
+        const TYPE decay = (TYPE)s->decay, eps = (TYPE)s->eps, size = (TYPE)s->step_size, sign = (TYPE)s->sign; \
+        const bool decays = decay != 0; \
+        for (int64_t i = begin; i < end; i++) { \
+            TYPE grad = decays ? grads[i] * sign + decay * params[i] : grads[i] * sign; \
+            TYPE sum = sums[i] + grad * grad; \
+            sums[i] = sum; \
+            params[i] -= size * grad / (ROOT(sum) + eps); \
+        } \
+    }
+
+/* What scalers of gradients ask for is done before the step. */
+#define UNSCALE(NAME, TYPE) \
+    TT_CLONES static void unscale_##NAME(int64_t begin, int64_t end, void *context) \
+    { \
+        const Step *s = context; \
+        TYPE *grads = (TYPE *)s->arrays[1]; \
+        const TYPE scale = (TYPE)s->scale; \
+        for (int64_t i = begin; i < end; i++) grads[i] /= scale; \
+    }
+
+SGD(f32, float)
+SGD(f64, double)
+ADAM(f32, float, sqrtf)
+ADAM(f64, double, sqrt)
+ADAGRAD(f32, float, sqrtf)
+ADAGRAD(f64, double, sqrt)
+UNSCALE(f32, float)
+UNSCALE(f64, double)
+
+/* --- lists --------------------------------------------------------------------------------------------------- */
+
+/* The arrays of a list or tuple; their number, or -1. */
+static Py_ssize_t items_of(PyObject *list, PyObject ***items)
+{
+    if (!PyList_Check(list) && !PyTuple_Check(list)) return -1;
+    *items = PySequence_Fast_ITEMS(list);
+    return PySequence_Fast_GET_SIZE(list);
+}
+
+/* Whether each list has an array for each parameter that lies in memory as that does, without gaps, in float32 or float64. */
+static bool alike(PyObject *const *lists, int number)
+{
+    PyObject **params = NULL, **others = NULL;
+    Py_ssize_t count = items_of(lists[0], &params);
+    if (count < 1) return false;
+    for (int list = 0; list < number; list++) {
+        if (lists[list] == NULL) continue;
+        if (items_of(lists[list], &others) != count) return false;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyArrayObject *param = tt_plain_target(params[i]), *other = tt_plain_target(others[i]);
+            if (param == NULL || other == NULL) return false;
+            tt_dtype dtype = tt_dtype_of(param);
+            if ((dtype != TT_F32 && dtype != TT_F64) || tt_dtype_of(other) != dtype || !tt_same_shape(param, other))
+                return false;
+            bool rows = PyArray_IS_C_CONTIGUOUS(param) && PyArray_IS_C_CONTIGUOUS(other);
+            bool columns = PyArray_IS_F_CONTIGUOUS(param) && PyArray_IS_F_CONTIGUOUS(other);
+            if (!rows && !columns) return false;
+        }
+    }
+    return true;
+}
+
+/* A number, or the only element of an array of float32 or float64. */
+static bool number_of(PyObject *object, double *value)
+{
+    if (tt_double(object, value)) return true;
+    PyArrayObject *array = tt_plain(object);
+    if (array == NULL || PyArray_SIZE(array) != 1) return false;
+    tt_dtype dtype = tt_dtype_of(array);
+    if (dtype == TT_F32) *value = *(const float *)PyArray_DATA(array);
+    else if (dtype == TT_F64) *value = *(const double *)PyArray_DATA(array);
+    else return false;
+    return true;
+}
+
+/* Reads grad_scale and found_inf; false: left to NumPy. */
+static bool scaling(Step *s, PyObject *grad_scale, PyObject *found_inf, bool *stops)
+{
+    double found = 0;
+    s->scaled = grad_scale != Py_None;
+    s->scale = 1;
+    if (s->scaled && !number_of(grad_scale, &s->scale)) return false;
+    if (found_inf != Py_None && !number_of(found_inf, &found)) return false;
+    *stops = found == 1;
+    return true;
+}
+
+static void take_step(Step *s, PyObject *const *lists, int number, Py_ssize_t at, tt_body single, tt_body twice)
+{
+    PyArrayObject *param = NULL;
+    for (int list = 0; list < number; list++) {
+        PyObject **items = NULL;
+        s->arrays[list] = NULL;
+        if (lists[list] == NULL) continue;
+        items_of(lists[list], &items);
+        if (list == 0) param = (PyArrayObject *)items[at];
+        s->arrays[list] = PyArray_BYTES((PyArrayObject *)items[at]);
+    }
+    int64_t n = PyArray_SIZE(param);
+    bool floats = tt_dtype_of(param) == TT_F32;
+    s->sign = s->maximize ? -1 : 1;
+    TT_BEGIN_WORK(n)
+    if (s->scaled) tt_parallel_for(0, n, GRAIN, floats ? unscale_f32 : unscale_f64, s);
+    tt_parallel_for(0, n, GRAIN, floats ? single : twice, s);
+    TT_END_WORK
+}
+
+TT_INLINE bool flag_of(PyObject *object, bool *value)
+{
+    *value = object == Py_True;
+    return PyBool_Check(object);
+}
+
+/* fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step,
+ *           grad_scale, found_inf) */
+static PyObject *fused_sgd(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    Step s = {0};
+    bool stops = false;
+    bool fine = count == 12 && tt_double(args[3], &s.decay) && tt_double(args[4], &s.momentum) &&
+                number_of(args[5], &s.lr) && tt_double(args[6], &s.dampening) && flag_of(args[7], &s.nesterov) &&
+                flag_of(args[8], &s.maximize) && flag_of(args[9], &s.first) && scaling(&s, args[10], args[11], &stops);
+    PyObject *lists[] = {args[0], args[1], fine && s.momentum != 0 ? args[2] : NULL};
+    if (!fine || !alike(lists, 3)) return tt_leave(&numpy_fused_sgd, args, count);
+    for (Py_ssize_t i = 0; !stops && i < PySequence_Fast_GET_SIZE(args[0]); i++) take_step(&s, lists, 3, i, sgd_f32, sgd_f64);
+    return Py_NewRef(Py_None);
+}
+
+/* fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
+ *            maximize, grad_scale, found_inf) */
+static PyObject *adam(PyObject *const *args, Py_ssize_t count, bool decoupled, tt_python *numpy)
+{
+    Step s = {.decoupled = decoupled};
+    bool stops = false;
+    PyObject **steps = NULL;
+    bool fine = count == 15 && number_of(args[6], &s.lr) && tt_double(args[7], &s.beta1) && tt_double(args[8], &s.beta2) &&
+                tt_double(args[9], &s.decay) && tt_double(args[10], &s.eps) && flag_of(args[11], &s.amsgrad) &&
+                flag_of(args[12], &s.maximize) && scaling(&s, args[13], args[14], &stops);
+    PyObject *lists[] = {args[0], args[1], args[2], args[3], fine && s.amsgrad ? args[4] : NULL};
+    fine = fine && alike(lists, 5) && items_of(args[5], &steps) == PySequence_Fast_GET_SIZE(args[0]);
+    double step;
+    for (Py_ssize_t i = 0; fine && i < PySequence_Fast_GET_SIZE(args[0]); i++) fine = number_of(steps[i], &step);
+    if (!fine) return tt_leave(numpy, args, count);
+    for (Py_ssize_t i = 0; !stops && i < PySequence_Fast_GET_SIZE(args[0]); i++) {
+        number_of(steps[i], &step);
+        s.step_size = s.lr / (1 - pow(s.beta1, step));
+        s.root = sqrt(1 - pow(s.beta2, step));
+        take_step(&s, lists, 5, i, adam_f32, adam_f64);
+    }
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *fused_adam(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return adam(args, count, false, &numpy_fused_adam);
+}
+
+static PyObject *fused_adamw(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return adam(args, count, true, &numpy_fused_adamw);
+}
+
+/* fused_adagrad(self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps, maximize, grad_scale, found_inf) */
+static PyObject *fused_adagrad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    Step s = {0};
+    bool stops = false;
+    PyObject **steps = NULL;
+    double fall = 0, step;
+    bool fine = count == 11 && number_of(args[4], &s.lr) && tt_double(args[5], &fall) && tt_double(args[6], &s.decay) &&
+                tt_double(args[7], &s.eps) && flag_of(args[8], &s.maximize) && scaling(&s, args[9], args[10], &stops);
+    PyObject *lists[] = {args[0], args[1], args[2]};
+    fine = fine && alike(lists, 3) && items_of(args[3], &steps) == PySequence_Fast_GET_SIZE(args[0]);
+    for (Py_ssize_t i = 0; fine && i < PySequence_Fast_GET_SIZE(args[0]); i++) fine = number_of(steps[i], &step);
+    if (!fine) return tt_leave(&numpy_fused_adagrad, args, count);
+    for (Py_ssize_t i = 0; !stops && i < PySequence_Fast_GET_SIZE(args[0]); i++) {
+        number_of(steps[i], &step);
+        s.step_size = s.lr / (1 + (step - 1) * fall);
+        take_step(&s, lists, 3, i, adagrad_f32, adagrad_f64);
+    }
+    return Py_NewRef(Py_None);
+}
+
+static PyMethodDef methods[] = {
+    TT_METHOD(fused_sgd, "fused_sgd(self, grads, momentum_buffer_list, weight_decay, momentum, lr, ...): in place"),
+    TT_METHOD(fused_adam, "fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): in place"),
+    TT_METHOD(fused_adamw, "fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, ...): in place"),
+    TT_METHOD(fused_adagrad, "fused_adagrad(self, grads, state_sums, state_steps, lr, ...): in place"),
+    {NULL, NULL, 0, NULL},
+};
+
+TT_MODULE(_optimizer, methods, "Steps of optimizers.")

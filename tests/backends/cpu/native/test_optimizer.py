@@ -1,0 +1,201 @@
+"""Steps of optimizers, compiled and not: against PyTorch's functions and a plain computation in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+from tt.backends.cpu import optimizer as reference
+from tt.backends.cpu.native.loading import load
+
+native = load("optimizer")
+FORMS = [reference] if native is None else [reference, native]
+SHAPES = ((1000,), (33, 65), (), (0, 3), (5, 4, 3))
+
+SGD = {"weight_decay": 0.0, "momentum": 0.0, "lr": 0.1, "dampening": 0.0, "nesterov": False, "maximize": False,
+       "is_first_step": False}  # fmt: skip
+ADAM = {
+    "lr": 0.01,
+    "beta1": 0.9,
+    "beta2": 0.99,
+    "weight_decay": 0.0,
+    "eps": 1e-8,
+    "amsgrad": False,
+    "maximize": False,
+}
+ADAGRAD = {"lr": 0.1, "lr_decay": 0.0, "weight_decay": 0.0, "eps": 1e-10, "maximize": False}
+CASES = [
+    ("sgd", 1, SGD),
+    ("sgd", 1, {**SGD, "weight_decay": 0.3, "maximize": True}),
+    ("sgd", 1, {**SGD, "momentum": 0.9}),
+    ("sgd", 1, {**SGD, "momentum": 0.9, "is_first_step": True, "weight_decay": 0.1}),
+    ("sgd", 1, {**SGD, "momentum": 0.9, "dampening": 0.4}),
+    ("sgd", 1, {**SGD, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    *((name, 3, {**ADAM, **more}) for name in ("adam", "adamw") for more in (
+        {}, {"weight_decay": 0.1}, {"amsgrad": True}, {"maximize": True, "weight_decay": 0.2, "amsgrad": True})),
+    ("adagrad", 1, ADAGRAD),
+    ("adagrad", 1, {**ADAGRAD, "lr_decay": 0.2, "weight_decay": 0.1, "maximize": True}),
+]  # fmt: skip
+
+
+def lists(states: int, seed: int = 0) -> list[list[np.ndarray]]:
+    """Return parameters, gradients, and states that are not negative."""
+    rng = np.random.default_rng(seed)
+    made = [[np.asarray(rng.standard_normal(shape)) for shape in SHAPES] for _ in range(2 + states)]
+    return [*made[:2], *([abs(array) for array in state] for state in made[2:])]
+
+
+def arguments(name: str, made: list[list], options: dict, steps: list) -> list:
+    if name == "sgd":
+        return [*made[:2], made[2] if options["momentum"] else []]
+    if name == "adagrad":
+        return [*made, steps]
+    return [*made[:4], made[4] if options["amsgrad"] else [], steps]
+
+
+@pytest.mark.parametrize(("name", "states", "options"), CASES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_steps_are_those_of_pytorch(name, states, options, dtype):
+    torch = pytest.importorskip("torch")
+    function = getattr(torch, f"_fused_{name}_")
+    for scaled in (False, True):
+        made = lists(states)
+        ours = [[tt.tensor(a, dtype=getattr(tt, dtype)) for a in group] for group in made]
+        # PyTorch's plain step leaves float16 and bfloat16 as they are, so those are compared with float64.
+        kind = torch.float32 if dtype == "float32" else torch.float64
+        theirs = [[torch.tensor(t.double().numpy(), dtype=kind) for t in group] for group in ours]
+        steps = [float(n + 1) for n in range(len(SHAPES))]
+        more = {"grad_scale": 4.0, "found_inf": 0.0} if scaled else {}
+        function(
+            *arguments(name, theirs, options, [torch.tensor(s) for s in steps]), **options,
+            **{key: torch.tensor(value) for key, value in more.items()},
+        )  # fmt: skip
+        getattr(tt.ops, f"_fused_{name}_")(
+            *arguments(name, ours, options, [tt.tensor(s) for s in steps]), **options,
+            **{key: tt.tensor(value) for key, value in more.items()},
+        )  # fmt: skip
+        tolerance = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}[dtype]
+        for mine, other in zip(ours, theirs, strict=True):
+            for one, two in zip(mine, other, strict=True):
+                np.testing.assert_allclose(
+                    one.double().numpy(), two.double().numpy(), rtol=tolerance, atol=tolerance, err_msg=name
+                )
+
+
+@pytest.mark.parametrize(("name", "states", "options"), CASES)
+@pytest.mark.parametrize("form", FORMS, ids=lambda module: module.__name__)
+def test_both_forms_and_the_composite_agree(form, name, states, options):
+    function = getattr(form, f"fused_{name}")
+    for dtype in (np.float32, np.float64):
+        for lay in (
+            np.ascontiguousarray,
+            np.asfortranarray,
+            lambda a: np.repeat(a, 2, -1)[..., ::2] if a.ndim else a,
+        ):
+            made = [[np.asarray(lay(a.astype(dtype))) for a in group] for group in lists(states)]
+            made[0] = [a.copy() for a in made[0]]
+            given = [
+                [tt.tensor(np.ascontiguousarray(a)) if a.ndim else tt.tensor(a) for a in group]
+                for group in made
+            ]
+            steps = [3.0] * len(SHAPES)
+            with tt.library.mask_kernels("@non-core"):
+                getattr(tt.ops, f"_fused_{name}_")(
+                    *arguments(name, given, options, [tt.tensor(s) for s in steps]), **options
+                )
+            function(
+                *arguments(name, made, options, [np.asarray(s) for s in steps]), *options.values(), None, None
+            )
+            for mine, other in zip(made, given, strict=True):
+                for one, two in zip(mine, other, strict=True):
+                    np.testing.assert_allclose(one, two.numpy(), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "states", "options"), CASES)
+@pytest.mark.parametrize("form", FORMS, ids=lambda module: module.__name__)
+def test_nothing_happens_where_a_gradient_is_not_finite(form, name, states, options):
+    made = [[a.astype("f4") for a in group] for group in lists(states)]
+    before = [[a.copy() for a in group] for group in made]
+    steps = [np.float32(1.0).reshape(()) for _ in SHAPES]
+    flags = (np.asarray(2.0, "f4"), np.asarray(1.0, "f4"))
+    getattr(form, f"fused_{name}")(*arguments(name, made, options, steps), *options.values(), *flags)
+    for mine, other in zip(made, before, strict=True):
+        for one, two in zip(mine, other, strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+def test_the_rate_may_be_a_tensor():
+    for rate in (0.25, tt.tensor(0.25), tt.tensor([0.25], dtype=tt.float64)):
+        params = [tt.ones(3)]
+        tt.ops._fused_sgd_(params, [tt.full((3,), 2.0)], [], **{**SGD, "lr": rate})
+        assert params[0].tolist() == [0.5] * 3
+
+
+def test_parameters_that_require_gradients_are_changed_and_know_it():
+    weight = tt.ones(3, requires_grad=True)
+    saved = (weight * weight).sum()
+    version = weight._version
+    with tt.no_grad():
+        tt.ops._fused_sgd_([weight], [tt.ones(3)], [], **SGD)
+    assert weight._version > version
+    assert weight.requires_grad
+    with pytest.raises(RuntimeError, match="version"):
+        saved.backward()
+
+
+@pytest.mark.parametrize("wrong", ["lengths", "shapes", "dtypes", "nothing"])
+def test_lists_that_do_not_fit_are_refused_before_anything_is_written(wrong):
+    params, grads = [tt.ones(2), tt.ones(3)], [tt.ones(2), tt.ones(3)]
+    if wrong == "lengths":
+        grads = grads[:1]
+    elif wrong == "shapes":
+        grads[1] = tt.ones(4)
+    elif wrong == "dtypes":
+        grads[1] = tt.ones(3, dtype=tt.float64)
+    else:
+        params, grads = [], []
+    with pytest.raises(RuntimeError, match=r"_fused_sgd_\(\): (tensor list|grads\[1\])"):
+        tt.ops._fused_sgd_(params, grads, [], **SGD)
+    assert all((p == 1).all() for p in params)
+
+
+def test_numbers_that_are_not_finite_stay_where_they_are():
+    for form in FORMS:
+        made = [[np.array([1.0, np.inf, np.nan], "f4")], [np.array([0.5, 0.5, 0.5], "f4")]]
+        with np.errstate(all="ignore"):
+            form.fused_sgd(*made, [], *SGD.values(), None, None)
+        np.testing.assert_array_equal(made[0][0], np.array([0.95, np.inf, np.nan], "f4"))
+
+
+# --- lists of tensors ----------------------------------------------------------------------------------------------
+
+LISTS = {
+    "add.Scalar": lambda m, x, y, z: m._foreach_add(x, 2.0),
+    "add.List": lambda m, x, y, z: m._foreach_add(x, y, alpha=3),
+    "mul.Scalar": lambda m, x, y, z: m._foreach_mul(x, 2.0),
+    "mul.List": lambda m, x, y, z: m._foreach_mul(x, y),
+    "addcmul": lambda m, x, y, z: m._foreach_addcmul(x, y, z, 0.5),
+    "addcdiv": lambda m, x, y, z: m._foreach_addcdiv(x, y, z, value=0.5),
+    "lerp": lambda m, x, y, z: m._foreach_lerp(x, y, 0.25),
+    "sqrt": lambda m, x, y, z: m._foreach_sqrt(z),
+    "norm": lambda m, x, y, z: m._foreach_norm(x),
+    "norm 1": lambda m, x, y, z: m._foreach_norm(x, 1),
+    "add_": lambda m, x, y, z: m._foreach_add_(x, y) or x,
+    "mul_": lambda m, x, y, z: m._foreach_mul_(x, 3.0) or x,
+    "addcmul_": lambda m, x, y, z: m._foreach_addcmul_(x, y, z) or x,
+    "addcdiv_": lambda m, x, y, z: m._foreach_addcdiv_(x, y, z, 2.0) or x,
+    "lerp_": lambda m, x, y, z: m._foreach_lerp_(x, y, 0.25) or x,
+    "sqrt_": lambda m, x, y, z: m._foreach_sqrt_(z) or z,
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_arithmetic_on_lists_is_that_of_pytorch(name):
+    torch = pytest.importorskip("torch")
+    made = lists(1)
+    theirs = LISTS[name](torch, *([torch.tensor(a) for a in group] for group in made))
+    ours = LISTS[name](tt, *([tt.tensor(a) for a in group] for group in made))
+    assert len(ours) == len(theirs)
+    for one, two in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-12, atol=1e-12)
