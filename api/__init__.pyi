@@ -3895,8 +3895,8 @@ def native_dropout(input: Tensor, p: _float, train: _bool | None) -> _NativeDrop
     Examples
     --------
     >>> import tt
-    >>> tt.native_dropout(tt.ones(2), 0.5, False)
-    (tensor([1., 1.]), tensor([True, True]))
+    >>> tt.native_dropout(tt.ones(2), 0.5, False).mask
+    tensor([True, True])
     """
     ...
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -205,10 +205,7 @@ class RuleTable:
 FAMILIES: Final = (
     "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing",
     "scattering", "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft",
-    "scan", "norm", "normalization", "statistics", "loss", "resampling",
-    "pointwise", "reduction", "shaping", "slicing", "elements", "rearranging", "joining", "indexing", "scattering",
-    "linalg", "decomposition", "creation", "random", "nn", "convolution", "pooling", "fft", "scan", "norm",
-    "statistics", "loss", "optimizer",
+    "scan", "norm", "normalization", "statistics", "loss", "resampling", "optimizer",
 )  # fmt: skip
 
 

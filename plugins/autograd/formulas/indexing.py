@@ -81,7 +81,23 @@ def sparse_rows(
     return ops.sparse.coo(ops.unsqueeze(places, 0), rows, tuple(weight_shape), False)
 
 
+def embedding_grad_output(
+    g: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    """Read g where rows were added to it."""
+    rows = ops._embedding(g, indices)
+    if scale_grad_by_freq:
+        places = ops.reshape(indices, (-1,))
+        ones = ops.new_ones(g, tuple(places.shape))
+        counts = ops.index_add(ops.new_zeros(g, (num_weights,)), 0, places, ones)
+        rows = rows / ops._embedding(ops.unsqueeze(counts, 1), indices)
+    if padding_idx >= 0:
+        rows = ops.where(ops.unsqueeze(ops.eq(indices, padding_idx), -1), 0, rows)
+    return rows
+
+
 d.of("_embedding", weight=embedding_weight)
+d.of("embedding_dense_backward", grad_output=embedding_grad_output)
 
 # --- masks -----------------------------------------------------------------------------------------------------
 
