@@ -18,6 +18,7 @@ from tt.core.library import ops
 from tt.plugins.sparse.compute.pointwise import LINEAR, expanded, kernels_of_one, on_values
 from tt.plugins.sparse.compute.whole import kernels_of_reductions, sum_dims
 from tt.plugins.sparse.layouts import LAYOUTS
+from tt.plugins.sparse.structure.gradients import PIECES, STRUCTURE, STRUCTURE_BESIDE_DENSE, by_numbers
 
 __all__ = ["PartsOfSparse", "SparseFormulas", "formulas", "parts"]
 
@@ -52,12 +53,14 @@ class PartsOfSparse:
 def _alone() -> dict[str, Callable[..., Any]]:
     found = {**kernels_of_one(), **kernels_of_reductions()}
     # The gradient of a linear operator is its formula, whatever the layout.
-    return {op: function for op, (function, _) in found.items() if op not in LINEAR}
+    structure = {**PIECES, **{op: by_numbers(op) for op in STRUCTURE}}
+    return structure | {op: function for op, (function, _) in found.items() if op not in LINEAR}
 
 
 @cache
 def _beside_dense() -> dict[str, Callable[..., Any]]:
-    return {"mul": _times_broadcast, "div": _divided_by_number}
+    structure = {op: by_numbers(op) for op in STRUCTURE_BESIDE_DENSE}
+    return {"mul": _times_broadcast, "div": _divided_by_number, **structure}
 
 
 def _divided_by_number(self: Any, other: Any) -> Any:

@@ -379,3 +379,31 @@ def test_meta_prints_as_in_pytorch():
         tt.empty(2, 3, layout=tt.sparse_coo, device="meta"),
         torch.empty(2, 3, layout=torch.sparse_coo, device="meta"),
     )
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+
+def test_large_matrices_need_little_more_memory_than_their_elements():
+    """A gibibyte for ten million elements are 107 bytes an element; coordinates and a value of float32 have 20."""
+    import tracemalloc
+
+    count, size = 400_000, 1_000_000
+    rng = np.random.default_rng(0)
+    tracemalloc.start()
+    try:
+        indices = tt.from_numpy(rng.integers(0, size, (2, count)))
+        values = tt.from_numpy(rng.standard_normal(count, dtype=np.float32))
+        made = tt.sparse_coo_tensor(indices, values, (size, size))
+        del indices, values
+        coalesced = made.coalesce()
+        del made
+        rows = coalesced.to_sparse_csr()
+        columns = rows.to_sparse_csc()
+        del coalesced
+        assert columns.to_sparse()._nnz() == rows._nnz() <= count
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    pointers = 6 * 8 * size  # where rows and columns begin, of all that is there at once
+    assert (peak - pointers) / count < 107

@@ -1,0 +1,88 @@
+"""Gradients of structural operators: what they do to the elements of a sparse tensor, as operators of its values.
+
+Note [Numbered elements]
+------------------------
+A structural operator moves elements, leaves some out, repeats some, and puts zeros beside them.  Where each goes is
+seen by applying it to a tensor with the same pattern whose elements are numbered from 1: each element of the result
+tells its number, and 0 is a zero.  So the result has the values `[0, *values][numbers]`, which autograd differentiates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, Final
+
+from tt.core.library import ops, to_dtype
+from tt.plugins.sparse.parts import component
+from tt.plugins.sparse.structure.copies import with_values
+
+__all__ = ["PIECES", "STRUCTURE", "STRUCTURE_BESIDE_DENSE", "by_numbers"]
+
+STRUCTURE: Final = ("cat", "flip", "reshape", "select", "slice", "squeeze", "squeeze.dim")
+"""Operators of sparse tensors that are differentiated in this way."""
+STRUCTURE_BESIDE_DENSE: Final = ("index", "index_select")
+"""The same, beside strided indices."""
+
+
+def _split(self: Any, split_size: int, dim: int) -> list[Any]:
+    return [
+        ops.slice(self, dim, at, at + split_size)
+        for at in range(0, max(self.shape[dim], 1), max(split_size, 1))
+    ]
+
+
+def _split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
+    ends = list(accumulate(split_size))
+    return [ops.slice(self, dim, end - size, end) for size, end in zip(split_size, ends, strict=True)]
+
+
+PIECES: Final[dict[str, Callable[..., Any]]] = {
+    "split": _split,
+    "split.sizes": _split_sizes,
+    "unbind": lambda self, dim: [ops.select(self, dim, at) for at in range(self.shape[dim])],
+}
+"""Operators with several results, by their parts."""
+
+
+def by_numbers(op: str) -> Callable[..., Any]:
+    """Return a structural operator as a function by whose parts it is differentiated; see Note [Numbered elements]."""
+
+    def function(self: Any, *args: Any) -> Any:
+        call = getattr(ops, op.partition(".")[0])
+        # The elements of equal coordinates are one variable, their sum.
+        self = _coalesced(self)
+        tensors = list(self) if isinstance(self, list | tuple) else [self]
+        numbered, start = [], 1
+        for tensor in tensors:
+            numbered.append(_numbered(tensor, start))
+            start += _count(tensor)
+        moved = call(numbered if isinstance(self, list | tuple) else numbered[0], *args)
+        values = [ops.reshape(ops.sparse.values(tensor), (-1,)) for tensor in tensors]
+        zero = ops.zeros((1,), dtype=values[0].dtype, device=values[0].device)
+        elements = ops.cat([zero, *values])
+        numbers = moved if moved.layout.name == "strided" else component(moved.handle.values, moved.device)
+        found = ops.reshape(ops.index_select(elements, 0, ops.reshape(numbers, (-1,))), tuple(numbers.shape))
+        return found if moved.layout.name == "strided" else ops.sparse.with_values(moved, found)
+
+    return function
+
+
+def _count(tensor: Any) -> int:
+    count = 1
+    for size in tensor.handle.values.shape:
+        count *= int(size)
+    return count
+
+
+def _numbered(tensor: Any, start: int) -> Any:
+    """Return a tensor of the same pattern whose elements are numbers."""
+    shape = tuple(tensor.handle.values.shape)
+    numbers = ops.arange(start, start + _count(tensor), dtype=to_dtype("int64"), device=tensor.device)
+    return with_values(tensor, ops.reshape(numbers, shape))
+
+
+def _coalesced(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_coalesced(item) for item in value]
+    return value if getattr(value.handle, "coalesced", True) else ops.sparse.coalesce(value)
