@@ -159,6 +159,10 @@ class _SlogdetResult(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
+class _CrossEntropyResult(NamedTuple):
+    loss: Tensor
+    logsumexp: Tensor
+
 class _MaxPool1DWithIndicesResult(NamedTuple):
     output: Tensor
     indices: Tensor

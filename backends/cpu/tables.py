@@ -46,6 +46,7 @@ NATIVE: Final = (
     "softmax",
     "norm",
     "normalization",
+    "loss",
     "products",
     "indexing",
     "scattering",

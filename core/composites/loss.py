@@ -9,7 +9,6 @@ from typing import Any, Final
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import int64
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.promotion import result_type
 from tt.core.shapes.loss import chosen_reduction
@@ -72,6 +71,17 @@ def softplus(x: Any) -> Any:
 # --- differences -----------------------------------------------------------------------------------------------
 
 
+def _fused(input: Any, target: Any, reduction: str, *others: Any) -> bool:
+    """Tell whether one operator can compute a loss: of one shape and dtype, with no more than a reduction."""
+    return (
+        all(other is None for other in others)
+        and reduction in ("mean", "sum", "none")
+        and input.dtype is target.dtype
+        and input.dtype.is_floating_point
+        and input.shape == target.shape
+    )
+
+
 def _regression(
     op: str,
     input: Any,
@@ -100,6 +110,8 @@ def _regression(
 
 @composite("mse_loss")
 def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
+    if _fused(input, target, reduction, size_average, reduce, weight):
+        return ops._elementwise_loss(input, target, "square", reduction, 0.0)
     found = chosen("mse_loss", reduction, size_average, reduce)
     expect_floating("mse_loss", input, target)
     return _regression("mse_loss", input, target, weight, found, ops.square)
@@ -107,6 +119,8 @@ def mse_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction:
 
 @composite("l1_loss")
 def l1_loss(input: Any, target: Any, size_average: Any, reduce: Any, reduction: str, weight: Any) -> Any:
+    if _fused(input, target, reduction, size_average, reduce, weight):
+        return ops._elementwise_loss(input, target, "absolute", reduction, 0.0)
     found = chosen("l1_loss", reduction, size_average, reduce)
     return _regression("l1_loss", input, target, weight, found, ops.abs)
 
@@ -117,6 +131,8 @@ def smooth_l1_loss(
 ) -> Any:
     if beta < 0:
         raise ValueRangeError(f"smooth_l1_loss(): beta must not be negative, got {beta}")
+    if beta and _fused(input, target, reduction, size_average, reduce):
+        return ops._elementwise_loss(input, target, "smooth", reduction, float(beta))
     found = chosen("smooth_l1_loss", reduction, size_average, reduce)
     expect_floating("smooth_l1_loss", input, target)
 
@@ -132,6 +148,8 @@ def smooth_l1_loss(
 def huber_loss(input: Any, target: Any, reduction: str, delta: float, weight: Any) -> Any:
     if delta <= 0:
         raise ValueRangeError(f"huber_loss(): delta must be positive, got {delta}")
+    if _fused(input, target, reduction, weight):
+        return ops._elementwise_loss(input, target, "huber", reduction, float(delta))
     found = chosen("huber_loss", reduction)
     expect_floating("huber_loss", input, target)
 
@@ -183,6 +201,11 @@ def kl_div(input: Any, target: Any, size_average: Any, reduce: Any, reduction: s
     by_batch = reduction == "batchmean" and size_average is None and reduce is None
     found = chosen("kl_div", "sum" if by_batch else reduction, size_average, reduce)
     dtype = expect_floating("kl_div", input, target)
+    if _fused(input, target, found):
+        total = ops._elementwise_loss(
+            input, target, "log_divergence" if log_target else "divergence", found, 0.0
+        )
+        return ops.div.default(total, input.shape[0]) if by_batch and input.ndim else total
     x, t = widened(input), widened(target)
     loss = ops.mul(ops.exp(t), ops.sub(t, x)) if log_target else ops.sub(_x_log_x(t), ops.mul(t, x))
     if by_batch and input.ndim:
@@ -246,6 +269,71 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float,
     loss = ops.add(ops.log(v), ops.div.default(ops.square(ops.sub(widened(input), widened(target))), v))
     loss = ops.mul(loss, 0.5)
     return reduced(ops.add(loss, 0.5 * math.log(2 * math.pi)) if full else loss, found, dtype)
+
+
+# --- element by element ----------------------------------------------------------------------------------------
+
+
+def _measure(x: Any, t: Any, kind: str, parameter: float) -> Any:
+    """Return the loss of each element."""
+    if kind == "square":
+        return ops.square(ops.sub(x, t))
+    if kind in ("absolute", "smooth", "huber"):
+        size = ops.abs(ops.sub(x, t))
+        if kind == "absolute":
+            return size
+        if kind == "huber":
+            linear = ops.mul(ops.sub(size, parameter / 2), parameter)
+            return ops.where.default(ops.le(size, parameter), ops.mul(ops.square(size), 0.5), linear)
+        square = ops.mul(ops.square(size), 0.5 / parameter)
+        return ops.where.default(ops.lt(size, parameter), square, ops.sub(size, parameter / 2))
+    if kind == "probability":
+        lowest = number(-100, x)
+        yes, no = ops.maximum(ops.log(x), lowest), ops.maximum(ops.log1p(ops.neg(x)), lowest)
+        return ops.sub(ops.mul(ops.sub(t, 1), no), ops.mul(t, yes))
+    if kind == "logit":
+        return ops.add(ops.mul(ops.rsub(t, 1), x), softplus(ops.neg(x)))
+    if kind == "divergence":
+        return ops.sub(_x_log_x(t), ops.mul(t, x))
+    return ops.mul(ops.exp(t), ops.sub(t, x))
+
+
+def _slope(x: Any, t: Any, kind: str, parameter: float) -> Any:
+    """Return the derivative of the loss of each element by its input."""
+    difference = ops.sub(x, t)
+    if kind == "square":
+        return ops.mul(difference, 2)
+    if kind in ("absolute", "smooth", "huber"):
+        sign = ops.sign(difference)
+        if kind == "absolute":
+            return sign
+        size = ops.abs(difference)
+        if kind == "huber":
+            return ops.where.default(ops.le(size, parameter), difference, ops.mul(sign, parameter))
+        return ops.where.default(ops.lt(size, parameter), ops.div.default(difference, parameter), sign)
+    if kind == "probability":
+        return ops.div.default(difference, ops.clamp(ops.mul(ops.rsub(x, 1), x), 1e-12))
+    if kind == "logit":
+        return ops.sub(ops.sigmoid(x), t)
+    return ops.neg(t if kind == "divergence" else ops.exp(t))
+
+
+@composite("_elementwise_loss")
+def elementwise_loss(input: Any, target: Any, kind: str, reduction: str, parameter: float) -> Any:
+    check_shapes("_elementwise_loss", input, target, kind, reduction, parameter)
+    return reduced(_measure(widened(input), widened(target), kind, parameter), reduction, input.dtype)
+
+
+@composite("_elementwise_loss_backward")
+def elementwise_loss_backward(
+    grad: Any, input: Any, target: Any, kind: str, reduction: str, parameter: float
+) -> Any:
+    check_shapes("_elementwise_loss_backward", grad, input, target, kind, reduction, parameter)
+    g = widened(grad)
+    if reduction == "mean":
+        g = ops.div.default(g, max(input.shape.numel(), 1))
+    slope = _slope(widened(input), widened(target), kind, parameter)
+    return as_type(ops.mul(slope, g), input.dtype)
 
 
 # --- margins ---------------------------------------------------------------------------------------------------
@@ -332,101 +420,3 @@ def cosine_embedding_loss(
     alike = ops.where.default(ops.eq(target, 1), ops.rsub(cosine, 1), zero)
     apart = ops.where.default(ops.eq(target, -1), at_least_zero(ops.sub(cosine, margin)), zero)
     return reduced(ops.add(alike, apart), found, dtype)
-
-
-# --- classes ---------------------------------------------------------------------------------------------------
-
-
-@composite("nll_loss")
-def nll_loss(
-    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str
-) -> Any:
-    reduction = chosen("nll_loss", reduction, size_average, reduce)
-    check_shapes("nll_loss", input, target, weight)
-    if target.dtype.name not in ("int64", "uint8"):
-        raise DtypeError(f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}")
-    dim = 1 if input.ndim > 1 else 0
-    ignored = ops.eq(target, ignore_index)
-    place = as_type(ops.where.default(ignored, 0, target), int64)
-    picked = widened(ops.squeeze.dim(ops.gather(input, dim, ops.unsqueeze(place, dim)), dim))
-    weights = _target_weights(picked, place, ignored, weight)
-    # Multiplied by 0, an infinite log-probability of an ignored target would be NaN.
-    loss = ops.where.default(ignored, number(0, picked), ops.mul(ops.neg(picked), weights))
-    if reduction != "mean":
-        return reduced(loss, reduction, input.dtype)
-    return as_type(ops.div.default(ops.sum(loss), ops.sum(weights)), input.dtype)
-
-
-def _target_weights(like: Any, place: Any, ignored: Any, weight: Any) -> Any:
-    """Return the weight of each target, 0 for ignored ones."""
-    kept = as_type(ops.logical_not(ignored), like.dtype)
-    if weight is None:
-        return kept
-    chosen = ops.reshape(ops.index_select(weight, 0, ops.reshape(place, (-1,))), tuple(place.shape))
-    return ops.mul(kept, chosen)
-
-
-@composite("cross_entropy")
-def cross_entropy(
-    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str,
-    label_smoothing: float,
-) -> Any:  # fmt: skip
-    reduction = chosen("cross_entropy", reduction, size_average, reduce)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueRangeError(f"cross_entropy(): label_smoothing is between 0 and 1, not {label_smoothing}")
-    if not input.ndim:
-        raise ShapeError("cross_entropy(): expected an input of at least 1 dimension, got 0")
-    dim = 0 if input.ndim == 1 else 1
-    log_probability = ops.log_softmax(input, dim)
-    if tuple(input.shape) == tuple(target.shape):
-        if not target.dtype.is_floating_point:
-            raise DtypeError(
-                f"cross_entropy(): a target in the shape of the input holds class probabilities, which are floating "
-                f"point numbers, but got {target.dtype}"
-            )
-        if ignore_index >= 0:
-            raise ValueRangeError("cross_entropy(): ignore_index has no meaning for class probabilities")
-        return _probability_loss(log_probability, target, weight, reduction, label_smoothing, dim)
-    loss = ops.nll_loss(log_probability, target, weight, ignore_index=ignore_index, reduction=reduction)
-    if label_smoothing == 0:
-        return loss
-    smooth = _smooth_loss(log_probability, target, weight, ignore_index, reduction, dim)
-    classes = input.shape[dim]
-    return ops.add(ops.mul(loss, 1 - label_smoothing), ops.mul(smooth, label_smoothing / classes))
-
-
-def _class_weights(self: Any, weight: Any, dim: int) -> Any:
-    """Return the class weights in a shape that broadcasts along the dimension of the classes."""
-    shape = [1] * self.ndim
-    shape[dim] = -1
-    return ops.reshape(weight, tuple(shape))
-
-
-def _probability_loss(
-    log_probability: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int
-) -> Any:
-    classes = log_probability.shape[dim]
-    if label_smoothing > 0:
-        target = ops.add(ops.mul(target, 1 - label_smoothing), label_smoothing / classes)
-    product = ops.mul(log_probability, target)
-    if weight is not None:
-        product = ops.mul(product, _class_weights(log_probability, weight, dim))
-    loss = ops.neg(ops.sum.dim(product, dim))
-    if reduction == "mean":
-        return ops.div.default(ops.sum(loss), max(log_probability.numel() // max(classes, 1), 0))
-    return reduced(loss, reduction)
-
-
-def _smooth_loss(
-    log_probability: Any, target: Any, weight: Any, ignore_index: int, reduction: str, dim: int
-) -> Any:
-    """Return the loss against all classes alike, which label smoothing mixes in."""
-    weighted = log_probability
-    if weight is not None:
-        weighted = ops.mul(weighted, _class_weights(log_probability, weight, dim))
-    ignored = ops.eq(target, ignore_index)
-    loss = ops.masked_fill(ops.neg(ops.sum.dim(weighted, dim)), ignored, 0.0)
-    if reduction != "mean":
-        return reduced(loss, reduction)
-    place = ops.where.default(ignored, 0, target)
-    return ops.div.default(ops.sum(loss), ops.sum(_target_weights(log_probability, place, ignored, weight)))

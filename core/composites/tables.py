@@ -41,6 +41,7 @@ FAMILIES: Final = (
     "scan",
     "loss",
     "optimizer",
+    "classification",
 )
 
 

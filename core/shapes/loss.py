@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast
 from tt.core.shapes.registry import RuleTable
 
@@ -88,3 +88,67 @@ def nll_loss(
             f"{list(weight.shape)}"
         )
     return reduced(op, expected, reduction, size_average, reduce)
+
+
+# --- what the losses are made of -------------------------------------------------------------------------------
+
+KINDS: Final = (
+    "square", "absolute", "smooth", "huber", "probability", "logit", "divergence", "log_divergence",
+)  # fmt: skip
+"""The losses that `_elementwise_loss` computes."""
+
+
+@rule("elementwise_loss")
+def elementwise_loss(input: Described, target: Described, kind: str, reduction: str, *, op: str) -> Shape:
+    """A number for each element, their mean or their sum."""
+    if kind not in KINDS:
+        raise ValueRangeError(f"{op}(): {kind!r} is no kind of loss; there are {', '.join(KINDS)}")
+    return same_shape_loss(input, target, reduction=reduction, op=op)
+
+
+@rule("elementwise_loss_backward")
+def elementwise_loss_backward(
+    grad: Described, input: Described, target: Described, kind: str, reduction: str, *, op: str
+) -> Shape:
+    """The gradient of the input."""
+    expect_gradient(op, grad, elementwise_loss(input, target, kind, reduction, op=op))
+    return tuple(input.shape)
+
+
+def expect_gradient(op: str, grad: Described, shape: Shape) -> None:
+    """Raise unless a gradient has the shape of the loss."""
+    if tuple(grad.shape) != shape:
+        raise ShapeError(f"{op}(): grad {list(grad.shape)} has not the shape of the loss, {list(shape)}")
+
+
+@rule("class_loss")
+def class_loss(
+    input: Described, target: Described, weight: Any = None, reduction: str = "mean", *, op: str
+) -> tuple[Shape, Shape]:
+    """The loss, and a number for each target."""
+    op = op.lstrip("_")
+    loss = nll_loss(input, target, weight, reduction, op=op)
+    if target.dtype.name not in ("int64", "uint8"):
+        raise DtypeError(f"{op}(): expected target dtype to be Long or Byte, but got {target.dtype}")
+    return loss, tuple(target.shape)
+
+
+@rule("class_loss_backward")
+def class_loss_backward(
+    grad: Described,
+    input: Described,
+    target: Described,
+    weight: Any,
+    logsumexp: Described,
+    reduction: str,
+    *,
+    op: str,
+) -> Shape:
+    """The gradient of the scores."""
+    loss, places = class_loss(input, target, weight, reduction, op=op)
+    expect_gradient(op, grad, loss)
+    if tuple(logsumexp.shape) != places:
+        raise ShapeError(
+            f"{op}(): logsumexp {list(logsumexp.shape)} has not the shape of target, {list(places)}"
+        )
+    return tuple(input.shape)

@@ -266,3 +266,78 @@ def cosine_embedding_loss(make: Inputs) -> Iterator[Sample]:
     yield from legacy(make, make.tensor(4, 3), make.tensor(4, 3), signs(make, 4))
     wrong = (make.tensor(4, 3), make.tensor(4, 3), signs(make, 4, 1))
     yield Sample(wrong, name="error: dimensions", error=RuntimeError)
+
+
+# --- what the losses are made of -------------------------------------------------------------------------------
+
+KINDS = (
+    ("square", 0.0), ("absolute", 0.0), ("smooth", 2.5), ("huber", 0.5), ("probability", 0.0), ("logit", 0.0),
+    ("divergence", 0.0), ("log_divergence", 0.0),
+)  # fmt: skip
+
+
+def elementwise(make: Inputs) -> Iterator[tuple[Any, Any, str, str, float]]:
+    """Yield the arguments of an elementwise loss."""
+    for kind, parameter in KINDS:
+        for shape in ((), (3,), (2, 3)):
+            x = make.tensor(*shape, low=0.1, high=0.9)
+            for reduction in REDUCTIONS:
+                yield x, make.tensor(*shape, low=0.1, high=0.9), kind, reduction, parameter
+    yield make.tensor(0), make.tensor(0), "square", "sum", 0.0
+    for layout in LAYOUTS:
+        yield make.tensor(2, 3, layout=layout), make.tensor(2, 3), "square", "none", 0.0
+
+
+@family("elementwise_loss")
+def elementwise_loss(make: Inputs) -> Iterator[Sample]:
+    for args in elementwise(make):
+        yield Sample(args, name=f"{args[2]}, {args[3]}, {list(args[0].shape)}, {args[0].stride()}")
+    x = make.tensor(3)
+    yield Sample((x, make.tensor(2), "square", "sum", 0.0), name="error: shapes", error=ValueError)
+    yield Sample((x, x, "cube", "sum", 0.0), name="error: kind", error=ValueError)
+    yield Sample((x, x, "square", "max", 0.0), name="error: reduction", error=ValueError)
+
+
+@family("elementwise_loss_backward")
+def elementwise_loss_backward(make: Inputs) -> Iterator[Sample]:
+    for args in elementwise(make):
+        grad = make.tensor(*(args[0].shape if args[3] == "none" else ()))
+        yield Sample((grad, *args), name=f"{args[2]}, {args[3]}, {list(args[0].shape)}, {args[0].stride()}")
+    x = make.tensor(3)
+    yield Sample((x, x, x, "square", "sum", 0.0), name="error: grad", error=RuntimeError)
+
+
+def class_losses(make: Inputs) -> Iterator[tuple[Any, Any, Any, int, str, float]]:
+    """Yield the arguments of a cross entropy with classes."""
+    for shape, places in CLASSES:
+        for reduction in REDUCTIONS:
+            yield make.tensor(*shape), make.indices(*places, limit=4), None, -100, reduction, 0.0
+    scores, target = make.tensor(3, 4), make.of([0, 1, 3], make.indices(1, limit=4).dtype)
+    weight = make.tensor(4, low=0.5, high=2)
+    for reduction in REDUCTIONS:
+        yield scores, target, weight, 1, reduction, 0.0
+        yield scores, target, weight, 1, reduction, 0.2
+        yield scores, target, None, -100, reduction, 0.2
+    yield make.tensor(4, 3).t(), target, weight, -100, "mean", 0.1
+
+
+@family("class_loss")
+def class_loss(make: Inputs) -> Iterator[Sample]:
+    for number, args in enumerate(class_losses(make)):
+        yield Sample(args, name=f"{number}: {list(args[0].shape)}, {args[4]}, smoothing {args[5]}")
+    scores, target = make.tensor(3, 4), make.indices(3, limit=4)
+    wrong = make.of([0, 4, 1], target.dtype)
+    yield Sample((scores, wrong, None, -100, "sum", 0.0), name="error: class", error=OUT_OF_RANGE)
+    yield Sample((scores, target[:2], None, -100, "sum", 0.0), name="error: batch", error=ValueError)
+
+
+@family("class_loss_backward")
+def class_loss_backward(make: Inputs) -> Iterator[Sample]:
+    for number, (scores, target, weight, *rest) in enumerate(class_losses(make)):
+        grad = make.tensor(*(target.shape if rest[1] == "none" else ()))
+        total = scores.logsumexp(min(scores.ndim - 1, 1))
+        name = f"{number}: {list(scores.shape)}, {rest[1]}, smoothing {rest[2]}"
+        yield Sample((grad, scores, target, weight, total, *rest), name=name)
+    scores, target = make.tensor(3, 4), make.indices(3, limit=4)
+    wrong = (make.tensor(3), scores, target, None, scores.logsumexp(1), -100, "sum", 0.0)
+    yield Sample(wrong, name="error: grad", error=RuntimeError)

@@ -11,6 +11,15 @@ from tt.plugins.autograd.formulas.table import Formulas
 d = Formulas()
 
 
+def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """Return the reduction that is meant; the two bools are the older way to say so."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
+
+
 def takes_mean(reduction: str, size_average: bool | None, reduce: bool | None) -> bool:
     """Tell whether a loss is a mean; the two bools are the older way to say so."""
     if size_average is None and reduce is None:
@@ -40,6 +49,50 @@ def nll_loss_input(
 
 d.of("nll_loss", input=nll_loss_input)
 
+
+def cross_entropy_input(
+    gs: Any, input: Any, target: Any, weight: Any, logsumexp: Any, ignore_index: int, reduction: str,
+    label_smoothing: float,
+) -> Any:  # fmt: skip
+    """Softmax less one at the place of the target, weighted; through the logarithm of the sum, softmax."""
+    g, to_sum = gs
+    found = None
+    if g is not None:
+        found = ops._cross_entropy_backward(
+            g, input, target, weight, logsumexp, ignore_index, reduction, label_smoothing
+        )
+    if to_sum is None:
+        return found
+    dim = 0 if input.ndim == 1 else 1
+    more = ops.unsqueeze(to_sum, dim) * ops.exp(input - ops.unsqueeze(logsumexp, dim))
+    return more if found is None else found + more
+
+
+d.of("_cross_entropy", input=cross_entropy_input)
+
+# --- element by element ----------------------------------------------------------------------------------------
+
+
+def elementwise_target(g: Any, input: Any, target: Any, kind: str, reduction: str, parameter: float) -> Any:
+    """Of what depends on differences alone, the negative gradient of the input."""
+    if kind in ("square", "absolute", "smooth", "huber"):
+        return -ops._elementwise_loss_backward(g, input, target, kind, reduction, parameter)
+    g = g / size_of(input.shape, None) if reduction == "mean" else g
+    if kind == "probability":
+        return g * (ops.log1p(-input) - ops.log(input))
+    if kind == "logit":
+        return g * -input
+    if kind == "log_divergence":
+        return g * ops.exp(target) * (target - input + 1)
+    zero = target == 0
+    return g * (ops.where(zero, 0, ops.log(ops.where(zero, 1, target)) + 1) - input)
+
+
+d.of("_elementwise_loss",
+     input=lambda g, input, target, kind, reduction, parameter:
+     ops._elementwise_loss_backward(g, input, target, kind, reduction, parameter),
+     target=elementwise_target)  # fmt: skip
+
 # --- probabilities ---------------------------------------------------------------------------------------------
 
 
@@ -53,6 +106,9 @@ def bce_input(
     g: Any, input: Any, target: Any, weight: Any, size_average: Any, reduce: Any, reduction: str
 ) -> Any:
     """(input - target) / (input (1 - input)), where the denominator is at least 1e-12."""
+    if weight is None and input.dtype is target.dtype is g.dtype:
+        found = reduction_of(reduction, size_average, reduce)
+        return ops._elementwise_loss_backward(g, input, target, "probability", found, 0.0)
     slope = (input - target) / ops.clamp((1 - input) * input, 1e-12)
     return each(g, input, weight, size_average, reduce, reduction) * slope
 
@@ -77,6 +133,9 @@ def bce_with_logits_input(
     reduction: str,
 ) -> Any:
     """sigmoid(input) - target; positive targets weighted."""
+    if weight is None and pos_weight is None and input.dtype is target.dtype is g.dtype:
+        found = reduction_of(reduction, size_average, reduce)
+        return ops._elementwise_loss_backward(g, input, target, "logit", found, 0.0)
     if pos_weight is None:
         slope = ops.sigmoid(input) - target
     else:

@@ -46,6 +46,8 @@ NOT_IN_TORCH = {
     "_spread_taps",
     "_adaptive_avg_unpool",
     "_batch_norm",
+    "_cross_entropy",
+    "_elementwise_loss",
 }
 # torch's gradient of the factor is not zero in the triangle that is not read; finite differences are.
 NOT_IN_TORCH |= {"cholesky_solve", "cholesky_inverse"}

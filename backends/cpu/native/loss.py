@@ -1,0 +1,38 @@
+"""Native kernels of losses and of their gradients."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tt.backends.cpu.native.loading import load
+from tt.core.library import KernelTable
+
+__all__ = ["cpu"]
+
+cpu: Final = KernelTable(device="cpu")
+
+NATIVE: Final = load("loss")
+
+WIDE: Final = ("float32", "float64")
+
+HOW: Final = ("kind", "reduction", "parameter")
+CLASSES: Final = ("ignore_index", "reduction", "label_smoothing")
+
+if NATIVE is not None:
+    for _op, _function, _takes in (
+        ("_elementwise_loss", NATIVE.elementwise, ("input", "target", *HOW)),
+        ("_elementwise_loss_backward", NATIVE.elementwise_backward, ("grad", "input", "target", *HOW)),
+        ("binary_cross_entropy", NATIVE.binary_cross_entropy, ("input", "target", "reduction")),
+        (
+            "binary_cross_entropy_with_logits",
+            NATIVE.binary_cross_entropy_with_logits,
+            ("input", "target", "reduction"),
+        ),
+        ("_cross_entropy", NATIVE.cross_entropy, ("input", "target", "weight", *CLASSES)),
+        (
+            "_cross_entropy_backward",
+            NATIVE.cross_entropy_backward,
+            ("grad", "input", "target", "weight", "logsumexp", *CLASSES),
+        ),
+    ):
+        cpu.kernel(_op, _function, dtypes=WIDE, takes=_takes, native=True)

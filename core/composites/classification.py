@@ -1,0 +1,157 @@
+"""Composites of losses of classes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, number, widened
+from tt.core.composites.loss import chosen, reduced
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import int64
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+
+@composite("nll_loss")
+def nll_loss(
+    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str
+) -> Any:
+    reduction = chosen("nll_loss", reduction, size_average, reduce)
+    check_shapes("nll_loss", input, target, weight)
+    if target.dtype.name not in ("int64", "uint8"):
+        raise DtypeError(f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}")
+    dim = 1 if input.ndim > 1 else 0
+    ignored = ops.eq(target, ignore_index)
+    place = as_type(ops.where.default(ignored, 0, target), int64)
+    picked = widened(ops.squeeze.dim(ops.gather(input, dim, ops.unsqueeze(place, dim)), dim))
+    weights = _target_weights(picked, place, ignored, weight)
+    # Multiplied by 0, an infinite log-probability of an ignored target would be NaN.
+    loss = ops.where.default(ignored, number(0, picked), ops.mul(ops.neg(picked), weights))
+    if reduction != "mean":
+        return reduced(loss, reduction, input.dtype)
+    return as_type(ops.div.default(ops.sum(loss), ops.sum(weights)), input.dtype)
+
+
+def _target_weights(like: Any, place: Any, ignored: Any, weight: Any) -> Any:
+    """Return the weight of each target, 0 for ignored ones."""
+    kept = as_type(ops.logical_not(ignored), like.dtype)
+    if weight is None:
+        return kept
+    chosen = ops.reshape(ops.index_select(weight, 0, ops.reshape(place, (-1,))), tuple(place.shape))
+    return ops.mul(kept, chosen)
+
+
+@composite("cross_entropy")
+def cross_entropy(
+    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str,
+    label_smoothing: float,
+) -> Any:  # fmt: skip
+    reduction = chosen("cross_entropy", reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueRangeError(f"cross_entropy(): label_smoothing is between 0 and 1, not {label_smoothing}")
+    if not input.ndim:
+        raise ShapeError("cross_entropy(): expected an input of at least 1 dimension, got 0")
+    if tuple(input.shape) == tuple(target.shape):
+        dim = 0 if input.ndim == 1 else 1
+        if not target.dtype.is_floating_point:
+            raise DtypeError(
+                f"cross_entropy(): a target in the shape of the input holds class probabilities, which are floating "
+                f"point numbers, but got {target.dtype}"
+            )
+        if ignore_index >= 0:
+            raise ValueRangeError("cross_entropy(): ignore_index has no meaning for class probabilities")
+        log_probability = ops.log_softmax(input, dim)
+        return _probability_loss(log_probability, target, weight, reduction, label_smoothing, dim)
+    return ops._cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)[0]
+
+
+@composite("_cross_entropy")
+def class_loss(
+    input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, label_smoothing: float
+) -> tuple[Any, Any]:
+    check_shapes("_cross_entropy", input, target, weight, ignore_index, reduction, label_smoothing)
+    dim = 0 if input.ndim == 1 else 1
+    log_probability = ops.log_softmax(input, dim)
+    loss = ops.nll_loss(log_probability, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if label_smoothing:
+        smooth = _smooth_loss(log_probability, target, weight, ignore_index, reduction, dim)
+        classes = input.shape[dim]
+        loss = ops.add(ops.mul(loss, 1 - label_smoothing), ops.mul(smooth, label_smoothing / classes))
+    return loss, ops.logsumexp(input, dim)
+
+
+@composite("_cross_entropy_backward")
+def class_loss_backward(
+    grad: Any,
+    input: Any,
+    target: Any,
+    weight: Any,
+    logsumexp: Any,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Any:
+    check_shapes("_cross_entropy_backward", grad, input, target, weight, logsumexp, ignore_index, reduction)
+    dim, x = 0 if input.ndim == 1 else 1, widened(input)
+    ignored = ops.eq(target, ignore_index)
+    place = as_type(ops.where.default(ignored, 0, target), int64)
+    weights = _target_weights(x, place, ignored, None if weight is None else widened(weight))
+    g = widened(grad)
+    g = ops.div.default(g, ops.sum(weights)) if reduction == "mean" else g
+    own = ops.mul(ops.mul(weights, g), 1 - label_smoothing)
+    classes = input.shape[dim]
+    share, even = own, None
+    if label_smoothing:
+        even = ops.mul(ops.mul(as_type(ops.logical_not(ignored), x.dtype), g), label_smoothing / classes)
+        total = classes if weight is None else ops.sum(widened(weight))
+        share = ops.add(own, ops.mul(even, total))
+    slope = ops.exp(ops.sub(x, ops.unsqueeze(widened(logsumexp), dim)))
+    # Where nothing counts, infinite or unknown scores count no more than others.
+    share = ops.unsqueeze(share, dim)
+    slope = ops.where.default(ops.eq(share, 0), number(0, x), ops.mul(slope, share))
+    slope = ops.scatter_add(slope, dim, ops.unsqueeze(place, dim), ops.unsqueeze(ops.neg(own), dim))
+    if even is not None:
+        even = ops.unsqueeze(even, dim)
+        by_class = even if weight is None else ops.mul(even, widened(_class_weights(x, weight, dim)))
+        slope = ops.sub(slope, by_class)
+    return as_type(slope, input.dtype)
+
+
+def _class_weights(self: Any, weight: Any, dim: int) -> Any:
+    """Return the class weights in a shape that broadcasts along the dimension of the classes."""
+    shape = [1] * self.ndim
+    shape[dim] = -1
+    return ops.reshape(weight, tuple(shape))
+
+
+def _probability_loss(
+    log_probability: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int
+) -> Any:
+    classes = log_probability.shape[dim]
+    if label_smoothing > 0:
+        target = ops.add(ops.mul(target, 1 - label_smoothing), label_smoothing / classes)
+    product = ops.mul(log_probability, target)
+    if weight is not None:
+        product = ops.mul(product, _class_weights(log_probability, weight, dim))
+    loss = ops.neg(ops.sum.dim(product, dim))
+    if reduction == "mean":
+        return ops.div.default(ops.sum(loss), max(log_probability.numel() // max(classes, 1), 0))
+    return reduced(loss, reduction)
+
+
+def _smooth_loss(
+    log_probability: Any, target: Any, weight: Any, ignore_index: int, reduction: str, dim: int
+) -> Any:
+    """Return the loss against all classes alike, which label smoothing mixes in."""
+    weighted = log_probability
+    if weight is not None:
+        weighted = ops.mul(weighted, _class_weights(log_probability, weight, dim))
+    ignored = ops.eq(target, ignore_index)
+    loss = ops.masked_fill(ops.neg(ops.sum.dim(weighted, dim)), ignored, 0.0)
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    place = ops.where.default(ignored, 0, target)
+    return ops.div.default(ops.sum(loss), ops.sum(_target_weights(log_probability, place, ignored, weight)))
