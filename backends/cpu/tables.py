@@ -47,6 +47,7 @@ NATIVE: Final = (
     "norm",
     "normalization",
     "loss",
+    "scan",
     "products",
     "indexing",
     "scattering",
