@@ -97,6 +97,8 @@ class Pass:
             if self.captures is not None and self.capture(node, gradients):
                 gradients = node = None
                 continue
+            if node.extras is not None and node.extras.before:
+                fitting.call_before_hooks(node, gradients)
             if isinstance(node, AccumulateGrad):
                 accumulate(node, gradients, self.create_graph)
                 gradients = node = None

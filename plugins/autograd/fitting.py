@@ -129,15 +129,19 @@ def call_hooks(node: Node, gradients: list[Any]) -> None:
                 changed = hook(gradients[number])
                 if changed is not None:
                     gradients[number] = _checked(changed, gradients[number], hook)
-    for hook in list(extras.before.values()):
-        changed = hook(tuple(gradients))
-        if changed is not None:
-            gradients[:] = _all_checked(changed, gradients, hook, "register_prehook")
     for number, retained in extras.retained.items():
         gradient = gradients[number]
         if gradient is not None:
             held = retained.gradient
             retained.gradient = copy(gradient) if held is None else add(held, gradient)
+
+
+def call_before_hooks(node: Node, gradients: list[Any]) -> None:
+    """Call the hooks of a node that is about to run."""
+    for hook in list(node.extras.before.values()):
+        changed = hook(tuple(gradients))
+        if changed is not None:
+            gradients[:] = _all_checked(changed, gradients, hook, "register_prehook")
 
 
 def _checked(changed: Any, gradient: Any, hook: Any) -> Any:

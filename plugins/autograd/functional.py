@@ -9,6 +9,7 @@ from tt.core.library import Tensor, TensorBase, errors, ops, unseen
 from tt.plugins.autograd import engine
 from tt.plugins.autograd.edges import GradientEdge
 from tt.plugins.autograd.graph import STATE
+from tt.plugins.autograd.transforms.duals import are_wrapped, gradients_of_duals, primals
 from tt.plugins.autograd.views import edge
 
 __all__ = ["backward", "grad"]
@@ -127,6 +128,11 @@ def backward(
 
 def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
     outputs = _as_tuple(tensors)
+    if are_wrapped((*outputs, *_as_tuple(grad_tensors), *_as_tuple(inputs))):
+        # What a tangent adds belongs to no .grad.
+        outputs = tuple(primals(outputs))
+        grad_tensors = None if grad_tensors is None else primals(_as_tuple(grad_tensors))
+        inputs = None if inputs is None else primals(_as_tuple(inputs))
     if not outputs:
         return  # nothing to differentiate, as in PyTorch
     gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
@@ -215,6 +221,15 @@ def grad(
     if not only_inputs:
         raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
     with unseen():
+        if are_wrapped((*_as_tuple(outputs), *_as_tuple(inputs), *_as_tuple(grad_outputs))):
+            return _grad_of_duals(
+                _as_tuple(outputs),
+                _as_tuple(inputs),
+                _as_tuple(grad_outputs),
+                create_graph,
+                bool(allow_unused or materialize_grads),
+                materialize_grads,
+            )
         return _grad(
             outputs,
             inputs,
@@ -256,6 +271,24 @@ def _grad(
         roots, initial = _initial(results, gradients)
         found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
     return tuple(_checked(found, listed, allow_unused, materialize_grads))
+
+
+def _grad_of_duals(
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    gradients: Sequence[Any],
+    create_graph: bool,
+    allow_unused: bool,
+    materialize: bool,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of tensors with tangents; see Note [Gradients of tensors with tangents]."""
+    bare = primals(outputs)
+    _places(primals(inputs), "grad")
+    given = (None,) * len(outputs) if gradients == (None,) else gradients
+    _initial(bare, primals(given))
+    cotangents = [ops.ones_like(b) if g is None else g for b, g in zip(bare, given, strict=True)]
+    found = gradients_of_duals(outputs, inputs, cotangents, create_graph)
+    return tuple(_checked(found, primals(inputs), allow_unused, materialize))
 
 
 def _batched(

@@ -63,7 +63,7 @@ def check_inplace(target: Any, root: Any) -> None:
             why = explain(step, maker(step), "a view is about to be changed in place")
             if why is not None:
                 raise errors.InplaceError(why)
-    if root is not target and root.keys & STATE.bit and root.record.leaf:
+    if root is not target and (root.record.leaf if root.keys & STATE.bit else target.keys & STATE.bit):
         raise errors.InplaceError(
             "a view of a leaf that requires a gradient is changed in place; do so under no_grad()"
         )

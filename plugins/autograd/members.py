@@ -10,14 +10,22 @@ from tt.plugins.autograd.functional import backward as run_backward
 from tt.plugins.autograd.graph import STATE, Node, Record, RemovableHandle, Retained, add_hook, leaf_record
 from tt.plugins.autograd.inference import is_inference, is_inference_mode_enabled
 from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
-from tt.plugins.autograd.transforms.levels import refuse_in_transforms
-from tt.plugins.autograd.views import refresh
+from tt.plugins.autograd.transforms.levels import Dual, refuse_in_transforms
+from tt.plugins.autograd.views import refresh, renew
 
 __all__ = ["backward", "grad", "grad_fn", "is_inference", "is_leaf", "requires_grad", "requires_grad_"]
 
 
+def _inside(self: Any) -> Any:
+    """Return the tensor whose history a tensor with tangents has: its value's."""
+    while self.keys & WRAPPED and isinstance(self.handle, Dual):
+        self = self.handle.value
+    return self
+
+
 def _is_leaf(self: Any) -> bool:
     """Tell whether the tensor is a leaf of the graph: made by the user, or without gradient."""
+    self = _inside(self)
     return not self.keys & STATE.bit or bool(_fresh_record(self).leaf)
 
 
@@ -38,12 +46,13 @@ def _get_requires_grad(self: Any) -> bool:
     >>> (x * 2).requires_grad
     True
     """
-    return bool(self.keys & STATE.bit)
+    return bool(_inside(self).keys & STATE.bit)
 
 
 def _set_requires_grad(self: Any, value: bool) -> None:
     if not isinstance(value, bool):
         raise errors.GradientError(f"requires_grad must be a bool, not {type(value).__name__}")
+    self = _inside(self)
     if self.keys & WRAPPED:
         raise errors.GradientError(
             "a tensor that a transform wraps has no gradient of its own: use tt.func.grad, or say so of what is inside"
@@ -67,6 +76,9 @@ def _set_requires_grad(self: Any, value: bool) -> None:
         self.keys |= STATE.bit
     else:
         self.keys &= ~STATE.bit
+        if self.record is not None and self.record.node is not None:
+            # What has been recorded already leads to the old end, whose gradient nobody sees any more.
+            renew(self, self.record)
 
 
 requires_grad = property(_get_requires_grad, _set_requires_grad)
@@ -98,8 +110,9 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
 
 def _get_grad(self: Any) -> Tensor | None:
     """The gradient that backward passes have added up, or None."""
+    self = _inside(self)
     record = self.record
-    if record is None:
+    if record is None or self.keys & WRAPPED:
         return None
     if record.leaf:
         found: Tensor | None = record.node.gradient
@@ -186,10 +199,11 @@ def _fresh_record(self: Any) -> Record:
 
 def _get_grad_fn(self: Any) -> Node | None:
     """The node of the operation that made the tensor; None for leaves."""
-    if not self.keys & STATE.bit or self.record.leaf:
+    self = _inside(self)
+    if not self.keys & STATE.bit:
         return None
-    node: Node = _fresh_record(self).node
-    return node
+    record = _fresh_record(self)
+    return None if record.leaf else record.node
 
 
 grad_fn = property(_get_grad_fn)

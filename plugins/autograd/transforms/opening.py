@@ -34,7 +34,7 @@ from tt.plugins.autograd.transforms.levels import (
     unwrap,
 )
 
-__all__ = ["Variable", "has_history", "is_recorded", "pull", "variable"]
+__all__ = ["Variable", "has_history", "is_recorded", "pull", "pull_duals", "variable"]
 
 Levels = Sequence[Level]
 
@@ -207,24 +207,50 @@ def pull(output: Any, variables: Sequence[Variable], cotangent: Any, create_grap
     outer = variables[0].outer
     inner = levels()[len(outer) :]
     bare = [v.bare for v in variables]
-
-    def products(v: Any, c: Any) -> list[Any]:
-        if isinstance(v, Pair) or isinstance(c, Pair):
-            first = v if isinstance(v, Pair) else Pair(v, None)
-            second = c if isinstance(c, Pair) else Pair(c, None)
-            values = products(first.value, second.value)
-            mixed = [products(first.tangent, second.value), products(first.value, second.tangent)]
-            return [Pair(value, _sum(*parts)) for value, *parts in zip(values, *mixed, strict=True)]
-        if v is None or c is None or not has_history(v):
-            return [None] * len(bare)
-        found = autograd_grad(v, bare, c, retain_graph=True, create_graph=create_graph, allow_unused=True)
-        return list(found)
-
     with recording(True):
-        trees = products(open_value(output, outer, inner), open_value(cotangent, outer, inner))
+        trees = products(
+            open_value(output, outer, inner), open_value(cotangent, outer, inner), bare, create_graph
+        )
         return [
             close_value(_filled(tree, v.bare), outer, inner) for tree, v in zip(trees, variables, strict=True)
         ]
+
+
+def pull_duals(
+    outputs: Sequence[Any], bare: Sequence[Any], cotangents: Sequence[Any], create_graph: bool
+) -> list[Any]:
+    """Return the gradients, with the tangents of all running levels, of outputs with respect to bare tensors.
+
+    None stands where no output depends on a tensor.
+    """
+    outer = [level for level in levels() if isinstance(level, DualLevel)]
+    total: list[Any] = [None] * len(bare)
+    with recording(True):
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            trees = products(
+                open_value(output, outer, ()), open_value(cotangent, outer, ()), bare, create_graph
+            )
+            total = [_sum(a, b) for a, b in zip(total, trees, strict=True)]
+        return [
+            close_value(_filled(tree, x), outer, ()) if _leaves(tree) else None
+            for tree, x in zip(total, bare, strict=True)
+        ]
+
+
+def products(v: Any, c: Any, bare: Sequence[Any], create_graph: bool) -> list[Any]:
+    """Return the gradients of a tree by bare tensors, as trees; see Note [Opening]."""
+    if isinstance(v, Pair) or isinstance(c, Pair):
+        first = v if isinstance(v, Pair) else Pair(v, None)
+        second = c if isinstance(c, Pair) else Pair(c, None)
+        values = products(first.value, second.value, bare, create_graph)
+        mixed = [
+            products(first.tangent, second.value, bare, create_graph),
+            products(first.value, second.tangent, bare, create_graph),
+        ]
+        return [Pair(value, _sum(*parts)) for value, *parts in zip(values, *mixed, strict=True)]
+    if v is None or c is None or not has_history(v):
+        return [None] * len(bare)
+    return list(autograd_grad(v, bare, c, retain_graph=True, create_graph=create_graph, allow_unused=True))
 
 
 def _sum(first: Any, second: Any) -> Any:

@@ -42,7 +42,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
     (
         "vmap grad",
         "lib.func.vmap(lambda a: lib.autograd.grad(a * 2, a))(leaf())",
-        "one of the inputs does not require a gradient; call its requires_grad_() before it is used",
+        "a tensor that vmap maps over has no history of its own: there is one graph for all",
     ),
     (
         "fgrad requires",
