@@ -109,6 +109,7 @@ class Device:
         return Device, (self.type, self.index)
 
     def __enter__(self) -> Device:
+        _note_choice()
         _DEFAULT.stack = (*_DEFAULT.stack, self)
         return self
 
@@ -142,13 +143,14 @@ device = Device
 
 # --- the default device -------------------------------------------------------------------------------------
 
-_CPU: Final = Device._intern("cpu", None)
+HOME: Final = Device._intern("cpu", None)
+"""The default device of a thread that chooses none."""
 
 
 class _Default(threading.local):
     """The default device of each thread: what it set, and the stack of its `with` blocks."""
 
-    device: Device = _CPU
+    device: Device = HOME
     stack: tuple[Device, ...] = ()
 
 
@@ -190,7 +192,15 @@ def set_default_device(device: Device | str | int | None) -> None:
     device(type='meta')
     >>> tt.set_default_device(None)
     """
-    _DEFAULT.device = _CPU if device is None else Device(device)
+    _note_choice()
+    _DEFAULT.device = HOME if device is None else Device(device)
+
+
+def _note_choice() -> None:
+    """Let factories look for the default device of their thread from now on."""
+    from tt.core.dispatch.state import STATE
+
+    STATE.placed = True
 
 
 def to_device(value: Any) -> Device:

@@ -246,37 +246,12 @@ def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
 # --- reading -------------------------------------------------------------------------------------------------------
 
 
-def getitem(self: Tensor, index: Any, /) -> Tensor:
-    """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
-
-    Parameters
-    ----------
-    index : int, slice, None, Ellipsis, bool, tensor, array, sequence, or a tuple of these
-        A sequence that is no tuple stands for a tensor of its values.  When masks or integer tensors in a tuple are
-        apart from each other, their dimensions come first in the result, as in NumPy.
-
-    Raises
-    ------
-    IndexError
-        For too many indices, an index outside of its dimension, or something that is no index.
-    ValueError
-        For slices with a step that is not positive.
-
-    Examples
-    --------
-    >>> import tt
-    >>> x = tt.arange(6).reshape(2, 3)
-    >>> x[1, ::2]
-    tensor([3, 5])
-    >>> x[x > 2]
-    tensor([3, 4, 5])
-    """
+def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
+    """Return `self[index]` for any index; `function` is what the user called, for modes that watch calls."""
     if STATE.modes:
-        found = intercept(getitem, (self, index), None)
+        found = intercept(function, (self, index), None)
         if found is not NOT_HANDLED:
             return found  # type: ignore[no-any-return]
-    if type(index) is int and self.handle.ndim:  # the shortest way for the most frequent index
-        return _select(self, 0, index, 0)
     view, advanced = _apply(self, index)
     if advanced:
         return ops.index(view, advanced)  # type: ignore[no-any-return]
@@ -324,7 +299,7 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
 
     Parameters
     ----------
-    index : see `getitem`
+    index : see `Tensor.__getitem__`
         Where.
     value : Tensor or number
         What.
@@ -332,7 +307,7 @@ def setitem(self: Tensor, index: Any, value: Any, /) -> None:
     Raises
     ------
     IndexError, ValueError
-        As `getitem` does.
+        As reading does.
     TypeError
         For a value that is neither a tensor nor a number.
     RuntimeError

@@ -22,9 +22,10 @@ from tt.core.errors import (
     LayoutError,
     describe,
 )
-from tt.core.indexing import getitem, setitem
+from tt.core.indexing import setitem
 from tt.core.memory_format import ORDERS, format_name
 from tt.core.printing import format_tensor
+from tt.core.subscript import getitem
 from tt.core.tensor_base import TensorBase
 from tt.core.values import VALUE_MEMBERS
 

@@ -56,6 +56,7 @@ NATIVE: Final = (
     "sorting",
     "resampling",
     "optimizer",
+    "shaping",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

@@ -6,7 +6,9 @@ from tt.core.tensor_base cimport TensorBase, TensorSpec
 
 cdef DispatchState STATE
 cdef dict SCALARS
-cdef type Tensor
+cdef object MISSED
+cdef object UNLIKE_ANY
+cdef type Dtype
 cdef long long OVERRIDDEN
 cdef long long NOT_OVERRIDDEN
 
@@ -20,6 +22,18 @@ cdef class Caller:
     cdef public tuple tail
     cdef public object binder
     cdef public str name
+    cdef public bytes kinds
+    cdef public tuple shifts
+    cdef public tuple lengths
+    cdef public int required
+    cdef public int positional
+    cdef public int variadic
+    cdef public tuple defaults
+    cdef public tuple tails
+    cdef public dict names
+    cdef public bint looks_at_all
+    cdef public int target_shift
+    cdef public long long home
     cpdef Entry find(self, long long keys, long long bits)
     @cython.locals(generation="long long", epoch="long long")
     cpdef Entry entry(self, long long keys, long long bits, tuple args)
@@ -28,17 +42,16 @@ cdef class Caller:
     cpdef tuple scan(self, tuple args)
     cpdef execute(self, tuple args)
     cpdef dispatch(self, tuple args)
+    @cython.locals(count="Py_ssize_t", place="Py_ssize_t", variadic="Py_ssize_t", kind=int, shift=int, keys="long long", bits="long long",
+                   code="long long", changed=list, tensor=TensorBase, entry=Entry, kinds=bytes)
+    cpdef quick(self, tuple args, dict kwargs)
+    @cython.locals(keys="long long", bits="long long", shift=int, tensor=TensorBase, entry=Entry)
+    cpdef of_one(self, tuple args)
+    @cython.locals(count="Py_ssize_t", position="Py_ssize_t", placed=list, names=dict, missing=int, defaults=tuple)
+    cpdef tuple placed(self, tuple args, dict kwargs)
+    cpdef quick_out(self, tuple args, dict kwargs)
     cpdef general(self, tuple args, dict kwargs)
     @cython.locals(keys="long long", bits="long long", entry=Entry)
     cpdef called(self, tuple bound, function, tuple args, dict kwargs)
     cpdef one(self, value)
-    cpdef two(self, left, right)
-
-cdef class UnaryCaller(Caller):
-    @cython.locals(tensor=TensorBase, entry=Entry, new=TensorBase, spec=TensorSpec, bits="long long")
-    cpdef one(self, value)
-
-cdef class BinaryCaller(Caller):
-    @cython.locals(first=TensorBase, second=TensorBase, entry=Entry, keys="long long", bits="long long",
-                   new=TensorBase, spec=TensorSpec)
     cpdef two(self, left, right)

@@ -11,17 +11,26 @@ Note [The path of a call]
 2. Compare with the entry of the previous call, which also answers for the settings and for modes (see Note [Epochs
    and the guard] in `state`); on a miss look the pair up; on the first call resolve it.
 3. Run the entry: call the kernel on the handles and wrap its result, or run a composite, or a layer's rule.
+
+Note [Quick calls]
+------------------
+Most calls give each parameter a value of the very type that its schema names.  `quick` looks at the types, completes
+the arguments with their defaults and makes keys and bits on the way; it calls nothing that is written in Python.  What
+needs a conversion, a message, a mode or an override it leaves to `general`, by returning MISSED.  It accepts only what
+the binder would accept unchanged, so that both ways mean the same.
 """
 
+from types import MethodType
+
 from tt.core.dispatch.entry import EMPTY
-from tt.core.dispatch.failure import failed_direct
 from tt.core.dispatch.modes import call_with_modes, entry_with_modes
 from tt.core.dispatch.overrides import call_refused, call_with_overrides
+from tt.core.dispatch.quick import MISSED, UNLIKE_ANY
 from tt.core.dispatch.state import STATE
+from tt.core.dtype import dtype as Dtype
 from tt.core.errors import ArgumentError
 from tt.core.keys import FUNCTION
 from tt.core.promotion import SCALAR_BITS
-from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
 
 SCALARS = SCALAR_BITS
@@ -65,6 +74,28 @@ class Caller:
         Defaults of the arguments behind the leading tensors.
     binder : callable or None
         Turns a user's arguments into the full tuple; generated at first use.
+    kinds : bytes or None
+        What each parameter takes as it is; None before the first call.
+    shifts : tuple of int
+        Where the dtype of each tensor stands in the bits; 0: it promotes; -1: it does not count.
+    lengths : tuple of int
+        N for each parameter `int[N]`, which takes one number for all, else 0.
+    required, positional : int
+        How many arguments a call must have, and may give by position.
+    variadic : int
+        Position of the sizes that may be given one by one, or -1.
+    defaults : tuple
+        Of each parameter; UNLIKE_ANY where there is none.
+    tails : tuple of tuple
+        The defaults of what a call leaves out, for each number of arguments.
+    names : dict of str to int
+        The positions of the parameters.
+    looks_at_all : bool
+        Whether some default promotes with the tensors.
+    target_shift : int
+        Where the dtype of the target stands in the bits; 0 for other forms than the in-place one.
+    home : int
+        The keys of a call without tensors on the CPU, where nobody has set another device; 0: not known yet.
     """
 
     def __init__(self, operator, form, plan, tail, name):
@@ -77,6 +108,21 @@ class Caller:
         self.generation = 0
         self.binder = None
         self.name = name
+        self.kinds = None
+        self.shifts = ()
+        self.lengths = ()
+        self.required = 0
+        self.positional = 0
+        self.variadic = -1
+        self.defaults = ()
+        self.tails = ()
+        self.names = {}
+        self.looks_at_all = False
+        self.target_shift = 0
+        self.home = 0
+
+    def __get__(self, instance, owner):
+        return self if instance is None else MethodType(self, instance)
 
     def find(self, keys, bits):
         """Return the entry of a combination met before in these settings, or None."""
@@ -191,6 +237,199 @@ class Caller:
             return call_with_modes(self, args)
         return self.execute(args)
 
+    def quick(self, args, kwargs):
+        """Dispatch a call whose arguments need no conversion; MISSED for another one.  See Note [Quick calls]."""
+        if STATE.guard < 0:
+            return MISSED
+        if self.kinds is None:
+            self.operator.describe_parameters(self)
+        count = len(args)
+        variadic = self.variadic
+        if variadic >= 0 and count > variadic and type(args[variadic]) is int:
+            args = (*args[:variadic], args[variadic:])
+            count = variadic + 1
+        if kwargs:
+            if "out" in kwargs:
+                return self.quick_out(args, kwargs)
+            args = self.placed(args, kwargs)
+            if args is None:
+                return MISSED
+            count = len(args)
+        else:
+            if count < self.required or count > self.positional:
+                return MISSED
+            if count != len(self.defaults):
+                args = args + self.tails[count]
+                if self.looks_at_all:
+                    count = len(args)
+        keys = 0
+        bits = 0
+        kinds = self.kinds
+        changed = None
+        for place in range(count):
+            value = args[place]
+            kind = kinds[place]
+            if value is None:
+                if kind < 16:  # NONE_TAKEN
+                    return MISSED
+                continue
+            kind &= 15
+            if kind <= 2:  # TENSOR, OPERAND
+                if isinstance(value, TensorBase) and kind != 0:
+                    tensor = value
+                    keys |= tensor.keys
+                    shift = self.shifts[place]
+                    if shift == 0:
+                        bits |= tensor.promotion
+                    elif shift > 0:
+                        code = tensor.spec.code + 1
+                        bits |= code << shift
+                    continue
+                if kind != 2:
+                    if kind == 1 or value is not self.defaults[place]:
+                        return MISSED
+                    continue
+                bit = SCALARS.get(type(value))
+                if bit is None:
+                    return MISSED
+                if self.shifts[place] == 0:
+                    bits |= bit
+            elif kind == 4:  # INT
+                if type(value) is not int:
+                    return MISSED
+            elif kind == 5:  # SIZES
+                if type(value) is int:
+                    if self.lengths[place] == 0:
+                        return MISSED
+                    if changed is None:
+                        changed = list(args)
+                    changed[place] = (value,) * self.lengths[place]
+                    continue
+                if type(value) is not tuple and type(value) is not list:
+                    return MISSED
+                for item in value:
+                    if type(item) is not int:
+                        return MISSED
+                if type(value) is list:
+                    if changed is None:
+                        changed = list(args)
+                    changed[place] = tuple(value)
+            elif kind == 6:  # BOOL
+                if type(value) is not bool:
+                    return MISSED
+            elif kind == 3:  # TENSORS
+                if type(value) is not list and type(value) is not tuple:
+                    return MISSED
+                shift = self.shifts[place]
+                for item in value:
+                    if not isinstance(item, TensorBase):
+                        if item is None and self.lengths[place] < 0:
+                            continue
+                        return MISSED
+                    tensor = item
+                    keys |= tensor.keys
+                    if shift == 0:
+                        bits |= tensor.promotion
+                    elif shift > 0:  # the first one tells
+                        code = tensor.spec.code + 1
+                        bits |= code << shift
+                        shift = -1
+                if changed is None:
+                    changed = list(args)
+                changed[place] = list(value)
+            elif kind == 7:  # NUMBER
+                bit = SCALARS.get(type(value))
+                if bit is None:
+                    return MISSED
+                if self.shifts[place] == 0:
+                    bits |= bit
+            elif kind == 8:  # FLOAT
+                if type(value) is int:
+                    if changed is None:
+                        changed = list(args)
+                    changed[place] = float(value)
+                elif type(value) is not float:
+                    return MISSED
+            elif kind == 9:  # DTYPE_OBJECT
+                if type(value) is not Dtype:
+                    return MISSED
+                if self.shifts[place] > 0:
+                    code = value.code + 1
+                    bits |= code << self.shifts[place]
+            elif type(value) is not str:  # STRING
+                return MISSED
+        if changed is not None:
+            args = tuple(changed)
+        if keys == 0:
+            if STATE.placed:
+                return MISSED
+            keys = self.home
+            if keys == 0:
+                keys = self.operator.place(0, args)
+                self.home = keys
+        elif keys & OVERRIDDEN:
+            return MISSED
+        if self.target_shift != 0:
+            tensor = args[0]
+            code = tensor.spec.code + 1
+            bits |= code << self.target_shift
+        entry = self.last
+        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
+            entry = self.find(keys, bits)
+            if entry is None:
+                return MISSED
+        return entry.run(args)
+
+    def of_one(self, args):
+        """Dispatch a full argument tuple in which only the first is a tensor; MISSED where `quick` would do so."""
+        tensor = args[0]
+        keys = tensor.keys
+        bits = tensor.promotion
+        if self.kinds is None:
+            self.operator.describe_parameters(self)
+        shift = self.shifts[0]
+        if shift > 0:
+            bits = tensor.spec.code + 1
+            bits = bits << shift
+        entry = self.last
+        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
+            entry = self.find(keys, bits)
+            if entry is None:
+                return MISSED
+        return entry.run(args)
+
+    def placed(self, args, kwargs):
+        """Return all arguments in order, defaults in the place of what is not given; None if they do not fit."""
+        count = len(args)
+        if count > self.positional:
+            return None
+        placed = list(args)
+        placed.extend(self.tails[count])
+        names = self.names
+        for name, value in kwargs.items():
+            position = names.get(name)
+            if position is None or position < count:
+                return None
+            placed[position] = value
+        if count < self.required:
+            defaults = self.defaults
+            missing = 0
+            for position in range(count, len(placed)):
+                if defaults[position] is UNLIKE_ANY and placed[position] is UNLIKE_ANY:
+                    missing = 1
+            if missing != 0:
+                return None
+        return tuple(placed)
+
+    def quick_out(self, args, kwargs):
+        """Dispatch a call with `out=`, or return MISSED."""
+        out = kwargs["out"]
+        if not isinstance(out, TensorBase) or self.form != "functional" or not self.operator.writes_out:
+            return MISSED
+        rest = {name: value for name, value in kwargs.items() if name != "out"}
+        args = self.placed(args, rest)
+        return MISSED if args is None else self.operator.caller("out").quick((*args, out), None)
+
     def general(self, args, kwargs):
         """Bind a user's arguments and dispatch them."""
         if kwargs and ("out" in kwargs or "requires_grad" in kwargs):
@@ -227,103 +466,5 @@ class Caller:
 
     def __call__(self, *args, **kwargs):
         """Call the operator with what its signature takes."""
-        return self.general(args, kwargs)
-
-
-class UnaryCaller(Caller):
-    """An operator whose arguments behind the first tensor all have defaults: `exp(x)`, `x.sum()`."""
-
-    def one(self, value):
-        """Call with the tensor alone."""
-        if isinstance(value, TensorBase):
-            tensor = value
-            entry = self.last
-            if entry.keys != tensor.keys or entry.bits != tensor.promotion or entry.epoch != STATE.guard:
-                entry = self.find(tensor.keys, tensor.promotion)
-            if entry is not None:
-                if entry.direct:
-                    try:
-                        handle = entry.plain(tensor.handle)
-                    except Exception as error:
-                        handle = failed_direct(entry, error, (value,), self.tail)
-                    # See Note [Written out twice].
-                    spec = entry.spec
-                    bits = entry.result_bits
-                    if bits == 0:
-                        if type(handle) is not entry.handle_type:
-                            handle = entry.backend.normalise(handle)
-                        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-                    new = Tensor()
-                    new.handle = handle
-                    new.spec = spec
-                    new.keys = spec.keys
-                    new.promotion = bits
-                    new.storage = None
-                    new.record = None
-                    new.base = None
-                    return new
-                return entry.run((value, *self.tail))
-        return self.general((value,), None)
-
-    def __call__(self, *args, **kwargs):
-        """Call the operator with what its signature takes."""
-        if len(args) == 1 and not kwargs:
-            return self.one(args[0])
-        return self.general(args, kwargs)
-
-
-class BinaryCaller(Caller):
-    """An operator on two tensors, or a tensor and a number, whose further arguments have defaults."""
-
-    def two(self, left, right):
-        """Call with the two operands alone."""
-        try:
-            first = left
-            keys = first.keys
-            bits = first.promotion
-        except (AttributeError, TypeError):  # no tensor; the compiled form already refuses the assignment
-            return self.general((left, right), None)
-        if isinstance(right, TensorBase):
-            second = right
-            keys |= second.keys
-            bits |= second.promotion
-            operand = second.handle
-        else:
-            bit = SCALARS.get(type(right))
-            if bit is None:
-                return self.general((left, right), None)
-            bits |= bit
-            operand = right
-        entry = self.last
-        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
-            entry = self.find(keys, bits)
-        if entry is not None:
-            if entry.direct:
-                try:
-                    handle = entry.plain(first.handle, operand)
-                except Exception as error:
-                    handle = failed_direct(entry, error, (left, right), self.tail)
-                # See Note [Written out twice].
-                spec = entry.spec
-                bits = entry.result_bits
-                if bits == 0:
-                    if type(handle) is not entry.handle_type:
-                        handle = entry.backend.normalise(handle)
-                    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-                new = Tensor()
-                new.handle = handle
-                new.spec = spec
-                new.keys = spec.keys
-                new.promotion = bits
-                new.storage = None
-                new.record = None
-                new.base = None
-                return new
-            return entry.run((left, right, *self.tail))
-        return self.general((left, right), None)
-
-    def __call__(self, *args, **kwargs):
-        """Call the operator with what its signature takes."""
-        if len(args) == 2 and not kwargs:
-            return self.two(args[0], args[1])
-        return self.general(args, kwargs)
+        result = self.quick(args, kwargs)
+        return self.general(args, kwargs) if result is MISSED else result

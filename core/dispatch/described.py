@@ -7,10 +7,10 @@ since they inherit the compiled `__call__`.
 from __future__ import annotations
 
 import inspect
-from types import MethodType
 from typing import Any
 
-from tt.core.dispatch.callers import BinaryCaller, Caller, UnaryCaller
+from tt.core.dispatch.callers import Caller
+from tt.core.dispatch.short_callers import BinaryCaller, UnaryCaller
 from tt.core.schema.model import OpDefinition, Signature
 
 __all__ = ["BinaryOp", "GeneralOp", "UnaryOp"]
@@ -58,9 +58,6 @@ class _Described:
         namespace, _, name = self.operator.name.partition(".")[0].rpartition("::")
         found = getattr(ops, namespace) if namespace else ops
         return getattr(found, f"{name}_" if self.form == "inplace" else name)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

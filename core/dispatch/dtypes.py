@@ -42,7 +42,7 @@ class CallDtypes:
     homogeneous : bool
         Whether every tensor of the promotion group has the compute dtype already.
     target : dtype or None
-        The dtype of the in-place target.
+        The dtype of the target of an in-place call, or of the first tensor of `out=`.
     zero_dim : bool
         Whether no tensor of the group has dimensions.
     """
@@ -66,7 +66,7 @@ def resolve_dtypes(operator: Operator, form: str, bits: int) -> CallDtypes:
     group = bits & _GROUP_MASK
     asked = decode(bits, operator.dtype_shift) if operator.dtype_at >= 0 else None
     others = [d for d in (decode(bits, shift) for _, shift in operator.others) if d is not None]
-    target = decode(bits, operator.target_shift) if form == "inplace" else None
+    target = decode(bits, operator.target_shift) if form in ("inplace", "out") else None
     rules = definition.result if isinstance(definition.result, tuple) else (
         (definition.result,) * len(definition.signature.returns)
     )  # fmt: skip

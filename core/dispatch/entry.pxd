@@ -2,7 +2,10 @@ cimport cython
 
 from tt.core.tensor_base cimport TensorBase, TensorSpec
 
+from tt.core.dispatch.state cimport DispatchState
+
 cdef type Tensor
+cdef DispatchState STATE
 
 cdef class Choice:
     cdef public object function
@@ -12,6 +15,9 @@ cdef class Choice:
     cdef public int leading
     cpdef bint covers(self, tuple args) except -1
 
+cdef class LayerRule:
+    cpdef call(self, Entry entry, tuple args)
+
 cdef class Entry:
     cdef public long long keys
     cdef public long long bits
@@ -19,6 +25,12 @@ cdef class Entry:
     cdef public object operator
     cdef public str form
     cdef public int kind
+    cdef public bint functional
+    cdef public int dtype_at
+    cdef public object native
+    cdef public int device_at
+    cdef public int like_at
+    cdef public tuple operands
     cdef public bint direct
     cdef public bint verified
     cdef public object plain
@@ -42,14 +54,26 @@ cdef class Entry:
     cdef public Entry rest
     cdef public object resolution
     cdef object __weakref__
+    @cython.locals(rule=object, layer_rule=LayerRule)
     cpdef run(self, tuple args)
+    @cython.locals(tensor=TensorBase)
+    cpdef TensorSpec spec_at(self, TensorSpec spec, tuple args)
+    @cython.locals(target=TensorBase, choice=Choice, plain=bint)
+    cpdef run_out(self, tuple args)
+    @cython.locals(tensor=TensorBase, code=int)
+    cpdef prepare(self, value, int position)
+    @cython.locals(takes=tuple, count="Py_ssize_t", position=int, prepared=list)
+    cpdef call_kernel(self, Choice choice, tuple args)
     cpdef call_below(self, tuple args)
     cpdef strip(self, args)
     cpdef Choice choose(self, tuple args)
     cpdef list handles(self, Choice choice, tuple args)
     cpdef list handle_list(self, list values, int position)
+    @cython.locals(choice=Choice)
     cpdef run_kernel(self, tuple args)
+    @cython.locals(spec=TensorSpec, new=TensorBase, source=TensorBase)
     cpdef wrap_one(self, handle, int index, tuple args)
+    @cython.locals(choice=Choice, target=TensorBase, other=TensorBase, how=int, shared=bint)
     cpdef run_inplace(self, tuple args)
     cpdef wrap_all(self, handles, tuple args)
     @cython.locals(shared=bint)

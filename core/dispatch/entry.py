@@ -4,9 +4,11 @@ An entry is made once, slowly, by `resolve`; every later call with the same comb
 module: plain Python that Cython compiles with the C types of `entry.pxd` where it can.
 """
 
+from tt.core.device import HOME
 from tt.core.dispatch.failure import failed, verify
 from tt.core.dispatch.mutation import give_own, refuse_written, with_targets, write_new
 from tt.core.dispatch.overlap import refuse_shared
+from tt.core.dispatch.state import STATE
 from tt.core.tensor import Tensor, alias
 from tt.core.tensor_base import TensorBase
 
@@ -17,6 +19,7 @@ LAYER = 2
 REROUTE = 3
 MUTATE = 4
 PYTHON = 5
+OUT = 6
 
 # What a kernel returns.
 ONE = 0
@@ -62,6 +65,28 @@ class Choice:
         return True
 
 
+class LayerRule:
+    """A layer's rule that is called without packing arguments; any callable serves as a rule, too."""
+
+    __slots__ = ()
+
+    def call(self, entry, args):
+        """Handle a call; `entry.call_below(args)` runs what lies below the layer.
+
+        Parameters
+        ----------
+        entry : Entry
+            The entry of the call.
+        args : tuple
+            All arguments of the schema.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.call")
+
+    def __call__(self, entry, args):
+        """Handle a call of the operator."""
+        return self.call(entry, args)
+
+
 class Entry:
     """What one operator does for one (keys, bits) pair in one epoch.
 
@@ -71,10 +96,11 @@ class Entry:
         For which calls it is right.
     operator, form : Operator, str
         What is called: form is "functional", "inplace" or "out".
-        Form "out" is always a REROUTE: it runs the functional form and writes the result.
+        Form "out" is an OUT, or a REROUTE that runs the functional form and writes the result.
     kind : int
         KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), MUTATE: a kernel of an operator whose schema
-        says that it changes arguments, or PYTHON (`__tt_dispatch__`).
+        says that it changes arguments, PYTHON (`__tt_dispatch__`), or OUT: a kernel that writes its result into the
+        tensor that `out=` names.
     direct : bool
         One call of `plain` on bare handles serves a call with defaults; nothing to cast, check or share.
     plain : callable
@@ -102,14 +128,53 @@ class Entry:
         For COMPOSITE, REROUTE and PYTHON.
     rest : Entry or None
         Serves the calls that no choice covers.
+    operands : tuple of int
+        For OUT: the positions of the tensors.
+    functional : bool
+        Whether the form is the functional one.
+    dtype_at, native : int, object
+        Where `dtype=` stands among the arguments, or -1; the backend's own dtype, which kernels get in its place.
+    device_at, like_at : int
+        For a factory: where the device and the tensor that it is like stand among the arguments, or -1; else -2.
     resolution : Resolution
         Why; `explain` prints it.
     """
 
     __slots__ = (
-        "__weakref__", "backend", "below", "bits", "choices", "clear", "compute_code", "compute_native", "direct",
-        "downcast", "epoch", "form", "function", "group", "handle_type", "keys", "kind", "operator", "plain",
-        "resolution", "rest", "result", "result_bits", "rule", "shares", "spec", "specs", "verified",
+        "__weakref__",
+        "backend",
+        "below",
+        "bits",
+        "choices",
+        "clear",
+        "compute_code",
+        "compute_native",
+        "device_at",
+        "direct",
+        "downcast",
+        "dtype_at",
+        "epoch",
+        "form",
+        "function",
+        "functional",
+        "group",
+        "handle_type",
+        "keys",
+        "kind",
+        "like_at",
+        "native",
+        "operands",
+        "operator",
+        "plain",
+        "resolution",
+        "rest",
+        "result",
+        "result_bits",
+        "rule",
+        "shares",
+        "spec",
+        "specs",
+        "verified",
         "writes_target",
     )  # fmt: skip
 
@@ -120,6 +185,14 @@ class Entry:
         self.bits = bits
         self.epoch = epoch
         self.kind = kind
+        self.functional = form == "functional"
+        self.dtype_at = -1 if operator is None else operator.dtype_at
+        self.native = None
+        self.device_at = -2
+        self.like_at = -2
+        if operator is not None and operator.indexed:
+            self.device_at = operator.device_at
+            self.like_at = operator.tensor_at
         self.direct = False
         self.verified = False
         self.plain = None
@@ -127,6 +200,7 @@ class Entry:
         self.compute_code = -1
         self.compute_native = None
         self.group = ()
+        self.operands = ()
         self.result = 0
         self.spec = None
         self.specs = ()
@@ -173,15 +247,21 @@ class Entry:
         """Run the call; `args` holds all arguments of the schema (and the out tensors for form "out")."""
         kind = self.kind
         if kind == 0:
-            if self.form == "functional":
+            if self.functional:
                 return self.run_kernel(args)
             return self.run_inplace(args)
         if kind == 2:
-            return self.rule(self, args)
+            rule = self.rule
+            if isinstance(rule, LayerRule):
+                layer_rule = rule
+                return layer_rule.call(self, args)
+            return rule(self, args)
         if kind == 1:
             return self.function(*args)
         if kind == 4:
             return self.run_mutating(args)
+        if kind == 6:
+            return self.run_out(args)
         return self.function(self, args)
 
     def call_below(self, args):
@@ -191,7 +271,7 @@ class Entry:
         composites and further layers get shallow aliases that the layer does not hold.
         """
         below = self.below
-        if below.kind == 0 or below.kind >= 4:
+        if below.kind == 0 or below.kind >= 4:  # KERNEL, MUTATE, PYTHON, OUT
             return below.run(args)
         return below.run(self.strip(args))
 
@@ -221,6 +301,59 @@ class Entry:
             stripped.append(value)
         return stripped if type(args) is list else tuple(stripped)
 
+    def prepare(self, value, position):
+        """Return one argument as the kernel gets it."""
+        if isinstance(value, TensorBase):
+            tensor = value
+            handle = tensor.handle
+            code = self.compute_code
+            if code >= 0 and tensor.spec.code != code and position in self.group:
+                handle = self.backend.cast(handle, self.compute_native)
+            return handle
+        if type(value) is list:
+            return self.handle_list(value, position)
+        if position == self.dtype_at:
+            if self.native is None:
+                self.native = self.backend.native_dtype(self.spec.dtype)
+            return self.native
+        return value
+
+    def call_kernel(self, choice, args):
+        """Return what the kernel returns."""
+        takes = choice.takes
+        count = len(takes)
+        if count > 4:
+            prepared = self.handles(choice, args)
+            try:
+                return choice.function(*prepared)
+            except Exception as error:
+                return failed(self, choice, error, args, prepared)
+        # Written out, because packing the arguments of short calls would cost more than many kernels.
+        second = third = fourth = None
+        position = takes[0] if count > 0 else 0
+        first = self.prepare(args[position], position) if count > 0 else None
+        if count > 1:
+            position = takes[1]
+            second = self.prepare(args[position], position)
+        if count > 2:
+            position = takes[2]
+            third = self.prepare(args[position], position)
+        if count > 3:
+            position = takes[3]
+            fourth = self.prepare(args[position], position)
+        try:
+            if count == 1:
+                return choice.function(first)
+            if count == 2:
+                return choice.function(first, second)
+            if count == 3:
+                return choice.function(first, second, third)
+            if count == 4:
+                return choice.function(first, second, third, fourth)
+            return choice.function()
+        except Exception as error:
+            return failed(self, choice, error, args, [first, second, third, fourth][:count])
+
     def choose(self, args):
         """Return the narrowest kernel that covers the call, or None."""
         for choice in self.choices:
@@ -230,19 +363,9 @@ class Entry:
 
     def handles(self, choice, args):
         """Return the kernel's arguments: handles in the place of tensors, cast where the group needs it."""
-        code = self.compute_code
         prepared = []
         for position in choice.takes:
-            value = args[position]
-            if isinstance(value, TensorBase):
-                handle = value.handle
-                if code >= 0 and value.spec.code != code and position in self.group:
-                    handle = self.backend.cast(handle, self.compute_native)
-                prepared.append(handle)
-            elif type(value) is list:
-                prepared.append(self.handle_list(value, position))
-            else:
-                prepared.append(value)
+            prepared.append(self.prepare(args[position], position))
         return prepared
 
     def handle_list(self, values, position):
@@ -264,15 +387,11 @@ class Entry:
         choice = self.choose(args)
         if choice is None:
             return self.operator.resolve_rest(self).run(self.strip_to(args))
-        prepared = self.handles(choice, args)
-        if self.operator.adapts:
-            self.operator.adapt(self, choice, args, prepared)
-        try:
-            handles = choice.function(*prepared)
-        except Exception as error:
-            handles = failed(self, choice, error, args, prepared)
+        handles = self.call_kernel(choice, args)
         if not self.verified:
             verify(self, choice, handles)
+        if self.result == 0:
+            return self.wrap_one(handles, 0, args)
         return self.wrap_all(handles, args)
 
     def wrap_all(self, handles, args):
@@ -301,9 +420,9 @@ class Entry:
             handle = self.backend.normalise(handle)
         if self.downcast is not None:
             handle = self.backend.cast(handle, spec.backend.native_dtype(spec.dtype))
-        if self.operator.indexed:
-            spec = self.operator.spec_at(spec, args)
-        new = Tensor.__new__(Tensor)
+        if self.device_at != -2:
+            spec = self.spec_at(spec, args)
+        new = Tensor()
         new.handle = handle
         new.spec = spec
         new.keys = spec.keys
@@ -311,7 +430,7 @@ class Entry:
         new.record = None
         if self.shares >= 0:
             source = args[self.shares]
-            new.storage = source.ensure_storage()
+            new.storage = source.storage if source.storage is not None else source.ensure_storage()
             new.base = source if source.base is None else source.base
         else:
             # -2: the memory of the first argument, which is not viewed.
@@ -319,40 +438,75 @@ class Entry:
             new.base = None
         return new
 
+    def spec_at(self, spec, args):
+        """Return the spec for the device of a factory's result."""
+        if self.like_at >= 0:
+            source = args[self.like_at]
+            if isinstance(source, TensorBase):
+                tensor = source
+                if tensor.spec.device is spec.device and (self.device_at < 0 or args[self.device_at] is None):
+                    return spec
+        elif (
+            not STATE.placed and spec.device is HOME and (self.device_at < 0 or args[self.device_at] is None)
+        ):
+            return spec
+        return self.operator.spec_at(spec, args)
+
+    def run_out(self, args):
+        """Let the kernel write its result into the tensor at the end of the arguments, if that is all to be done."""
+        choice = self.choose(args)
+        target = args[-1]
+        shape = target.handle.shape
+        plain = choice is not None and target.base is None
+        for position in self.operands:
+            value = args[position]
+            if isinstance(value, TensorBase) and (
+                value.handle.shape != shape
+                or (value.storage is not None and target.storage is not None and value is not target)
+            ):
+                plain = False
+        if not plain:
+            return self.function(self, args)
+        prepared = self.handles(choice, args)
+        prepared.append(target.handle)
+        try:
+            choice.function(*prepared)
+        except Exception as error:
+            failed(self, choice, error, args, prepared)
+        target.bump_version()
+        return target
+
     def run_inplace(self, args):
         """Change the first argument and return it."""
         choice = self.choose(args)
         if choice is None:
             return self.operator.resolve_rest(self).run(self.strip_to(args))
         target = args[0]
-        prepared = self.handles(choice, args)
-        if self.operator.adapts:
-            self.operator.adapt(self, choice, args, prepared)
         how = self.writes_target
         if target.storage is not None and how != 3:
             # Seldom more than a look: tensors that were never viewed or changed have no storage.
             shared = target.base is not None
             for value in args:
-                if isinstance(value, TensorBase) and value.storage is not None and value is not target:
-                    shared = True
+                if isinstance(value, TensorBase):
+                    other = value
+                    if other.storage is not None and other is not target:
+                        shared = True
             if shared:
                 refuse_shared(self, target, args)
         if how == 1:  # the kernel changes its first argument
-            try:
-                choice.function(*prepared)
-            except Exception as error:
-                failed(self, choice, error, args, prepared)
+            self.call_kernel(choice, args)
         elif how == 2:  # the kernel writes into an output
+            prepared = self.handles(choice, args)
+            prepared.append(target.handle)
             try:
-                choice.function(*prepared, target.handle)
+                if len(prepared) == 3:
+                    choice.function(prepared[0], prepared[1], prepared[2])
+                else:
+                    choice.function(*prepared)
             except Exception as error:
-                prepared.append(target.handle)
                 failed(self, choice, error, args, prepared)
         else:
-            try:
-                handle = choice.function(*prepared)
-            except Exception as error:
-                handle = failed(self, choice, error, args, prepared)
+            handle = self.call_kernel(choice, args)
             if not self.verified:
                 verify(self, choice, handle)
             if how == 3:  # the tensor changes, not its data

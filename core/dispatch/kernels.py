@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.dtypes import CallDtypes, upcast_of
-from tt.core.dispatch.entry import KERNEL, LIST, MUTATE, ONE, RAW, REROUTE, SEVERAL, Choice, Entry
+from tt.core.dispatch.entry import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL, Choice, Entry
 from tt.core.dispatch.quiet import quiet
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.serving import Serving, changes_metadata, choose_form, refuse_ties, serving
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
     from tt.core.dispatch.sources import KernelRegistration
 
-__all__ = ["kernel_entry", "make_entry", "taken_positions"]
+__all__ = ["kernel_entry", "make_entry", "out_entry", "taken_positions"]
 
 
 def make_entry(
@@ -56,6 +56,31 @@ def kernel_entry(
         )
         return _generic_entry(operator, form, keys, bits, resolution, backend, dtypes, generic)
     return _build(operator, form, keys, bits, resolution, backend, dtypes, served)
+
+
+def out_entry(
+    operator: Operator,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    layouts: tuple[str, ...],
+    dtypes: CallDtypes,
+) -> Entry | None:
+    """Return the entry of the kernels that write into the tensor of `out=` themselves, or None if none does."""
+    ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
+    if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
+        return None
+    served = serving(operator, resolution, backend.device_type, layouts, dtypes)
+    if not served:
+        return None
+    how, chosen = choose_form(operator, "out", backend, dtypes, served)
+    if how != 2 or any(s.upcast or s.registration.kernel.tensors for s in chosen):
+        return None
+    entry = _build(operator, "out", keys, bits, resolution, backend, dtypes, served)
+    entry.kind = OUT
+    entry.operands = tuple(i for i, a in enumerate(operator.arguments) if a.type.is_tensor)
+    return entry
 
 
 def _build(
@@ -285,7 +310,7 @@ def _set_results(entry: Entry, operator: Operator, backend: Backend, dtypes: Cal
 
 def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
     """Set the kernel that a caller may call with bare handles; `verify` switches it on after the first run."""
-    from tt.core.dispatch.callers import BinaryCaller, UnaryCaller
+    from tt.core.dispatch.short_callers import BinaryCaller, UnaryCaller
 
     caller = operator.caller(entry.form)
     leading = 2 if isinstance(caller, BinaryCaller) else 1 if isinstance(caller, UnaryCaller) else 0

@@ -11,6 +11,7 @@ from tt.core.dispatch import callers as c
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
 from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
+from tt.core.dispatch.parameters import describe_parameters
 from tt.core.dtype import to_dtype
 from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
 from tt.core.keys import KEYS
@@ -21,7 +22,7 @@ from tt.core.tensor_base import TensorBase, TensorSpec
 
 if TYPE_CHECKING:
     from tt.core.dispatch.callers import Caller
-    from tt.core.dispatch.entry import Choice, Entry
+    from tt.core.dispatch.entry import Entry
     from tt.core.dispatch.registry import Registry
 
 __all__ = ["Operator"]
@@ -80,8 +81,9 @@ class Operator:
         self.returned = tuple(map(self._returned, definition.signature.returns))
         self.returns_targets = any(position >= 0 for position in self.returned)
         self.removed = False
-        self.adapts = self.dtype_at >= 0
         self.indexed = self.is_factory
+        self.writes_out = definition.has_out and (not self.is_factory or self.tensor_at >= 0)
+        self.writes_out = self.writes_out and len(definition.signature.returns) == 1
         self._callers: dict[str, Caller] = {}
         self._return_type: Callable[..., Any] | None = None
         self.plan, self.others, self.dtype_shift, self.target_shift = self._make_plan()
@@ -220,6 +222,10 @@ class Operator:
         """How many tensors `out=` takes."""
         return len(self.definition.signature.returns)
 
+    def describe_parameters(self, caller: Caller) -> None:
+        """Tell a caller at its first call what it needs to know of the parameters."""
+        describe_parameters(caller)
+
     def binder(self, caller: Caller) -> Binder:
         """Return (and keep) the function that binds a user's arguments for a caller."""
         bind = make_binder(
@@ -299,12 +305,6 @@ class Operator:
         if layout is not None:
             keys = (keys & ~layouts) | layout.bit if self.is_factory else keys | layout.bit
         return keys
-
-    def adapt(self, entry: Entry, choice: Choice, args: tuple[Any, ...], prepared: list[Any]) -> None:
-        """Give the kernel the backend's own dtype where it takes the `dtype` argument."""
-        if self.dtype_at in choice.takes:
-            at = choice.takes.index(self.dtype_at)
-            prepared[at] = entry.backend.native_dtype(entry.spec.dtype)
 
     def spec_at(self, spec: TensorSpec, args: tuple[Any, ...]) -> TensorSpec:
         """Return the spec for the device (with index) that the arguments name."""

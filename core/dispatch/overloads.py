@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.callers import UnaryCaller
 from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
+from tt.core.dispatch.packets import Packet
+from tt.core.dispatch.short_callers import UnaryCaller
 from tt.core.errors import ArgumentError, UnknownOpError
-from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.dispatch.callers import Caller
@@ -17,22 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["OverloadedOp", "lookup"]
 
 
-class OverloadedOp:
+class OverloadedOp(Packet):
     """Chooses among the overloads of one name by the arguments.
 
     The overloads are attributes: `tt.max.dim`, `tt.max.default`.
     """
 
     def __init__(self, name: str, callers: dict[str, Caller]) -> None:
+        super().__init__(
+            next((caller for caller in callers.values() if isinstance(caller, UnaryCaller)), None)
+        )
         self.__name__ = self.__qualname__ = self.name = name
         self.callers = callers
-        self._choices: dict[Any, Caller] = {}
         # A tensor of one integer could be a dim, too: who asks for a tensor goes first.
         self._in_turn = sorted(callers.values(), key=_fewest_tensors_last)
         for overload, caller in callers.items():
             setattr(self, overload or "default", caller)
         self.__module__ = next(iter(callers.values())).operator.module
-        self._unary = next((caller for caller in callers.values() if isinstance(caller, UnaryCaller)), None)
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
@@ -43,18 +43,15 @@ class OverloadedOp:
         """The form of the callers: functional or inplace."""
         return next(iter(self.callers.values())).form
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
         """Call the first overload that takes the arguments."""
-        if len(args) == 1 and not kwargs and self._unary is not None and isinstance(args[0], TensorBase):
-            return self._unary.one(args[0])
         if "out" in kwargs:
             return self._call_with_out(args, kwargs)
         if "requires_grad" in kwargs and next(iter(self.callers.values())).operator.is_factory:
             result = self(*args, **{name: value for name, value in kwargs.items() if name != "requires_grad"})
             return result.requires_grad_() if kwargs["requires_grad"] else result
         # What was chosen for arguments of these types before is tried first.
-        key = (*map(type, args), *kwargs)
-        caller = self._choices.get(key)
+        caller = self.choices.get(key)
         if caller is not None:
             try:
                 bound = self._bind(caller, args, kwargs)
@@ -67,7 +64,7 @@ class OverloadedOp:
                 bound = self._bind(caller, args, kwargs)
             except ArgumentError:
                 continue
-            self._choices[key] = caller
+            self.choices[key] = caller
             return caller.called(bound, self, args, kwargs)
         return call_refused(self, self._refusal(args, kwargs), args, kwargs)
 
@@ -108,9 +105,6 @@ class OverloadedOp:
             f"received an invalid combination of arguments - got ({', '.join(found)})",
             signatures=[str(caller.schema) for caller in self.callers.values()],
         )
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
         return f"<op {self.name} with overloads {', '.join(o or 'default' for o in self.callers)}>"

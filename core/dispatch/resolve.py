@@ -6,12 +6,12 @@ Everything that is looked at is noted in a `Resolution`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.dtypes import CallDtypes, describe_level_2, resolve_dtypes
 from tt.core.dispatch.entry import COMPOSITE, LAYER, PYTHON, REROUTE, Entry
-from tt.core.dispatch.kernels import kernel_entry, make_entry
+from tt.core.dispatch.kernels import kernel_entry, make_entry, out_entry
 from tt.core.dispatch.mutation import with_targets_of
 from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.resolution import Resolution
@@ -60,16 +60,31 @@ def resolve(
     resolution = Resolution(operator.name, form, call)
     if keys & KEYS.mask("layer"):
         return _resolve_layer(operator, form, keys, bits, args, resolution)
-    if form == "out":
-        resolution.note(
-            "reroute", "tt.core.dispatch.out", True, "runs the functional form and writes its result"
-        )
-        return make_entry(operator, form, keys, bits, REROUTE, resolution, function=_run_out)
     devices = KEYS.names("device", keys)
+    if form == "out":
+        return _resolve_out(operator, keys, bits, resolution, devices)
     if len(devices) > 1:
         resolution.note("reroute", "tt.core.dispatch.mixed", True, "tensors of several device types")
         return make_entry(operator, form, keys, bits, REROUTE, resolution, function=_run_mixed)
     return _resolve_device(operator, form, keys, bits, args, resolution, devices[0], without_kernels)
+
+
+def _resolve_out(
+    operator: Operator, keys: int, bits: int, resolution: Resolution, devices: Sequence[str]
+) -> Entry:
+    """Return the entry of a call with `out=`: of kernels that write there, or one that copies their result there."""
+    if len(devices) == 1 and operator.definition.kind == "pointwise":
+        layouts = tuple(sorted(KEYS.names("layout", keys)))
+        backend = operator.registry.backend(devices[0], _main_layout(layouts))
+        dtypes = resolve_dtypes(operator, "out", bits)
+        entry = out_entry(operator, keys, bits, resolution, backend, layouts, dtypes)
+        if entry is not None:
+            resolution.device, resolution.layout = devices[0], "+".join(layouts)
+            resolution.compute, resolution.results = dtypes.compute, dtypes.results
+            entry.function = _run_out
+            return entry
+    resolution.note("reroute", "tt.core.dispatch.out", True, "runs the functional form and writes its result")
+    return make_entry(operator, "out", keys, bits, REROUTE, resolution, function=_run_out)
 
 
 def _run_out(entry: Entry, args: tuple[Any, ...]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def choose_form(
     kind = chosen[0].registration.kernel.form
     rest = [s for s in served[len(best) :] if s.registration.kernel.form == kind]
     if how == 2 and kind == "functional":
-        rest = [s for s in rest if isinstance(s.registration.kernel.function, np.ufunc) and not s.upcast]
+        rest = [s for s in rest if _takes_output(s.registration.kernel.function) and not s.upcast]
     return how, chosen + rest
 
 
@@ -124,16 +124,21 @@ def _form_of(
         return 1, inplace
     same = dtypes.target is not None and dtypes.results[0] is dtypes.target
     # A kernel that changes its argument must get the target itself, not a copy in another dtype.
-    if inplace and same and not any(s.upcast for s in inplace):
+    if form == "inplace" and inplace and same and not any(s.upcast for s in inplace):
         return 1, inplace
     if same and out:
         return 2, out
-    ufuncs = [s for s in functional if isinstance(s.registration.kernel.function, np.ufunc) and not s.upcast]
+    ufuncs = [s for s in functional if _takes_output(s.registration.kernel.function) and not s.upcast]
     if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
         return 2, ufuncs
     if functional:
         return 0, functional
     return (4, inplace) if inplace else (5, out)
+
+
+def _takes_output(function: Any) -> bool:
+    """Tell whether a function takes its output as a further argument: a ufunc does, and two of them under protest."""
+    return isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)
 
 
 def changes_metadata(operator: Operator) -> bool:

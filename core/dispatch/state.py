@@ -25,14 +25,17 @@ class DispatchState:
         The number of the current settings.
     modes : int
         How many modes are active, in all threads.
+    placed : bool
+        Whether a default device was ever chosen; as long as none was, nobody looks at the thread's.
     """
 
-    __slots__ = ("_epochs", "_lock", "epoch", "guard", "modes", "settings")
+    __slots__ = ("_epochs", "_lock", "epoch", "guard", "modes", "placed", "settings")
 
     def __init__(self):
         self.guard = 0
         self.epoch = 0
         self.modes = 0
+        self.placed = False
         self.settings = {"default_dtype": float32}
         self._epochs = {frozenset(self.settings.items()): 0}
         self._lock = threading.Lock()

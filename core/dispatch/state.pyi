@@ -6,6 +6,7 @@ class DispatchState:
     guard: int
     epoch: int
     modes: int
+    placed: bool
     settings: dict[Any, Any]
     def change(self, name: Any, value: Any) -> None: ...
     def get(self, name: Any, default: Any = None) -> Any: ...

@@ -18,12 +18,15 @@ cdef class Pass:
     cdef public set needed
     cdef public list results
     cdef public dict waiting
+    cdef public Node following
+    cdef public list following_gradients
     @cython.locals(buffers=Buffers)
     cpdef send(self, Node node, int number, gradient)
     @cython.locals(buffers=Buffers, node=Node, gradients=list, heap=list, waiting=dict)
     cpdef run(self)
     cpdef bint capture(self, Node node, list gradients) except -1
-    @cython.locals(target=Node, next_nodes=tuple, next_numbers=tuple, count=int, place=int, number=int)
+    @cython.locals(target=Node, held=Node, next_nodes=tuple, next_numbers=tuple, count=int, place=int, number=int,
+                   held_number=int)
     cpdef step(self, Node node, list gradients)
 
 cpdef accumulate(AccumulateGrad node, list gradients, bint create_graph)

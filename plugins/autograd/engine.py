@@ -10,6 +10,11 @@ A gradient may be a tensor that something else holds: `z = x + y` sends the same
 the tensor as its `.grad` only if nobody else holds it, its storage or its array; else it takes a copy.  The engine
 therefore keeps a gradient in one list and nowhere else when the leaf's turn comes.  A sum that the engine has made
 itself is its own and grows in place.
+
+Note [The node that follows]
+----------------------------
+In a chain the node that gets a gradient is the next one to run.  Where its sequence number is above all that wait, it
+runs at once, and its gradients never enter the heap.
 """
 
 from heapq import heappop, heappush
@@ -56,7 +61,10 @@ class Pass:
         The nodes on the way to the captures; None: all.
     """
 
-    __slots__ = ("captures", "create_graph", "heap", "keep_graph", "needed", "results", "waiting")
+    __slots__ = (
+        "captures", "create_graph", "following", "following_gradients", "heap", "keep_graph", "needed", "results",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(self, keep_graph, create_graph, captures, needed, count):
         self.keep_graph = keep_graph
@@ -66,6 +74,8 @@ class Pass:
         self.results = [None] * count
         self.heap = []
         self.waiting = {}
+        self.following = None
+        self.following_gradients = None
 
     def send(self, node, number, gradient):
         """Add a gradient to those that wait for a node's turn."""
@@ -87,11 +97,18 @@ class Pass:
         """Run until no gradient waits."""
         heap = self.heap
         waiting = self.waiting
-        while heap:
-            buffers = waiting.pop(-heappop(heap))
-            node = buffers.node
-            gradients = buffers.gradients
-            buffers = None
+        while True:
+            node = self.following
+            if node is not None:
+                gradients = self.following_gradients
+                self.following = self.following_gradients = None
+            elif heap:
+                buffers = waiting.pop(-heappop(heap))
+                node = buffers.node
+                gradients = buffers.gradients
+                buffers = None
+            else:
+                return self.results
             if node.extras is not None:
                 fitting.call_hooks(node, gradients)
             if self.captures is not None and self.capture(node, gradients):
@@ -105,7 +122,6 @@ class Pass:
                 continue
             self.step(node, gradients)
             gradients = node = None
-        return self.results
 
     def capture(self, node, gradients):
         """Keep the gradients that were asked for; tell whether the node need not run."""
@@ -140,6 +156,9 @@ class Pass:
         count = len(next_nodes)
         if len(found) != count:
             fitting.raise_count(node, len(found), count)
+        held = None
+        held_gradient = None
+        held_number = 0
         for place in range(count):
             target = next_nodes[place]
             gradient = found[place]
@@ -158,7 +177,22 @@ class Pass:
                 or gradient.handle.shape != shape
             ):
                 gradient = fitting.fit(gradient, shape, spec, node, place)
-            self.send(target, number, gradient)
+            # The last one is held back: see Note [The node that follows].
+            if held is not None:
+                self.send(held, held_number, held_gradient)
+            held = target
+            held_number = number
+            held_gradient = gradient
+            gradient = None
+        if held is None:
+            return
+        if self.heap and held.sequence <= -self.heap[0]:
+            self.send(held, held_number, held_gradient)
+            return
+        gradients = [None] * held.outputs
+        gradients[held_number] = held_gradient
+        self.following = held
+        self.following_gradients = gradients
 
 
 def accumulate(node, gradients, create_graph):

@@ -19,7 +19,7 @@ class InplaceRule(Rule):
 
     __slots__ = ()
 
-    def __call__(self, entry: Entry, args: tuple[Any, ...], /) -> Any:
+    def call(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Handle a call of the in-place form."""
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)

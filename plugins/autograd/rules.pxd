@@ -1,6 +1,6 @@
 cimport cython
 
-from tt.core.dispatch.entry cimport Choice, Entry
+from tt.core.dispatch.entry cimport Choice, Entry, LayerRule
 from tt.core.tensor_base cimport TensorBase, TensorSpec
 from tt.plugins.autograd.graph cimport GradState, Node, Record, View, attach, start
 
@@ -26,7 +26,7 @@ cdef class OpNode(Node):
     cpdef apply(self, list gradients, wanted)
     cpdef release(self)
 
-cdef class Rule:
+cdef class Rule(LayerRule):
     cdef public object operator
     cdef public tuple differentiable
     cdef public object make_plan
@@ -40,7 +40,7 @@ cdef class Rule:
     cdef public str node_name
     @cython.locals(tensor=TensorBase, record=Record, first=int, second=int, needs="long long", numbers=tuple, one=Node,
                    other=Node)
-    cpdef call(self, entry, tuple args)
+    cpdef call(self, Entry entry, tuple args)
     cpdef Plan plan(self, long long needs)
     @cython.locals(single=TensorBase, node=OpNode, record=Record)
     cpdef finish(self, tuple args, result, long long needs, tuple nodes, tuple numbers, tuple starts)

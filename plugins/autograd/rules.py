@@ -5,6 +5,7 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 `rules.pxd` where it can.
 """
 
+from tt.core.dispatch.entry import LayerRule
 from tt.core.library import OVERRIDDEN, Tensor, alias
 from tt.core.tensor_base import TensorBase
 from tt.plugins.autograd import saved as saved_tensors
@@ -180,7 +181,7 @@ class OpNode(Node):
             results[begin] = found
 
 
-class Rule:
+class Rule(LayerRule):
     """What the layer does for the functional form of an operator with a formula.
 
     Parameters
@@ -220,12 +221,8 @@ class Rule:
         self.is_view = operator.definition.kind == "view"
         self.node_name = node_name(operator.name)
 
-    def __call__(self, entry, args):
-        """Handle a call of the operator."""
-        return self.call(entry, args)
-
     def call(self, entry, args):
-        """Handle a call; apart from `__call__` because methods of that name have no C form."""
+        """Handle a call of the operator."""
         if STATE.switched_off != 0 and not STATE.enabled():
             return views.unrecorded(entry, args) if self.is_view else run_below(entry, args)
         first = self.first

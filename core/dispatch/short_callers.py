@@ -1,0 +1,122 @@
+"""Callers of operators that are mostly called with one or two tensors and nothing else.
+
+They do what `Caller.quick` does, written out for these calls: no tuple is made and no loop runs.  This is a hot module:
+plain Python that Cython compiles with the C types of `short_callers.pxd`.
+
+Note [Written out twice]
+------------------------
+`UnaryCaller.one` and `BinaryCaller.two` wrap the result of a direct kernel themselves.  A function that both call would
+cost a tenth of the whole call where the module is interpreted.
+"""
+
+from tt.core.dispatch.callers import Caller
+from tt.core.dispatch.failure import failed_direct
+from tt.core.dispatch.quick import MISSED
+from tt.core.dispatch.state import STATE
+from tt.core.promotion import SCALAR_BITS
+from tt.core.tensor import Tensor
+from tt.core.tensor_base import TensorBase
+
+SCALARS = SCALAR_BITS
+
+
+class UnaryCaller(Caller):
+    """An operator whose arguments behind the first tensor all have defaults: `exp(x)`, `x.sum()`."""
+
+    def one(self, value):
+        """Call with the tensor alone."""
+        if isinstance(value, TensorBase):
+            tensor = value
+            entry = self.last
+            if entry.keys != tensor.keys or entry.bits != tensor.promotion or entry.epoch != STATE.guard:
+                entry = self.find(tensor.keys, tensor.promotion)
+            if entry is not None:
+                if entry.direct:
+                    try:
+                        handle = entry.plain(tensor.handle)
+                    except Exception as error:
+                        handle = failed_direct(entry, error, (value,), self.tail)
+                    # See Note [Written out twice].
+                    spec = entry.spec
+                    bits = entry.result_bits
+                    if bits == 0:
+                        if type(handle) is not entry.handle_type:
+                            handle = entry.backend.normalise(handle)
+                        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+                    new = Tensor()
+                    new.handle = handle
+                    new.spec = spec
+                    new.keys = spec.keys
+                    new.promotion = bits
+                    new.storage = None
+                    new.record = None
+                    new.base = None
+                    return new
+                # Concatenated, because unpacking would make a list first.
+                return entry.run((value,) + self.tail)  # noqa: RUF005
+        return self.general((value,), None)
+
+    def __call__(self, *args, **kwargs):
+        """Call the operator with what its signature takes."""
+        if len(args) == 1 and not kwargs:
+            return self.one(args[0])
+        result = self.quick(args, kwargs)
+        return self.general(args, kwargs) if result is MISSED else result
+
+
+class BinaryCaller(Caller):
+    """An operator on two tensors, or a tensor and a number, whose further arguments have defaults."""
+
+    def two(self, left, right):
+        """Call with the two operands alone."""
+        try:
+            first = left
+            keys = first.keys
+            bits = first.promotion
+        except (AttributeError, TypeError):  # no tensor; the compiled form already refuses the assignment
+            return self.general((left, right), None)
+        if isinstance(right, TensorBase):
+            second = right
+            keys |= second.keys
+            bits |= second.promotion
+            operand = second.handle
+        else:
+            bit = SCALARS.get(type(right))
+            if bit is None:
+                return self.general((left, right), None)
+            bits |= bit
+            operand = right
+        entry = self.last
+        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
+            entry = self.find(keys, bits)
+        if entry is not None:
+            if entry.direct:
+                try:
+                    handle = entry.plain(first.handle, operand)
+                except Exception as error:
+                    handle = failed_direct(entry, error, (left, right), self.tail)
+                # See Note [Written out twice].
+                spec = entry.spec
+                bits = entry.result_bits
+                if bits == 0:
+                    if type(handle) is not entry.handle_type:
+                        handle = entry.backend.normalise(handle)
+                    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+                new = Tensor()
+                new.handle = handle
+                new.spec = spec
+                new.keys = spec.keys
+                new.promotion = bits
+                new.storage = None
+                new.record = None
+                new.base = None
+                return new
+            return entry.run((left, right) + self.tail)  # noqa: RUF005  # as in UnaryCaller
+        return self.general((left, right), None)
+
+    def __call__(self, *args, **kwargs):
+        """Call the operator with what its signature takes."""
+        if len(args) == 2 and not kwargs:
+            return self.two(args[0], args[1])
+        result = self.quick(args, kwargs)
+        return self.general(args, kwargs) if result is MISSED else result
