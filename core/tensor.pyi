@@ -380,7 +380,7 @@ class Tensor(TensorBase):
     def __contains__(self, element: Any) -> _bool:
         """Tell whether any element equals a number or a (broadcast) tensor."""
         ...
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Any) -> Any:
         """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
 
         Parameters
@@ -411,7 +411,7 @@ class Tensor(TensorBase):
 
         Parameters
         ----------
-        index : see `getitem`
+        index : see `Tensor.__getitem__`
             Where.
         value : Tensor or number
             What.
@@ -419,7 +419,7 @@ class Tensor(TensorBase):
         Raises
         ------
         IndexError, ValueError
-            As `getitem` does.
+            As reading does.
         TypeError
             For a value that is neither a tensor nor a number.
         RuntimeError
