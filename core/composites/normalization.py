@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, number, widened
+from tt.core.composites.helpers import as_type, check_shapes, widened
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, finfo
+from tt.core.dtype import finfo
 from tt.core.errors import DtypeError, DtypeNotServedError, ShapeError, ValueRangeError
 from tt.core.promotion import result_type
 from tt.core.shapes.geometry import broadcast
-from tt.core.shapes.nn import attention as check_attention
 from tt.core.shapes.normalization import check_parameters
 
 composites: Final = CompositeTable()
@@ -318,80 +316,3 @@ def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
     shape = broadcast("cosine_similarity", x1.shape, x2.shape)
     first, second = (_unit(widened(ops.expand(as_type(x, dtype), shape)), dim, eps) for x in (x1, x2))
     return as_type(ops.sum.dim(ops.mul(first, second), dim), dtype)
-
-
-# --- attention -------------------------------------------------------------------------------------------------
-
-
-def _shared_heads(tensor: Any, heads: int) -> Any:
-    """Return the heads of keys or values, each repeated for the queries that share it."""
-    *batch, own, length, width = tensor.shape
-    times = heads // own
-    wide = ops.expand(ops.unsqueeze(tensor, -3), (*batch, own, times, length, width))
-    return ops.reshape(wide, (*batch, heads, length, width))
-
-
-def _check_group(query: Any, key: Any, value: Any) -> None:
-    if min(query.ndim, key.ndim, value.ndim) < 3:
-        raise ShapeError("scaled_dot_product_attention(): enable_gqa expects a dimension of heads")
-    for name, tensor in (("key", key), ("value", value)):
-        if not tensor.shape[-3] or query.shape[-3] % tensor.shape[-3]:
-            raise ShapeError(
-                f"scaled_dot_product_attention(): the number of heads in {name} ({tensor.shape[-3]}) does not divide "
-                f"that in query ({query.shape[-3]})"
-            )
-
-
-@composite("scaled_dot_product_attention")
-def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any,
-    dropout_p: float,
-    is_causal: bool,
-    scale: float | None,
-    enable_gqa: bool,
-) -> Any:
-    if not query.dtype is key.dtype is value.dtype:
-        raise DtypeError(
-            f"scaled_dot_product_attention(): Expected query, key, and value to have the same dtype, but got "
-            f"{query.dtype}, {key.dtype} and {value.dtype}"
-        )
-    if is_causal and attn_mask is not None:
-        raise ValueRangeError(
-            "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"
-        )
-    if attn_mask is not None and attn_mask.dtype.name != "bool" and attn_mask.dtype is not query.dtype:
-        raise DtypeError(
-            f"scaled_dot_product_attention(): Expected attn_mask dtype to be bool or to match query dtype, but got "
-            f"{attn_mask.dtype} and {query.dtype}"
-        )
-    if enable_gqa:
-        _check_group(query, key, value)
-        key, value = _shared_heads(key, query.shape[-3]), _shared_heads(value, query.shape[-3])
-    check_attention(query, key, value, attn_mask, op="scaled_dot_product_attention")
-    q, k, v = widened(query), widened(key), widened(value)
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale
-    scores = ops.matmul(ops.mul(q, 1.0 if scale is None else scale), ops.transpose(k, -2, -1))
-    if is_causal:
-        rows, columns = scores.shape[-2:]
-        attn_mask = ops.tril(ops.ones((rows, columns), dtype=bool_, device=query.device))
-    weights = ops.softmax.default(scores, -1) if attn_mask is None else _masked_softmax(scores, attn_mask)
-    if dropout_p:
-        weights = ops.dropout(weights, dropout_p, True)
-    return as_type(ops.matmul(weights, v), query.dtype)
-
-
-def _masked_softmax(scores: Any, mask: Any) -> Any:
-    """Return the softmax of scores where a mask is true, or to which it is added; rows without any score get zeros."""
-    if mask.dtype.name == "bool":
-        scores = ops.where(mask, scores, number(-math.inf, scores))
-    else:
-        scores = ops.add(scores, widened(mask))
-    if not scores.shape.numel():
-        return ops.softmax.default(scores, -1)
-    empty = ops.eq(ops.amax(ops.detach(scores), -1, True), -math.inf)
-    zero = number(0, scores)
-    # Zeros take part instead of infinities, so that gradients stay finite.
-    return ops.where(empty, zero, ops.softmax.default(ops.where(empty, zero, scores), -1))

@@ -31,6 +31,7 @@ FAMILIES: Final = (
     "convolution",
     "pooling",
     "resampling",
+    "attention",
     "fft",
     "unary",
     "special",

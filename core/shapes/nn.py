@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from tt.core.dtype import bool_
 from tt.core.errors import DataDependentError, ShapeError
 from tt.core.shapes.geometry import Described, broadcast, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype
@@ -156,6 +157,39 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
     if attn_mask is not None and broadcast(op, scores, attn_mask.shape) != scores:
         raise ShapeError(f"{op}(): attn_mask {list(attn_mask.shape)} does not fit the scores {list(scores)}")
     return (*batch, query.shape[-2], value.shape[-1])
+
+
+@rule("plain_attention")
+def plain_attention(
+    query: Described, key: Described, value: Described, mask: Any = None, *, op: str
+) -> Shape:
+    """As `attention`, for batches of one shape and a mask of bools of the shape of the scores."""
+    batch = tuple(query.shape[:-2])
+    for name, tensor in (("key", key), ("value", value), ("mask", mask)):
+        if tensor is not None and tuple(tensor.shape[:-2]) != batch:
+            raise ShapeError(
+                f"{op}(): the batches of query {list(query.shape)} and {name} {list(tensor.shape)} differ"
+            )
+    shape = attention(query, key, value, mask, op=op)
+    scores = (query.shape[-2], key.shape[-2])
+    if mask is not None and (tuple(mask.shape[-2:]) != scores or mask.dtype is not bool_):
+        raise ShapeError(
+            f"{op}(): the mask holds bools of shape {[*batch, *scores]}, and not {mask.dtype} of {list(mask.shape)}"
+        )
+    return shape
+
+
+@rule("plain_attention_backward")
+def plain_attention_backward(
+    grad: Described, query: Described, key: Described, value: Described, mask: Any = None, *, op: str
+) -> tuple[Shape, Shape, Shape]:
+    """The gradients of query, key and value."""
+    shape = plain_attention(query, key, value, mask, op=op)
+    if tuple(grad.shape) != shape:
+        raise ShapeError(
+            f"{op}(): the gradient has the shape {list(grad.shape)}, and the result {list(shape)}"
+        )
+    return tuple(query.shape), tuple(key.shape), tuple(value.shape)
 
 
 # --- similarity -----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ cpu: Final = KernelTable(device="cpu")
 NATIVE: Final = load("products")
 
 DTYPES: Final = ("float32", "float64")
+ATTENTION: Final = ("query", "key", "value", "mask", "is_causal", "scale")
 TAKES: Final = {
     "mm": ("self", "mat2"),
     "mv": ("self", "vec"),
@@ -21,6 +22,8 @@ TAKES: Final = {
     "bmm": ("self", "mat2"),
     "outer": ("self", "vec2"),
     "matmul": ("self", "other"),
+    "_attention": ATTENTION,
+    "_attention_backward": ("grad", *ATTENTION),
     "linear": ("input", "weight", "bias"),
 }
 

@@ -200,3 +200,32 @@ def attention(make: Inputs) -> Iterator[Sample]:
     )
     causal = (make.tensor(3, 4), make.tensor(3, 4), make.tensor(3, 4), make.mask(3, 3))
     yield Sample(causal, {"is_causal": True}, "error: two masks", OPTION)
+
+
+@family("plain_attention")
+def plain_attention(make: Inputs) -> Iterator[Sample]:
+    for batch in ((), (2,), (2, 3)):
+        inputs = (make.tensor(*batch, 3, 4), make.tensor(*batch, 5, 4), make.tensor(*batch, 5, 2))
+        yield Sample((*inputs, None, False, 0.5), name=f"batch {batch}")
+        yield Sample((*inputs, None, True, 0.5), name=f"batch {batch}, causal")
+        yield Sample((*inputs, make.mask(*batch, 3, 5), False, 0.5), name=f"batch {batch}, mask")
+        yield Sample((*inputs, make.mask(*batch, 3, 5), True, 0.5), name=f"batch {batch}, mask, causal")
+    q, k, v = make.tensor(2, 3, 4), make.tensor(2, 0, 4), make.tensor(2, 0, 2)
+    yield Sample((q, k, v, None, False, 1.0), name="no keys")
+    yield Sample((q[:0], q[:0], q[:0], None, False, 1.0), name="empty batch")
+    yield Sample(
+        (q.transpose(1, 2), q.transpose(1, 2), q.transpose(1, 2), None, False, 1.0), name="transposed"
+    )
+    yield Sample((q, q[:1], q, None, False, 1.0), name="error: batches", error=RuntimeError)
+    yield Sample((q, q[..., :2], q, None, False, 1.0), name="error: widths", error=RuntimeError)
+
+
+@family("plain_attention_backward")
+def plain_attention_backward(make: Inputs) -> Iterator[Sample]:
+    for sample in plain_attention(make):
+        if sample.error is None:
+            query, value = sample.args[0], sample.args[2]
+            grad = make.tensor(*query.shape[:-1], value.shape[-1])
+            yield Sample((grad, *sample.args), name=sample.name)
+    q = make.tensor(2, 3, 4)
+    yield Sample((q[:1], q, q, q, None, False, 1.0), name="error: gradient", error=RuntimeError)

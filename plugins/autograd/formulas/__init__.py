@@ -2,6 +2,7 @@
 
 from tt.plugins.autograd.formulas import (
     activation,
+    attention,
     binary,
     convolution,
     creation,
@@ -48,6 +49,7 @@ TABLES = [
         decomposition,
         convolution,
         pooling,
+        attention,
         resampling,
         fft,
         unary,

@@ -42,6 +42,7 @@ NOT_IN_TORCH = {
     "_conv_weight",
     "_unpool",
     "_avg_unpool",
+    "_attention",
     "_weighted_taps",
     "_spread_taps",
     "_adaptive_avg_unpool",

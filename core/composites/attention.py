@@ -1,0 +1,130 @@
+"""Composites of attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from tt.core.composites.helpers import as_type, check_shapes, number, widened
+from tt.core.dispatch.registry import ops
+from tt.core.dispatch.tables import CompositeTable
+from tt.core.dtype import bool_
+from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.shapes.geometry import broadcast
+from tt.core.shapes.nn import attention as check_attention
+
+composites: Final = CompositeTable()
+composite = composites.composite
+
+
+def _shared_heads(tensor: Any, heads: int) -> Any:
+    """Return the heads of keys or values, each repeated for the queries that share it."""
+    *batch, own, length, width = tensor.shape
+    times = heads // own
+    wide = ops.expand(ops.unsqueeze(tensor, -3), (*batch, own, times, length, width))
+    return ops.reshape(wide, (*batch, heads, length, width))
+
+
+def _check_group(query: Any, key: Any, value: Any) -> None:
+    if min(query.ndim, key.ndim, value.ndim) < 3:
+        raise ShapeError("scaled_dot_product_attention(): enable_gqa expects a dimension of heads")
+    for name, tensor in (("key", key), ("value", value)):
+        if not tensor.shape[-3] or query.shape[-3] % tensor.shape[-3]:
+            raise ShapeError(
+                f"scaled_dot_product_attention(): the number of heads in {name} ({tensor.shape[-3]}) does not divide "
+                f"that in query ({query.shape[-3]})"
+            )
+
+
+@composite("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Any:
+    if not query.dtype is key.dtype is value.dtype:
+        raise DtypeError(
+            f"scaled_dot_product_attention(): Expected query, key, and value to have the same dtype, but got "
+            f"{query.dtype}, {key.dtype} and {value.dtype}"
+        )
+    if is_causal and attn_mask is not None:
+        raise ValueRangeError(
+            "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"
+        )
+    if attn_mask is not None and attn_mask.dtype.name != "bool" and attn_mask.dtype is not query.dtype:
+        raise DtypeError(
+            f"scaled_dot_product_attention(): Expected attn_mask dtype to be bool or to match query dtype, but got "
+            f"{attn_mask.dtype} and {query.dtype}"
+        )
+    if enable_gqa:
+        _check_group(query, key, value)
+        key, value = _shared_heads(key, query.shape[-3]), _shared_heads(value, query.shape[-3])
+    check_attention(query, key, value, attn_mask, op="scaled_dot_product_attention")
+    q, k, v = widened(query), widened(key), widened(value)
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale
+    scale = 1.0 if scale is None else scale
+    if dropout_p or (attn_mask is not None and attn_mask.dtype is not bool_):
+        weights = _weights(q, k, attn_mask, is_causal, scale)
+        if dropout_p:
+            weights = ops.dropout(weights, dropout_p, True)
+        return as_type(ops.matmul(weights, v), query.dtype)
+    masks = () if attn_mask is None else (attn_mask,)
+    batch = broadcast("scaled_dot_product_attention", *(t.shape[:-2] for t in (q, k, v, *masks)))
+    q, k, v = (ops.expand(t, (*batch, *t.shape[-2:])) for t in (q, k, v))
+    if attn_mask is not None:
+        attn_mask = ops.expand(attn_mask, (*batch, q.shape[-2], k.shape[-2]))
+    return as_type(ops._attention(q, k, v, attn_mask, is_causal, scale), query.dtype)
+
+
+@composite("_attention")
+def attention(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+    check_shapes("_attention", query, key, value, mask, is_causal, scale)
+    weights = _weights(widened(query), widened(key), mask, is_causal, scale)
+    return as_type(ops.matmul(weights, widened(value)), query.dtype)
+
+
+@composite("_attention_backward")
+def attention_backward(
+    grad: Any, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float
+) -> Any:
+    check_shapes("_attention_backward", grad, query, key, value, mask, is_causal, scale)
+    g, q, k, v = (widened(t) for t in (grad, query, key, value))
+    weights = _weights(q, k, mask, is_causal, scale)
+    slopes = ops.matmul(g, ops.transpose(v, -2, -1))
+    mean = ops.sum.dim(ops.mul(weights, slopes), (-1,), True)
+    slopes = ops.mul(ops.mul(weights, ops.sub(slopes, mean)), scale)
+    found = (
+        ops.matmul(slopes, k),
+        ops.matmul(ops.transpose(slopes, -2, -1), q),
+        ops.matmul(ops.transpose(weights, -2, -1), g),
+    )
+    return tuple(as_type(t, query.dtype) for t in found)
+
+
+def _weights(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+    """Return the share of each key in the result of each query."""
+    scores = ops.matmul(ops.mul(q, scale), ops.transpose(k, -2, -1))
+    if is_causal:
+        rows, columns = scores.shape[-2:]
+        lower = ops.tril(ops.ones((rows, columns), dtype=bool_, device=q.device))
+        mask = lower if mask is None else ops.logical_and(mask, lower)
+    return ops.softmax.default(scores, -1) if mask is None else _masked_softmax(scores, mask)
+
+
+def _masked_softmax(scores: Any, mask: Any) -> Any:
+    """Return the softmax of scores where a mask is true, or to which it is added; rows without any score get zeros."""
+    if mask.dtype.name == "bool":
+        scores = ops.where(mask, scores, number(-math.inf, scores))
+    else:
+        scores = ops.add(scores, widened(mask))
+    if not scores.shape.numel():
+        return ops.softmax.default(scores, -1)
+    empty = ops.eq(ops.amax(ops.detach(scores), -1, True), -math.inf)
+    zero = number(0, scores)
+    # Zeros take part instead of infinities, so that gradients stay finite.
+    return ops.where(empty, zero, ops.softmax.default(ops.where(empty, zero, scores), -1))

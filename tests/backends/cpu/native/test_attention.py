@@ -1,0 +1,119 @@
+"""Native attention and its gradients: against the formula in float64, with masks, gaps and several threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tt.backends.cpu.native.loading import load, status
+
+NATIVE = load("products")
+
+pytestmark = pytest.mark.skipif(NATIVE is None, reason=f"native kernels are not in use: {status().reason}")
+
+
+def reference(q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float, g: Any) -> tuple[Any, ...]:
+    """Return the result and the gradients of q, k and v."""
+    q, k, v, g = (t.astype(np.float64) for t in (q, k, v, g))
+    scores = q @ k.swapaxes(-1, -2) * scale
+    seen = np.ones(scores.shape, bool) if mask is None else mask.copy()
+    if causal:
+        seen &= np.tril(np.ones(scores.shape[-2:], bool))
+    scores = np.where(seen, scores, -np.inf)
+    most = scores.max(-1, keepdims=True, initial=-np.inf)
+    weights = np.exp(scores - np.where(np.isfinite(most), most, 0))
+    total = weights.sum(-1, keepdims=True)
+    weights /= np.where(total == 0, 1, total)
+    slopes = g @ v.swapaxes(-1, -2)
+    slopes = weights * (slopes - (weights * slopes).sum(-1, keepdims=True)) * scale
+    return weights @ v, slopes @ k, slopes.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ g
+
+
+def close(found: Any, expected: Any, dtype: Any) -> None:
+    assert found.dtype == dtype
+    assert found.shape == expected.shape
+    scale = np.abs(expected).max(initial=1.0)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=scale * (2e-5 if dtype is np.float32 else 1e-12))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from([(), (1,), (3,), (2, 3)]),
+    st.tuples(*(st.sampled_from([1, 2, 5, 17, 65, 130]),) * 2, *(st.sampled_from([1, 3, 16, 20]),) * 2),
+    st.sampled_from([np.float32, np.float64]),
+    st.booleans(),
+    st.sampled_from(["none", "some", "rows without any"]),
+    st.booleans(),
+)
+def test_values_and_gradients(
+    batch: Any, sizes: Any, dtype: Any, causal: bool, masked: str, transposed: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    queries, keys, width, out = sizes
+    shapes = (queries, width), (keys, width), (keys, out), (queries, out)
+    q, k, v, g = (rng.standard_normal((*batch, *shape)).astype(dtype) for shape in shapes)
+    if transposed:
+        q, k, v, g = (np.ascontiguousarray(t.swapaxes(-1, -2)).swapaxes(-1, -2) for t in (q, k, v, g))
+    mask = None
+    if masked != "none":
+        mask = rng.random((*batch, queries, keys)) < 0.7
+    if masked == "rows without any":
+        mask[..., 0, :] = False
+    expected = reference(q, k, v, mask, causal, 0.3, g)
+    close(NATIVE._attention(q, k, v, mask, causal, 0.3), expected[0], dtype)
+    for found, right in zip(
+        NATIVE._attention_backward(g, q, k, v, mask, causal, 0.3), expected[1:], strict=True
+    ):
+        close(found, right, dtype)
+
+
+def test_masks_that_are_repeated() -> None:
+    q = np.random.default_rng(0).standard_normal((2, 4, 3))
+    mask = np.broadcast_to(np.array([True, False, True, True]), (2, 4, 4))
+    expected = reference(q, q, q, mask, False, 1.0, q)[0]
+    close(NATIVE._attention(q, q, q, mask, False, 1.0), expected, np.float64)
+
+
+def test_no_keys_and_special_values() -> None:
+    q = np.ones((2, 3, 4), np.float32)
+    none = np.ones((2, 0, 4), np.float32)
+    assert not NATIVE._attention(q, none, none, None, False, 1.0).any()
+    assert NATIVE._attention(none, q, q, None, False, 1.0).shape == (2, 0, 4)
+    q[0, 1, 0] = np.nan
+    found = NATIVE._attention(q, np.ones_like(q), np.ones_like(q), None, False, 1.0)
+    np.testing.assert_array_equal(np.isnan(found).any(-1), [[False, True, False], [False] * 3])
+    huge = np.full((1, 2, 4), 1e4)  # exp of the scores overflows
+    np.testing.assert_allclose(NATIVE._attention(huge, huge, np.ones((1, 2, 4)), None, False, 1.0), 1)
+
+
+def test_threads_do_not_change_results() -> None:
+    threads = load("threads")
+    q = np.random.default_rng(0).standard_normal((4, 100, 32)).astype(np.float32)
+    before, found = threads.get_num_threads(), []
+    try:
+        for count in (1, 3):
+            threads.set_num_threads(count)
+            found.append(
+                (
+                    NATIVE._attention(q, q, q, None, True, 0.2),
+                    *NATIVE._attention_backward(q, q, q, q, None, True, 0.2),
+                )
+            )
+    finally:
+        threads.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    q = np.ones((2, 3, 4))
+    for wrong in ((q, q[:1], q, None), (q, q[..., :2], q, None), (q, q, q[:, :2], None), (q, q, q, np.ones((2, 3, 2), bool)),
+                  (q, q.astype(np.float32), q, None), (q, q, q, np.ones((2, 3, 3)))):  # fmt: skip
+        with pytest.raises(ValueError):
+            NATIVE._attention(*wrong, False, 1.0)
+    with pytest.raises(ValueError):
+        NATIVE._attention_backward(q[:, :2], q, q, q, None, False, 1.0)
