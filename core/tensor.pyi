@@ -211,6 +211,11 @@ class _BatchNormBackwardResult(NamedTuple):
     weight_grad: Tensor
     bias_grad: Tensor
 
+class _AttentionBackwardResult(NamedTuple):
+    query_grad: Tensor
+    key_grad: Tensor
+    value_grad: Tensor
+
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype on one device.
 
