@@ -220,8 +220,9 @@ def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) ->
 
 
 def through_composite(operator: Operator) -> RuleType:
-    """Return the rule of an operator that is differentiated through its composite: while nothing is recorded, as in a
-    backward pass whose gradients are not differentiated, its kernel serves.
+    """Return the rule of an operator that is differentiated through its composite.
+
+    While nothing is recorded, as in a backward pass whose gradients are not differentiated, its kernel serves.
     """
     several = len(operator.definition.signature.returns) > 1
 

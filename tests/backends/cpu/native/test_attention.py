@@ -58,7 +58,7 @@ def test_values_and_gradients(
     q, k, v, g = (rng.standard_normal((*batch, *shape)).astype(dtype) for shape in shapes)
     if transposed:
         q, k, v, g = (np.ascontiguousarray(t.swapaxes(-1, -2)).swapaxes(-1, -2) for t in (q, k, v, g))
-    mask = None
+    mask: Any = None
     if masked != "none":
         mask = rng.random((*batch, queries, keys)) < 0.7
     if masked == "rows without any":
@@ -111,9 +111,16 @@ def test_threads_do_not_change_results() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     q = np.ones((2, 3, 4))
-    for wrong in ((q, q[:1], q, None), (q, q[..., :2], q, None), (q, q, q[:, :2], None), (q, q, q, np.ones((2, 3, 2), bool)),
-                  (q, q.astype(np.float32), q, None), (q, q, q, np.ones((2, 3, 3)))):  # fmt: skip
+    wrong: list[tuple[Any, ...]] = [
+        (q, q[:1], q, None),
+        (q, q[..., :2], q, None),
+        (q, q, q[:, :2], None),
+        (q, q, q, np.ones((2, 3, 2), bool)),
+        (q, q.astype(np.float32), q, None),
+        (q, q, q, np.ones((2, 3, 3))),
+    ]
+    for arrays in wrong:
         with pytest.raises(ValueError):
-            NATIVE._attention(*wrong, False, 1.0)
+            NATIVE._attention(*arrays, False, 1.0)
     with pytest.raises(ValueError):
         NATIVE._attention_backward(q[:, :2], q, q, q, None, False, 1.0)
