@@ -83,7 +83,7 @@ def _geometry(self: Tensor) -> Any:
 
 def _strides(self: Tensor) -> tuple[int, ...]:
     if self.layout.name != "strided":
-        raise DtypeError(f"a tensor of layout {self.layout} has no strides")
+        raise LayoutError(f"a tensor of layout {self.layout} has no strides\n  try: x.to_dense()")
     geometry = _geometry(self)
     return tuple(self.spec.backend.strides(self.handle) if geometry is None else geometry.strides)
 

@@ -39,11 +39,13 @@ def no_kernel(
     see = f"tt ops explain {name} {spec}{':' + resolution.compute.name if resolution.compute else ''}"
     tried = [f"{c.kind} {c.source if c.source == '(none)' else ''}({c.reason})".replace("(none)(", "(") for c in
              resolution.candidates]  # fmt: skip
-    arguments = [(operator.arguments[i].name, _describe(v)) for i, v in enumerate(args[: len(operator.arguments)])
-                 if isinstance(v, TensorBase)]  # fmt: skip
+    tensors = _named_tensors(operator, args)
+    arguments = [(argument, _describe(tensor)) for argument, tensor in tensors]
     hint = backend.hints.get(name) or backend.hints.get("*", "")
+    # What is not of the usual layout is what nothing serves.
+    named = [argument for argument, tensor in tensors if tensor.layout.name == backend.layout]
     first = next((a.name for a in operator.arguments if a.type.is_tensor), "x")
-    hint = hint.replace("{self}", arguments[0][0] if arguments else first)
+    hint = hint.replace("{self}", (named or [argument for argument, _ in tensors] or [first])[0])
     if any(c.reason == NOT_ALL_ARGUMENTS for c in resolution.candidates):
         head = f"{name}({_short(operator)}) has no kernel for {place}{dtype} that takes all arguments of this call"
         return NoKernelError(str(signature), head, arguments=arguments, tried=tried, exist=exist, see=see)
@@ -91,6 +93,17 @@ def missing_fake(operator: Operator, args: tuple[Any, ...]) -> MissingFakeError:
     )
 
 
+def _named_tensors(operator: Operator, args: tuple[Any, ...]) -> list[tuple[str, TensorBase]]:
+    """Return the tensors of a call with the names of their arguments: "self", "tensors[1]"."""
+    found: list[tuple[str, TensorBase]] = []
+    for argument, value in zip(operator.arguments, args, strict=False):
+        if isinstance(value, TensorBase):
+            found.append((argument.name, value))
+        elif isinstance(value, list | tuple):
+            found += [(f"{argument.name}[{i}]", v) for i, v in enumerate(value) if isinstance(v, TensorBase)]
+    return found
+
+
 def _special(layouts: tuple[str, ...]) -> str:
     return next((layout for layout in layouts if layout != "strided"), "strided")
 
@@ -104,7 +117,7 @@ def _describe(value: TensorBase) -> str:
 
 
 def _places(operator: Operator) -> str:
-    """Return where kernels exist: "cpu {float32, float64}; cuda {float32}"."""
+    """Return where kernels exist: "cpu, cpu/sparse_csr {float32, float64}; cuda {float32}"."""
     from tt.core import host
 
     for device in host.names("device"):
@@ -112,7 +125,10 @@ def _places(operator: Operator) -> str:
             host.activate("device", device)
     served: dict[str, set[str]] = {}
     for registration in operator.registry.kernels.get(operator.name, ()):
-        if registration.standing().refusal:
-            continue
-        served.setdefault(registration.where, set()).update(registration.dtypes)
-    return "; ".join(f"{where} {{{', '.join(sorted(dtypes))}}}" for where, dtypes in served.items())
+        if not registration.standing().refusal and registration.device != "meta":
+            served.setdefault(registration.where, set()).update(registration.dtypes)
+    # The layouts of a device that serve the same dtypes stand together.
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for where, dtypes in served.items():
+        groups.setdefault((where.partition("/")[0], tuple(sorted(dtypes))), []).append(where)
+    return "; ".join(f"{', '.join(places)} {{{', '.join(dtypes)}}}" for (_, dtypes), places in groups.items())

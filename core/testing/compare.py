@@ -37,6 +37,7 @@ def assert_close(
     equal_nan: bool = False,
     check_device: bool = True,
     check_dtype: bool = True,
+    check_layout: bool = True,
     check_stride: bool = False,
     msg: str = "",
 ) -> None:
@@ -50,7 +51,7 @@ def assert_close(
         Given both or neither; by default they follow from the dtypes as PyTorch's table says.
     equal_nan : bool
         Whether NaN equals NaN.
-    check_device, check_dtype, check_stride : bool
+    check_device, check_dtype, check_layout, check_stride : bool
         Whether these must agree, too.
     msg : str
         Put before the message.
@@ -80,12 +81,13 @@ def assert_close(
             raise AssertionError(f"{msg}The lengths differ: {len(actual)} and {len(expected)}")
         pairs = [(f"{msg}[{i}] ", a, e) for i, (a, e) in enumerate(zip(actual, expected, strict=True))]
     else:
-        _compare(actual, expected, rtol, atol, equal_nan, check_device, check_dtype, check_stride, msg)
+        checks = (check_device, check_dtype, check_layout, check_stride)
+        _compare(actual, expected, rtol, atol, equal_nan, checks, msg)
         return
     for place, one, two in pairs:
         assert_close(
             one, two, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=check_device, check_dtype=check_dtype,
-            check_stride=check_stride, msg=place,
+            check_layout=check_layout, check_stride=check_stride, msg=place,
         )  # fmt: skip
 
 
@@ -99,12 +101,12 @@ def _compare(
     rtol: float | None,
     atol: float | None,
     equal_nan: bool,
-    check_device: bool,
-    check_dtype: bool,
-    check_stride: bool,
+    checks: tuple[bool, bool, bool, bool],
     msg: str,
 ) -> None:
     import tt
+
+    check_device, check_dtype, check_layout, check_stride = checks
 
     one: Any
     two: Any
@@ -115,6 +117,8 @@ def _compare(
         raise AssertionError(f"{msg}The devices differ: {one.device} and {two.device}")
     if check_dtype and one.dtype is not two.dtype:
         raise AssertionError(f"{msg}The dtypes differ: {one.dtype} and {two.dtype}")
+    if check_layout and one.layout is not two.layout:
+        raise AssertionError(f"{msg}The layouts differ: {one.layout} and {two.layout}")
     if check_stride and one.stride() != two.stride():
         raise AssertionError(f"{msg}The strides differ: {one.stride()} and {two.stride()}")
     if rtol is None or atol is None:
@@ -138,7 +142,7 @@ def _compare(
 
 def _values(tensor: Any) -> np.ndarray[Any, Any]:
     """Return the values in a dtype wide enough to compare: float64 or complex128; integers as they are."""
-    array = tensor.detach().cpu().numpy() if hasattr(tensor, "detach") else tensor.numpy()
+    array = tensor.numpy(force=True)
     if array.dtype.kind in "iub":
         # Exact as Python integers: uint64 and int64 have no common NumPy integer.
         return np.asarray(array, dtype=object if array.dtype == np.uint64 else np.int64)

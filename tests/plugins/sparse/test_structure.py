@@ -460,3 +460,42 @@ def test_the_gradient_of_a_sparse_leaf_is_sparse():
     leaf[1:3].sum().backward()
     assert leaf.grad.layout is tt.sparse_csr
     assert leaf.grad.to_dense().tolist() == [[0, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]]
+
+
+# --- messages, and what tests use ----------------------------------------------------------------------------------
+
+
+def test_the_error_of_a_mixed_call_names_the_tensor_to_convert():
+    sparse, dense = ours("sparse_coo"), tt.tensor(MATRIX)
+    with pytest.raises(tt.errors.NoKernelError) as caught:
+        tt.where(dense > 0, sparse, dense)
+    assert "\n  try: self.to_dense()\n" in str(caught.value)
+    with pytest.raises(tt.errors.NoKernelError) as caught:
+        tt.cat([dense, sparse])
+    message = str(caught.value)
+    assert "argument 'tensors[1]': device=cpu layout=sparse_coo dtype=float32" in message
+    assert "cpu/sparse_csr, cpu/sparse_coo, cpu {" in message, "places that serve the same stand together"
+    assert "\n  try: tensors[1].to_dense()\n" in message
+
+
+def test_assert_close_compares_layouts_and_elements():
+    sparse = ours("sparse_csr")
+    tt.testing.assert_close(sparse, sparse.clone())
+    tt.testing.assert_close(sparse, tt.tensor(MATRIX), check_layout=False)
+    with pytest.raises(AssertionError, match=r"The layouts differ: tt\.sparse_csr and tt\.strided"):
+        tt.testing.assert_close(sparse, tt.tensor(MATRIX))
+    with pytest.raises(AssertionError, match="5 of 16 elements differ"):
+        tt.testing.assert_close(sparse, sparse * 2)
+
+
+def test_every_kernel_of_a_layout_has_one_without_data():
+    from tt.core.dispatch.registry import REGISTRY
+
+    ours("sparse_coo")
+    places = {"cpu": set(), "meta": set()}
+    for op, registrations in REGISTRY.kernels.items():
+        for registration in registrations:
+            if registration.device in places and set(registration.layouts) & set(LAYOUTS):
+                places[registration.device].add((op, registration.layouts))
+    assert len(places["cpu"]) > 500
+    assert places["cpu"] <= places["meta"]
