@@ -80,11 +80,11 @@ static PyObject *index_select(PyObject *module, PyObject *const *args, Py_ssize_
     return result;
 }
 
-/* embedding(weight, indices, padding_idx, scale_grad_by_freq): rows of a matrix. */
+/* embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse): rows of a matrix. */
 static PyObject *embedding(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
-    PyArrayObject *weight = count == 4 ? tt_plain(args[0]) : NULL;
+    PyArrayObject *weight = count == 5 ? tt_plain(args[0]) : NULL;
     PyArrayObject *given = weight != NULL && PyArray_NDIM(weight) == 2 ? tt_index(args[1]) : NULL;
     PyArrayObject *index = given == NULL ? NULL : tt_contiguous(given);
     Py_XDECREF(given);
@@ -189,7 +189,7 @@ static PyMethodDef methods[] = {
     TT_METHOD_AS("gather", native_gather, "gather(self, dim, index)"),
     TT_METHOD(index_select, "index_select(self, dim, index)"),
     TT_METHOD(take, "take(self, index)"),
-    TT_METHOD(embedding, "embedding(weight, indices, padding_idx, scale_grad_by_freq)"),
+    TT_METHOD(embedding, "embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)"),
     TT_METHOD(repeat_interleave, "repeat_interleave(repeats, output_size)"),
     TT_METHOD_AS("index", native_index, "index(self, indices)"),
     TT_METHOD(index_put, "index_put(self, indices, values, accumulate): in place"),

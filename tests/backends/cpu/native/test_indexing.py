@@ -37,8 +37,8 @@ def test_elements_along_a_dimension(shape, dtype):
         same("take", x, rng.integers(-x.size, x.size, (3, 7)))
         same("take", x, np.asarray(-1))
         if x.ndim == 2:
-            same("embedding", x, rng.integers(0, shape[0], (2, 3)), None, False)
-            same("embedding", x, np.asarray(1), None, False)
+            same("embedding", x, rng.integers(0, shape[0], (2, 3)), None, False, False)
+            same("embedding", x, np.asarray(1), None, False, False)
 
 
 def indices_of(shape):
@@ -148,7 +148,7 @@ WRONG = {
     "index_select dim": (np.zeros(5), 1, np.array([0])),
     "take": (np.zeros(4), np.array([4])),
     "take nothing": (np.zeros(0), np.array([0])),
-    "embedding": (np.zeros((4, 2)), np.array([4]), None, False),
+    "embedding": (np.zeros((4, 2)), np.array([4]), None, False, False),
     "index": (np.zeros((5, 5)), [np.array([7])]),
     "index both": (np.zeros((5, 5)), [np.array([1]), np.array([-7])]),
     "index many": (np.zeros(5), [np.array([1]), np.array([1])]),
