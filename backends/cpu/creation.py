@@ -10,7 +10,7 @@ import numpy as np
 from tt.backends.array_api.creation import arange_size
 from tt.backends.cpu.backend import Array
 from tt.backends.cpu.copies import laid_out
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
 
@@ -27,6 +27,18 @@ def empty_in_format(size: Sequence[int], dtype: Any, memory_format: Any) -> Arra
 
 
 cpu.kernel("zeros", np.zeros, takes=("size", "dtype"))  # asks the system for zeros and does not write them
+
+
+@cpu.kernel("full", half="native")
+def full(size: Sequence[int], fill_value: Any, dtype: Any) -> Array:
+    number = fitted_number(fill_value, from_numpy_dtype(dtype))
+    return np.full(tuple(size), np.asarray(number).astype(dtype), dtype)
+
+
+@cpu.kernel("ones")
+def ones(size: Sequence[int], dtype: Any) -> Array:
+    return np.ones(tuple(size), dtype)
+
 
 # --- of increasing numbers -------------------------------------------------------------------------------------
 
@@ -88,14 +100,31 @@ def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
 # --- matrices --------------------------------------------------------------------------------------------------
 
 
-@cpu.kernel("tril_indices", dtypes=("int32", "int64"), check=True)
+@cpu.kernel("eye")
+def eye(n: int, m: int | None, dtype: Any) -> Array:
+    if n < 0 or (m is not None and m < 0):
+        raise ValueError("a negative size, which the shape rule refuses")
+    return np.eye(n, m, dtype=np.uint8).astype(dtype, copy=False)
+
+
+def _expect_triangle(op: str, row: int, col: int, dtype: Any) -> None:
+    if row < 0 or col < 0:
+        raise ValueError("a negative size, which the shape rule refuses")
+    if dtype not in (np.int32, np.int64):
+        raise errors.DispatchError(op, f"indices are of int32 or int64, not of {from_numpy_dtype(dtype)}")
+
+
+# Of all dtypes: without one, the default dtype says nothing of these indices.
+@cpu.kernel("tril_indices")
 def tril_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
+    _expect_triangle("tril_indices", row, col, dtype)
     counts = np.clip(np.arange(row) + (1 + offset), 0, col)
     return _places(counts, np.zeros(row, np.int64), dtype)
 
 
-@cpu.kernel("triu_indices", dtypes=("int32", "int64"), check=True)
+@cpu.kernel("triu_indices")
 def triu_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
+    _expect_triangle("triu_indices", row, col, dtype)
     firsts = np.clip(np.arange(row) + offset, 0, col)
     return _places(col - firsts, firsts, dtype)
 

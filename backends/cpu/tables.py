@@ -57,6 +57,7 @@ NATIVE: Final = (
     "resampling",
     "optimizer",
     "shaping",
+    "creation",
 )  # fmt: skip
 """The families with kernels in C, whose tables are empty where these are not compiled."""
 

@@ -52,7 +52,8 @@ def embedding(
     scale_grad_by_freq: bool,
     sparse: bool,
 ) -> Any:
-    check_shapes("_embedding", weight, input)
+    if weight.ndim != 2:
+        check_shapes("_embedding", weight, input)
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:

@@ -194,4 +194,4 @@ def one_hot(input: Any, num_classes: int) -> Any:
     elif smallest is not None and ops.amax(self).item() >= num_classes:
         raise ValueRangeError(f"one_hot(): a class is not below num_classes, which is {num_classes}")
     zeros = ops.zeros((*self.shape, num_classes), dtype=int64, device=self.device)
-    return ops.scatter.value(zeros, -1, ops.unsqueeze(self, -1), 1)
+    return ops.scatter_.value(zeros, -1, ops.unsqueeze(self, -1), 1)

@@ -84,8 +84,8 @@ def search(
     for tensor in (sorted_sequence, values):
         if tensor.dtype.is_complex or tensor.dtype.kind == "bool":
             raise UnsupportedError(f"{op}(): not implemented for {tensor.dtype}")
-    check_shapes("_searchsorted", sorted_sequence, values)
     if sorter is not None:
+        check_shapes("_searchsorted", sorted_sequence, values)
         sorted_sequence = _arranged(op, sorted_sequence, sorter)
     found = ops._searchsorted(sorted_sequence, values, right or side == "right")
     if out_int32 and sorted_sequence.shape[-1] > iinfo(int32).max:
