@@ -105,7 +105,9 @@ def blas_facts() -> dict[str, str]:
 
 def thread_facts() -> dict[str, str]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    facts = {"cores": str(os.cpu_count()), "usable cores": str(usable)}
+    from tt.backends.cpu.threads import get_num_threads
+
+    facts = {"cores": str(os.cpu_count()), "usable cores": str(usable), "of a kernel": str(get_num_threads())}
     return facts | {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
 
 

@@ -50,6 +50,7 @@ def python_number(array: Array) -> bool | int | float | complex:
 
 
 NATIVE: Final = load("copies")
+MEMORY: Final = load("memory")
 _CAST: Final[Callable[[Array, Any], Array]] = cast if NATIVE is None else NATIVE.to_copy
 _CLONE: Final[Callable[[Array], Array]] = duplicate if NATIVE is None else NATIVE.clone
 
@@ -118,6 +119,36 @@ class CpuBackend(ArrayApiBackend):
         return _CLONE(handle)
 
     # --- memory ------------------------------------------------------------------------------------------------
+
+    def memory_stats(self, device: Device) -> dict[str, int]:
+        """Return how much memory the large results of native kernels use, and is kept for others."""
+        if MEMORY is None:
+            return {}
+        found = MEMORY.stats()
+        return {
+            "allocated_bytes.all.current": found["in_use"],
+            "allocated_bytes.all.peak": found["peak_in_use"],
+            "reserved_bytes.all.current": found["in_use"] + found["cached"],
+            "reserved_bytes.all.peak": found["peak_held"],
+            "allocation.all.allocated": found["allocations"],
+            "allocation.all.freed": found["returned"],
+            "allocation.all.reused": found["reused"],
+        }
+
+    def reset_peak_memory_stats(self, device: Device) -> None:
+        """Let the largest numbers begin anew."""
+        if MEMORY is not None:
+            MEMORY.reset_peak()
+
+    def reset_accumulated_memory_stats(self, device: Device) -> None:
+        """Let the counts begin anew."""
+        if MEMORY is not None:
+            MEMORY.reset_counts()
+
+    def empty_cache(self) -> None:
+        """Give back the memory that is kept for large results."""
+        if MEMORY is not None:
+            MEMORY.empty_cache()
 
     def strides(self, handle: Array) -> tuple[int, ...]:
         """Return the strides in elements."""

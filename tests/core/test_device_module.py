@@ -110,7 +110,7 @@ def test_the_cpu_answers_with_the_defaults() -> None:
     with module.device(0):
         assert module.current_device() == 0
     assert module.get_device_name("cpu") == module.get_device_properties().name
-    assert module.memory_stats() == {} and module.memory_allocated() == module.max_memory_reserved() == 0
+    assert module.memory_allocated() <= module.memory_reserved() <= module.max_memory_reserved()
     module.empty_cache()
     module.reset_peak_memory_stats()
     module.reset_accumulated_memory_stats()

@@ -60,6 +60,18 @@ MINIATURE = {
         """,
     "backends/__init__.py": "",
     "backends/cpu/__init__.py": "",
+    "backends/cpu/native/__init__.py": "",
+    "backends/cpu/native/number.h": "#define NUMBER 42\n",
+    "backends/cpu/native/threads.c": """
+        #include <Python.h>
+        #include "number.h"
+        static PyObject *cpu_level(PyObject *self, PyObject *none) { return PyUnicode_FromString("level"); }
+        static PyObject *number(PyObject *self, PyObject *none) { return PyLong_FromLong(NUMBER); }
+        static PyMethodDef methods[] = {
+            {"cpu_level", cpu_level, METH_NOARGS, NULL}, {"number", number, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+        static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_threads", NULL, -1, methods};
+        PyMODINIT_FUNC PyInit__threads(void) { return PyModule_Create(&module); }
+        """,
     "plugins/__init__.py": "",
     "cli/__init__.py": "",
 }
@@ -69,7 +81,11 @@ Build = Callable[..., subprocess.CompletedProcess[str]]
 
 def run(*command: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run Python with a command, in a folder, with variables added to the environment."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("TT_BUILD", "TT_COMPILED")}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("TT_BUILD", "TT_COMPILED", "TT_NATIVE")
+    }
     return subprocess.run(
         [sys.executable, *command],
         cwd=cwd,
@@ -112,7 +128,8 @@ def make_miniature(project: Path) -> Path:
         file = project / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text), encoding="utf-8")
-    for name in ("pyproject.toml", "hatch_build.py", "LICENSE", "core/compiled.py"):
+    native = [f"backends/cpu/native/{name}.py" for name in ("building", "loading")]
+    for name in ("pyproject.toml", "hatch_build.py", "LICENSE", "core/compiled.py", *native):
         shutil.copyfile(ROOT / name, project / name)
     return project
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "threads.h"
 
 /* --- compilers ---------------------------------------------------------------------------------------------- */
@@ -172,12 +173,34 @@ static PyObject *tt_call_python(const char *module, const char *name, PyObject *
 
 /* --- results ------------------------------------------------------------------------------------------------ */
 
+static PyObject *tt_memory_handler = NULL; /* set by TT_INIT */
+
+/* A new array of a dtype, in row-major order unless strides are given, or NULL with an error.  Takes the dtype's reference.
+ * Large ones lie in memory of the extension `_memory`, which keeps what is freed. */
+static PyArrayObject *tt_new(PyArray_Descr *descr, int ndim, const npy_intp *shape, const npy_intp *strides)
+{
+    if (descr == NULL) return NULL;
+    npy_intp bytes = PyDataType_ELSIZE(descr);
+    for (int d = 0; d < ndim; d++) bytes *= shape[d];
+    if (TT_LIKELY((size_t)bytes < TT_LARGE_BYTES))
+        return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, strides, NULL, 0, NULL);
+    PyObject *before = PyDataMem_SetHandler(tt_memory_handler);
+    if (before == NULL) {
+        Py_DECREF(descr);
+        return NULL;
+    }
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, strides, NULL, 0, NULL);
+    PyObject *ours = PyDataMem_SetHandler(before);
+    Py_DECREF(before);
+    if (ours == NULL) Py_CLEAR(array);
+    Py_XDECREF(ours);
+    return (PyArrayObject *)array;
+}
+
 /* A new array in row-major order, or NULL with an error. */
 TT_INLINE PyArrayObject *tt_empty(int ndim, const npy_intp *shape, tt_dtype dtype)
 {
-    PyArray_Descr *descr = PyArray_DescrFromType(tt_number_of(dtype));
-    if (descr == NULL) return NULL;
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
+    return tt_new(PyArray_DescrFromType(tt_number_of(dtype)), ndim, shape, NULL);
 }
 
 /* A new array of the dtype of another one, in row-major order. */
@@ -185,7 +208,7 @@ TT_INLINE PyArrayObject *tt_empty_of(int ndim, const npy_intp *shape, PyArrayObj
 {
     PyArray_Descr *descr = PyArray_DESCR(like);
     Py_INCREF(descr);
-    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, NULL, NULL, 0, NULL);
+    return tt_new(descr, ndim, shape, NULL);
 }
 
 /* --- threads and the GIL ------------------------------------------------------------------------------------ */
@@ -226,6 +249,11 @@ static int tt_init_common(void)
         PyErr_SetString(PyExc_ImportError, "tt.backends.cpu.native._threads is of another build");
         return -1;
     }
+    PyObject *memory = PyImport_ImportModule("tt.backends.cpu.native._memory");
+    if (memory == NULL) return -1;
+    Py_XSETREF(tt_memory_handler, PyObject_GetAttrString(memory, "handler"));
+    Py_DECREF(memory);
+    if (tt_memory_handler == NULL) return -1;
     PyObject *module = PyImport_ImportModule("ml_dtypes");
     if (module == NULL) return -1;
     PyObject *type = PyObject_GetAttrString(module, "bfloat16");

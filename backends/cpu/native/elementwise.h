@@ -336,8 +336,7 @@ static PyObject *tt_elementwise(const char *name, int inputs, const tt_input *in
         }
         bool row_major = true;
         for (int i = 0; i < ndim; i++) row_major &= order[i] == ndim - 1 - i;
-        out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, row_major ? NULL : steps[inputs],
-                                                    NULL, 0, NULL);
+        out = tt_new(descr, ndim, shape, row_major ? NULL : steps[inputs]);
         if (out == NULL) return NULL;
     }
     if (total == 0) return (PyObject *)out;

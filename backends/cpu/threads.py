@@ -1,0 +1,185 @@
+"""How many threads kernels of the CPU use: those of native kernels, and the BLAS's."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tt.backends.cpu.native.loading import load
+from tt.core.library import errors
+
+__all__ = ["get_num_interop_threads", "get_num_threads", "set_num_interop_threads", "set_num_threads"]
+
+NAMES: Final = tuple(
+    f"{prefix}openblas_{{}}_num_threads{suffix}" for prefix in ("", "scipy_") for suffix in ("", "64_")
+)
+"""Of OpenBLAS's function, whose names NumPy's and SciPy's builds change."""
+
+
+class Counts:
+    """The numbers that were set, where no native kernels keep them."""
+
+    kernels: int | None = None
+    interop: int | None = None
+
+
+def usable_cores() -> int:
+    """Return OMP_NUM_THREADS, or how many cores the process may use."""
+    asked = re.match(r"\s*(\d+)", os.environ.get("OMP_NUM_THREADS", ""))
+    if asked and int(asked[1]):
+        return int(asked[1])
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def positive(function: str, count: Any) -> int:
+    """Return a number of threads; refuse what is none."""
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise errors.ArgumentError(function, f"expects an int, not {type(count).__name__}")
+    if count < 1:
+        raise errors.ValueRangeError(f"{function}(): expects a positive number of threads, not {count}")
+    return count
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------
+
+
+def get_num_threads() -> int:
+    """Return how many threads a kernel of the CPU may use.
+
+    At first the value of OMP_NUM_THREADS, or the number of cores that the process may use.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.get_num_threads() >= 1
+    True
+    """
+    native = load("threads")
+    if native is not None:
+        count: int = native.get_num_threads()
+        return count
+    return usable_cores() if Counts.kernels is None else Counts.kernels
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads a kernel of the CPU may use, in tt's native kernels and in the BLAS.
+
+    Parameters
+    ----------
+    count : int
+        1 computes in the calling thread alone.
+
+    Raises
+    ------
+    ArgumentError, ValueRangeError
+        When the count is no positive int.
+
+    Examples
+    --------
+    >>> import tt
+    >>> before = tt.get_num_threads()
+    >>> tt.set_num_threads(1)
+    >>> tt.get_num_threads()
+    1
+    >>> tt.set_num_threads(before)
+    """
+    count = positive("set_num_threads", count)
+    Counts.kernels = count
+    native = load("threads")
+    if native is not None:
+        native.set_num_threads(count)
+    set_blas_threads(count)
+
+
+# --- operators -------------------------------------------------------------------------------------------------
+
+
+def get_num_interop_threads() -> int:
+    """Return how many operators may run side by side: what was set, or the number of cores.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.get_num_interop_threads() >= 1
+    True
+    """
+    return usable_cores() if Counts.interop is None else Counts.interop
+
+
+def set_num_interop_threads(count: int) -> None:
+    """Note how many operators may run side by side; for programs written for PyTorch.
+
+    tt starts no operator on its own in another thread, so nothing runs differently.
+
+    Parameters
+    ----------
+    count : int
+        The number, which `get_num_interop_threads` returns.
+
+    Raises
+    ------
+    ArgumentError, ValueRangeError
+        When the count is no positive int.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.set_num_interop_threads(2)
+    >>> tt.get_num_interop_threads()
+    2
+    """
+    Counts.interop = positive("set_num_interop_threads", count)
+
+
+# --- the BLAS --------------------------------------------------------------------------------------------------
+
+
+def set_blas_threads(count: int) -> None:
+    """Set the number of threads of the BLAS: by threadpoolctl where it is installed, else of each OpenBLAS."""
+    for path in scipy_blas():  # loaded when SciPy first computes: it would begin with a number of its own
+        ctypes.CDLL(str(path))
+    if importlib.util.find_spec("threadpoolctl") is not None:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(count, user_api="blas")
+        return
+    for function in blas_functions("set"):
+        function(count)
+
+
+def blas_threads() -> list[int]:
+    """Return the number of threads of each OpenBLAS in the process."""
+    return [int(function()) for function in blas_functions("get")]
+
+
+def blas_functions(action: str) -> Iterator[Callable[..., Any]]:
+    """Yield the functions that get or set the number of threads of each OpenBLAS in the process."""
+    for path in loaded_blas():
+        library = ctypes.CDLL(path)
+        names = (name.format(action) for name in NAMES)
+        found = next((getattr(library, name) for name in names if hasattr(library, name)), None)
+        if found is not None:
+            yield found
+
+
+def loaded_blas() -> list[str]:
+    """Return the paths of the OpenBLAS libraries in the process, where the system tells."""
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return sorted(set(re.findall(r"(/\S*openblas\S*\.so\S*)$", maps, re.MULTILINE)))
+
+
+def scipy_blas() -> list[Path]:
+    """Return the OpenBLAS that SciPy brings."""
+    found = importlib.util.find_spec("scipy")
+    folders = [] if found is None else list(found.submodule_search_locations or ())
+    return sorted(
+        path for folder in folders for path in Path(folder).with_name("scipy.libs").glob("*openblas*.so*")
+    )

@@ -1,0 +1,240 @@
+"""Shapes, strides, memory orders, dtypes, outputs and threads of what works element by element."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tt
+from tt.backends.cpu.native.loading import load, status
+
+P: Any = load("pointwise")
+A: Any = load("activation")
+pytestmark = pytest.mark.skipif(P is None, reason=f"native kernels are not in use: {status().reason}")
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+DTYPES = [np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16), BFLOAT16]
+
+
+def views(array: Any) -> Iterator[Any]:
+    """Yield views of a matrix of 24 x 30: gaps, negative and zero strides, other orders, no elements, one."""
+    yield array
+    yield array.T
+    yield array[::2, 1::3]
+    yield array[:, ::-1]
+    yield array[::-1, ::-1]
+    yield array.T[1:]
+    yield np.broadcast_to(array[:1], array.shape)
+    yield array[:0]
+    yield array[3, 4, ...]
+    yield array[:, 3]
+    cube = array.reshape(4, 6, -1)
+    yield cube.transpose(2, 0, 1)
+    yield cube.transpose(0, 2, 1)[:, ::3]
+    yield np.broadcast_to(cube[:, :1], cube.shape).swapaxes(0, 1)
+
+
+def matrix(dtype: Any, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal((24, 30)).astype(dtype)
+
+
+def wide(array: Any) -> Any:
+    return array.astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_any_view_gives_the_values_and_strides_of_numpy(dtype):
+    for view in views(matrix(dtype)):
+        found = P.neg(view)
+        wanted = np.asarray(np.negative(view))
+        assert (found.shape, found.dtype, found.strides) == (view.shape, dtype, wanted.strides)
+        np.testing.assert_array_equal(wide(found), wide(wanted))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_two_views_of_different_orders(dtype):
+    for one in views(matrix(dtype)):
+        for other in views(matrix(dtype, 1)):
+            if one.shape != other.shape:
+                continue
+            found = P.add(one, other)
+            wanted = np.asarray(np.add(one, other))
+            np.testing.assert_array_equal(wide(found), wide(wanted))
+            if dtype != BFLOAT16:
+                assert found.strides == wanted.strides
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3, 1), (1, 4)), ((5,), (2, 3, 5)), ((), (4,)), ((2, 1, 3), (4, 1)), ((0, 1), (1, 3))]
+)
+def test_broadcasting(shapes):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape) for shape in shapes)
+    np.testing.assert_array_equal(P.mul(a, b), a * b)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="cannot be broadcast"):
+        P.add(np.ones(3), np.ones(4))
+    with pytest.raises(ValueError, match="another shape"):
+        P.exp(np.ones(3), np.ones(4))
+
+
+def test_other_dtypes_are_refused():
+    with pytest.raises(TypeError, match="int64"):
+        P.exp(np.ones(3, np.int64))
+    with pytest.raises(ValueError, match="float32"):
+        P.add(np.ones(3), np.ones(3, np.float32))
+    with pytest.raises(TypeError, match="takes 2 to 3 arguments"):
+        P.add(np.ones(3))
+    with pytest.raises(TypeError):
+        P.exp("text")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_numbers_stand_in_the_place_of_either_array(dtype):
+    x = matrix(dtype)
+    for found, wanted in (
+        (P.sub(x, 2), wide(x) - 2),
+        (P.sub(2.5, x), 2.5 - wide(x)),
+        (P.mul(x, True), wide(x)),
+    ):
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(wide(found), wide(wanted.astype(dtype)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_an_output_of_any_strides_is_written_and_nothing_else(dtype):
+    x = matrix(dtype)
+    for step in (1, 2, -1):
+        buffer = np.full((24, 60), 7).astype(dtype)
+        target = buffer[:, :30] if step == 1 else buffer[:, ::2] if step == 2 else buffer[:, 29::-1]
+        assert P.square(x, target) is target
+        np.testing.assert_array_equal(wide(target), wide((wide(x) ** 2).astype(dtype)))
+        untouched = buffer[:, 30:] if step != 2 else buffer[:, 1::2]
+        assert (wide(untouched) == 7).all()
+
+
+def test_half_precision_is_rounded_once():
+    x = np.arange(65536, dtype=np.uint16)
+    for dtype in (np.dtype(np.float16), BFLOAT16):
+        halves = x.view(dtype)
+        with np.errstate(all="ignore"):
+            wanted = (wide(halves) * 3).astype(np.float32).astype(dtype)
+        found = P.mul(halves, 3)
+        number = ~np.isnan(wide(wanted))
+        np.testing.assert_array_equal(found.view(np.uint16)[number], wanted.view(np.uint16)[number])
+        assert np.isnan(wide(found)[~number]).all()
+
+
+@given(st.integers(1, 4), st.data())
+def test_any_strides(ndim, data):
+    shape = tuple(data.draw(st.integers(0, 5)) for _ in range(ndim))
+    base = np.random.default_rng(0).standard_normal([2 * n + 1 for n in shape])
+    steps = [data.draw(st.sampled_from([1, 2, -1, -2])) for _ in range(ndim)]
+    view = base[tuple(slice(None, None, s) for s in steps)][tuple(slice(0, n) for n in shape)]
+    view = view.transpose(data.draw(st.permutations(range(ndim))))
+    np.testing.assert_array_equal(P.neg(view), -view)
+    np.testing.assert_array_equal(P.add(view, view), view + view)
+    target = np.zeros_like(view)
+    P.mul(view, 2.0, target)
+    np.testing.assert_array_equal(target, view * 2)
+
+
+# --- threads ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    native = load("threads")
+    before = native.get_num_threads()
+    yield native
+    native.set_num_threads(before)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_large_arrays_are_the_same_in_any_number_of_threads(threads, count):
+    x = np.random.default_rng(0).standard_normal((700, 300)).astype(np.float32)
+    threads.set_num_threads(1)
+    wanted = P.exp(x), P.exp(x.T), P.add(x, x[0]), P.mul(x[:, ::2], 3)
+    threads.set_num_threads(count)
+    found = P.exp(x), P.exp(x.T), P.add(x, x[0]), P.mul(x[:, ::2], 3)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_kernels_run_in_several_threads_of_python_at_once(threads):
+    threads.set_num_threads(2)
+    x = np.random.default_rng(0).standard_normal(200_000)
+    wanted, failures = P.exp(x), []
+
+    def work() -> None:
+        failures.extend(1 for _ in range(20) if not np.array_equal(P.exp(x), wanted))
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not failures
+
+
+# --- through the dispatcher ------------------------------------------------------------------------------------
+
+
+def test_explain_shows_the_native_kernel_before_numpys():
+    found = tt.explain("exp", ["cpu:float32"]).resolution.candidates
+    sources = [(candidate.source.split()[-1], candidate.taken) for candidate in found]
+    assert sources == [("tt.backends.cpu.native._pointwise.exp", True), ("numpy.exp", False)]
+
+
+def test_in_place_calls_write_into_the_tensor():
+    x = tt.tensor([[0.25, 1.0], [4.0, 9.0]]).t()
+    place = x.data_ptr()
+    x.sqrt_().add_(1).mul_(x)
+    assert x.data_ptr() == place
+    assert x.tolist() == [[2.25, 9.0], [4.0, 16.0]]
+
+
+def test_a_kernel_of_the_program_goes_before_native_ones():
+    from tt.core.library import REGISTRY, KernelTable, PluginRegistry, Source
+
+    table = KernelTable(device="cpu")
+    table.kernel("exp", lambda self: self + 100, override=True)
+    with PluginRegistry(REGISTRY, Source()).add(table):
+        assert tt.exp(tt.zeros(1)).item() == 100
+    assert tt.exp(tt.zeros(1)).item() == 1
+
+
+# --- activation functions --------------------------------------------------------------------------------------
+
+SLOPES = {
+    "silu": (), "mish": (), "hardsigmoid": (), "hardswish": (), "logsigmoid": (), "relu": (), "selu": (),
+    "elu": (0.5,), "celu": (0.5,), "leaky_relu": (0.1,), "softplus": (2.0, 20.0), "hardtanh": (-1.0, 2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_the_gradient_of_an_activation_is_its_slope(name):
+    x = np.linspace(-4.07, 4.03, 401)
+    step = 1e-6
+    function = getattr(A, name)
+    wanted = (function(x + step, *SLOPES[name]) - function(x - step, *SLOPES[name])) / (2 * step)
+    t = tt.tensor(x, requires_grad=True)
+    getattr(tt.nn.functional, name)(t, *SLOPES[name]).sum().backward()
+    np.testing.assert_allclose(t.grad.numpy(), wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_the_gradient_of_gelu_is_its_slope(approximate):
+    x = np.linspace(-6, 6, 401)
+    step = 1e-6
+    wanted = (A.gelu(x + step, approximate) - A.gelu(x - step, approximate)) / (2 * step)
+    np.testing.assert_allclose(A.gelu_backward(np.ones_like(x), x, approximate), wanted, atol=1e-9)

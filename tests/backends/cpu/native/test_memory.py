@@ -1,0 +1,118 @@
+"""The memory of large results is kept, given out again, bounded, and given back."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.backends.cpu.native.loading import load, status
+
+M: Any = load("memory")
+P: Any = load("pointwise")
+pytestmark = pytest.mark.skipif(M is None, reason=f"native kernels are not in use: {status().reason}")
+
+LARGE = np.ones(1 << 20, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def empty() -> Iterator[None]:
+    limit = M.stats()["limit"]
+    tt.cpu.empty_cache()
+    yield
+    M.set_limit(limit)
+    tt.cpu.empty_cache()
+
+
+def address(array: Any) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_a_freed_block_serves_the_next_result_of_its_size():
+    first = P.neg(LARGE)
+    place = address(first)
+    del first
+    assert M.stats()["cached"] == LARGE.nbytes
+    second = P.exp(LARGE)
+    assert address(second) == place
+    assert M.stats()["cached"] == 0
+    np.testing.assert_array_equal(second, np.exp(LARGE, dtype=np.float64).astype(np.float32))
+
+
+def test_results_lie_on_lines_of_the_cache():
+    for count in (1 << 16, (1 << 16) + 1, 100_003, 3_000_001):
+        assert address(P.neg(np.ones(count, np.float32))) % 64 == 0
+
+
+def test_small_results_are_none_of_it():
+    before = M.stats()["allocations"]
+    P.neg(np.ones(1000, np.float32))
+    assert M.stats()["allocations"] == before
+
+
+def test_no_more_is_kept_than_the_limit():
+    M.set_limit(LARGE.nbytes)
+    kept = [P.neg(LARGE) for _ in range(3)]
+    del kept
+    assert M.stats()["cached"] == LARGE.nbytes
+    M.set_limit(0)
+    assert M.stats()["cached"] == 0
+
+
+def test_the_functions_of_the_device_tell():
+    before = tt.cpu.memory_allocated()
+    tt.cpu.reset_peak_memory_stats()
+    tt.cpu.reset_accumulated_memory_stats()
+    x = tt.tensor(LARGE)
+    y, z = tt.exp(x), tt.exp(x)
+    assert tt.cpu.memory_allocated() == before + 2 * LARGE.nbytes
+    del y
+    assert tt.cpu.memory_allocated() == before + LARGE.nbytes
+    assert tt.cpu.memory_reserved() == tt.cpu.memory_allocated() + LARGE.nbytes
+    assert tt.cpu.max_memory_allocated() == before + 2 * LARGE.nbytes
+    assert tt.cpu.max_memory_reserved() >= before + 2 * LARGE.nbytes
+    y = tt.exp(z)
+    stats = tt.cpu.memory_stats()
+    assert (stats["allocation.all.allocated"], stats["allocation.all.reused"]) == (3, 1)
+    del y, z
+    tt.cpu.empty_cache()
+    assert tt.cpu.memory_reserved() == tt.cpu.memory_allocated() == before
+
+
+def test_an_array_may_outlive_its_tensor_and_be_resized():
+    array = P.neg(LARGE)
+    array.resize(3 * LARGE.size, refcheck=False)
+    array[LARGE.size :] = 5
+    assert (array[: LARGE.size] == -1).all() and (array[LARGE.size :] == 5).all()
+    array.resize(10, refcheck=False)
+    assert array.tolist() == [-1.0] * 10
+
+
+def test_blocks_may_be_freed_by_other_threads():
+    made: list[Any] = []
+    threads = [threading.Thread(target=lambda: made.append(P.exp(LARGE))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    in_use = M.stats()["in_use"]
+    made.clear()
+    assert M.stats()["in_use"] == in_use - 8 * LARGE.nbytes
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_has_memory_of_its_own():
+    kept = P.neg(LARGE)
+    child = os.fork()
+    if child == 0:  # nothing of pytest's may run here
+        try:
+            right = bool((P.neg(LARGE) == -1).all()) and bool((kept == -1).all())
+        except BaseException:
+            right = False
+        os._exit(0 if right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,130 @@
+"""The pool of threads: all parts are done once, calls inside of calls, forks, counts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tt
+from tt.backends.cpu import threads as module
+from tt.backends.cpu.native.loading import load, status
+from tt.errors import ArgumentError, ValueRangeError
+
+T: Any = load("threads")
+native = pytest.mark.skipif(T is None, reason=f"native kernels are not in use: {status().reason}")
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    before = tt.get_num_threads()
+    yield
+    tt.set_num_threads(before)
+
+
+@native
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+@pytest.mark.parametrize(
+    ("numbers", "grain"), [(0, 1), (1, 1), (7, 1), (100_000, 1000), (100_003, 7), (50, 1000)]
+)
+def test_every_part_is_done_once(count, numbers, grain):
+    T.set_num_threads(count)
+    total, workers = T.sum_below(numbers, grain)
+    assert total == numbers * (numbers - 1) // 2
+    assert workers <= count
+
+
+@native
+def test_a_call_inside_of_a_call_runs_in_its_thread():
+    T.set_num_threads(4)
+    assert T.sum_below(1000, 1, True)[0] == 999 * 1000 // 2
+
+
+@native
+def test_calls_from_several_threads_do_not_wait_for_each_other():
+    T.set_num_threads(3)
+    found: list[int] = []
+    callers = [
+        threading.Thread(target=lambda: found.extend(T.sum_below(200_000, 100)[0] for _ in range(30)))
+        for _ in range(4)
+    ]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert found == [199_999 * 200_000 // 2] * 120
+
+
+@native
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_child_starts_threads_of_its_own():
+    program = """
+import os, sys
+from tt.backends.cpu.native.loading import load
+T = load("threads")
+T.set_num_threads(3)
+assert T.sum_below(100_000, 10)[0] == 4999950000
+started = T.worker_count()
+child = os.fork()
+if child == 0:
+    right = T.worker_count() == 0 and T.sum_below(100_000, 10)[0] == 4999950000 and T.worker_count() == 2
+    os._exit(0 if right else 1)
+print(started, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), T.sum_below(100_000, 10)[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "2 0 4999950000\n", done.stderr
+
+
+# --- counts ----------------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_threads_is_what_was_set_for_the_blas_too():
+    tt.set_num_threads(1)
+    assert tt.get_num_threads() == 1
+    assert set(module.blas_threads()) <= {1}
+
+
+@pytest.mark.parametrize("asked", ["3", "3,2", " 3"])
+def test_at_first_it_is_that_of_openmp(asked):
+    program = "import tt; print(tt.get_num_threads())"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env=os.environ | {"OMP_NUM_THREADS": asked},
+    )  # fmt: skip
+    assert done.stdout == "3\n"
+
+
+def test_openblas_is_set_without_threadpoolctl(monkeypatch):
+    if not module.loaded_blas():
+        pytest.skip("NumPy's BLAS is not OpenBLAS, or the system does not tell what is loaded")
+    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    found = module.importlib.util.find_spec
+    monkeypatch.setattr(
+        module.importlib.util, "find_spec", lambda name: None if name == "threadpoolctl" else found(name)
+    )
+    tt.set_num_threads(1)
+    assert set(module.blas_threads()) == {1}
+
+
+@pytest.mark.parametrize("function", [tt.set_num_threads, tt.set_num_interop_threads])
+def test_what_is_no_number_of_threads_is_refused(function):
+    for wrong in (1.5, "2", True, None):
+        with pytest.raises(ArgumentError, match="expects an int"):
+            function(wrong)
+    for wrong in (0, -1):
+        with pytest.raises(ValueRangeError, match="positive"):
+            function(wrong)
+
+
+def test_operators_side_by_side_are_only_noted(monkeypatch):
+    monkeypatch.setattr(module.Counts, "interop", None)
+    assert tt.get_num_interop_threads() == module.usable_cores()
+    tt.set_num_interop_threads(3)
+    assert tt.get_num_interop_threads() == 3
