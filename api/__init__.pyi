@@ -98,6 +98,10 @@ from tt.core.random import set_rng_state as set_rng_state
 from tt.core.streams import Stream as Stream
 from tt.core.streams import Event as Event
 from tt.core.device_module import get_device_module as get_device_module
+from tt.backends.cpu.threads import get_num_threads as get_num_threads
+from tt.backends.cpu.threads import set_num_threads as set_num_threads
+from tt.backends.cpu.threads import get_num_interop_threads as get_num_interop_threads
+from tt.backends.cpu.threads import set_num_interop_threads as set_num_interop_threads
 from tt.core.fake import FakeMode as FakeMode
 from tt.core.fake import fake_mode as fake_mode
 from tt.core.dispatch.trace import trace_calls as trace_calls
