@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
+from tt.core.library import Generator, TensorBase, default_states, errors, ops, set_default_states
 from tt.plugins.autograd.function import Function
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.modes import recording
@@ -166,15 +166,27 @@ def _words(facts: tuple[Any, ...]) -> str:
     return f"{dtype} {list(shape)} on {device}"
 
 
-@contextmanager
-def _random_state(state: Any) -> Iterator[None]:
-    """Draw the same random numbers again, and go on as if nobody had drawn any."""
-    before = default_states()
-    set_default_states(state)
-    try:
-        yield
-    finally:
-        set_default_states(before)
+class _RandomState:
+    """What random numbers come next: from the default generators, and from those among the arguments of a call."""
+
+    def __init__(self, args: Sequence[Any]) -> None:
+        self._generators = [value for value in args if isinstance(value, Generator)]
+        self._defaults, self._states = default_states(), [g.get_state() for g in self._generators]
+
+    def _restore(self) -> None:
+        set_default_states(self._defaults)
+        for generator, state in zip(self._generators, self._states, strict=True):
+            generator.set_state(state)
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Draw the same random numbers again, and go on as if nobody had drawn any."""
+        before = _RandomState(self._generators)
+        self._restore()
+        try:
+            yield
+        finally:
+            before._restore()
 
 
 def _no_contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
@@ -211,7 +223,7 @@ def checkpoint(
     early_stop : bool
         Stop the second run as soon as everything that is needed is there.
     preserve_rng_state : bool
-        Draw the same random numbers in the second run.
+        Draw the same random numbers in the second run, also from generators among the arguments.
 
     Raises
     ------
@@ -238,7 +250,7 @@ def checkpoint(
     if not STATE.enabled():
         with first:
             return function(*args, **kwargs)
-    state = default_states() if preserve_rng_state else None
+    state = _RandomState([*args, *kwargs.values()]) if preserve_rng_state else None
     names = list(kwargs)
     given, places = [*args, *kwargs.values()], []
     tensors = []
@@ -259,7 +271,7 @@ def checkpoint(
             values[place] = value
         count = len(values) - len(names)
         try:
-            with second, _random_state(state) if preserve_rng_state else nullcontext():
+            with second, nullcontext() if state is None else state.again():
                 function(*values[:count], **dict(zip(names, values[count:], strict=True)))
         except _AllThere:
             raise

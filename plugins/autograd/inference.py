@@ -71,8 +71,11 @@ class _Marking(Mode):
     def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
         """Run the call and mark its results, but for views of tensors from outside."""
         result = caller.dispatch(args)
-        definition = caller.operator.definition
         if caller.form != "functional" or not _THREAD.enabled:
+            return result
+        definition = caller.operator.definition
+        if isinstance(result, TensorBase) and definition.kind == "pointwise":
+            result.keys |= STATE.inference_bit  # always a tensor of its own
             return result
         if (
             definition.kind == "view"

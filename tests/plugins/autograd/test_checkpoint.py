@@ -183,3 +183,58 @@ def test_sequences_are_split_into_segments(args: Any) -> None:
         return x
 
     tt.testing.assert_close(found[0], gradients(plain, args[0])[0])
+
+
+def test_generators_among_the_arguments_draw_the_same_numbers_again() -> None:
+    generator = tt.Generator()
+    generator.manual_seed(3)
+
+    def noisy(x: Any, source: Any) -> Any:
+        return (x * tt.rand(4, generator=source)).sin()
+
+    found, expected = [], []
+    for run, grads in ((lambda *a: checkpoint(noisy, *a), found), (noisy, expected)):
+        generator.manual_seed(3)
+        x = tt.ones(4, requires_grad=True)
+        y = run(x, generator)
+        after = tt.rand(2, generator=generator)
+        y.sum().backward()
+        grads += [x.grad.tolist(), after.tolist(), tt.rand(2, generator=generator).tolist()]
+    assert found == expected
+
+
+def test_checkpoints_deep_inside_of_each_other() -> None:
+    runs = []
+
+    def deep(x: Any, levels: int) -> Any:
+        runs.append(levels)
+        inner = checkpoint(deep, x, levels - 1) if levels else x
+        return (inner * 1.1).sin()
+
+    x, plain = (tt.tensor([0.3, 0.7], dtype=tt.float64, requires_grad=True) for _ in range(2))
+    checkpoint(deep, x, 6).sum().backward()
+    y = plain
+    for _ in range(7):
+        y = (y * 1.1).sin()
+    y.sum().backward()
+    tt.testing.assert_close(x.grad, plain.grad)
+    assert len(runs) > 7
+
+
+def test_a_checkpoint_that_fails_can_be_run_again() -> None:
+    state = {"broken": False}
+
+    def sometimes(x: Any) -> Any:
+        if state["broken"]:
+            raise ValueError("not now")
+        return x.exp().sin()
+
+    x = tt.ones(3, requires_grad=True)
+    y = checkpoint(sometimes, x)
+    state["broken"] = True
+    with pytest.raises(ValueError, match="not now"):
+        y.sum().backward(retain_graph=True)
+    assert x.grad is None and tt.is_grad_enabled()
+    state["broken"] = False
+    y.sum().backward()
+    tt.testing.assert_close(x.grad, x.detach().exp().cos() * x.detach().exp())

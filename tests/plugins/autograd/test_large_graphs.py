@@ -57,6 +57,24 @@ def test_saved_tensors_are_freed_as_the_pass_goes_on() -> None:
     assert seen == sorted(seen, reverse=True)
 
 
+def test_gradients_are_freed_as_the_pass_goes_on() -> None:
+    """The peak of a long chain: what it saved, and a few gradients, however long it is."""
+    alive: list[weakref.ref[Any]] = []
+    most: list[int] = []
+
+    def note(gradient: Any) -> None:
+        alive.append(weakref.ref(gradient.handle))
+        most.append(sum(ref() is not None for ref in alive))
+
+    x = tt.ones(1000, requires_grad=True)
+    y = x
+    for _ in range(200):
+        y = (y * 1.001).sin()
+        y.register_hook(note)
+    y.sum().backward()
+    assert len(most) == 200 and max(most) <= 3
+
+
 def test_an_exception_leaves_the_graph_as_it_was() -> None:
     class Fails(tt.autograd.Function):
         broken = True
@@ -122,6 +140,74 @@ def test_many_threads_run_backward_at_once() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_threads_share_a_graph_and_run_all_kinds_of_passes() -> None:
+    """Passes that nest, are recorded, checkpointed, or keep a common graph, all at once."""
+    from tt.utils.checkpoint import checkpoint
+
+    w = tt.tensor([0.3, 0.7], dtype=tt.float64, requires_grad=True)
+    shared = (w.sin() * w).exp().sum()
+    (expected,) = tt.autograd.grad(shared, w, retain_graph=True)
+    wrong: list[Any] = []
+
+    class Nested(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            with tt.enable_grad():
+                inner = x.detach().requires_grad_()
+                (slope,) = tt.autograd.grad((inner * 2).sum(), inner)
+            return gradient * slope
+
+    def work(number: int) -> None:
+        for turn in range(10):
+            (found,) = tt.autograd.grad(shared, w, retain_graph=True)
+            x = tt.tensor([0.1, 0.2 + number], dtype=tt.float64, requires_grad=True)
+            y = checkpoint(lambda t: Nested.apply(t.sin()).cos(), x)
+            (first,) = tt.autograd.grad(y.sum(), x, create_graph=True)
+            (second,) = tt.autograd.grad(first.sum(), x)
+            inner = x.detach().sin() * 2
+            slope = -inner.sin() * 2 * x.detach().cos()
+            with tt.no_grad():
+                quiet = (x * turn).requires_grad
+            if not tt.allclose(found, expected) or not tt.allclose(first, slope) or quiet:
+                wrong.append((number, turn, found, first))
+            if not second.isfinite().all() or not tt.is_grad_enabled():
+                wrong.append((number, turn, second))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_passes_nest_deeply() -> None:
+    class Deeper(tt.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, levels: int) -> Any:
+            ctx.levels = levels
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            if ctx.levels:
+                with tt.enable_grad():
+                    leaf = tt.ones((), requires_grad=True)
+                    Deeper.apply(leaf, ctx.levels - 1).backward()
+                assert leaf.grad is not None and leaf.grad.item() == 2.0
+            return gradient * 2, None
+
+    x = tt.ones((), requires_grad=True)
+    Deeper.apply(x, 40).backward()
+    assert x.grad is not None and x.grad.item() == 2.0
 
 
 @pytest.mark.parametrize("name", ["tt", "torch"])
