@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.opinfo.checks import CHECKS, OPERATORS, SEED
+from tests.opinfo.checks import CHECKS
+from tests.opinfo.samples import OPERATORS, SEED
 
 
 def main() -> int:
