@@ -11,6 +11,7 @@ A block of places is copied just before it is multiplied (`packed`), or read in 
 
 #include "common.h"
 #include "isa.h"
+#include "scratch.h"
 
 /* How one dimension of the input lies in planes. */
 typedef struct {
@@ -62,7 +63,7 @@ typedef struct {
 
 typedef struct {
     int lanes, width, rows;              /* elements of a vector; places and, at most, rows of a block */
-    tt_body fill, pack, multiply;        /* of planes, of filters, of blocks of places */
+    tt_body fill, pack, multiply, single; /* of planes, of filters, of blocks of places, of rows for one filter */
     tt_body pitch, weights;              /* of grad; the gradient of filters, by blocks of taps */
     tt_body pack_grad, weights_packed;   /* the same for many filters */
     void (*choose_block)(tt_convolution *job);

@@ -112,6 +112,8 @@ static void release(tt_convolution *job, tt_phase *phases, npy_intp count)
 
 /* --- products --- */
 
+#define TT_SINGLE 128 /* elements of a channel's only filter, up to which rows are computed at once */
+
 /* Whether windows are read in place: their copies would not be used often, and few places lie between the rows. */
 static bool prefers_flat(npy_intp filters, npy_intp span, npy_intp places)
 {
@@ -133,6 +135,8 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
         npy_intp places = volume(phase->out);
         npy_intp span = places ? (phase->out[0] - 1) * job->pitch[0] + (phase->out[1] - 1) * job->pitch[1] + phase->out[2] : 0;
         phase->flat = prefers_flat(job->m, (span + code->width - 1) / code->width * code->width, places);
+        bool single = job->m == 1 && phase->k <= TT_SINGLE;
+        phase->flat |= single;
         job->direct &= !phase->flat;
         for (int d = 1; d >= 0 && !phase->flat; d--) { /* rows that follow each other are one row */
             if (phase->out[2] != job->pitch[d] || phase->step[d] != phase->out[2] * phase->step[2]) break;
@@ -148,7 +152,8 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
     if (!job->direct) {
         step = images_at_once(images, job->image_size * size);
         /* Blocks read whole vectors, beyond the last plane. */
-        if (posix_memalign(&planes, 64, (size_t)((step * job->image_size + 4 * code->width) * size))) return false;
+        planes = scratch_take((size_t)((step * job->image_size + 4 * code->width) * size));
+        if (planes == NULL) return false;
         memset((char *)planes + step * job->image_size * size, 0, (size_t)(4 * code->width * size));
     }
     for (npy_intp n = 0; n < images; n += step) {
@@ -167,11 +172,16 @@ static bool multiply_all(const tt_convolution_code *code, tt_convolution *job, t
             job->tiles_of_image = (span + code->width - 1) / code->width;
             job->tiles = phase->flat ? job->images * job->tiles_of_image
                                      : (job->images * places + code->width - 1) / code->width;
+            if (job->m == 1 && phase->k <= TT_SINGLE) {
+                npy_intp cost = places * (phase->k + 4);
+                tt_parallel_for(0, job->images * job->groups, 1 + 100000 / cost, code->single, job);
+                continue;
+            }
             npy_intp grain = 1 + 300000 / (job->m * (phase->k + 1) * code->width);
             tt_parallel_for(0, job->groups * job->tiles, grain, code->multiply, job);
         }
     }
-    free(planes);
+    scratch_give(planes);
     return !job->failed;
 }
 

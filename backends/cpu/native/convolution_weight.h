@@ -48,7 +48,8 @@ static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_con
     npy_intp sums = many ? 1 : g->groups * job->tap_blocks * job->row_blocks * job->rows_of_block * job->taps_of_block * code->lanes;
     void *planes = NULL;
     npy_intp space = step * job->image_size + 4 * code->width;
-    bool done = posix_memalign(&planes, 64, (size_t)(space * size)) == 0 &&
+    planes = scratch_take((size_t)(space * size));
+    bool done = planes != NULL &&
                 posix_memalign(&job->pitched, 64, (size_t)((step * filters + 8) * job->places * size)) == 0 &&
                 posix_memalign(&job->sums, 64, (size_t)(sums * size)) == 0;
     job->source = planes;
@@ -71,7 +72,7 @@ static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_con
             tt_parallel_for(0, g->groups * job->tap_blocks, 1 + 300000 / (cost + 1), code->weights, job);
         }
     }
-    free(planes);
+    scratch_give(planes);
     free(job->pitched);
     free(job->sums);
     /* Zeros between the places meet elements that no product holds: of infinities and NaN they would make NaN. */
