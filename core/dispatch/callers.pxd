@@ -34,6 +34,8 @@ cdef class Caller:
     cdef public bint looks_at_all
     cdef public int target_shift
     cdef public long long home
+    cdef public bint functional
+    cdef public Caller out_caller
     cpdef Entry find(self, long long keys, long long bits)
     @cython.locals(generation="long long", epoch="long long")
     cpdef Entry entry(self, long long keys, long long bits, tuple args)
@@ -49,6 +51,7 @@ cdef class Caller:
     cpdef of_one(self, tuple args)
     @cython.locals(count="Py_ssize_t", position="Py_ssize_t", placed=list, names=dict, missing=int, defaults=tuple)
     cpdef tuple placed(self, tuple args, dict kwargs)
+    @cython.locals(count="Py_ssize_t", caller=Caller)
     cpdef quick_out(self, tuple args, dict kwargs)
     cpdef general(self, tuple args, dict kwargs)
     @cython.locals(keys="long long", bits="long long", entry=Entry)

@@ -94,6 +94,10 @@ class Caller:
         Whether some default promotes with the tensors.
     target_shift : int
         Where the dtype of the target stands in the bits; 0 for other forms than the in-place one.
+    functional : bool
+        Whether the form is the functional one.
+    out_caller : Caller or None
+        The caller of the form with `out=`, after its first call.
     home : int
         The keys of a call without tensors on the CPU, where nobody has set another device; 0: not known yet.
     """
@@ -120,6 +124,8 @@ class Caller:
         self.looks_at_all = False
         self.target_shift = 0
         self.home = 0
+        self.functional = form == "functional"
+        self.out_caller = None
 
     def __get__(self, instance, owner):
         return self if instance is None else MethodType(self, instance)
@@ -407,8 +413,11 @@ class Caller:
         placed.extend(self.tails[count])
         names = self.names
         for name, value in kwargs.items():
-            position = names.get(name)
-            if position is None or position < count:
+            found = names.get(name)
+            if found is None:
+                return None
+            position = found
+            if position < count:
                 return None
             placed[position] = value
         if count < self.required:
@@ -424,11 +433,22 @@ class Caller:
     def quick_out(self, args, kwargs):
         """Dispatch a call with `out=`, or return MISSED."""
         out = kwargs["out"]
-        if not isinstance(out, TensorBase) or self.form != "functional" or not self.operator.writes_out:
+        if not isinstance(out, TensorBase) or not self.functional or not self.operator.writes_out:
             return MISSED
-        rest = {name: value for name, value in kwargs.items() if name != "out"}
-        args = self.placed(args, rest)
-        return MISSED if args is None else self.operator.caller("out").quick((*args, out), None)
+        count = len(args)
+        if len(kwargs) == 1:
+            if count < self.required or count > self.positional:
+                return MISSED
+            args = args + self.tails[count]
+        else:
+            args = self.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
+            if args is None:
+                return MISSED
+        caller = self.out_caller
+        if caller is None:
+            caller = self.operator.caller("out")
+            self.out_caller = caller
+        return caller.quick((*args, out), None)
 
     def general(self, args, kwargs):
         """Bind a user's arguments and dispatch them."""

@@ -36,6 +36,8 @@ class Caller:
     looks_at_all: bool
     target_shift: int
     home: int
+    functional: bool
+    out_caller: Caller | None
     # Of the subclasses in described.py, which are all that is ever made.
     @property
     def definition(self) -> OpDefinition: ...

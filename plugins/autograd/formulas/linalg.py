@@ -53,6 +53,8 @@ def linear_input(g: Any, weight: Any) -> Any:
 
 def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:
     """g^T input, conjugate, with all rows of the batch as one matrix."""
+    if len(input.shape) == len(weight_shape) == 2:
+        return ops.mm(ops.t(g), conj(input))
     rows = ops.reshape(input, (prod(input.shape[:-1]), input.shape[-1]))
     if len(weight_shape) == 1:
         return ops.matmul(ops.reshape(g, (rows.shape[0],)), conj(rows))
