@@ -43,6 +43,8 @@ class Layer:
         The layer treats all operators alike: who asks what is known of an operator is not told of it.
     terminal : bool
         The layer's rules answer calls themselves; nothing is resolved below them.
+    idles : bool
+        The layer has nothing to do in some threads at some times; `idle` tells.
     transparent : bool
         What the layer holds are tensors like all others, so that Python code below it gets them as they are and the
         layer is passed by meanwhile.
@@ -52,6 +54,7 @@ class Layer:
     order: int = 0
     generic: bool = False
     terminal: bool = False
+    idles: bool = False
     transparent: bool = False
 
     def __init__(self) -> None:
@@ -67,6 +70,13 @@ class Layer:
         By default the same as for strided ones.
         """
         return self.rule(operator, form)
+
+    def idle(self) -> bool:
+        """Tell whether the layer has nothing to do in this thread now.
+
+        A call without a rule then goes to the kernel below instead of the composite on the original tensors.
+        """
+        return False
 
     def passes_through(self, operator: Operator, form: str) -> bool:
         """Tell whether calls go below unchanged where there is neither rule nor composite."""

@@ -10,20 +10,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.dtypes import CallDtypes, describe_level_2, resolve_dtypes
-from tt.core.dispatch.entry import COMPOSITE, LAYER, PYTHON, REROUTE, Entry
+from tt.core.dispatch.entry import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE, Entry
 from tt.core.dispatch.kernels import kernel_entry, make_entry, out_entry
 from tt.core.dispatch.mutation import with_targets_of
 from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.sources import code_location
 from tt.core.dispatch.unserved import NOT_ALL_ARGUMENTS, no_kernel
-from tt.core.errors import CastError, TargetDtypeError
+from tt.core.errors import CastError, NoKernelError, TargetDtypeError
 from tt.core.keys import KEYS
 from tt.core.keys import PYTHON as PYTHON_BIT
 from tt.core.promotion import can_cast
 
 if TYPE_CHECKING:
     from tt.core.backend import Backend
+    from tt.core.dispatch.layers import Layer
     from tt.core.dispatch.operator import Operator
 
 __all__ = ["composite_entry", "resolve"]
@@ -135,7 +136,8 @@ def _resolve_layer(
             who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
         )
         resolution.note("composite", composite, True, "runs on the original tensors")
-        return composite_entry(operator, form, keys, bits, resolution, composite.function)
+        entry = composite_entry(operator, form, keys, bits, resolution, composite.function)
+        return _unless_idle(entry, top, args) if top.idles and form == "functional" else entry
     elif top.passes_through(operator, form):
         resolution.note(who, "(none)", True, "the layer lets the operator pass")
         rule = _pass_through
@@ -147,6 +149,31 @@ def _resolve_layer(
     resolution.device, resolution.layout = below.resolution.device, below.resolution.layout
     resolution.compute, resolution.results = below.resolution.compute, below.resolution.results
     return make_entry(operator, form, keys, bits, LAYER, resolution, below=below, rule=rule, clear=top.bit)
+
+
+def _unless_idle(entry: Entry, layer: Layer, args: tuple[Any, ...]) -> Entry:
+    """Return an entry that runs the kernel below, if there is one, in threads where the layer has nothing to do.
+
+    Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then does
+    in one step what the composite does in ten.  Views always meet the layer, which may have to know of them.
+    """
+    operator, composite = entry.operator, entry.function
+    if operator.definition.kind in ("view", "composite"):
+        return entry
+    try:
+        below = operator.caller(entry.form).entry(entry.keys & ~layer.bit, entry.bits, args)
+    except NoKernelError:
+        return entry  # the composite may still serve what the operator as such does not
+    if below.kind != KERNEL:
+        return entry
+
+    def unless_idle(entry: Entry, args: tuple[Any, ...]) -> Any:
+        return entry.call_below(args) if layer.idle() else composite(*args)
+
+    return make_entry(
+        operator, entry.form, entry.keys, entry.bits, LAYER, entry.resolution, below=below, rule=unless_idle,
+        clear=layer.bit,
+    )  # fmt: skip
 
 
 def _pass_through(entry: Entry, args: tuple[Any, ...]) -> Any:

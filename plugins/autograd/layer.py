@@ -30,6 +30,7 @@ class AutogradLayer(Layer):
 
     name = "autograd"
     order = 100
+    idles = True
     transparent = True
 
     def __init__(self) -> None:
@@ -138,6 +139,10 @@ class AutogradLayer(Layer):
         if formula.backward is not None:
             return ContextRule(operator, formula, form)
         return make_rule(operator, formula, form)
+
+    def idle(self) -> bool:
+        """Tell whether this thread records nothing."""
+        return not STATE.enabled()
 
     def passes_through(self, operator: Operator, form: str) -> bool:
         """Tell whether the operator is declared without gradient."""
