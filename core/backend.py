@@ -266,6 +266,13 @@ class Backend(DeviceInterface):
         """Return the strides in elements; contiguous ones where the library has none."""
         return contiguous_strides(handle.shape)
 
+    def is_row_major(self, handle: Any) -> bool:
+        """Tell whether the elements lie in row-major order, with nothing between them."""
+        expected = contiguous_strides(handle.shape)
+        return all(
+            a == b or n <= 1 for a, b, n in zip(self.strides(handle), expected, handle.shape, strict=True)
+        )
+
     def offset(self, handle: Any) -> int:
         """Return the position of the first element in the storage, in elements."""
         return 0

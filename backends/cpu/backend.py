@@ -157,6 +157,10 @@ class CpuBackend(ArrayApiBackend):
         size = handle.itemsize
         return tuple(stride // size for stride in handle.strides)
 
+    def is_row_major(self, handle: Array) -> bool:
+        """Tell whether the elements lie in row-major order, with nothing between them."""
+        return handle.flags.c_contiguous
+
     def offset(self, handle: Array) -> int:
         """Return the position of the first element in the memory of its owner, in elements."""
         owner = self.storage_owner(handle)

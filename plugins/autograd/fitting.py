@@ -12,7 +12,6 @@ from tt.core.library import (
     TensorBase,
     TensorSpec,
     alias,
-    contiguous_strides,
     errors,
     ops,
 )
@@ -29,18 +28,19 @@ __all__ = ["add", "adopt", "can_grow", "copy", "fit", "sum_to_size"]
 def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
     """Return the gradient of what was broadcast: summed over the dims that broadcasting added or stretched."""
     leading = gradient.ndim - len(shape)
-    dims = list(range(leading))
-    dims += [leading + i for i, size in enumerate(shape) if size == 1 and gradient.shape[leading + i] != 1]
-    if dims:
-        gradient = ops.sum(gradient, dims, True)
-    return ops.reshape(gradient, tuple(shape)) if leading else gradient
+    if leading:
+        gradient = ops.sum(gradient, tuple(range(leading)), False)
+    found = gradient.handle.shape
+    dims = tuple([i for i, size in enumerate(shape) if size == 1 and found[i] != 1])
+    return ops.sum(gradient, dims, True) if dims else gradient
 
 
 def _fits(found: Sequence[int], shape: Sequence[int]) -> bool:
     """Tell whether a tensor of shape `shape` can have been broadcast to `found`."""
-    if len(found) < len(shape):
+    leading = len(found) - len(shape)
+    if leading < 0:
         return False
-    return all(size in (1, there) for size, there in zip(reversed(shape), reversed(found), strict=False))
+    return all([size == 1 or size == found[leading + i] for i, size in enumerate(shape)])  # noqa: C419  # half the time
 
 
 def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, place: int) -> Any:
@@ -99,9 +99,8 @@ def is_dense(tensor: Any) -> bool:
     """Tell whether each element of a tensor has a place of its own in memory, in row-major order."""
     if tensor.layout.name != "strided":
         return True
-    found = tensor.spec.backend.strides(tensor.handle)
-    expected = contiguous_strides(tensor.handle.shape)
-    return all(a == b or n <= 1 for a, b, n in zip(found, expected, tensor.handle.shape, strict=True))
+    dense: bool = tensor.spec.backend.is_row_major(tensor.handle)
+    return dense
 
 
 def adopt(gradient: Any) -> Any:

@@ -62,6 +62,11 @@ def linear_weight(g: Any, input: Any, weight_shape: Any) -> Any:
     return ops.mm(ops.t(columns), conj(rows))
 
 
+def linear_bias(g: Any) -> Any:
+    """The sum of all rows of g."""
+    return g if g.ndim <= 1 else ops.sum(g, tuple(range(g.ndim - 1)), False)
+
+
 def times(g: Any, factor: Any) -> Any:
     """Return g * conj(factor), which for the usual factor of 1 is g."""
     return g if factor == 1 else g * conj(factor)
@@ -70,7 +75,7 @@ def times(g: Any, factor: Any) -> Any:
 d.of("matmul", self=matmul_self, other=matmul_other)
 d.of("mm", self=lambda g, mat2: ops.mm(g, adjoint(mat2)), mat2=lambda g, self: ops.mm(adjoint(self), g))
 d.of("bmm", self=lambda g, mat2: ops.bmm(g, adjoint(mat2)), mat2=lambda g, self: ops.bmm(adjoint(self), g))
-d.of("linear", input=linear_input, weight=linear_weight, bias=lambda g: g)
+d.of("linear", input=linear_input, weight=linear_weight, bias=linear_bias)
 d.of("mv", self=lambda g, vec: ops.unsqueeze(g, -1) * conj(vec), vec=lambda g, self: ops.mv(adjoint(self), g))
 d.of("outer", self=lambda g, vec2: ops.mv(g, conj(vec2).to(g.dtype)),
      vec2=lambda g, self: ops.mv(ops.t(g), conj(self).to(g.dtype)))  # fmt: skip
