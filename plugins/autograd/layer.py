@@ -133,8 +133,6 @@ class AutogradLayer(Layer):
                 return make_rule(
                     operator, Formula(operator.name, {definition.signature.arguments[0].name: zero}), form
                 )
-            if form == "functional" and definition.kind == "other" and _has_composite(operator):
-                return through_composite(operator)
             return None
         if formula.backward is not None:
             return ContextRule(operator, formula, form)
@@ -222,25 +220,6 @@ def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) ->
         return ops.copy_(target, result)
 
     return functional if form == "functional" else in_place
-
-
-def through_composite(operator: Operator) -> RuleType:
-    """Return the rule of an operator that is differentiated through its composite.
-
-    While nothing is recorded, as in a backward pass whose gradients are not differentiated, its kernel serves.
-    """
-    several = len(operator.definition.signature.returns) > 1
-
-    def rule(entry: Entry, args: tuple[Any, ...]) -> Any:
-        if not STATE.enabled():
-            return entry.call_below(args)
-        composite = operator.registry.composite(operator.name)
-        if composite is None:  # unregistered since
-            return entry.call_below(args)
-        result = composite.function(*args)
-        return operator.return_type(result) if several else result
-
-    return rule
 
 
 def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
