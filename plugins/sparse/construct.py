@@ -118,7 +118,8 @@ def _as_coordinates(what: str, places: Tensor) -> Tensor:
             "(sparse "
             "dimensions, elements)"
         )
-    return places.to(to_dtype("int64"))
+    int64 = to_dtype("int64")
+    return places if places.dtype is int64 else places.to(int64)
 
 
 # --- compressed rows and columns -----------------------------------------------------------------------------------

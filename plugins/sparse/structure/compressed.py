@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.core.library import Tensor, errors, ops
-from tt.plugins.sparse.parts import components, compressed_tensor, coo_tensor, has_data
+from tt.plugins.sparse.layouts import HANDLES
+from tt.plugins.sparse.parts import as_tensor_of, components, compressed_tensor, coo_tensor, has_data
 from tt.plugins.sparse.structure import coo
 from tt.plugins.sparse.structure.coo import wrap_dim
 
@@ -24,6 +25,7 @@ __all__ = [
     "slice_",
     "squeeze",
     "squeeze_dim",
+    "t",
     "transpose",
     "unsqueeze",
 ]
@@ -99,10 +101,27 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    order = list(range(self.ndim))
+    handle = self.handle
     first, second = wrap_dim("transpose", dim0, self.ndim), wrap_dim("transpose", dim1, self.ndim)
+    if (
+        self.ndim == 2 and first != second and not handle.blocked
+    ):  # the same components are those of the transpose
+        kind, shape = HANDLES[TURNED[handle.layout]], handle.shape[::-1]
+        return as_tensor_of(
+            kind(handle.compressed, handle.plain, handle.values, shape, handle.known), self.device
+        )
+    order = list(range(self.ndim))
     order[first], order[second] = order[second], order[first]
     return permute(self, order)
+
+
+def t(self: Tensor) -> Tensor:
+    if self.ndim > 2:
+        raise errors.ShapeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self has {self.ndim}\n"
+            "  try: x.mT"
+        )
+    return transpose(self, 0, 1) if self.ndim == 2 else self
 
 
 # --- more or fewer dimensions --------------------------------------------------------------------------------------

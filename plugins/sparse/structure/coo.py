@@ -27,6 +27,7 @@ __all__ = [
     "slice_",
     "squeeze",
     "squeeze_dim",
+    "t",
     "transpose",
     "unsqueeze",
     "wrap_dim",
@@ -78,8 +79,11 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     indices, values = components(self)
     kept = order[:sparse] == list(range(sparse))
     if not kept:
-        indices = ops.stack([indices[d] for d in order[:sparse]])
-    values = ops.permute(values, (0, *(d - sparse + 1 for d in order[sparse:])))
+        backwards = order[:sparse] == list(range(sparse))[::-1]
+        rows = order[:sparse]
+        indices = ops.flip(indices, (0,)) if backwards else ops.stack([indices[d] for d in rows])
+    if order[sparse:] != list(range(sparse, ndim)):
+        values = ops.permute(values, (0, *(d - sparse + 1 for d in order[sparse:])))
     shape = [self.shape[d] for d in order]
     return coo_tensor(indices, values, shape, self.handle.coalesced and kept, self.handle.known)
 
@@ -96,6 +100,15 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
         )
     order[first], order[second] = order[second], order[first]
     return permute(self, order)
+
+
+def t(self: Tensor) -> Tensor:
+    if self.ndim > 2:
+        raise errors.ShapeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self has {self.ndim}\n"
+            "  try: x.mT"
+        )
+    return transpose(self, 0, 1) if self.ndim == 2 else self
 
 
 # --- more or fewer dimensions --------------------------------------------------------------------------------------

@@ -16,13 +16,14 @@ __all__ = ["structure_tables"]
 COO: Final[dict[str, Callable[..., Any]]] = {
     "cat": coo.cat, "flip": coo.flip, "index": coo.index, "index_select": coo.index_select, "permute": coo.permute,
     "reshape": coo.reshape, "select": coo.select, "slice": coo.slice_, "squeeze": coo.squeeze,
-    "squeeze.dim": coo.squeeze_dim, "transpose": coo.transpose, "unsqueeze": coo.unsqueeze,
+    "squeeze.dim": coo.squeeze_dim, "t": coo.t, "transpose": coo.transpose, "unsqueeze": coo.unsqueeze,
 }  # fmt: skip
 """What tensors of the layout sparse_coo do."""
 COMPRESSED_ONES: Final[dict[str, Callable[..., Any]]] = {
     "cat": compressed.cat, "index": coo.index, "index_select": compressed.index_select, "permute": compressed.permute,
     "select": compressed.select, "slice": compressed.slice_, "squeeze": compressed.squeeze,
-    "squeeze.dim": compressed.squeeze_dim, "transpose": compressed.transpose, "unsqueeze": compressed.unsqueeze,
+    "squeeze.dim": compressed.squeeze_dim, "t": compressed.t, "transpose": compressed.transpose,
+    "unsqueeze": compressed.unsqueeze,
 }  # fmt: skip
 """What tensors of the compressed layouts do."""
 
