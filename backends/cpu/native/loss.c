@@ -7,12 +7,14 @@ enum { LOSS_PIECE = 4096, LOSS_TILE = 16 };
 
 #define C float
 #define S f32
+#define ABS fabsf
 #define EXP tt_exp_f
 #define LOG tt_log_f
 #define LOG1P tt_log1p_f
 #include "loss.inc"
 #define C double
 #define S f64
+#define ABS fabs
 #define EXP tt_exp
 #define LOG tt_log
 #define LOG1P tt_log1p
