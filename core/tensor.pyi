@@ -80,6 +80,10 @@ class _UniqueDimResult(NamedTuple):
     inverse_indices: Tensor
     counts: Tensor
 
+class _EmbeddingBagResult(NamedTuple):
+    output: Tensor
+    places: Tensor
+
 class _NativeDropoutResult(NamedTuple):
     output: Tensor
     mask: Tensor

@@ -286,3 +286,64 @@ def embedding_dense_backward(
     out = np.zeros((num_weights, columns), grad_output.dtype)
     add_slices(out, 0, places, rows)
     return out
+
+
+@cpu.kernel("_embedding_bag", dtypes=("float32", "float64"))
+def embedding_bag(
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    per_sample_weights: Array | None,
+    mode: str,
+    include_last_offset: bool,
+    padding_idx: int | None,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+) -> tuple[Array, Array]:
+    if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1 or mode not in ("sum", "mean", "max"):
+        raise ValueError("arguments that the shape rule refuses")
+    starts, stop = _bag_starts(indices, offsets, include_last_offset)
+    inside, bags = indices[:stop], starts.size
+    if not in_range(inside, weight.shape[0]):
+        wrong = inside[(inside < 0) | (inside >= weight.shape[0])][0]
+        raise errors.PlaceError(f"embedding_bag(): index {wrong} is out of range for {weight.shape[0]} rows")
+    owner = np.searchsorted(starts, np.arange(inside.size), "right") - 1
+    rows, positions = weight[inside], np.arange(inside.size)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:stop, None].astype(rows.dtype)
+    if padding_idx is not None:
+        kept = inside != padding_idx
+        rows, owner, positions = rows[kept], owner[kept], positions[kept]
+    out = np.zeros((bags, weight.shape[1]), weight.dtype)
+    if mode != "max":
+        add_slices(out, 0, owner, rows)
+        if mode == "mean":
+            out /= np.maximum(np.bincount(owner, minlength=bags), 1)[:, None].astype(out.dtype)
+        return out, np.empty(0, np.int64)
+    places = np.full(out.shape, -1)
+    for bag in np.unique(owner):
+        first, last = np.searchsorted(owner, (bag, bag + 1))
+        at = rows[first:last].argmax(0)
+        out[bag] = np.take_along_axis(rows[first:last], at[None], 0)[0]
+        places[bag] = positions[first:last][at]
+    return out, places
+
+
+def _bag_starts(indices: Array, offsets: Array, include_last: bool) -> tuple[Array, int]:
+    """Return where bags begin, and where the last one ends."""
+    if include_last and not offsets.size:
+        raise errors.ShapeError(
+            "embedding_bag(): include_last_offset: number of offsets should be at least 1"
+        )
+    bags = offsets.size - include_last
+    if not bags:
+        return offsets[:0].astype(np.int64), 0
+    if offsets[0] != 0:
+        raise errors.ShapeError(f"embedding_bag(): offsets[0] has to be 0, however, got {offsets[0]}")
+    if offsets[-1] > indices.size:
+        raise errors.ShapeError(
+            f"embedding_bag(): offsets[-1] can not be greater than input's length {indices.size} but got {offsets[-1]}"
+        )
+    if (offsets[1:] < offsets[:-1]).any():
+        raise errors.ShapeError("embedding_bag(): offsets must not decrease")
+    return offsets[:bags].astype(np.int64), int(offsets[-1]) if include_last else indices.size

@@ -113,17 +113,7 @@ def embedding_bag(
         )
         input, weight = weight, input
     _expect_bags(input, weight, offsets, mode, per_sample_weights, scale_grad_by_freq, sparse)
-    indices = ops.reshape(input, (-1,))
-    bags, owner, stop = _owners(input, offsets, include_last_offset)
-    if not bags:
-        return ops.new_zeros(weight, (0, weight.shape[1]))
-    if stop is not None and stop < indices.numel():
-        # What follows the last offset belongs to no bag.
-        indices, owner = ops.slice(indices, 0, 0, stop), ops.slice(owner, 0, 0, stop)
-        if per_sample_weights is not None:
-            per_sample_weights = ops.slice(per_sample_weights, 0, 0, stop)
-    rows = weight.shape[0]
-    _expect_rows(indices, rows)
+    indices, rows = ops.reshape(input, (-1,)), weight.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
             raise ValueRangeError(
@@ -131,8 +121,57 @@ def embedding_bag(
                 f"but got {padding_idx}"
             )
         padding_idx %= rows
+    if per_sample_weights is not None:
+        per_sample_weights = ops.reshape(per_sample_weights, (-1,))
+    if offsets is None:
+        # One bag more than there are rows: the last offset ends the last bag.
+        bags, size = input.shape
+        steps = ops.arange.default(bags + 1, device=input.device)
+        offsets, include_last_offset = ops.mul(steps, size), True
     if max_norm is not None:
-        renormalise(weight, indices, max_norm, norm_type)
+        owned = indices
+        last = python_value(ops.select(offsets, 0, -1)) if include_last_offset and offsets.shape[0] else None
+        if last is not None and 0 <= last < indices.numel():
+            owned = ops.slice(indices, 0, 0, last)
+        _expect_rows(owned, rows)
+        renormalise(weight, owned, max_norm, norm_type)
+    return ops._embedding_bag(
+        weight,
+        indices,
+        offsets,
+        per_sample_weights,
+        mode,
+        include_last_offset,
+        padding_idx,
+        scale_grad_by_freq,
+        sparse,
+    )[0]
+
+
+@composite("_embedding_bag")
+def reduced_bags(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    per_sample_weights: Any,
+    mode: str,
+    include_last_offset: bool,
+    padding_idx: int | None,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+) -> tuple[Any, Any]:
+    check_shapes("_embedding_bag", weight, indices, offsets, per_sample_weights, mode, include_last_offset)
+    bags, owner, stop = _owners(indices, offsets, include_last_offset)
+    columns, nothing = weight.shape[1], ops.zeros((0,), dtype=int64, device=weight.device)
+    if not bags:
+        places = ops.zeros((0, columns), dtype=int64, device=weight.device) if mode == "max" else nothing
+        return ops.new_zeros(weight, (0, columns)), places
+    if stop is not None and stop < indices.numel():
+        # What follows the last offset belongs to no bag.
+        indices, owner = ops.slice(indices, 0, 0, stop), ops.slice(owner, 0, 0, stop)
+        if per_sample_weights is not None:
+            per_sample_weights = ops.slice(per_sample_weights, 0, 0, stop)
+    _expect_rows(indices, weight.shape[0])
     taken = ops._embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
     counted = None if padding_idx is None else ops.ne(indices, padding_idx)
     if mode == "max":
@@ -142,12 +181,12 @@ def embedding_bag(
         summed = ops.mul(summed, ops.reshape(widened(per_sample_weights), (-1, 1)))
     if counted is not None:
         summed = ops.where(ops.unsqueeze(counted, 1), summed, 0.0)
-    result = ops.index_add(ops.new_zeros(summed, (bags, weight.shape[1])), 0, owner, summed)
+    result = ops.index_add(ops.new_zeros(summed, (bags, columns)), 0, owner, summed)
     if mode == "mean":
         ones = ops.new_ones(summed, (indices.numel(),)) if counted is None else as_type(counted, summed.dtype)
         counts = ops.index_add(ops.new_zeros(summed, (bags,)), 0, owner, ones)
         result = ops.div(result, ops.unsqueeze(ops.clamp(counts, 1), 1))
-    return as_type(result, weight.dtype)
+    return as_type(result, weight.dtype), nothing
 
 
 def _expect_bags(
@@ -199,14 +238,10 @@ def _expect_bags(
         )
 
 
-def _owners(input: Any, offsets: Any, include_last: bool) -> tuple[int, Any, int | None]:
-    """Return the number of bags, for each element of input in which bag it lies, and where the last bag ends."""
-    count = input.numel()
-    places = ops.arange.default(count, device=input.device)
-    if offsets is None:
-        bags, size = input.shape
-        return bags, ops.div(places, max(size, 1), rounding_mode="floor"), None
-    length = offsets.shape[0]
+def _owners(indices: Any, offsets: Any, include_last: bool) -> tuple[int, Any, int | None]:
+    """Return the number of bags, for each index in which bag it lies, and where the last bag ends."""
+    count, length = indices.numel(), offsets.shape[0]
+    places = ops.arange.default(count, device=indices.device)
     if include_last and not length:
         raise ShapeError("embedding_bag(): include_last_offset: number of offsets should be at least 1")
     bags = length - 1 if include_last else length
@@ -237,11 +272,12 @@ def _expect_rows(indices: Any, rows: int) -> None:
         raise PlaceError(f"embedding_bag(): index {wrong} is out of range for {rows} rows")
 
 
-def _largest(taken: Any, owner: Any, bags: int, counted: Any) -> Any:
-    """Return the largest element of each bag and column, 0 where a bag is empty."""
+def _largest(taken: Any, owner: Any, bags: int, counted: Any) -> tuple[Any, Any]:
+    """Return the largest element of each bag and column, 0 where a bag is empty, and where it is, else -1."""
     count, columns = taken.shape
     if not count:
-        return ops.index_add(ops.new_zeros(taken, (bags, columns)), 0, owner, taken)
+        none = ops.full((bags, columns), -1, dtype=int64, device=taken.device)
+        return ops.index_add(ops.new_zeros(taken, (bags, columns)), 0, owner, taken), none
     plain = ops.detach(taken)
     if counted is not None:
         plain = ops.where(ops.unsqueeze(counted, 1), plain, float("-inf"))
@@ -257,4 +293,5 @@ def _largest(taken: Any, owner: Any, bags: int, counted: Any) -> Any:
         ops.new_full(own, (bags, columns), count), 0, owners, ops.where(found, own, count), "amin"
     )
     largest = ops.gather(taken, 0, ops.clamp(first, None, count - 1))
-    return ops.where(ops.lt(first, count), largest, 0.0)
+    some = ops.lt(first, count)
+    return ops.where(some, largest, 0.0), ops.where(some, first, -1)

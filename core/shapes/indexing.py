@@ -351,3 +351,31 @@ def embedding_dense_backward(
     if num_weights < 0:
         raise ValueRangeError(f"{op}(): a number of rows is not negative, and {num_weights} is")
     return (num_weights, grad_output.shape[-1])
+
+
+@rule("embedding_bag")
+def embedding_bag(
+    weight: Described,
+    indices: Described,
+    offsets: Described,
+    per_sample_weights: Described | None,
+    mode: str,
+    include_last_offset: bool,
+    *,
+    op: str,
+) -> tuple[Shape, Shape]:
+    """A row for each bag, and for the largest elements where they were."""
+    if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1:
+        raise ShapeError(
+            f"{op}(): a matrix, a vector of indices and a vector of offsets have 2, 1 and 1 dimensions, not "
+            f"{weight.ndim}, {indices.ndim} and {offsets.ndim}"
+        )
+    if per_sample_weights is not None and per_sample_weights.shape != indices.shape:
+        raise ShapeError(
+            f"{op}(): per_sample_weights has the shape {list(per_sample_weights.shape)}, and the indices "
+            f"{list(indices.shape)}"
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise ValueRangeError(f"{op}(): mode has to be one of sum, mean or max, got {mode}")
+    bags = max(offsets.shape[0] - include_last_offset, 0)
+    return (bags, weight.shape[1]), (bags, weight.shape[1]) if mode == "max" else (0,)

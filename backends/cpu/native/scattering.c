@@ -13,6 +13,7 @@ NUMPY(put, "put");
 NUMPY(masked_scatter, "masked_scatter_inplace");
 NUMPY(scaled, "scaled");
 NUMPY(embedding_dense_backward, "embedding_dense_backward");
+NUMPY(embedding_bag, "embedding_bag");
 
 static PyObject *done(void) { return Py_NewRef(Py_None); }
 
@@ -203,6 +204,7 @@ static PyObject *scatter_reduce(PyObject *module, PyObject *const *args, Py_ssiz
 }
 
 #include "scattering_slices.inc"
+#include "scattering_bags.inc"
 
 static PyMethodDef methods[] = {
     TT_METHOD(scatter, "scatter(self, dim, index, src): in place"),
@@ -216,6 +218,7 @@ static PyMethodDef methods[] = {
     TT_METHOD(masked_scatter, "masked_scatter(self, mask, source): in place"),
     TT_METHOD(embedding_dense_backward,
               "embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)"),
+    TT_METHOD(embedding_bag, "embedding_bag(weight, indices, offsets, per_sample_weights, mode, include_last_offset, ...)"),
     {NULL, NULL, 0, NULL},
 };
 

@@ -41,6 +41,12 @@ if NATIVE is not None:
     # --- the gradient of embedding ---------------------------------------------------------------------------------
 
     add(
+        "_embedding_bag",
+        "embedding_bag",
+        "weight indices offsets per_sample_weights mode include_last_offset padding_idx scale_grad_by_freq sparse",
+        dtypes=("float32", "float64"),
+    )
+    add(
         "embedding_dense_backward",
         "embedding_dense_backward",
         "grad_output indices num_weights padding_idx scale_grad_by_freq",

@@ -39,7 +39,8 @@ _CONVENTIONS: Final = frozenset({"embedding", "_embedding"})
 # What a tolerance cuts off for zero has a gradient of zero, and the difference quotient does not.
 _CUT_OFF: Final = frozenset({"linalg_pinv", "linalg_pinv.rcond", "pinverse", "linalg_lstsq"})
 # 0 * log(x) is 0 everywhere, and its gradient 0 / x is not: PyTorch's is NaN at 0, too.
-_SINGULAR: Final = frozenset({("xlogy.Scalar", "zero")})
+# What is scaled by frequency is the gradient alone, by definition.
+_SINGULAR: Final = frozenset({("xlogy.Scalar", "zero"), ("_embedding_bag", "scaled by frequency")})
 _CONSTANTS: Final = {"cross_entropy": ("weight",)}
 """Arguments that are constants by PyTorch's definition."""
 

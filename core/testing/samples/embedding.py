@@ -74,3 +74,28 @@ def embedding_bag(make: Inputs) -> Iterator[Sample]:
     yield Sample((indices, x, make.of([1], int64)), name="error: first offset", error=RuntimeError)
     yield Sample((indices, x, make.of([0, 9], int64)), name="error: last offset", error=RuntimeError)
     yield Sample((make.of([[5]], int64), x), name="error: index", error=RuntimeError)
+
+
+@family("embedding_bag_rows")
+def embedding_bag_rows(make: Inputs) -> Iterator[Sample]:
+    x, indices, offsets = make.tensor(5, 3), make.of([1, 4, 1, 0, 2, 2], int64), make.of([0, 3, 3], int64)
+    for mode in ("sum", "mean", "max"):
+        yield Sample((x, indices, offsets, None, mode), name=f"{mode}, with an empty bag")
+        yield Sample((x, indices, make.of([0, 2, 5], int64), None, mode, True), name=f"{mode}, last offset")
+        yield Sample((x, indices, offsets, None, mode, False, 2), name=f"{mode}, padding")
+        yield Sample((x, make.of([], int64), make.of([0, 0], int64), None, mode), name=f"{mode}, nothing")
+        yield Sample((x, indices, make.of([0], int64), None, mode, True), name=f"{mode}, no bag")
+        yield Sample((x, make.of([1, 0], int32), make.of([0], int32), None, mode), name=f"{mode}, int32")
+        yield Sample(
+            (make.tensor(5, 3, layout="transposed"), indices, offsets, None, mode), name=f"{mode}, transposed"
+        )
+    yield Sample((x, indices, offsets, make.tensor(6), "sum"), name="weights")
+    yield Sample(
+        (x, indices, make.of([0, 4], int64), make.tensor(6), "sum", True, 1), name="weights, padding"
+    )
+    yield Sample((x, indices, offsets, None, "sum", False, None, True), name="scaled by frequency")
+    yield Sample((x, indices, make.of([1], int64)), name="error: first offset", error=RuntimeError)
+    yield Sample((x, indices, make.of([0, 9], int64)), name="error: last offset", error=RuntimeError)
+    yield Sample((x, indices, make.of([0, 3, 2], int64)), name="error: falling", error=RuntimeError)
+    yield Sample((x, make.of([5], int64), make.of([0], int64)), name="error: index", error=OUT_OF_RANGE)
+    yield Sample((x, indices, offsets, None, "median"), name="error: mode", error=ValueError)

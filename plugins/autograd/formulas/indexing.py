@@ -99,6 +99,81 @@ def embedding_grad_output(
 d.of("_embedding", weight=embedding_weight)
 d.of("embedding_dense_backward", grad_output=embedding_grad_output)
 
+
+def bag_of_each(
+    indices: Any, offsets: Any, per_sample_weights: Any, include_last_offset: bool
+) -> tuple[Any, Any, Any, int]:
+    """Return the indices in bags, their weights, the bag of each, and the number of bags."""
+    bags = offsets.shape[0] - include_last_offset
+    if include_last_offset:
+        stop = int(ops.select(offsets, 0, -1).item())
+        indices = ops.slice(indices, 0, 0, stop)
+        if per_sample_weights is not None:
+            per_sample_weights = ops.slice(per_sample_weights, 0, 0, stop)
+    places = ops.arange.default(indices.shape[0], device=indices.device)
+    starts = ops._to_copy(ops.slice(offsets, 0, 0, bags), dtype=to_dtype("int64"))
+    return indices, per_sample_weights, ops.sub(ops._searchsorted(starts, places, True), 1), bags
+
+
+def bag_weight(
+    g: Any,
+    weight_shape: Sequence[int],
+    indices: Any,
+    offsets: Any,
+    per_sample_weights: Any,
+    mode: str,
+    include_last_offset: bool,
+    padding_idx: int | None,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+    places: Any,
+) -> Any:
+    """Give each row of a bag its part of the bag's gradient."""
+    if not offsets.shape[0] - include_last_offset or not indices.shape[0]:
+        return ops.new_zeros(g, weight_shape)
+    if mode == "max":
+        some = ops.ge(places, 0)
+        rows = ops.index(ops._to_copy(indices, dtype=to_dtype("int64")), [ops.where(some, places, 0)])
+        return ops.scatter_add(ops.new_zeros(g, weight_shape), 0, rows, ops.where(some, g, 0))
+    indices, weights, owner, bags = bag_of_each(indices, offsets, per_sample_weights, include_last_offset)
+    if mode == "mean":
+        ones = ops.new_ones(g, (indices.shape[0],))
+        if padding_idx is not None:
+            ones = ops.where(ops.eq(indices, padding_idx), 0, ones)
+        counts = ops.index_add(ops.new_zeros(g, (bags,)), 0, owner, ones)
+        g = g / ops.unsqueeze(ops.clamp(counts, 1), 1)
+    rows = ops.index_select(g, 0, owner)
+    if weights is not None:
+        rows = rows * ops.unsqueeze(weights, 1)
+    if sparse:
+        return sparse_rows(rows, weight_shape, indices, padding_idx, scale_grad_by_freq)
+    padding = -1 if padding_idx is None else padding_idx
+    return ops.embedding_dense_backward(rows, indices, weight_shape[0], padding, scale_grad_by_freq)
+
+
+def bag_per_sample_weights(
+    g: Any,
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    per_sample_weights_shape: Sequence[int],
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> Any:
+    """Multiply the gradient of a bag with its rows."""
+    found = ops.new_zeros(g, per_sample_weights_shape)
+    if not offsets.shape[0] - include_last_offset or not indices.shape[0]:
+        return found
+    inside, _, owner, _ = bag_of_each(indices, offsets, None, include_last_offset)
+    products = ops.sum.dim(ops.index_select(g, 0, owner) * ops.index_select(weight, 0, inside), (1,))
+    if padding_idx is not None:
+        products = ops.where(ops.eq(inside, padding_idx), 0, products)
+    rest = per_sample_weights_shape[0] - inside.shape[0]
+    return ops.cat([products, ops.new_zeros(products, (rest,))]) if rest else products
+
+
+d.of("_embedding_bag", weight=bag_weight, per_sample_weights=bag_per_sample_weights)
+
 # --- masks -----------------------------------------------------------------------------------------------------
 
 

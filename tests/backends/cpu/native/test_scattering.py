@@ -181,3 +181,57 @@ def test_gradients_of_embedding_reach_the_weight_and_its_gradient():
         second = tt.autograd.grad(grad.sum(), weight)[0]
         # What is divided by how often a row is read is divided again where the row is read again.
         assert tt.allclose(second, (2 * reads / (often**2 if scaled else 1)).expand(5, 3))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_rows_reduced_bag_by_bag(mode, dtype):
+    weight, index = whole(rng, (11, 33), dtype), rng.integers(0, 11, 60)
+    weight[3, ::5] = np.nan
+    sample = rng.integers(-3, 4, 60).astype(dtype) if mode == "sum" else None
+    for rows in layouts(weight):
+        for offsets in (
+            np.array([0, 7, 7, 20, 60]),
+            np.array([0, 5, 50], "i4"),
+            np.array([0]),
+            np.array([], int),
+        ):
+            for last in (False, True):
+                for padding in (None, 4):
+                    for given in (None, sample):
+                        arguments = (rows, index, offsets, given, mode, last, padding, False, False)
+                        found, wanted = (outcome(m.embedding_bag, *arguments) for m in (native, reference))
+                        if isinstance(wanted[0], type):
+                            assert found == wanted
+                            continue
+                        expect_equal(found[1], wanted[1], arguments)
+                        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-5)
+    for offsets, places in (([1], [0]), ([0, 9], [0]), ([0, 1, 0], [0, 1]), ([0], [11]), ([0], [-1])):
+        arguments = (weight, np.array(places), np.array(offsets), None, mode, False, None, False, False)
+        assert outcome(native.embedding_bag, *arguments) == outcome(reference.embedding_bag, *arguments)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_gradients_of_bags_are_those_of_pytorch(mode):
+    torch = pytest.importorskip("torch")
+    weight, index, offsets = (
+        rng.standard_normal((11, 7)),
+        rng.integers(0, 11, 40),
+        np.array([0, 3, 3, 10, 40]),
+    )
+    for last in (False, True):
+        for padding in (None, 4):
+            for weighted in (False, True) if mode == "sum" else (False,):
+                grads = []
+                for m in (torch, tt):
+                    leaves = [m.tensor(weight).requires_grad_()]
+                    if weighted:
+                        leaves.append(m.tensor(abs(weight).reshape(-1)[:40].copy()).requires_grad_())
+                    out = m.nn.functional.embedding_bag(
+                        m.tensor(index), leaves[0], m.tensor(offsets), mode=mode, include_last_offset=last,
+                        padding_idx=padding, per_sample_weights=leaves[1] if weighted else None,
+                    )  # fmt: skip
+                    out.backward(m.tensor(np.arange(float(out.numel())).reshape(tuple(out.shape))))
+                    grads.append([out.detach().numpy(), *(leaf.grad.numpy() for leaf in leaves)])
+                for one, other in zip(*grads, strict=True):
+                    np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
