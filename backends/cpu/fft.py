@@ -40,7 +40,7 @@ def workers(self: Array) -> int:
 def pocketfft() -> Any:
     """Return SciPy's extension, or None where this version of SciPy has another one."""
     try:
-        from scipy.fft._pocketfft import pypocketfft  # type: ignore[attr-defined]  # private, hence the test
+        from scipy.fft._pocketfft import pypocketfft  # private, hence the test
 
         line = np.arange(4, dtype=np.float32)
         there = pypocketfft.r2c(line, (0,), True, 0, None, 1)
