@@ -25,10 +25,17 @@ def mm(self: Array, mat2: Array) -> Any:
     return np.matmul(self, mat2)
 
 
-@cpu.kernel("linear", dtypes="number", check=True)
+@cpu.kernel("linear", dtypes="number")
 def linear(input: Array, weight: Array, bias: Array | None) -> Any:
+    if weight.ndim > 2:
+        raise ValueError("linear() takes a matrix or a vector of weights")
     product = np.matmul(input, weight.T)
-    return product if bias is None else np.add(product, bias)
+    if bias is None:
+        return product
+    result = np.add(product, bias)
+    if result.shape != product.shape:
+        raise ValueError("linear() with a bias of another shape")
+    return result
 
 
 def _added(op: str, ndims: tuple[int, int], product: Any, names: tuple[str, str]) -> None:
