@@ -128,9 +128,6 @@ class AutogradLayer(Layer):
                 and definition.kind != "factory"
             ):
                 return run_below  # not its composite, whose parts may well be differentiable
-            parts = _has_composite(operator) and definition.kind not in ("composite", "view", "factory")
-            if form == "functional" and parts:
-                return through_parts
             if form == "inplace" and not definition.grad and not _has_composite(operator):
                 # The new values do not depend on the old ones: a leaf is refused, any other history ends here.
                 return make_rule(
@@ -185,18 +182,6 @@ class AutogradLayer(Layer):
             # What is seen of the change through the tensor that is viewed has no gradient either.
             attach(target.base, node, 0)
         return result
-
-
-def through_parts(entry: Entry, args: tuple[Any, ...]) -> Any:
-    """Run an operator without a formula by its composite, whose parts are recorded; where nothing is, by its kernel."""
-    if STATE.switched_off != 0 and not STATE.enabled():
-        return run_below(entry, args)
-    operator = entry.operator
-    composite = operator.registry.composite(operator.name)
-    assert composite is not None  # the layer looked
-    found = composite.function(*args)
-    returns = operator.definition.signature.returns
-    return operator.return_type(found) if len(returns) > 1 or (returns and returns[0].type.list) else found
 
 
 def _has_composite(operator: Operator) -> bool:
