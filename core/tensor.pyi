@@ -389,7 +389,7 @@ class Tensor(TensorBase):
     def __contains__(self, element: Any) -> _bool:
         """Tell whether any element equals a number or a (broadcast) tensor."""
         ...
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Tensor:
         """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
 
         Parameters
