@@ -203,6 +203,29 @@ def test_in_place_calls_write_into_the_tensor():
     assert x.tolist() == [[2.25, 9.0], [4.0, 16.0]]
 
 
+def test_an_output_is_written_without_a_copy():
+    x, out = tt.ones(1 << 18), tt.zeros(1 << 18)
+    place, version = out.data_ptr(), out._version
+    tt.exp(x, out=out)
+    tt.cpu.reset_accumulated_memory_stats()
+    assert tt.exp(x, out=out) is out and tt.add(x, x, alpha=2, out=x) is x
+    assert tt.cpu.memory_stats()["allocation.all.allocated"] == 0
+    assert (out.data_ptr(), out._version) == (place, version + 2)
+    assert (out == tt.exp(tt.ones(1))).all() and (x == 3).all()
+
+
+def test_an_output_of_another_shape_is_resized_and_of_another_dtype_cast():
+    x = tt.ones(3)
+    for _ in range(2):
+        out = tt.zeros(2)
+        with pytest.warns(UserWarning, match="resized"):
+            tt.exp(x, out=out)
+        assert out.tolist() == tt.exp(x).tolist()
+        assert tt.exp(x, out=tt.zeros(3, dtype=tt.float64)).tolist() == tt.exp(x).tolist()
+    with pytest.raises(tt.errors.ShapeError):
+        tt.add(x, tt.ones(2), out=tt.zeros(3))
+
+
 def test_a_kernel_of_the_program_goes_before_native_ones():
     from tt.core.library import REGISTRY, KernelTable, PluginRegistry, Source
 
