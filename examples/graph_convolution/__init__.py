@@ -1,0 +1,1 @@
+"""A graph convolutional network, with the graph as a sparse tensor."""
