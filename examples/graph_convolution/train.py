@@ -51,7 +51,8 @@ class Network:
 def _weight(inputs: int, outputs: int) -> tt.Tensor:
     """Return a weight that keeps the variance in both directions (Glorot and Bengio 2010)."""
     bound = math.sqrt(6 / (inputs + outputs))
-    return ((tt.rand(inputs, outputs, dtype=tt.float64) * 2 - 1) * bound).requires_grad_()
+    weight: tt.Tensor = (tt.rand(inputs, outputs, dtype=tt.float64) * 2 - 1) * bound
+    return weight.requires_grad_()
 
 
 class Adam:
@@ -67,6 +68,8 @@ class Adam:
         """Move the parameters and forget their gradients."""
         self.count += 1
         for p, mean, square in zip(self.parameters, self.means, self.squares, strict=True):
+            if p.grad is None:
+                continue
             gradient = p.grad + self.decay * p
             mean.mul_(0.9).add_(gradient, alpha=0.1)
             square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
