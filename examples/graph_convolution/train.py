@@ -52,7 +52,8 @@ def _weight(inputs: int, outputs: int) -> tt.Tensor:
     """Return a weight that keeps the variance in both directions (Glorot and Bengio 2010)."""
     bound = math.sqrt(6 / (inputs + outputs))
     weight: tt.Tensor = (tt.rand(inputs, outputs, dtype=tt.float64) * 2 - 1) * bound
-    return weight.requires_grad_()
+    weight.requires_grad_()
+    return weight
 
 
 class Adam:

@@ -40,16 +40,20 @@ def tt_register(registry: PluginRegistry) -> None:
     from tt.plugins.sparse.backend import SparseBackend
     from tt.plugins.sparse.compute.tables import over_tensors
     from tt.plugins.sparse.cpu import convert, kernels
+    from tt.plugins.sparse.cuda import kernels as cuda_kernels
+    from tt.plugins.sparse.cuda.library import CudaLibrary
     from tt.plugins.sparse.formulas import formulas, parts
     from tt.plugins.sparse.structure.tables import structure_tables
 
     for definitions in ("ops.yaml", "math.yaml"):
         registry.add_definitions(Path(__file__).parent / definitions)
-    for device in DEVICES:
+    for device in (*DEVICES, "cuda"):
         for layout in LAYOUTS:
             registry.add_backend(SparseBackend(device, layout))
-    tables = kernels.tables()
+    tables, cuda = kernels.tables(), CudaLibrary()
     for table in (
+        *cuda_kernels.tables(cuda),
+        *structure_tables("cuda", cuda_kernels.convert(cuda)),
         *tables,
         *meta.mirrored(tables),
         *over_tensors("meta"),

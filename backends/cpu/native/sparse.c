@@ -177,6 +177,22 @@ static PyObject *transposed_times(PyObject *self, PyObject *const *args, Py_ssiz
 
 /* --- products of two sparse matrices -------------------------------------------------------------------------- */
 
+static void free_buffer(PyObject *capsule) { free(PyCapsule_GetPointer(capsule, NULL)); }
+
+/* An array over memory that malloc gave, which it frees; NULL with an error, and then the memory is the caller's. */
+static PyArrayObject *adopt(void *memory, npy_intp count, int number)
+{
+    PyObject *owner = PyCapsule_New(memory, NULL, free_buffer);
+    if (owner == NULL) return NULL;
+    PyObject *made = PyArray_New(&PyArray_Type, 1, &count, number, NULL, memory, 0, NPY_ARRAY_CARRAY, NULL);
+    if (made == NULL || PyArray_SetBaseObject((PyArrayObject *)made, owner) < 0) {
+        PyCapsule_SetDestructor(owner, NULL);
+        Py_XDECREF(made);
+        return NULL;
+    }
+    return (PyArrayObject *)made;
+}
+
 static PyObject *multiply(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
     matrix a, b;
@@ -212,10 +228,19 @@ static PyObject *multiply(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (!failed) {
         for (npy_intp row = 0; row < rows; row++) offsets[row + 1] += offsets[row];
         npy_intp total = offsets[rows];
-        columns = tt_empty(1, &total, TT_I64);
-        data = tt_empty_of(1, &total, a.data);
-        failed = columns == NULL || data == NULL;
         size_t size = a.wide_data ? sizeof(double) : sizeof(float);
+        if (parts == 1 && total > 0) { /* no copy */
+            columns = adopt(lists[0], total, NPY_INT64);
+            if (columns != NULL) lists[0] = NULL;
+            data = columns == NULL ? NULL : adopt(values[0], total, PyArray_TYPE(a.data));
+            if (data != NULL) values[0] = NULL;
+            failed = columns == NULL || data == NULL;
+            parts = failed ? 1 : 0;
+        } else {
+            columns = tt_empty(1, &total, TT_I64);
+            data = tt_empty_of(1, &total, a.data);
+            failed = columns == NULL || data == NULL;
+        }
         for (int part = 0; !failed && part < parts; part++) {
             int64_t from = offsets[rows * part / parts], to = offsets[rows * (part + 1) / parts];
             if (to == from) continue;
