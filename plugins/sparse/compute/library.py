@@ -29,6 +29,8 @@ class ArrayLibrary:
     """
 
     device: str = ""
+    has_blocks: bool = True
+    """Whether there are matrices of blocks."""
 
     @property
     def xp(self) -> Any:

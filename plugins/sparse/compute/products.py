@@ -149,7 +149,8 @@ def _sparse_sparse(lib: ArrayLibrary, self: Any, other: Any) -> Any:
     batch = tuple(self.shape[:-2])
     _same_batch(batch, tuple(other.shape[:-2]))
     shape = (*batch, self.shape[-2], other.shape[-1])
-    if layout == "sparse_bsr" and not batch and self.blocksize[1] == other.blocksize[0]:
+    fits = layout == "sparse_bsr" and not batch and self.blocksize[1] == other.blocksize[0]
+    if fits and lib.has_blocks:
         found = lib.matrix(self) @ lib.matrix(other)
         found.sort_indices()
         compressed, plain = _int64(lib, found.indptr, found.indices)

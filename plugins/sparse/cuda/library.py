@@ -33,6 +33,7 @@ class CudaLibrary(ArrayLibrary):
     """
 
     device = "cuda"
+    has_blocks = False
 
     def __init__(self, arrays: str = "cupy", matrices: str = "cupyx.scipy.sparse") -> None:
         self._arrays, self._matrices = arrays, matrices
