@@ -6,14 +6,20 @@ import subprocess
 import sys
 
 import pytest
+
 from benchmarks.memory import supported
 
-pytestmark = pytest.mark.skipif(not supported(), reason="the system does not say how much memory a process has had")
+pytestmark = pytest.mark.skipif(
+    not supported(), reason="the system does not say how much memory a process has had"
+)
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "benchmarks.sparse_memory", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks.sparse_memory", *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

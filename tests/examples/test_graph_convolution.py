@@ -41,7 +41,9 @@ def test_the_digits_are_connected_with_their_nearest_neighbours(look_alikes: Gra
     near = distances[one, other]
     assert ((near <= fifth[one]) | (near <= fifth[other])).all()
     assert np.bincount(one).min() == 5
-    assert set(zip(one.tolist(), other.tolist(), strict=True)) == set(zip(other.tolist(), one.tolist(), strict=True))
+    assert set(zip(one.tolist(), other.tolist(), strict=True)) == set(
+        zip(other.tolist(), one.tolist(), strict=True)
+    )
     assert len(look_alikes.known) == 50
     assert np.bincount(look_alikes.labels[look_alikes.known].numpy()).tolist() == [5] * 10
 
