@@ -133,9 +133,12 @@ def sampled_addmm(
         )
     pattern = ops.sparse.coalesce(input) if input.layout.name == "sparse_coo" else input
     found = ops.sparse.sampled_mm(pattern, mat1, mat2)
-    found = found if alpha == 1 else found * alpha
-    if beta != 0:
-        found = (pattern if beta == 1 else pattern * beta) + found
+    if alpha != 1 or beta != 0:
+        values = ops.sparse.values(found) if alpha == 1 else ops.sparse.values(found) * alpha
+        if beta != 0:
+            own = ops.sparse.values(pattern)
+            values = values + (own if beta == 1 else own * beta)
+        found = ops.sparse.with_values(found, values)
     return found if out is None else out.copy_(found)
 
 
