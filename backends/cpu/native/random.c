@@ -160,7 +160,7 @@ TT_CLONES static void normals_f32(const uint32_t *words, int64_t pairs, float *o
         float first = (float)(int32_t)(a >> 16) * 65536.0f + (float)(int32_t)(a & 0xffff);
         float second = (float)(int32_t)(b >> 16) * 65536.0f + (float)(int32_t)(b & 0xffff);
         float u = first * 0x1p-32f + 0x1p-33f, angle = second * 0x1.921fb6p-30f; /* 2 pi * 2**-32 */
-        float radius = sqrtf(-2.0f * log_positive_f32(u)), sine, cosine;
+        float radius = sqrtf(-2.0f * tt_log_f(u)), sine, cosine;
         sin_cos_f32(angle, &sine, &cosine);
         out[2 * p] = radius * cosine;
         out[2 * p + 1] = radius * sine;
@@ -172,7 +172,7 @@ TT_CLONES static void normals_f64(const uint32_t *words, int64_t pairs, double *
     for (int64_t p = 0; p < pairs; p++) {
         double u = unit_f64(long_word(words, 2 * p)) + 0x1p-54;
         double angle = unit_f64(long_word(words, 2 * p + 1)) * 6.283185307179586;
-        double radius = sqrt(-2.0 * log_positive_f64(u)), sine, cosine;
+        double radius = sqrt(-2.0 * tt_log(u)), sine, cosine;
         sin_cos_f64(angle, &sine, &cosine);
         out[2 * p] = radius * cosine;
         out[2 * p + 1] = radius * sine;
@@ -350,14 +350,14 @@ TT_CLONES static void fill_exponential_f32(const uint32_t *words, int64_t first,
     float *out = (float *)job->out + first;
     double rate = -job->a;
     for (int64_t i = 0; i < count; i++)
-        out[i] = (float)(log_positive_f64((double)(int32_t)(words[i] >> 8) * 0x1p-24 + 0x1p-25) / rate);
+        out[i] = (float)(tt_log((double)(int32_t)(words[i] >> 8) * 0x1p-24 + 0x1p-25) / rate);
 }
 
 TT_CLONES static void fill_exponential_f64(const uint32_t *words, int64_t first, int64_t count, const Job *job)
 {
     double *out = (double *)job->out + first, rate = -job->a;
     for (int64_t i = 0; i < count; i++)
-        out[i] = log_positive_f64(unit_f64(long_word(words, i)) + 0x1p-54) / rate;
+        out[i] = tt_log(unit_f64(long_word(words, i)) + 0x1p-54) / rate;
 }
 
 #include "random_integers.inc"

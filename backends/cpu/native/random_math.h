@@ -1,26 +1,13 @@
-/* Logarithm, sine and cosine for the numbers from which normal ones are made, without branches.
+/* Sine and cosine of the angles from which normal numbers are made: from 0 to 2 pi, without branches.
  *
- * Arguments are what the definitions in docs/design/random.md allow: numbers above 0 that are not denormal, angles from 0
- * to 2 pi.  Reductions and polynomials are those of fdlibm (float64) and of Cephes and fdlibm (float32), 1 ULP or a little
- * more.
+ * Both are made of one reduction.  The polynomials are those of Cephes (float32) and fdlibm (float64), 1 ULP or a little more.
+ * Logarithms are those of vector_math.h, so that exponential numbers are the same where a composite draws them.
  */
 #ifndef TT_RANDOM_MATH_H
 #define TT_RANDOM_MATH_H
 
 #include "common.h"
-
-TT_INLINE float log_positive_f32(float x)
-{
-    union { float value; int32_t bits; } u = {x}, m;
-    int32_t shifted = u.bits - 0x3f3504f3; /* so that the significand is from sqrt(0.5) to sqrt(2) */
-    int32_t exponent = shifted >> 23;
-    m.bits = (shifted & 0x007fffff) + 0x3f3504f3;
-    float f = m.value - 1.0f, k = (float)exponent;
-    float s = f / (2.0f + f), z = s * s;
-    float r = z * (0.66666662693f + z * (0.40000972152f + z * (0.28498786688f + z * 0.24279078841f)));
-    float half = 0.5f * f * f;
-    return k * 6.9313812256e-01f - ((half - (s * (half + r) + k * 9.0580006145e-06f)) - f);
-}
+#include "vector_math.h"
 
 TT_INLINE void sin_cos_f32(float angle, float *sine, float *cosine)
 {
@@ -33,24 +20,6 @@ TT_INLINE void sin_cos_f32(float angle, float *sine, float *cosine)
     float first = quarter & 1 ? c : s, second = quarter & 1 ? s : c;
     *sine = quarter & 2 ? -first : first;
     *cosine = (quarter + 1) & 2 ? -second : second;
-}
-
-TT_INLINE double log_positive_f64(double x)
-{
-    union { double value; int64_t bits; } u = {x}, m, e;
-    int64_t shifted = u.bits - 0x3fe6a09e667f3bcdLL;
-    m.bits = (shifted & 0x000fffffffffffffLL) + 0x3fe6a09e667f3bcdLL;
-    /* The exponent as a double, by way of the bits of 1.5 * 2**52: vector units convert no 64-bit integers. */
-    e.bits = (int64_t)((uint64_t)shifted >> 52) + 0x4338000000000000LL;
-    double k = e.value - 6755399441055744.0;
-    k = k >= 2048.0 ? k - 4096.0 : k;
-    double f = m.value - 1.0;
-    double s = f / (2.0 + f), z = s * s, w = z * z;
-    double t1 = w * (3.999999999940941908e-01 + w * (2.222219843214978396e-01 + w * 1.531383769920937332e-01));
-    double t2 = z * (6.666666666666735130e-01 + w * (2.857142874366239149e-01 + w * (1.818357216161805012e-01 +
-                w * 1.479819860511658591e-01)));
-    double r = t1 + t2, half = 0.5 * f * f;
-    return k * 6.93147180369123816490e-01 - ((half - (s * (half + r) + k * 1.90821492927058770002e-10)) - f);
 }
 
 TT_INLINE void sin_cos_f64(double angle, double *sine, double *cosine)
