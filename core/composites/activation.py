@@ -290,7 +290,8 @@ def silu_backward(grad_output: Any, self: Any) -> Any:
 @_gradient
 def mish_backward(grad_output: Any, self: Any) -> Any:
     """T + x s (1 - t^2) with t = tanh(softplus(x)) and the sigmoid s."""
-    t = ops.tanh(_softplus(self))
+    # softplus has derivatives of all orders; the stable form by |x| lacks those at zero.
+    t = ops.tanh(ops.softplus(self, 1.0, 40.0))
     slope = ops.add(t, ops.mul(ops.mul(self, ops.sigmoid(self)), ops.rsub(ops.mul(t, t), 1)))
     return ops.mul(grad_output, slope)
 

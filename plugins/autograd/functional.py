@@ -221,7 +221,8 @@ def grad(
     if not only_inputs:
         raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
     with unseen():
-        if are_wrapped((*_as_tuple(outputs), *_as_tuple(inputs), *_as_tuple(grad_outputs))):
+        # Vectors that levels wrap go through the formulas as all tensors do: that is what is mapped over in Jacobians.
+        if are_wrapped((*_as_tuple(outputs), *_as_tuple(inputs))):
             return _grad_of_duals(
                 _as_tuple(outputs),
                 _as_tuple(inputs),

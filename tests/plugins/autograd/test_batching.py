@@ -25,7 +25,7 @@ OF_VALUES = {"equal", "allclose", "item", "is_same_size"}
 SORTED = {"searchsorted", "_searchsorted", "bucketize"}
 # What is looked at is the values, so that no two examples need to have results of one shape; and what has no rule.
 LOOPED = {
-    "_unique2", "bincount", "embedding_bag", "gaussian_nll_loss", "linalg_lstsq", "linspace.tensors",
+    "_bincount", "_unique2", "bincount", "histc", "embedding_bag", "gaussian_nll_loss", "linalg_lstsq", "linspace.tensors",
     "logspace.tensors", "masked_scatter", "narrow.tensor", "nonzero", "repeat_interleave.Tensor",
     "tensor_split.tensor_indices_or_sections", "unique_dim",
 }  # fmt: skip
@@ -43,6 +43,7 @@ MAPPED = [
     and not {"random", "inplace_only"} & set(d.tags)
     and d.name not in UNDEFINED | OF_MEMORY | OF_VALUES
     and any(a.type.is_tensor for a in d.signature.arguments)
+    and not REGISTRY.operator(d.name).mutates
 ]
 
 

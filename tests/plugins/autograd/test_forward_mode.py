@@ -291,3 +291,11 @@ def test_wrong_passes_of_tensors_with_tangents_are_refused() -> None:
     leaf = tt.ones(3, requires_grad=True)
     with pytest.raises(RuntimeError, match=r"try: tt.func.grad or tt.func.vjp inside of vmap"):
         tt.func.vmap(lambda row: tt.autograd.grad(row * 2, row))(leaf)
+
+
+def test_vectors_may_be_mapped_over_in_a_pass() -> None:
+    """PyTorch's way to a Jacobian in one call: the pass itself in vmap, from outputs that lie outside."""
+    x = tt.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x * tt.tensor([1.0, 3.0])
+    rows = tt.func.vmap(lambda v: tt.autograd.grad(y, x, v, retain_graph=True)[0])(tt.eye(2))
+    assert rows.tolist() == [[2.0, 0.0], [0.0, 12.0]]

@@ -63,13 +63,19 @@ def check_third(call: Call, name: str, rng: Any) -> bool:
     return True
 
 
+# At these points the function or its second derivative has no derivative that a formula gives: a norm of order -1 at
+# zero; products that several zeros make zero, whose formulas are for the first two orders as PyTorch's; a determinant of
+# complex numbers at a singular matrix, which goes through singular vectors and their phase.
+NOT_THERE = ("a zero, order -1", "zeros", "singular")
+
+
 def checked(definition: OpDefinition, dtype: tt.dtype, most: int) -> int:
     rng = np.random.default_rng(0)
     count = 0
     for name, call in calls(definition, dtype):
         if count == most:
             break
-        if smooth(call) and differentiable_here(call):
+        if smooth(call) and differentiable_here(call) and not name.endswith(NOT_THERE):
             count += check_third(call, name, rng)
     return count
 
