@@ -64,8 +64,8 @@ def check_third(call: Call, name: str, rng: Any) -> bool:
 
 
 # At these points the function or its second derivative has no derivative that a formula gives: a norm of order -1 at
-# zero; products that several zeros make zero, whose formulas are for the first two orders as PyTorch's; a determinant of
-# complex numbers at a singular matrix, which goes through singular vectors and their phase.
+# zero; products that several zeros make zero, whose formulas are for the first two orders as PyTorch's; a determinant
+# of complex numbers at a singular matrix, which goes through singular vectors and their phase.
 NOT_THERE = ("a zero, order -1", "zeros", "singular")
 
 
