@@ -34,6 +34,10 @@ def linear(input: Described, weight: Described, bias: Any = None, *, op: str) ->
             f"{weight.shape[-1]}x{weight.shape[0] if weight.ndim > 1 else 1})"
         )
     shape = (*input.shape[:-1], *weight.shape[:-1])
+    if bias is not None and input.ndim == 2 and weight.ndim == 1:
+        raise ShapeError(
+            f"{op}(): with a matrix as input and a bias, weight must be a matrix, got {list(weight.shape)}"
+        )
     if bias is not None and broadcast(op, shape, bias.shape) != shape:
         raise ShapeError(f"{op}(): bias {list(bias.shape)} does not fit the output {list(shape)}")
     return shape

@@ -48,14 +48,14 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
             for (npy_intp a = 0; a < out[0]; a++) for (npy_intp b = 0; b < out[1]; b++, y += out[2], index += out[2]) { \
                 npy_intp z = a * job->hop[0] - job->pad[0], v = b * job->hop[1] - job->pad[1]; \
                 bool begun = false; \
+                for (npy_intp c = 0; c < out[2]; c++) best[c] = (T)-INFINITY, place[c] = 0; /* of none, with gaps around all */ \
                 for (npy_intp i = 0; i < job->kernel[0]; i++) for (npy_intp j = 0; j < job->kernel[1]; j++) { \
                     npy_intp zi = z + i * job->gap[0], vj = v + j * job->gap[1]; \
                     if (zi < 0 || zi >= in[0] || vj < 0 || vj >= in[1]) continue; \
                     npy_intp line = (zi * in[1] + vj) * in[2]; \
                     if (!begun) { \
                         for (npy_intp c = 0; c < out[2]; c++) { \
-                            best[c] = (T)-INFINITY; \
-                            place[c] = (I)(line + job->start[2][c]); \
+                            place[c] = (I)(line + (job->start[2][c] < in[2] ? job->start[2][c] : in[2] - 1)); \
                         } \
                         begun = true; \
                     } \

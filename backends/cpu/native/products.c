@@ -365,7 +365,7 @@ static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t coun
     npy_intp n = wdim == 2 ? PyArray_DIM(w, 0) : 1;
     if (wdim == 2) shape[rdim++] = n;
     int bdim = bias != NULL ? PyArray_NDIM(bias) : 0;
-    if (bdim > rdim) return refuse("linear() takes a bias that fits");
+    if (bdim > rdim || (bias != NULL && ndim == 2 && wdim == 1)) return refuse("linear() takes a bias that fits");
     for (int d = 0; d < bdim; d++) {
         npy_intp length = PyArray_DIM(bias, d);
         if (length != 1 && length != shape[rdim - bdim + d]) return refuse("linear() takes a bias that fits");
