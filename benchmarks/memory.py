@@ -1,11 +1,12 @@
 """How much memory tensors and graphs take: `python -m benchmarks.memory [LIBRARY]` measures one library.
 
-Each figure is the growth of the process's resident memory, read from the system: what an allocator of any kind holds is
-in it, and so is what Python's own counters do not see.  A fresh interpreter for each library and figure.
+Each figure is the growth of the process's resident memory, read from the system: what Python's own counters do not see
+is in it.  A fresh interpreter for each library and figure.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
 import json
@@ -22,21 +23,35 @@ __all__ = ["FIGURES", "measure_memory", "memory_text", "supported"]
 MANY = 100_000
 LINKS = 100
 LINK_BYTES = 4 * 2**18
-STATUS = Path("/proc/self/status")
-RESET = Path("/proc/self/clear_refs")
+ROLLUP = Path("/proc/self/smaps_rollup")
 
 
 def supported() -> bool:
-    """Tell whether the system says how much memory a process has at most had, and starts anew when asked."""
-    return STATUS.exists() and RESET.exists()
+    """Tell whether the system says how much memory a process has."""
+    return ROLLUP.exists()
 
 
-def resident(field: str = "VmRSS") -> int:
-    """Return the bytes of this process that are in memory; `VmHWM` the most there were."""
-    for line in STATUS.read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{field}:"):
+def resident() -> int:
+    """Return the bytes of this process that are in memory.
+
+    The system walks the pages for it; the number in /proc/self/status, and the highest one there, are sums of counters
+    that lag behind by megabytes.
+    """
+    for line in ROLLUP.read_text(encoding="utf-8").splitlines():
+        if line.startswith("Rss:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError(f"{STATUS} has no line {field}")
+    raise RuntimeError(f"{ROLLUP} has no line Rss")
+
+
+def in_use(lib: Any) -> int:
+    """Return the resident bytes without what the allocators of a library and of C keep for later."""
+    keeps = getattr(lib.cpu, "empty_cache", None)
+    if keeps is not None:
+        keeps()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    return resident()
 
 
 def of_each(make: Callable[[int], list[Any]]) -> float:
@@ -80,26 +95,35 @@ def node(lib: Any) -> dict[str, float]:
 
 
 def backward(lib: Any) -> dict[str, float]:
-    """A chain that saves 100 tensors of a megabyte: what forward holds, the most that backward adds, what is left."""
+    """A chain that saves 100 tensors of a megabyte: what is held before, on the way through, and behind backward."""
     warm = lib.zeros(2).requires_grad_()
     (lib.sin(lib.exp(warm * 0.5) - 1.0)).sum().backward()
     start = lib.zeros(LINK_BYTES // 4).requires_grad_()
     gc.collect()
-    empty = resident()
+    empty = in_use(lib)
+    end = start
+    peaks: list[int] = []
+    held: list[int] = []
+
+    def look(gradient: Any) -> None:
+        peaks.append(resident())
+        held.append(in_use(lib))
+
     end = start
     for _ in range(LINKS // 2):
         end = lib.exp(end * 0.5) - 1.0
         end = lib.sin(end)
+        end.register_hook(look)
     total = end.sum()
     del end
-    held = resident()
-    RESET.write_text("5", encoding="ascii")  # the peak counts from here
+    forward = in_use(lib)
     total.backward()
-    peak, left = resident("VmHWM"), resident()
+    left = in_use(lib)
     return {
         "tensor": LINK_BYTES,
-        "forward": held - empty,
-        "peak_over_forward": peak - held,
+        "forward": forward - empty,
+        "peak_over_forward": max(peaks) - forward,
+        "halfway": held[LINKS // 4] - empty,
         "left": left - empty,
     }
 
@@ -149,9 +173,10 @@ def memory_text(found: dict[str, dict[str, dict[str, float]]]) -> str:
         [text, *(f"{found[key][name]['bytes']:.0f}" for name in libraries)] for key, text in words.items()
     ]
     parts = {
-        "forward": f"held by a chain of {LINKS} tensors of 1 MB before backward, MB",
-        "peak_over_forward": "the most that backward adds, MB",
-        "left": "left behind backward, MB",
+        "forward": f"held by a graph that saves {LINKS} tensors of 1 MB, MB",
+        "peak_over_forward": "the most that its backward adds, MB",
+        "halfway": "held when half of backward is done, MB",
+        "left": "held when all of it is done, MB",
     }
     for key, text in parts.items():
         rows.append([text, *(f"{found['backward'][name][key] / 2**20:.1f}" for name in libraries)])

@@ -228,10 +228,16 @@ def memory_part(memory: dict[str, Any]) -> str:
     parts = {
         "forward": "held by a graph that saves 100 tensors of 1 MB, MB",
         "peak_over_forward": "the most that its backward adds to that, MB",
+        "halfway": "held when half of backward is done, MB",
+        "left": "held when all of it is done, MB",
     }
     for key, text in parts.items():
         rows.append([text, *(f"{memory['backward'][name][key] / 2**20:.1f}" for name in libraries)])
-    return table(["", *("tt" if name == "tt" else NAMES[name] for name in libraries)], rows)
+    note = (
+        "As the system counts the pages of a process, after tt's allocator and that of C were told to give back what "
+        "they keep for later."
+    )
+    return f"{table(['', *('tt' if name == 'tt' else NAMES[name] for name in libraries)], rows)}\n\n{note}"
 
 
 def import_part(imported: dict[str, Any]) -> str:
