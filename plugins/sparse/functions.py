@@ -133,7 +133,8 @@ def sampled_addmm(
         )
     pattern = ops.sparse.coalesce(input) if input.layout.name == "sparse_coo" else input
     found = ops.sparse.sampled_mm(pattern, mat1, mat2)
-    if alpha != 1 or beta != 0:
+    handle: Any = found.handle
+    if handle.known and (alpha != 1 or beta != 0):  # of a meta tensor only size and layout are known
         values = ops.sparse.values(found) if alpha == 1 else ops.sparse.values(found) * alpha
         if beta != 0:
             own = ops.sparse.values(pattern)

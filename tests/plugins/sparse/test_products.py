@@ -162,6 +162,24 @@ def test_sampled_products(layout: str) -> None:
         tt.sparse.sampled_addmm(tt.tensor(array), tt.tensor(a), tt.tensor(b))
 
 
+def test_sampled_products_and_other_sums_without_data() -> None:
+    made, a, b = (
+        tt.tensor(matrix(22)).to_sparse_csr().to("meta"),
+        tt.ones(4, 3, device="meta"),
+        tt.ones(3, 6, device="meta"),
+    )
+    found = tt.sparse.sampled_addmm(made.to(tt.float32), a, b, beta=2.0)
+    assert (found.layout, found.shape, found.dtype, found.device.type) == (
+        tt.sparse_csr,
+        (4, 6),
+        tt.float32,
+        "meta",
+    )
+    for reduce in ("sum", "amax"):
+        assert tt.sparse.mm(made.to(tt.float32), b.t(), reduce).shape == (4, 3)
+    assert (made @ made.transpose(0, 1)).layout is tt.sparse_csr
+
+
 def test_sampled_products_of_batches() -> None:
     array = np.stack([matrix(22), matrix(22) * 2])
     a, b = np.stack([matrix(23, 4, 3)] * 2), np.stack([matrix(24, 3, 6), matrix(25, 3, 6)])
