@@ -279,14 +279,19 @@ static void reduce_some(int64_t begin, int64_t end, void *context)
         /* Results that lie one after the other are stored together. */
         int64_t inner = p->kept ? p->keep[p->kept - 1].size : 1;
         npy_intp in_step = p->kept ? p->keep[p->kept - 1].in : 0, out_step = p->kept ? p->keep[p->kept - 1].out : 0;
+        /* Lines of one piece that need no buffer go the short way. */
+        int plain = p->units == 1 && p->reduced == 1 && rows_is_native(p->type) && p->drop[0].in == tt_sizes[p->type];
         for (int64_t task = begin; task < end;) {
             npy_intp out = 0;
             int64_t at = task % inner, now = inner - at < end - task ? inner - at : end - task;
             now = now < 64 ? now : 64;
             const char *data = p->data + reduce_offset(p->keep, p->kept, task, &out);
             p->how->start(acc, now);
-            for (int64_t i = 0; i < now; i++)
-                reduce_lines(p, data + i * in_step, 0, p->units, acc + (size_t)i * p->how->acc);
+            if (plain)
+                for (int64_t i = 0; i < now; i++) p->how->row(acc + (size_t)i * p->how->acc, data + i * in_step, p->line, 0);
+            else
+                for (int64_t i = 0; i < now; i++)
+                    reduce_lines(p, data + i * in_step, 0, p->units, acc + (size_t)i * p->how->acc);
             reduce_store(p, acc, out, out_step, now);
             task += now;
         }

@@ -43,12 +43,48 @@ TT_INLINE void sums_join(sums_exact *a, const sums_exact *b)
 /* NaN is larger and smaller than every number, and stays. */
 #define STEP_MAX(a, x) (a) = (((x) > (a)) | ((x) != (x))) ? (x) : (a)
 #define STEP_MIN(a, x) (a) = (((x) < (a)) | ((x) != (x))) ? (x) : (a)
-#define STEP_MAX_SIZE(a, x) STEP_MAX(a, (x) < 0 ? -(x) : (x))
-#define STEP_MIN_SIZE(a, x) STEP_MIN(a, (x) < 0 ? -(x) : (x))
-#define FLUSH_MAX(a, x) STEP_MAX(*(a), x)
-#define JOIN_MAX(a, b) STEP_MAX(*(a), *(b))
-#define FLUSH_MIN(a, x) STEP_MIN(*(a), x)
-#define JOIN_MIN(a, b) STEP_MIN(*(a), *(b))
+
+/* Numbers as integers in the same order, NaN above all or below all: their extremes take one instruction. */
+TT_INLINE int32_t sums_key_f32(float x, int32_t nan)
+{
+    union { float x; int32_t i; } u = {x};
+    return x != x ? nan : u.i ^ ((u.i >> 31) & INT32_MAX);
+}
+
+TT_INLINE int64_t sums_key_f64(double x, int64_t nan)
+{
+    union { double x; int64_t i; } u = {x};
+    return x != x ? nan : u.i ^ ((u.i >> 63) & INT64_MAX);
+}
+
+TT_INLINE float sums_unkey_f32(int32_t key)
+{
+    union { int32_t i; float x; } u = {key ^ ((key >> 31) & INT32_MAX)};
+    return u.x;
+}
+
+TT_INLINE double sums_unkey_f64(int64_t key)
+{
+    union { int64_t i; double x; } u = {key ^ ((key >> 63) & INT64_MAX)};
+    return u.x;
+}
+
+#define LARGER(a, k) (a) = (k) > (a) ? (k) : (a)
+#define SMALLER(a, k) (a) = (k) < (a) ? (k) : (a)
+#define FLUSH_LARGER(a, k) LARGER(*(a), k)
+#define FLUSH_SMALLER(a, k) SMALLER(*(a), k)
+#define JOIN_LARGER(a, b) LARGER(*(a), *(b))
+#define JOIN_SMALLER(a, b) SMALLER(*(a), *(b))
+#define MAX_F32(a, x) LARGER(a, sums_key_f32(x, INT32_MAX))
+#define MIN_F32(a, x) SMALLER(a, sums_key_f32(x, INT32_MIN))
+#define MAX_SIZE_F32(a, x) LARGER(a, sums_key_f32(fabsf(x), INT32_MAX))
+#define MIN_SIZE_F32(a, x) SMALLER(a, sums_key_f32(fabsf(x), INT32_MIN))
+#define MAX_F64(a, x) LARGER(a, sums_key_f64(x, INT64_MAX))
+#define MIN_F64(a, x) SMALLER(a, sums_key_f64(x, INT64_MIN))
+#define MAX_SIZE_F64(a, x) LARGER(a, sums_key_f64(fabs(x), INT64_MAX))
+#define MIN_SIZE_F64(a, x) SMALLER(a, sums_key_f64(fabs(x), INT64_MIN))
+#define UNKEY_F32(a, fact) sums_unkey_f32(a)
+#define UNKEY_F64(a, fact) sums_unkey_f64(a)
 #define LOWEST (-INFINITY)
 #define HIGHEST INFINITY
 
@@ -126,58 +162,58 @@ TT_INLINE void sums_join(sums_exact *a, const sums_exact *b)
 
 #define NAME max_f32
 #define C float
-#define P float
-#define A float
+#define P int32_t
+#define A int32_t
 #define OUT float
-#define BEGIN LOWEST
-#define STEP STEP_MAX
-#define PAIR STEP_MAX
-#define EMPTY LOWEST
-#define FLUSH FLUSH_MAX
-#define JOIN JOIN_MAX
-#define FINISH SAME
+#define BEGIN sums_key_f32(-(float)INFINITY, 0)
+#define STEP MAX_F32
+#define PAIR LARGER
+#define EMPTY sums_key_f32(-(float)INFINITY, 0)
+#define FLUSH FLUSH_LARGER
+#define JOIN JOIN_LARGER
+#define FINISH UNKEY_F32
 #include "fold.inc"
 
 #define NAME min_f32
 #define C float
-#define P float
-#define A float
+#define P int32_t
+#define A int32_t
 #define OUT float
-#define BEGIN HIGHEST
-#define STEP STEP_MIN
-#define PAIR STEP_MIN
-#define EMPTY HIGHEST
-#define FLUSH FLUSH_MIN
-#define JOIN JOIN_MIN
-#define FINISH SAME
+#define BEGIN sums_key_f32((float)INFINITY, 0)
+#define STEP MIN_F32
+#define PAIR SMALLER
+#define EMPTY sums_key_f32((float)INFINITY, 0)
+#define FLUSH FLUSH_SMALLER
+#define JOIN JOIN_SMALLER
+#define FINISH UNKEY_F32
 #include "fold.inc"
 
 #define NAME max_size_f32
 #define C float
-#define P float
-#define A float
+#define P int32_t
+#define A int32_t
 #define OUT float
 #define BEGIN 0
-#define STEP STEP_MAX_SIZE
-#define PAIR STEP_MAX
+#define STEP MAX_SIZE_F32
+#define PAIR LARGER
 #define EMPTY 0
-#define FLUSH FLUSH_MAX
-#define JOIN JOIN_MAX
-#define FINISH SAME
+#define FLUSH FLUSH_LARGER
+#define JOIN JOIN_LARGER
+#define FINISH UNKEY_F32
 #include "fold.inc"
 
 #define NAME min_size_f32
 #define C float
-#define P float
-#define A float
+#define P int32_t
+#define A int32_t
 #define OUT float
-#define BEGIN HIGHEST
-#define STEP STEP_MIN_SIZE
-#define PAIR STEP_MIN
-#define EMPTY HIGHEST
-#define FLUSH FLUSH_MIN
-#define JOIN JOIN_MIN
-#define FINISH SAME
+#define BEGIN sums_key_f32((float)INFINITY, 0)
+#define STEP MIN_SIZE_F32
+#define PAIR SMALLER
+#define EMPTY sums_key_f32((float)INFINITY, 0)
+#define FLUSH FLUSH_SMALLER
+#define JOIN JOIN_SMALLER
+#define FINISH UNKEY_F32
 #include "fold.inc"
 
 /* --- double ---------------------------------------------------------------------------------------------------------- */
@@ -254,58 +290,58 @@ TT_INLINE void sums_join(sums_exact *a, const sums_exact *b)
 
 #define NAME max_f64
 #define C double
-#define P double
-#define A double
+#define P int64_t
+#define A int64_t
 #define OUT double
-#define BEGIN LOWEST
-#define STEP STEP_MAX
-#define PAIR STEP_MAX
-#define EMPTY LOWEST
-#define FLUSH FLUSH_MAX
-#define JOIN JOIN_MAX
-#define FINISH SAME
+#define BEGIN sums_key_f64(-(double)INFINITY, 0)
+#define STEP MAX_F64
+#define PAIR LARGER
+#define EMPTY sums_key_f64(-(double)INFINITY, 0)
+#define FLUSH FLUSH_LARGER
+#define JOIN JOIN_LARGER
+#define FINISH UNKEY_F64
 #include "fold.inc"
 
 #define NAME min_f64
 #define C double
-#define P double
-#define A double
+#define P int64_t
+#define A int64_t
 #define OUT double
-#define BEGIN HIGHEST
-#define STEP STEP_MIN
-#define PAIR STEP_MIN
-#define EMPTY HIGHEST
-#define FLUSH FLUSH_MIN
-#define JOIN JOIN_MIN
-#define FINISH SAME
+#define BEGIN sums_key_f64((double)INFINITY, 0)
+#define STEP MIN_F64
+#define PAIR SMALLER
+#define EMPTY sums_key_f64((double)INFINITY, 0)
+#define FLUSH FLUSH_SMALLER
+#define JOIN JOIN_SMALLER
+#define FINISH UNKEY_F64
 #include "fold.inc"
 
 #define NAME max_size_f64
 #define C double
-#define P double
-#define A double
+#define P int64_t
+#define A int64_t
 #define OUT double
 #define BEGIN 0
-#define STEP STEP_MAX_SIZE
-#define PAIR STEP_MAX
+#define STEP MAX_SIZE_F64
+#define PAIR LARGER
 #define EMPTY 0
-#define FLUSH FLUSH_MAX
-#define JOIN JOIN_MAX
-#define FINISH SAME
+#define FLUSH FLUSH_LARGER
+#define JOIN JOIN_LARGER
+#define FINISH UNKEY_F64
 #include "fold.inc"
 
 #define NAME min_size_f64
 #define C double
-#define P double
-#define A double
+#define P int64_t
+#define A int64_t
 #define OUT double
-#define BEGIN HIGHEST
-#define STEP STEP_MIN_SIZE
-#define PAIR STEP_MIN
-#define EMPTY HIGHEST
-#define FLUSH FLUSH_MIN
-#define JOIN JOIN_MIN
-#define FINISH SAME
+#define BEGIN sums_key_f64((double)INFINITY, 0)
+#define STEP MIN_SIZE_F64
+#define PAIR SMALLER
+#define EMPTY sums_key_f64((double)INFINITY, 0)
+#define FLUSH FLUSH_SMALLER
+#define JOIN JOIN_SMALLER
+#define FINISH UNKEY_F64
 #include "fold.inc"
 
 /* --- whole numbers: unsigned ones wrap around ------------------------------------------------------------------------ */
