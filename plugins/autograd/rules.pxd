@@ -41,6 +41,9 @@ cdef class Rule(LayerRule):
     @cython.locals(tensor=TensorBase, record=Record, first=int, second=int, needs="long long", numbers=tuple, one=Node,
                    other=Node)
     cpdef call(self, Entry entry, tuple args)
+    @cython.locals(tensor=TensorBase, record=Record, needs="long long", far=int, place=int, found=list, differentiable=tuple,
+                   nodes=tuple, numbers=tuple, node=Node)
+    cpdef call_many(self, Entry entry, tuple args)
     cpdef Plan plan(self, long long needs)
     @cython.locals(single=TensorBase, node=OpNode, record=Record)
     cpdef finish(self, tuple args, result, long long needs, tuple nodes, tuple numbers, tuple starts)

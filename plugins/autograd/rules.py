@@ -275,11 +275,38 @@ class Rule(LayerRule):
 
     def call_many(self, entry, args):
         """Handle a call with more than two differentiable arguments, or lists of them."""
-        needs, nodes, numbers, starts = self.edges(args)
+        if self.list_places:
+            needs, nodes, numbers, starts = self.edges(args)
+            result = run_below(entry, args)
+            if needs == 0:
+                return result
+            return self.finish(args, result, needs, nodes, numbers, starts)
+        differentiable = self.differentiable
+        needs = 0
+        far = 0
+        found = []
+        for place in range(len(differentiable)):
+            value = args[differentiable[place]]
+            node = None
+            if isinstance(value, TensorBase):
+                tensor = value
+                if tensor.keys & STATE.bit:
+                    record = tensor.record
+                    if record.view is not None:
+                        views.refresh(tensor, record)
+                    if record.leaf and (
+                        record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape
+                    ):
+                        views.renew(tensor, record)
+                    node = record.node
+                    far |= record.number
+                    needs |= 1 << place
+            found.append(node)
         result = run_below(entry, args)
         if needs == 0:
             return result
-        return self.finish(args, result, needs, nodes, numbers, starts if self.list_places else None)
+        numbers = self.numbers(args) if far != 0 else (0,) * len(found)
+        return self.finish(args, result, needs, tuple(found), numbers, None)
 
     def numbers(self, args):
         """Return, for each differentiable argument, which result of its node it is."""
