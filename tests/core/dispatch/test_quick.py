@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Optional
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -23,16 +23,16 @@ def operator():
         @tt.library.custom_op("quick::all", mutates=())
         def all_kinds(
             x: tt.Tensor,
-            y: Optional[tt.Tensor] = None,
+            y: tt.Tensor | None = None,
             count: int = 1,
             sizes: tuple[int, ...] = (1, 2),
             scale: float = 0.5,
             flag: bool = False,
-            others: Optional[list[tt.Tensor]] = None,
+            others: list[tt.Tensor] | None = None,
             mode: Literal["one", "two"] = "one",
             *,
             number: int | float = 1,
-            dtype: Optional[tt.dtype] = None,
+            dtype: tt.dtype | None = None,
         ) -> tt.Tensor:
             RECEIVED.append((x, y, count, sizes, scale, flag, others, mode, number, dtype))
             return x.clone()
@@ -239,7 +239,9 @@ def test_subscripts_are_those_of_numpy(index):
         assert found.data_ptr() == array[index].__array_interface__["data"][0] or found.numel() == 0
 
 
-@pytest.mark.parametrize("index", [5, (0, 9), (0, 0, 0, 0), slice(None, None, -1), slice(None, None, 0), 1.5, "a"])
+@pytest.mark.parametrize(
+    "index", [5, (0, 9), (0, 0, 0, 0), slice(None, None, -1), slice(None, None, 0), 1.5, "a"]
+)
 def test_wrong_subscripts_are_told_as_the_general_way_tells_them(index):
     tensor = tt.arange(24).reshape(2, 3, 4)
     tensor[0], tensor[0, 1]
