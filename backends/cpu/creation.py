@@ -31,7 +31,10 @@ cpu.kernel("zeros", np.zeros, takes=("size", "dtype"))  # asks the system for ze
 
 @cpu.kernel("full", half="native")
 def full(size: Sequence[int], fill_value: Any, dtype: Any) -> Array:
-    number = fitted_number(fill_value, from_numpy_dtype(dtype))
+    try:
+        number = fitted_number(fill_value, from_numpy_dtype(dtype))
+    except errors.NumberRangeError as error:
+        raise errors.NumberRangeError(f"full(): {error}") from None
     return np.full(tuple(size), np.asarray(number).astype(dtype), dtype)
 
 
