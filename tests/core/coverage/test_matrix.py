@@ -53,7 +53,7 @@ def test_each_way_of_being_served_is_told_from_the_others(leaning):
     assert how("sin", leaning) == "fallback"
     assert how("exp", Place("cpu", "sparse_coo")) == "missing"
     assert how("sparse::values", CPU) == "other layout"
-    assert how("bernoulli", Place("cpu", "sparse_csr")) == "missing"
+    assert how("sparse::coo", Place("cuda")) == "kernel"
 
 
 def test_a_fallback_is_as_good_as_what_it_falls_back_to(leaning):
