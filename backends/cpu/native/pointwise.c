@@ -136,9 +136,18 @@ TT_TEST(isfinite, 1, a - a == a - a)
 
 /* --- three arguments ---------------------------------------------------------------------------------------- */
 
-#define CLAMPED(a, b, c) ((a > b || a != a ? a : b) < c || (a > b || a != a ? a : b) != (a > b || a != a ? a : b) \
-                              ? (a > b || a != a ? a : b) : c)
-TT_OP(bounded, 3, 0, TT_GRAIN_CHEAP, CLAMPED(a, b, c), CLAMPED(a, b, c))
+/* NaN where any of the three is one; the upper bound wins where the bounds cross. */
+#define BOUNDED(NAME, T) \
+    TT_INLINE T NAME(T x, T low, T high) \
+    { \
+        T y = x > low ? x : low, z; \
+        y = x != x ? x : y; \
+        z = y < high ? y : high; \
+        return y != y ? y : z; \
+    }
+BOUNDED(bounded_f, float)
+BOUNDED(bounded_d, double)
+TT_OP(bounded, 3, 0, TT_GRAIN_CHEAP, bounded_f(a, b, c), bounded_d(a, b, c))
 
 /* clamp(self, min, max): a bound that is None is infinite. */
 static PyObject *call_clamp(PyObject *module, PyObject *const *args, Py_ssize_t count)

@@ -19,7 +19,7 @@
 
 #define MOST_THREADS 256
 #define PARTS_PER_THREAD 4 /* so that a thread that is held up delays the others by a quarter of its share */
-#define LOOKS 4000         /* at the counter before sleeping: some microseconds */
+#define LOOKS 2000         /* at a counter before sleeping: some ten microseconds */
 
 static struct {
     pthread_mutex_t job;  /* held by the thread whose job runs */
@@ -27,7 +27,7 @@ static struct {
     pthread_cond_t wake, done;
     int workers;          /* started */
     int places;           /* for workers in the present job */
-    uint64_t number;      /* of the present job */
+    _Atomic uint64_t number; /* of the present job */
     tt_body body;
     void *context;
     int64_t begin, end, part;
@@ -38,6 +38,14 @@ static struct {
 
 static _Atomic int wanted = 1;
 static _Thread_local bool working = false;
+
+/* A moment's rest while looking at a counter. */
+static inline void rest(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
 
 static void run_parts(void)
 {
@@ -57,8 +65,14 @@ static void *worker(void *unused)
     (void)unused;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
-        while (pool.places == 0 || pool.number == seen) pthread_cond_wait(&pool.wake, &pool.lock);
-        seen = pool.number;
+        if (atomic_load(&pool.number) == seen) { /* operators follow one another: the next job is often there at once */
+            pthread_mutex_unlock(&pool.lock);
+            for (int look = 0; look < LOOKS && atomic_load_explicit(&pool.number, memory_order_relaxed) == seen; look++)
+                rest();
+            pthread_mutex_lock(&pool.lock);
+        }
+        while (pool.places == 0 || atomic_load(&pool.number) == seen) pthread_cond_wait(&pool.wake, &pool.lock);
+        seen = atomic_load(&pool.number);
         pool.places--;
         atomic_fetch_add(&pool.inside, 1);
         pthread_mutex_unlock(&pool.lock);
@@ -112,18 +126,15 @@ static void parallel_for(int64_t begin, int64_t end, int64_t grain, tt_body body
     pool.part = part;
     atomic_store(&pool.next, 0);
     pool.places = helpers < pool.workers ? helpers : pool.workers;
-    pool.number++;
+    atomic_fetch_add(&pool.number, 1);
     if (pool.places == 1 && pool.workers == 1)
         pthread_cond_signal(&pool.wake);
     else
         pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
     run_parts();
-    for (int look = 0; look < LOOKS && atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0; look++) {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#endif
-    }
+    for (int look = 0; look < LOOKS && atomic_load_explicit(&pool.inside, memory_order_relaxed) != 0; look++)
+        rest();
     pthread_mutex_lock(&pool.lock);
     pool.places = 0; /* who has not begun need not */
     while (atomic_load(&pool.inside) != 0) pthread_cond_wait(&pool.done, &pool.lock);
