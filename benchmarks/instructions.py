@@ -166,14 +166,16 @@ def conditions() -> dict[str, str]:
     """Return what the counts depend on besides tt's sources."""
     import numpy as np
 
+    from tt.backends.cpu.native import loading
     from tt.core import compiled
 
-    status = compiled.status()
+    status, native = compiled.status(), loading.status()
     return {
         "python": ".".join(platform.python_version_tuple()[:2]),
         "numpy": ".".join(np.__version__.split(".")[:2]),
         "machine": f"{platform.system()} {platform.machine()}",
         "form": status.reason if status.active else "interpreted",
+        "kernels": "native" if native.active else "NumPy's",
     }
 
 
