@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.libraries import set_threads
 
-__all__ = ["FIGURES", "measure_memory", "memory_text", "supported"]
+__all__ = ["FIGURES", "highest", "measure_memory", "memory_text", "supported"]
 
 MANY = 100_000
 LINKS = 100
@@ -41,6 +41,14 @@ def resident() -> int:
         if line.startswith("Rss:"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"{ROLLUP} has no line Rss")
+
+
+def highest() -> int:
+    """Return the most bytes of this process that were ever in memory, as the system's counters have it."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("/proc/self/status has no line VmHWM")
 
 
 def in_use(lib: Any) -> int:

@@ -46,7 +46,7 @@ def make(rows: int, each: int) -> Any:
 def measure(rows: int, each: int) -> Iterator[Step]:
     """Run all steps, and yield what each took."""
     import tt
-    from benchmarks.memory import resident
+    from benchmarks.memory import highest
 
     held: dict[str, Any] = {"v": tt.ones(rows)}
 
@@ -82,7 +82,7 @@ def measure(rows: int, each: int) -> Iterator[Step]:
         if keep:
             held[keep] = found
         del found
-        yield Step(name, resident("VmHWM"), seconds)
+        yield Step(name, highest(), seconds)
 
 
 def main(words: list[str]) -> int:
