@@ -25,7 +25,7 @@ OF_VALUES = {"equal", "allclose", "item", "is_same_size"}
 SORTED = {"searchsorted", "_searchsorted", "bucketize"}
 # What is looked at is the values, so that no two examples need to have results of one shape; and what has no rule.
 LOOPED = {
-    "_bincount", "_unique2", "bincount", "histc",
+    "_bincount", "_embedding_bag", "_unique2", "bincount", "histc",
     "embedding_bag", "gaussian_nll_loss", "linalg_lstsq", "linspace.tensors",
     "logspace.tensors", "masked_scatter", "narrow.tensor", "nonzero", "repeat_interleave.Tensor",
     "tensor_split.tensor_indices_or_sections", "unique_dim",
