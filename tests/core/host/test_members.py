@@ -179,7 +179,7 @@ USES = {
     "x.backward()": "backward",
     "x.requires_grad": "requires_grad",
     "setattr(x, 'grad', None)": "grad",
-    "tt.tensor([1.0], requires_grad=True)": "requires_grad_",
+    "tt.tensor([1.0], requires_grad=True)": "requires_grad",
     "tt.ones(2, requires_grad=True)": "requires_grad_",
     "tt.nn.Parameter(x)": "requires_grad_",
     "tt.testing.gradcheck(lambda x: x, (x,))": "requires_grad",
