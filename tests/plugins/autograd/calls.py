@@ -58,6 +58,12 @@ class Call:
         if "inplace_only" in self.definition.tags:
             args[0] = args[0].clone()
             return operator.caller("inplace").dispatch(tuple(args))
+        if not self.definition.signature.returns:
+            # What it does to the lists that it changes is its result.
+            for position in operator.mutates:
+                args[position] = [t.clone() for t in args[position]]
+            operator.caller().dispatch(tuple(args))
+            return tuple(t for position in operator.mutates for t in args[position])
         found = operator.caller().dispatch(tuple(args))
         if isinstance(found, tt.Tensor):
             return found

@@ -58,6 +58,8 @@ NOT_IN_TORCH |= {"float", "double", "half", "bfloat16", "cfloat", "cdouble"}
 NOT_IN_TORCH |= {"_vector_norm"}  # compared as linalg_vector_norm
 # torch gives self the gradient of what src replaced; the finite differences above say otherwise.
 NOT_IN_TORCH |= {"as_strided_scatter"}
+# torch's backward pass fails on a list in which a tensor has no dimensions.
+NOT_IN_TORCH |= {"_foreach_addcdiv.Scalar"}
 # torch computes these gradients in the dtype of an integer argument, or by powers of two that overflow.
 ROUGH_IN_TORCH = {"atan2", "frexp", "ldexp"}
 
