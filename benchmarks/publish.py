@@ -26,7 +26,7 @@ __all__ = ["RESULTS", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-SUITES = ("small_calls", "training", "large", "programs", "custom_ops")
+SUITES = ("small_calls", "training", "large", "sparse", "programs", "custom_ops")
 REPORT = "report.json"
 TABLES = "tables.txt"
 BEGUN = time.perf_counter()
