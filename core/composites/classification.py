@@ -80,7 +80,17 @@ def class_loss(
         smooth = _smooth_loss(log_probability, target, weight, ignore_index, reduction, dim)
         classes = input.shape[dim]
         loss = ops.add(ops.mul(loss, 1 - label_smoothing), ops.mul(smooth, label_smoothing / classes))
-    return loss, ops.logsumexp(input, dim)
+    return loss, _logsumexp(input, log_probability, dim)
+
+
+def _logsumexp(input: Any, log_probability: Any, dim: int) -> Any:
+    """Return what log_softmax subtracted: read off at the largest score, where the difference loses least."""
+    if not input.shape[dim]:
+        return ops.logsumexp(input, dim)
+    largest, its = ops.amax(input, (dim,)), ops.amax(log_probability, (dim,))
+    return ops.where.default(
+        ops.isnan(its), largest, ops.sub(largest, its)
+    )  # infinite scores have no logarithm
 
 
 @composite("_cross_entropy_backward")
@@ -111,7 +121,8 @@ def class_loss_backward(
     slope = ops.exp(ops.sub(x, ops.unsqueeze(widened(logsumexp), dim)))
     # Where nothing counts, infinite or unknown scores count no more than others.
     share = ops.unsqueeze(share, dim)
-    slope = ops.where.default(ops.eq(share, 0), number(0, x), ops.mul(slope, share))
+    nothing = ops.logical_and(ops.eq(share, 0), ops.logical_not(ops.isfinite(slope)))
+    slope = ops.mul(ops.where.default(nothing, number(0, x), slope), share)
     slope = ops.scatter_add(slope, dim, ops.unsqueeze(place, dim), ops.unsqueeze(ops.neg(own), dim))
     if even is not None:
         even = ops.unsqueeze(even, dim)

@@ -40,7 +40,14 @@ _CONVENTIONS: Final = frozenset({"embedding", "_embedding"})
 _CUT_OFF: Final = frozenset({"linalg_pinv", "linalg_pinv.rcond", "pinverse", "linalg_lstsq"})
 # 0 * log(x) is 0 everywhere, and its gradient 0 / x is not: PyTorch's is NaN at 0, too.
 # What is scaled by frequency is the gradient alone, by definition.
-_SINGULAR: Final = frozenset({("xlogy.Scalar", "zero"), ("_embedding_bag", "scaled by frequency")})
+# In training the statistics are by definition those of the input and move with it; differences move them apart.
+_SINGULAR: Final = frozenset(
+    {
+        ("xlogy.Scalar", "zero"),
+        ("_embedding_bag", "scaled by frequency"),
+        ("_batch_norm_backward", "training, weight"),
+    }
+)
 _CONSTANTS: Final = {"cross_entropy": ("weight",)}
 """Arguments that are constants by PyTorch's definition."""
 

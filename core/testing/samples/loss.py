@@ -276,22 +276,23 @@ KINDS = (
 )  # fmt: skip
 
 
-def elementwise(make: Inputs) -> Iterator[tuple[Any, Any, str, str, float]]:
-    """Yield the arguments of an elementwise loss."""
+def elementwise(make: Inputs) -> Iterator[tuple[str, tuple[Any, Any, str, str, float]]]:
+    """Yield the arguments of an elementwise loss, with a name."""
     for kind, parameter in KINDS:
         for shape in ((), (3,), (2, 3)):
             x = make.tensor(*shape, low=0.1, high=0.9)
             for reduction in REDUCTIONS:
-                yield x, make.tensor(*shape, low=0.1, high=0.9), kind, reduction, parameter
-    yield make.tensor(0), make.tensor(0), "square", "sum", 0.0
+                target = make.tensor(*shape, low=0.1, high=0.9)
+                yield f"{kind}, {reduction}, {list(shape)}", (x, target, kind, reduction, parameter)
+    yield "empty", (make.tensor(0), make.tensor(0), "square", "sum", 0.0)
     for layout in LAYOUTS:
-        yield make.tensor(2, 3, layout=layout), make.tensor(2, 3), "square", "none", 0.0
+        yield layout, (make.tensor(2, 3, layout=layout), make.tensor(2, 3), "square", "none", 0.0)
 
 
 @family("elementwise_loss")
 def elementwise_loss(make: Inputs) -> Iterator[Sample]:
-    for args in elementwise(make):
-        yield Sample(args, name=f"{args[2]}, {args[3]}, {list(args[0].shape)}, {args[0].stride()}")
+    for name, args in elementwise(make):
+        yield Sample(args, name=name)
     x = make.tensor(3)
     yield Sample((x, make.tensor(2), "square", "sum", 0.0), name="error: shapes", error=ValueError)
     yield Sample((x, x, "cube", "sum", 0.0), name="error: kind", error=ValueError)
@@ -300,9 +301,9 @@ def elementwise_loss(make: Inputs) -> Iterator[Sample]:
 
 @family("elementwise_loss_backward")
 def elementwise_loss_backward(make: Inputs) -> Iterator[Sample]:
-    for args in elementwise(make):
+    for name, args in elementwise(make):
         grad = make.tensor(*(args[0].shape if args[3] == "none" else ()))
-        yield Sample((grad, *args), name=f"{args[2]}, {args[3]}, {list(args[0].shape)}, {args[0].stride()}")
+        yield Sample((grad, *args), name=name)
     x = make.tensor(3)
     yield Sample((x, x, x, "square", "sum", 0.0), name="error: grad", error=RuntimeError)
 
