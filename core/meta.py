@@ -278,7 +278,10 @@ class MetaBackend(Backend):
         rule = bound_rule(definition)
 
         def meta_kernel(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> Any:
-            return to_handles(rule(args), result_dtypes, args)
+            found = to_handles(rule(args), result_dtypes, args)
+            return (
+                found if result_dtypes else None
+            )  # an operator without results still has its arguments checked
 
         return meta_kernel
 

@@ -168,7 +168,7 @@ class CpuBackend(ArrayApiBackend):
 
     def data_ptr(self, handle: Array) -> int:
         """Return the address of the first element."""
-        address: int = handle.__array_interface__["data"][0]
+        address: int = handle.__array_interface__["data"][0] if NATIVE is None else NATIVE.address(handle)
         return address
 
     def storage_owner(self, handle: Array) -> Array:

@@ -193,5 +193,6 @@ def one_hot(input: Any, num_classes: int) -> Any:
         )
     elif smallest is not None and ops.amax(self).item() >= num_classes:
         raise ValueRangeError(f"one_hot(): a class is not below num_classes, which is {num_classes}")
-    zeros = ops.zeros((*self.shape, num_classes), dtype=int64, device=self.device)
+    # Like its argument, so that it is without data where that is.
+    zeros = ops.new_zeros(self, (*self.shape, num_classes))
     return ops.scatter_.value(zeros, -1, ops.unsqueeze(self, -1), 1)

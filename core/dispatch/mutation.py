@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.overlap import refuse_overlap, refuse_self_overlap, shares_memory
+from tt.core.dispatch.overlap import refuse_overlap, refuse_self_overlap, shared_place, shares_memory
 from tt.core.errors import InplaceError, KernelContractError
 from tt.core.storage import Storage
 from tt.core.tensor_base import TensorBase
@@ -46,23 +46,19 @@ def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[A
         As for in-place operators; and when two arguments that are changed lie in one place.
     """
     name = entry.operator.name
-    # By their memory, so that the cost does not grow with the square of the lengths of lists.
+    # By their memory and in its order, so that the cost does not grow with the square of the lengths of lists.
     together: dict[int, list[TensorBase]] = {}
     for target in targets:
         if target.base is not None:
             refuse_self_overlap(name, target)
-        memory = _memory(target)
-        others = together.get(memory)
-        if others is None:
-            together[memory] = [target]
+        together.setdefault(_memory(target), []).append(target)
+    for others in together.values():
+        if len(others) == 1:
             continue
-        for other in others:
-            if other is target or (shares_memory(other, target) and _same_place(other, target)):
-                raise InplaceError(
-                    f"{name}(): two of the arguments that it changes are the same memory\n  try: clone() one first"
-                )
-            refuse_overlap(name, target, other)
-        others.append(target)
+        if len({id(target) for target in others}) < len(others) or shared_place(name, others):
+            raise InplaceError(
+                f"{name}(): two of the arguments that it changes are the same memory\n  try: clone() one first"
+            )
     for position, argument in enumerate(args):
         if position in entry.operator.mutates:
             continue
@@ -79,10 +75,6 @@ def _memory(tensor: TensorBase) -> int:
     if storage is None:
         return id(tensor)
     return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
-
-
-def _same_place(first: Any, second: Any) -> bool:
-    return bool(first.storage_offset() == second.storage_offset() and first.numel() and second.numel())
 
 
 def give_own(entry: Entry, targets: Sequence[Any]) -> None:

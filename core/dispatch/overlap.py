@@ -7,7 +7,9 @@ Of tensors with gaps nothing is said; their operands are read as they were befor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.backend import is_non_overlapping_and_dense
@@ -17,7 +19,7 @@ from tt.core.tensor_base import TensorBase
 if TYPE_CHECKING:
     from tt.core.dispatch.entry import Entry
 
-__all__ = ["refuse_overlap", "refuse_self_overlap", "refuse_shared", "shares_memory"]
+__all__ = ["refuse_overlap", "refuse_self_overlap", "refuse_shared", "shared_place", "shares_memory"]
 
 FILLS: Final = frozenset({"fill", "masked_fill"})
 """Operators that write one value: it does not matter how often, nor where it was."""
@@ -51,7 +53,7 @@ def shares_memory(first: TensorBase, second: TensorBase) -> bool:
 
 def refuse_self_overlap(name: str, target: TensorBase) -> None:
     """Raise if several elements of a target are one in memory."""
-    if target.layout.name != "strided":
+    if target.layout.name != "strided" or _is_row_major(target):
         return
     shape, strides, _ = _geometry(target)
     if 0 not in shape and any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
@@ -78,6 +80,39 @@ def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
             f"{name}(): an operand covers a part of the memory that is written to, or all of it in another order\n"
             "  try: clone() the operand first"
         )
+
+
+def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
+    """Tell whether two targets in one memory begin in one place; raise if one covers a part of another."""
+    spans = []
+    for target in targets:
+        if target.layout.name != "strided":
+            continue
+        size = target.dtype.itemsize
+        if _is_row_major(target):
+            shape, dense = target.handle.shape, True
+            begin = target.spec.backend.offset(target.handle) * size
+        else:
+            shape, strides, offset = _geometry(target)
+            dense = is_non_overlapping_and_dense(shape, strides)
+            begin = offset * size
+        if 0 not in shape:
+            spans.append((begin, begin + math.prod(shape) * size, dense, target))
+    spans.sort(key=lambda span: span[0])
+    if any(one[0] == other[0] for one, other in pairwise(spans)):
+        return True
+    # Of spans that overlap, two are neighbours.
+    for one, other in pairwise([span for span in spans if span[2]]):
+        if other[0] < one[1]:
+            refuse_overlap(name, other[3], one[3])
+    return False
+
+
+def _is_row_major(tensor: TensorBase) -> bool:
+    """Tell at little cost whether the elements lie in row-major order; False where that is not known at once."""
+    if getattr(tensor.storage, "geometry", None) is not None:
+        return False
+    return bool(tensor.spec.backend.is_row_major(tensor.handle))
 
 
 def _geometry(tensor: TensorBase) -> tuple[tuple[int, ...], tuple[int, ...], int]:

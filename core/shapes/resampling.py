@@ -22,7 +22,14 @@ def weighted_taps(self: Described, places: Described, weights: Described, dim: i
     if not self.ndim:
         raise ShapeError(f"{op}(): self must have at least one dimension")
     dim = wrap_dim(op, dim, self.ndim)
+    _refuse_empty(op, self.shape[dim], places)
     return (*self.shape[:dim], places.shape[1], *self.shape[dim + 1 :])
+
+
+def _refuse_empty(op: str, size: int, places: Described) -> None:
+    """Raise if places are meant in a dimension that has none."""
+    if not size and 0 not in places.shape:
+        raise ShapeError(f"{op}(): there are {list(places.shape)} places in a dimension without elements")
 
 
 @rule("spread_taps")

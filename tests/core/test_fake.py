@@ -183,3 +183,18 @@ def test_an_operator_with_a_composite_needs_no_fake(unshaped):
     assert unshaped(tt.empty(2, device="meta")).shape == (2,)
     with tt.fake_mode():
         assert unshaped(tt.ones(2, 3)).shape == (2, 3)
+
+
+def test_operators_without_results_return_none():
+    options = {"weight_decay": 0.0, "momentum": 0.0, "lr": 0.1, "dampening": 0.0, "nesterov": False}
+    for params in ([tt.empty(3, device="meta")], [to_fake(tt.ones(3))], [tt.ones(3)]):
+        grads = [p.clone() for p in params]
+        found = tt.ops._fused_sgd_(params, grads, [], **options, maximize=False, is_first_step=False)
+        assert found is None
+
+
+def test_one_hot_needs_no_data_where_the_number_of_classes_is_given():
+    found = tt.nn.functional.one_hot(to_fake(tt.tensor([[0, 2]])), 4)
+    assert (found.shape, found.dtype, is_fake(found)) == ((1, 2, 4), tt.int64, True)
+    with pytest.raises(DataDependentError):
+        tt.nn.functional.one_hot(to_fake(tt.tensor([[0, 2]])))

@@ -253,7 +253,16 @@ done:
 
 /* --- the module --------------------------------------------------------------------------------------------- */
 
+/* The address of the first element, which __array_interface__ gives only together with all that it describes. */
+static PyObject *address(PyObject *module, PyObject *array)
+{
+    (void)module;
+    if (!PyArray_Check(array)) return PyErr_Format(PyExc_TypeError, "an array is wanted, not %R", Py_TYPE(array));
+    return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)array));
+}
+
 static PyMethodDef methods[] = {
+    {"address", address, METH_O, "address(self): that of the first element"},
     TT_METHOD_AS("clone", call_clone, "clone(self)"),
     TT_METHOD_AS("to_copy", call_to_copy, "to_copy(self, dtype)"),
     TT_METHOD_AS("copy", call_copy, "copy(self, src): writes into self"),

@@ -71,6 +71,8 @@ def fused_sgd(make: Inputs) -> Iterator[Sample]:
     }  # fmt: skip
     moving = {**plain, "momentum": 0.9}
     for name, options in {
+        # First, as only a scale changes the gradients.
+        "scaled": {**moving, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
         "plain": plain,
         "decay, maximized": {**plain, "weight_decay": 0.5, "maximize": True},
         "momentum": moving,
@@ -78,7 +80,6 @@ def fused_sgd(make: Inputs) -> Iterator[Sample]:
         "dampened": {**moving, "dampening": 0.5, "weight_decay": 0.25},
         "nesterov": {**moving, "nesterov": True},
         "rate in a tensor": {**moving, "lr": flag(make, 0.1)},
-        "scaled": {**moving, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
         "left out": {**moving, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 1.0)},
     }.items():
         buffers = tensors(make) if options["momentum"] else []
@@ -94,11 +95,12 @@ def fused_adam(make: Inputs) -> Iterator[Sample]:
         "lr": 0.1, "beta1": 0.75, "beta2": 0.9, "weight_decay": 0.0, "eps": 1e-3, "amsgrad": False, "maximize": False,
     }  # fmt: skip
     for name, options in {
+        # First, as only a scale changes the gradients.
+        "scaled": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
         "plain": plain,
         "decay, maximized": {**plain, "weight_decay": 0.5, "maximize": True},
         "largest moments": {**plain, "amsgrad": True, "weight_decay": 0.25},
         "rate in a tensor": {**plain, "lr": flag(make, 0.1)},
-        "scaled": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
         "left out": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 1.0)},
     }.items():
         largest = tensors(make, low=0, high=4) if options["amsgrad"] else []
@@ -114,10 +116,11 @@ def fused_adam(make: Inputs) -> Iterator[Sample]:
 def fused_adagrad(make: Inputs) -> Iterator[Sample]:
     plain = {"lr": 0.1, "lr_decay": 0.0, "weight_decay": 0.0, "eps": 1e-3, "maximize": False}
     for name, options in {
+        # First, as only a scale changes the gradients.
+        "scaled": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
         "plain": plain,
         "decay, maximized": {**plain, "weight_decay": 0.5, "maximize": True},
         "falling rate": {**plain, "lr_decay": 0.5},
-        "scaled": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 0.0)},
         "left out": {**plain, "grad_scale": flag(make, 4.0), "found_inf": flag(make, 1.0)},
     }.items():
         steps = [flag(make, n + 1.0) for n in range(len(SHAPES))]

@@ -155,3 +155,30 @@ def test_an_order_of_equal_elements_is_that_of_their_places():
     assert x.argsort().tolist() == [1, 3, 0, 2]
     assert x.argsort(descending=True).tolist() == [0, 2, 1, 3]
     assert tt.sort(x, stable=None).indices.tolist() == [1, 3, 0, 2]
+
+
+LAID_OUT = {
+    "rows": lambda x: x,
+    "rows of a larger tensor": lambda x: x[:, ::2, 1:-1],
+    "columns": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
+    "one row for all": lambda x: x[:1, :1].expand(x.shape),
+    "one row for each batch": lambda x: x[:, :1].expand(x.shape),
+    "a batch between": lambda x: x.transpose(0, 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("values", sorted(LAID_OUT))
+@pytest.mark.parametrize("rows", sorted(LAID_OUT))
+def test_rows_are_searched_however_they_lie_in_memory(same, rows, values, dtype):
+    generator = torch.Generator().manual_seed(1)
+    numbers, wanted = (
+        torch.randint(0, 40, (4, 4, n), generator=generator).to(getattr(torch, dtype)) for n in (19, 23)
+    )
+    numbers = numbers.sort(-1)[0]
+    between = LAID_OUT[rows](numbers)
+    found = LAID_OUT[values](wanted)
+    found = found[:, : between.shape[1]] if found.shape[1] >= between.shape[1] else found.repeat(1, 2, 1)
+    same(lambda m, s, v: (m.searchsorted(s, v), m.searchsorted(s, v, right=True)), between, found)
+    mixed = between.flip(-1)
+    same(lambda m, s, v, o: m.searchsorted(s, v, sorter=o), mixed, found, torch.argsort(mixed, stable=True))

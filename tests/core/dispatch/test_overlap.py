@@ -209,3 +209,56 @@ def test_factors_of_add_and_sub_fit_the_result() -> None:
     with pytest.raises(RuntimeError, match="complex"):
         tt.add(tt.ones(1), 1, alpha=1j)
     assert tt.add(tt.tensor([False]), tt.tensor([True]), alpha=True).tolist() == [True]
+
+
+# --- lists of targets ------------------------------------------------------------------------------------------
+
+
+def fused(params: list[Any], grads: list[Any]) -> Any:
+    """Change all parameters by one operator."""
+    return tt.ops._fused_sgd_(
+        params, grads, [], weight_decay=0.0, momentum=0.0, lr=1.0, dampening=0.0, nesterov=False, maximize=False,
+        is_first_step=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_parts_of_one_memory_are_changed_in_any_order(device: str) -> None:
+    x = tt.zeros(4, 6, device=device)
+    fused([x[2], x[0], x[3]], list(tt.ones(3, 6, device=device)))
+    fused([x[1, :3], x[1, 3:]], list(tt.ones(2, 3, device=device)))
+    if device == "cpu":
+        assert x.tolist() == [[-1.0] * 6] * 4
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        (lambda x: [x, x], "the same memory"),
+        (lambda x: [x[:6], x[6:12], x[:6].view(2, 3).view(6)], "the same memory"),
+        (lambda x: [x[8:], x[:4], x[2:6]], "covers a part"),
+        (lambda x: [x[:9], x[12:], x[2:4], x[20:]], "covers a part"),
+        (lambda x: [x[:6].view(2, 3).t(), x[6:12].view(3, 2), x[5:8]], "covers a part"),
+        (lambda x: [x[:1].expand(4), x[4:8]], "one in memory"),
+    ],
+)
+def test_parts_of_one_memory_that_meet_are_refused(parts: Any, says: str, device: str) -> None:
+    x = tt.zeros(24, device=device)
+    params = parts(x)
+    with pytest.raises(tt.errors.InplaceError, match=says):
+        fused(params, [tt.ones(p.shape, device=device) for p in params])
+    if device == "cpu":
+        assert not x.any()
+
+
+def test_operands_that_cover_a_part_of_a_target_are_refused() -> None:
+    x = tt.zeros(12)
+    with pytest.raises(tt.errors.InplaceError, match="covers a part"):
+        fused([x[:4], x[8:]], [tt.ones(4), x[6:10]])
+
+
+def test_parts_with_gaps_may_lie_between_each_other() -> None:
+    x = tt.zeros(8)
+    fused([x[1::2], x[::2]], [tt.ones(4), tt.ones(4)])
+    assert x.tolist() == [-1.0] * 8

@@ -203,7 +203,7 @@ SYMMETRIC = "its gradient takes the matrix for symmetric, which a finite differe
 KNOWN = {
     "einsum.sublist": ({"aliased_input", "fake_aliases"}, RETURNS_ITS_ARGUMENT),
     "as_strided": ({"layout_wrong", "alias_not_shared", "vmap_wrong"}, MEMORY),
-    "as_strided_scatter": ({"layout_wrong", "vmap_fails"}, MEMORY),
+    "as_strided_scatter": ({"layout_wrong"}, MEMORY),
     "view.dtype": ({"dtype_wrong"}, MEMORY),
     "repeat_interleave.Tensor": ({"fake_needs_data"}, VALUES),
     "repeat_interleave.self_Tensor": ({"fake_needs_data"}, VALUES),

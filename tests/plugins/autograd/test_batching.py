@@ -367,3 +367,53 @@ def test_chunks_give_the_same_as_all_at_once() -> None:
     assert len({tuple(row) for row in rows.tolist()}) == 1
     with pytest.raises(ValueError, match="chunk_size should be None or greater than 0"):
         vmap(both, chunk_size=0)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize(
+    ("sequence", "values", "in_dims"),
+    [
+        ((3, 7), (3, 5), (0, 0)), ((3, 7), (3,), (0, 0)), ((3, 7), (4, 5), (0, None)), ((7,), (3, 4, 5), (None, 0)),
+        ((3, 2, 7), (3, 2, 5), (0, 0)), ((2, 7), (2, 3, 5), (None, 1)), ((2, 3, 7), (2, 5), (1, None)),
+    ],
+)  # fmt: skip
+def test_sequences_are_searched_for_all_examples_at_once(
+    sequence: Any, values: Any, in_dims: Any, right: bool
+) -> None:
+    layer: Any = REGISTRY.layer("transform")
+    before = layer.fallbacks.copy()
+    rows, wanted = tt.sort(normal(*sequence))[0], normal(*values, seed=1)
+    check_loop(lambda s, v: tt.searchsorted(s, v, right=right), rows, wanted, in_dims=in_dims)
+    sorter = tt.argsort(normal(*sequence))
+    check_loop(
+        lambda s, v, o: tt.searchsorted(s, v, sorter=o, right=right),
+        normal(*sequence), wanted, sorter, in_dims=(*in_dims, in_dims[0]),
+    )  # fmt: skip
+    assert layer.fallbacks == before
+
+
+@pytest.mark.parametrize("in_dims", [(0, 0), (0, None), (None, 0)])
+def test_parts_of_memory_are_replaced_in_the_memory_of_each_example(in_dims: Any) -> None:
+    x, src = (
+        normal(*((6,) if in_dims[0] is None else (3, 6))),
+        normal(*((2,) if in_dims[1] is None else (3, 2))),
+    )
+    expected = []
+    for i in range(3):
+        one, part = (t if dim is None else t[i].clone() for t, dim in zip((x, src), in_dims, strict=True))
+        expected.append(tt.as_strided_scatter(one, part, (2,), (3,), 1))
+    found = vmap(lambda a, b: tt.as_strided_scatter(a, b, (2,), (3,), 1), in_dims=in_dims)(x, src)
+    check_same(found, tt.stack(expected), "")
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"), [((2,), (3,), 3), ((2, 2), (4, 2), 0), ((2,), (1,), 6)]
+)
+def test_parts_outside_of_an_example_are_not_replaced(size: Any, stride: Any, offset: int) -> None:
+    x, src = normal(3, 6), normal(3, *size)
+    with pytest.raises((tt.errors.UnsupportedError, tt.errors.ShapeError)):
+        vmap(lambda a, b: tt.as_strided_scatter(a, b, size, stride, offset))(x, src)
+    with pytest.raises(tt.errors.UnsupportedError, match="row-major"):
+        vmap(lambda a: tt.as_strided_scatter(a.t(), tt.zeros(2, dtype=tt.float64), (2,), (3,), 1))(
+            normal(2, 3, 4)
+        )

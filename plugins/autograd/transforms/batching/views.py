@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import Operator, TensorBase, ops
+from tt.core.library import Operator, TensorBase, errors, ops
 from tt.plugins.autograd.transforms.batching.base import BatchingRule, BatchingTable, NoRuleError, behind
 from tt.plugins.autograd.transforms.levels import Level, batched, hidden_dim_first
 
@@ -77,8 +77,37 @@ def view_as_dtype(level: Level, operator: Operator, args: tuple[Any, ...]) -> An
 
 @rule("as_strided_scatter")
 def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Leave it to the loop: the geometry is that of one example's memory."""
-    raise NoRuleError
+    """Replace the same places of every example, each of which is taken for a memory of its own.
+
+    Raises
+    ------
+    UnsupportedError
+        When the elements of an example do not lie in row-major order, so that it is not told what its memory is.
+    """
+    x, src, size, stride, offset = args
+    inside, hidden = hidden_dim_first(x, level)
+    count, start, last = x.shape.numel(), offset or 0, offset or 0
+    for length, step in zip(size, stride, strict=False):
+        last += (length - 1) * step
+    within = start >= 0 and min((*stride, 0)) >= 0 and last < count and all(length > 0 for length in size)
+    if len(size) != len(stride) or tuple(src.shape) != tuple(size) or src.dtype is not x.dtype:
+        raise NoRuleError  # refused, in the words of the operator
+    if not within or (hidden and not ops.select(inside, 0, 0).is_contiguous()):
+        raise errors.UnsupportedError(
+            f"vmap: as_strided_scatter() of shape {list(x.shape)}: sizes {list(size)}, strides {list(stride)} and "
+            f"storage offset {start} do not lie in the memory of an example, or it is not in row-major order\n"
+            "  try: contiguous() on the tensor first"
+        )
+    places = ops.arange.start(start, start + 1, device=x.device)
+    for length, step in zip(size, stride, strict=True):
+        steps = ops.arange.start_step(0, length * max(step, 1), max(step, 1), device=x.device)
+        places = ops.add(ops.unsqueeze(places, -1), steps if step else ops.mul(steps, 0))
+    whole, part = (
+        ops.reshape(value if mapped else ops.expand(value, (level.size, *value.shape)), (level.size, -1))
+        for value, mapped in ((inside, hidden), hidden_dim_first(src, level))
+    )
+    found = ops.index_copy(whole, 1, ops.reshape(places, (-1,)), part)
+    return batched(ops.reshape(found, (level.size, *x.shape)), 0, level)
 
 
 def _known(x: Any, size: Sequence[int]) -> tuple[int, ...]:

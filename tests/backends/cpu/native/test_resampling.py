@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tt
 from tt.backends.cpu.native.loading import load, status
 
 NATIVE = load("resampling")
@@ -82,3 +83,11 @@ def test_places_outside_are_refused() -> None:
         NATIVE._weighted_taps(np.ones(3), np.array([[0]]), np.ones((1, 2)), 0)
     with pytest.raises(ValueError):
         NATIVE._spread_taps(np.ones(2), np.array([[0]]), np.ones((1, 1)), 0, 3)
+
+
+def test_no_elements_are_no_places() -> None:
+    places, weights = tt.tensor([[0, 1]]), tt.tensor([[1.0, 1.0]], dtype=tt.float64)
+    with pytest.raises(tt.errors.ShapeError, match="without elements"):
+        tt.ops._weighted_taps(tt.empty(0, 3), places, weights, 0)
+    assert tt.ops._weighted_taps(tt.empty(0, 3), places, weights, 1).shape == (0, 2)
+    assert tt.ops._weighted_taps(tt.empty(0, 3), places[:, :0], weights[:, :0], 0).shape == (0, 3)
