@@ -132,7 +132,7 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
         and definition.name not in ("view.dtype", "nextafter", "nan_to_num")
         and definition.name != "nan_to_num"
     )
-    positional, named = [], {}
+    positional, named, changed = [], {}, []
     for argument in definition.signature.arguments:
         value = arguments[argument.name]
         if argument.name in (
@@ -149,6 +149,8 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
                 named[argument.name] = to_torch(value)
         else:
             positional.append(widened(to_torch(value)) if widen else to_torch(value))
+            if argument.alias is not None and argument.alias.write:
+                changed += positional[-1] if isinstance(positional[-1], list) else [positional[-1]]
     while positional and positional[-1] is None:
         positional.pop()
     if definition.name in ("nll_loss", "cross_entropy") and len(positional) == 3:
@@ -158,7 +160,9 @@ def torch_reference(definition: Any, arguments: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's about its own deprecations
         try:
-            return to_arrays(function(*positional, **named))
+            found = function(*positional, **named)
+            # What returns nothing is judged by what it has made of its arguments.
+            return to_arrays(found if definition.signature.returns else changed)
         except (NotImplementedError, TypeError):
             return NotImplemented  # PyTorch (or NumPy on the way back) lacks the dtype there
         except RuntimeError as error:
