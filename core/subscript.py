@@ -1,12 +1,8 @@
 """Subscripts: `x[...]` where the index is made of integers and slices, the way of nearly every index.
 
 This is a hot module: plain Python that Cython compiles with the C types of `subscript.pxd`.  All other indices, errors,
-modes and subclasses are left to `core.indexing`.  Only the method of `Tensor` has types, from which its stub is made.
+modes and subclasses are left to `core.indexing`.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 from tt.core import indexing
 from tt.core.dispatch.quick import MISSED
@@ -14,16 +10,13 @@ from tt.core.dispatch.registry import ops
 from tt.core.dispatch.state import STATE
 from tt.core.keys import FUNCTION
 
-if TYPE_CHECKING:
-    from tt.core.tensor import Tensor
-
 # The bit of tensors whose class has `__tt_function__`.
 OVERRIDDEN = FUNCTION
 
 WHOLE = slice(None)
 
 
-def getitem(self: Tensor, index: Any, /) -> Tensor:
+def getitem(self, index, /):
     """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
 
     Parameters

@@ -257,6 +257,9 @@ class Tensor(TensorBase):
     def item(self) -> Any:
         """Returns the only element of a tensor as a Python number."""
         ...
+    def __getitem__(self, index: Any) -> Tensor:
+        """Returns a view for integers, slices, None and Ellipsis, otherwise a new tensor."""
+        ...
     def __hash__(self) -> _int: ...
     _class_keys: _int
     @classmethod
@@ -388,32 +391,6 @@ class Tensor(TensorBase):
         ...
     def __contains__(self, element: Any) -> _bool:
         """Tell whether any element equals a number or a (broadcast) tensor."""
-        ...
-    def __getitem__(self, index: Any) -> Tensor:
-        """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
-
-        Parameters
-        ----------
-        index : int, slice, None, Ellipsis, bool, tensor, array, sequence, or a tuple of these
-            A sequence that is no tuple stands for a tensor of its values.  When masks or integer tensors in a tuple are
-            apart from each other, their dimensions come first in the result, as in NumPy.
-
-        Raises
-        ------
-        IndexError
-            For too many indices, an index outside of its dimension, or something that is no index.
-        ValueError
-            For slices with a step that is not positive.
-
-        Examples
-        --------
-        >>> import tt
-        >>> x = tt.arange(6).reshape(2, 3)
-        >>> x[1, ::2]
-        tensor([3, 5])
-        >>> x[x > 2]
-        tensor([3, 4, 5])
-        """
         ...
     def __setitem__(self, index: Any, value: Any) -> None:
         """Assign to `self[index]`; the value is broadcast and converted to the dtype of the tensor.

@@ -163,11 +163,20 @@ def _call(
 
 
 def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
-    """Return what the CPU makes of the same call."""
+    """Return what the CPU makes of the same call: its result, or what becomes of the arguments that it changes."""
     from tt.core.dispatch.registry import REGISTRY
 
+    operator = REGISTRY.operator(definition.name)
     args = tuple(_to_cpu(arguments[a.name]) for a in definition.signature.arguments)
-    return as_array(REGISTRY.operator(definition.name).caller().execute(args))
+    result = operator.caller().execute(args)
+    if operator.mutates:
+        result = [
+            tensor
+            for position in operator.mutates
+            for tensor in (args[position] if isinstance(args[position], (list, tuple)) else [args[position]])
+            if tensor is not None
+        ]
+    return as_array(result)
 
 
 def _to_cpu(value: Any) -> Any:

@@ -181,7 +181,7 @@ USES = {
     "setattr(x, 'grad', None)": "grad",
     "tt.tensor([1.0], requires_grad=True)": "requires_grad",
     "tt.ones(2, requires_grad=True)": "requires_grad_",
-    "tt.nn.Parameter(x)": "requires_grad_",
+    "tt.nn.Parameter(x)": "requires_grad",
     "tt.testing.gradcheck(lambda x: x, (x,))": "requires_grad",
 }
 LAYERS = {
