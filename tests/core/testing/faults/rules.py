@@ -52,6 +52,7 @@ NO_EFFECT = {
 }
 """Arguments with a default that decide no value, each with the reason."""
 EXCLUDED = {
+    "_foreach_norm.Scalar(ord)": "its samples have the order that is the default",
     "embedding(padding_idx)": "decides the gradient only",
     "svd(compute_uv)": "decides whether there are vectors, which are free up to a phase and not compared",
     "batch_norm(momentum)": "decides what becomes of the running statistics, which are changed in place",
@@ -251,7 +252,9 @@ RULES = (
           all_of(takes_tensors, functional, returns_tensors, lambda d: d.kind != "view"), level="rule", raises=True,
           excluded=MOVES),
     Fault("bumps the version of its argument", ("inputs",), "bumped", bumps,
-          all_of(takes_tensors, functional), level="rule"),
+          all_of(takes_tensors, functional,
+                 lambda d: not any(a.alias and a.alias.write for a in d.signature.arguments)),
+          level="rule"),
     Fault("returns the memory of its argument", ("alias",), "shares the memory", returns_argument,
           all_of(computes, functional, takes_tensors, one_result, owns_result), level="rule",
           inert="none of its results equals an argument"),
