@@ -109,12 +109,13 @@ class Device:
         return Device, (self.type, self.index)
 
     def __enter__(self) -> Device:
-        _note_choice()
+        _count_choices(1)
         _DEFAULT.stack = (*_DEFAULT.stack, self)
         return self
 
     def __exit__(self, *exception: object) -> None:
         _DEFAULT.stack = _DEFAULT.stack[:-1]
+        _count_choices(-1)
 
 
 def _parse(value: Any, index: Any) -> tuple[str, int | None]:
@@ -192,15 +193,16 @@ def set_default_device(device: Device | str | int | None) -> None:
     device(type='meta')
     >>> tt.set_default_device(None)
     """
-    _note_choice()
-    _DEFAULT.device = HOME if device is None else Device(device)
+    chosen = HOME if device is None else Device(device)
+    _count_choices((chosen is not HOME) - (_DEFAULT.device is not HOME))
+    _DEFAULT.device = chosen
 
 
-def _note_choice() -> None:
-    """Let factories look for the default device of their thread from now on."""
+def _count_choices(change: int) -> None:
+    """Let factories look for the default device of their thread while there are any."""
     from tt.core.dispatch.state import STATE
 
-    STATE.placed = True
+    STATE.count_placed(change)
 
 
 def to_device(value: Any) -> Device:

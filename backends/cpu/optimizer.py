@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -118,52 +119,10 @@ def _adam(
         param[...] = start - kind(rate / (1 - beta1**step)) * first / divisor
 
 
-@cpu.kernel("_fused_adam_", form="inplace")
-def fused_adam(
-    self: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    max_exp_avg_sqs: Arrays,
-    state_steps: Arrays,
-    lr: Any,
-    beta1: float,
-    beta2: float,
-    weight_decay: float,
-    eps: float,
-    amsgrad: bool,
-    maximize: bool,
-    grad_scale: Any,
-    found_inf: Any,
-) -> None:
-    _adam(
-        False, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,
-        eps, amsgrad, maximize, grad_scale, found_inf,
-    )  # fmt: skip
-
-
-@cpu.kernel("_fused_adamw_", form="inplace")
-def fused_adamw(
-    self: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    max_exp_avg_sqs: Arrays,
-    state_steps: Arrays,
-    lr: Any,
-    beta1: float,
-    beta2: float,
-    weight_decay: float,
-    eps: float,
-    amsgrad: bool,
-    maximize: bool,
-    grad_scale: Any,
-    found_inf: Any,
-) -> None:
-    _adam(
-        True, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,
-        eps, amsgrad, maximize, grad_scale, found_inf,
-    )  # fmt: skip
+fused_adam = partial(_adam, False)
+fused_adamw = partial(_adam, True)
+cpu.kernel("_fused_adam_", fused_adam, form="inplace")
+cpu.kernel("_fused_adamw_", fused_adamw, form="inplace")
 
 
 @cpu.kernel("_fused_adagrad_", form="inplace")

@@ -369,7 +369,7 @@ class Caller:
         if changed is not None:
             args = tuple(changed)
         if keys == 0:
-            if STATE.placed:
+            if STATE.placed != 0:
                 return MISSED
             keys = self.home
             if keys == 0:

@@ -58,7 +58,7 @@ cdef class Entry:
     cpdef run(self, tuple args)
     @cython.locals(tensor=TensorBase)
     cpdef TensorSpec spec_at(self, TensorSpec spec, tuple args)
-    @cython.locals(target=TensorBase, choice=Choice, plain=bint)
+    @cython.locals(target=TensorBase, choice=Choice, plain=bint, filled=bint)
     cpdef run_out(self, tuple args)
     @cython.locals(tensor=TensorBase, code=int)
     cpdef prepare(self, value, int position)

@@ -141,41 +141,10 @@ class Entry:
     """
 
     __slots__ = (
-        "__weakref__",
-        "backend",
-        "below",
-        "bits",
-        "choices",
-        "clear",
-        "compute_code",
-        "compute_native",
-        "device_at",
-        "direct",
-        "downcast",
-        "dtype_at",
-        "epoch",
-        "form",
-        "function",
-        "functional",
-        "group",
-        "handle_type",
-        "keys",
-        "kind",
-        "like_at",
-        "native",
-        "operands",
-        "operator",
-        "plain",
-        "resolution",
-        "rest",
-        "result",
-        "result_bits",
-        "rule",
-        "shares",
-        "spec",
-        "specs",
-        "verified",
-        "writes_target",
+        "__weakref__", "backend", "below", "bits", "choices", "clear", "compute_code", "compute_native",
+        "device_at", "direct", "downcast", "dtype_at", "epoch", "form", "function", "functional", "group",
+        "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "resolution", "rest",
+        "result", "result_bits", "rule", "shares", "spec", "specs", "verified", "writes_target",
     )  # fmt: skip
 
     def __init__(self, operator, form, keys, bits, epoch, kind):
@@ -447,7 +416,7 @@ class Entry:
                 if tensor.spec.device is spec.device and (self.device_at < 0 or args[self.device_at] is None):
                     return spec
         elif (
-            not STATE.placed and spec.device is HOME and (self.device_at < 0 or args[self.device_at] is None)
+            STATE.placed == 0 and spec.device is HOME and (self.device_at < 0 or args[self.device_at] is None)
         ):
             return spec
         return self.operator.spec_at(spec, args)
@@ -457,14 +426,20 @@ class Entry:
         choice = self.choose(args)
         target = args[-1]
         shape = target.handle.shape
+        filled = False
         plain = choice is not None and target.base is None
         for position in self.operands:
             value = args[position]
-            if isinstance(value, TensorBase) and (
-                value.handle.shape != shape
-                or (value.storage is not None and target.storage is not None and value is not target)
-            ):
-                plain = False
+            if isinstance(value, TensorBase):
+                found = value.handle.shape
+                if found == shape:
+                    filled = True
+                elif found != ():  # what has dimensions may broadcast beyond the output
+                    plain = False
+                if value.storage is not None and target.storage is not None and value is not target:
+                    plain = False
+        if not filled:
+            plain = False
         if not plain:
             return self.function(self, args)
         prepared = self.handles(choice, args)

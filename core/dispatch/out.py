@@ -15,12 +15,11 @@ from tt.core.errors import (
     TargetDtypeError,
     describe,
 )
-from tt.core.keys import KEYS
 from tt.core.promotion import can_cast
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.entry import Choice, Entry
+    from tt.core.dispatch.entry import Entry
     from tt.core.dispatch.operator import Operator
     from tt.core.schema.model import OpDefinition
 
@@ -77,11 +76,6 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     operator = entry.operator
     count = operator.out_count
     inputs, outs = args[:-count], args[-count:]
-    if not entry.verified:
-        entry.verified = True
-        entry.choices = _writing(entry, inputs, outs)
-    if entry.choices and _written(entry, inputs, outs[0]):
-        return outs[0]
     if "out_decides" in operator.definition.tags:
         inputs = _in_dtype_of_out(operator, inputs, outs[0])
     if inputs and isinstance(inputs[0], list):
@@ -96,56 +90,6 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
             result = result.reshape(tuple(out.shape))
         _write(out, result)
     return operator.return_type(outs) if several else outs[0]
-
-
-def _writing(entry: Entry, inputs: tuple[Any, ...], outs: tuple[Any, ...]) -> tuple[Choice, ...]:
-    """Return the native kernels that serve the functional form, as far as they can write into the output as well."""
-    from tt.core.dispatch.entry import KERNEL, ONE
-
-    operator = entry.operator
-    definition = operator.definition
-    if (
-        len(outs) != 1
-        or entry.keys & KEYS.mask("layer")
-        or definition.kind != "pointwise"
-        or "out_decides" in definition.tags
-        or operator.indexed
-    ):
-        return ()
-    caller = operator.caller()
-    below = caller.entry(*caller.scan(inputs), inputs)
-    if (
-        below.kind != KERNEL
-        or below.result != ONE
-        or below.compute_code >= 0
-        or below.downcast is not None
-        or below.specs[0] is not outs[0].spec
-    ):
-        return ()
-    others = operator.registry.all_kernels_of(operator.name, below.backend.device_type, ("strided",))
-    writing = {
-        (r.kernel.function, r.kernel.takes) for r in others if r.kernel.form == "out" and r.kernel.native
-    }
-    found = []
-    for choice in below.choices:
-        kernel = choice.registration.kernel
-        if not kernel.native or (kernel.function, kernel.takes) not in writing:
-            break  # what follows serves only calls that this one does not take
-        found.append(choice)
-    return tuple(found)
-
-
-def _written(entry: Entry, inputs: tuple[Any, ...], out: Any) -> bool:
-    """Have a kernel write into the output where it has the shape of the result and shares no memory; tell whether."""
-    choice = entry.choose(inputs)
-    if out.storage is not None or choice is None:
-        return False
-    try:
-        choice.function(*entry.handles(choice, inputs), out.handle)
-    except Exception:  # another shape, or a mistake, which the slow way explains
-        return False
-    out.bump_version()
-    return True
 
 
 def _in_dtype_of_out(operator: Operator, inputs: tuple[Any, ...], out: TensorBase) -> tuple[Any, ...]:

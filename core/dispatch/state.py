@@ -25,8 +25,8 @@ class DispatchState:
         The number of the current settings.
     modes : int
         How many modes are active, in all threads.
-    placed : bool
-        Whether a default device was ever chosen; as long as none was, nobody looks at the thread's.
+    placed : int
+        How many default devices are chosen, in all threads; as long as none is, nobody looks at the thread's.
     """
 
     __slots__ = ("_epochs", "_lock", "epoch", "guard", "modes", "placed", "settings")
@@ -35,7 +35,7 @@ class DispatchState:
         self.guard = 0
         self.epoch = 0
         self.modes = 0
-        self.placed = False
+        self.placed = 0
         self.settings = {"default_dtype": float32}
         self._epochs = {frozenset(self.settings.items()): 0}
         self._lock = threading.Lock()
@@ -65,6 +65,11 @@ class DispatchState:
     def set_default_dtype(self, dtype):
         """Change the dtype that Python floats take."""
         self.change("default_dtype", dtype)
+
+    def count_placed(self, change):
+        """Note that a default device was chosen (1) or that one was given up (-1)."""
+        with self._lock:
+            self.placed += change
 
     def mode_entered(self):
         """Count one more active mode."""

@@ -48,6 +48,9 @@ cdef class Rule(LayerRule):
     @cython.locals(single=TensorBase, node=OpNode, record=Record)
     cpdef finish(self, tuple args, result, long long needs, tuple nodes, tuple numbers, tuple starts)
 
+@cython.locals(record=Record)
+cpdef Record current(TensorBase tensor)
+
 @cython.locals(below=Entry, choice=Choice, tensor=TensorBase, second=TensorBase)
 cpdef run_below(Entry entry, tuple args)
 

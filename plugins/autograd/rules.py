@@ -214,7 +214,7 @@ class Rule(LayerRule):
         self.list_places = frozenset(
             place for place, position in enumerate(differentiable) if arguments[position].type.list
         )
-        # The usual case, one or two differentiable arguments and no list, is written out in __call__.
+        # The usual case, one or two differentiable arguments and no list, is written out in `call`.
         usual = len(differentiable) in (1, 2) and not self.list_places
         self.first = differentiable[0] if usual else -1
         self.second = differentiable[1] if usual and len(differentiable) == 2 else -1
@@ -237,13 +237,7 @@ class Rule(LayerRule):
         if isinstance(value, TensorBase):
             tensor = value
             if tensor.keys & STATE.bit:
-                record = tensor.record
-                if record.view is not None:
-                    views.refresh(tensor, record)
-                if record.leaf and (
-                    record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape
-                ):
-                    views.renew(tensor, record)
+                record = current(tensor)
                 one = record.node
                 if record.number != 0:
                     numbers = None
@@ -253,13 +247,7 @@ class Rule(LayerRule):
             if isinstance(value, TensorBase):
                 tensor = value
                 if tensor.keys & STATE.bit:
-                    record = tensor.record
-                    if record.view is not None:
-                        views.refresh(tensor, record)
-                    if record.leaf and (
-                        record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape
-                    ):
-                        views.renew(tensor, record)
+                    record = current(tensor)
                     other = record.node
                     if record.number != 0:
                         numbers = None
@@ -291,13 +279,7 @@ class Rule(LayerRule):
             if isinstance(value, TensorBase):
                 tensor = value
                 if tensor.keys & STATE.bit:
-                    record = tensor.record
-                    if record.view is not None:
-                        views.refresh(tensor, record)
-                    if record.leaf and (
-                        record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape
-                    ):
-                        views.renew(tensor, record)
+                    record = current(tensor)
                     node = record.node
                     far |= record.number
                     needs |= 1 << place
@@ -398,6 +380,16 @@ class Rule(LayerRule):
         result.base = root
         storage = result.storage
         record.view = View(root, self.operator, args, index, 0 if storage is None else storage.version)
+
+
+def current(tensor):
+    """Return the record of a tensor that requires a gradient, after a look at whether it is still right."""
+    record = tensor.record
+    if record.view is not None:
+        views.refresh(tensor, record)
+    if record.leaf and (record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape):
+        views.renew(tensor, record)
+    return record
 
 
 def node_name(op):

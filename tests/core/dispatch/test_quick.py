@@ -10,6 +10,7 @@ import pytest
 import tt
 from tt.core.dispatch.quick import MISSED
 from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.state import STATE
 from tt.core.library import Mode
 
 RECEIVED = []
@@ -161,7 +162,13 @@ def test_a_default_device_is_seen():
         assert tt.zeros(2).device.type == "cpu"
     with tt.device("meta"):
         assert tt.zeros(2).device.type == "meta"
-    assert tt.zeros(2).device.type == "cpu"
+    assert tt.zeros(2).device.type == "cpu" and STATE.placed == 0
+    tt.set_default_device("meta")
+    try:
+        assert tt.zeros(2).device.type == "meta"
+    finally:
+        tt.set_default_device(None)
+    assert tt.zeros(2).device.type == "cpu" and STATE.placed == 0
 
 
 def test_a_default_dtype_is_seen():
@@ -213,6 +220,31 @@ def test_an_output_of_another_shape_is_resized_with_a_warning(shape):
         with pytest.warns(UserWarning, match="resized"):
             tt.add(x, x, out=out)
     assert out.tolist() == [2, 4]
+
+
+def test_a_kernel_still_writes_into_out_after_an_output_of_another_shape():
+    x = tt.tensor([1.0, 2.0])
+    tt.add(x, x, out=tt.zeros(2))
+    before = REGISTRY.caller("add", "out").last.choices
+    tt.add(x, x, out=tt.zeros(0))
+    assert before and REGISTRY.caller("add", "out").last.choices is before
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3, 1), (1, 2)])
+def test_operands_that_broadcast_are_those_of_the_result(shape):
+    x, y = tt.tensor([1.0, 2.0]), tt.ones(shape)
+    out = tt.zeros((x + y).shape)
+    for _ in range(2):
+        assert tt.add(x, y, out=out).tolist() == tt.add(y, x, out=out).tolist() == (x + y).tolist()
+    number = tt.zeros(())
+    assert tt.add(tt.tensor(1.0), tt.tensor(2.0), out=number).item() == 3
+
+
+def test_an_output_larger_than_the_result_is_resized_and_not_broadcast_into():
+    out = tt.zeros(2, 2)
+    with pytest.warns(UserWarning, match="resized"):
+        tt.add(tt.tensor(1.0), tt.tensor(2.0), out=out)
+    assert out.shape == () and out.item() == 3
 
 
 def test_an_output_that_overlaps_partly_with_an_operand_is_refused():
