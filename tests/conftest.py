@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 
 import hypothesis
 import pytest
@@ -28,6 +29,23 @@ def pytest_report_header() -> str:
     """Say whether the hot modules run compiled or interpreted, and why."""
     found = compiled.status()
     return f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Forget a module that skipped itself while it was imported.
+
+    pytest leaves it in `sys.modules` as far as it came, and the next file that imports it would find names missing
+    instead of being skipped for the same reason.
+    """
+    report = yield
+    if report.outcome == "skipped":
+        for name, module in list(sys.modules.items()):
+            if name.startswith("tests.") and getattr(module, "__file__", None) == str(collector.path):
+                del sys.modules[name]
+    return report
 
 
 @pytest.fixture(autouse=True)

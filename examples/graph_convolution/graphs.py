@@ -66,7 +66,8 @@ def digits(neighbours: int = 5, known_of_each: int = 5, seed: int = 0) -> Graph:
     pixels = images.images.to(tt.float64)
     distances = tt.cdist(pixels, pixels)
     distances.diagonal().fill_(float("inf"))
-    nearest = distances.topk(neighbours, largest=False).indices.numpy()
+    # Stable: of digits that are equally far the first ones are taken, whichever kernel sorts.
+    nearest = tt.argsort(distances, dim=1, stable=True)[:, :neighbours].numpy()
     one = np.repeat(np.arange(len(images)), neighbours)
     both = np.concatenate([np.stack([one, nearest.reshape(-1)]), np.stack([nearest.reshape(-1), one])], 1)
     edges = np.unique(both, axis=1)

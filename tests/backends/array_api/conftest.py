@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 import tt
-from tests.backends.cpu.conftest import run_same, to_tt
+from tests.backends.cpu.conftest import run_same, to_tt, torch
 from tt.backends.array_api import ArrayApiBackend
 from tt.core.library import REGISTRY
 
-torch = pytest.importorskip("torch")
-strict = pytest.importorskip("array_api_strict")
 
 MISSING = ("float16", "bfloat16", "uint16")
 """Dtypes that array-api-strict lacks, or PyTorch's kernels do."""
@@ -22,6 +20,8 @@ MISSING = ("float16", "bfloat16", "uint16")
 @pytest.fixture(scope="session")
 def device() -> Iterator[tt.device]:
     """Bring the device as a plugin would."""
+    strict = pytest.importorskip("array_api_strict")
+    pytest.importorskip("torch")
     tt.zeros(1)  # the plugins are loaded
     backend = ArrayApiBackend(strict, "strict")
     handles = [REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels())]
