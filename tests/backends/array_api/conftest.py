@@ -12,7 +12,6 @@ from tests.backends.cpu.conftest import run_same, to_tt, torch
 from tt.backends.array_api import ArrayApiBackend
 from tt.core.library import REGISTRY
 
-
 MISSING = ("float16", "bfloat16", "uint16")
 """Dtypes that array-api-strict lacks, or PyTorch's kernels do."""
 
