@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tt.backends.cuda.availability import find_driver, reason
+from tt.backends.cuda.engine import CupyEngine, Engine
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.memory import CupyMemory, cupy
 from tt.backends.cuda.namespace import LazyNamespace
@@ -26,6 +27,8 @@ class CudaBackend(Backend):
         How memory is allocated; CuPy's by default.
     library : callable, optional
         Returns the array library; CuPy by default.
+    engine : Engine, optional
+        What compiles and launches kernels of programs; CuPy's modules by default.
     """
 
     device_type = "cuda"
@@ -34,8 +37,14 @@ class CudaBackend(Backend):
     module = "tt.cuda"
     silence_numpy = False
 
-    def __init__(self, memory: Memory | None = None, library: Callable[[], Any] = cupy) -> None:
+    def __init__(
+        self,
+        memory: Memory | None = None,
+        library: Callable[[], Any] = cupy,
+        engine: Engine | None = None,
+    ) -> None:
         super().__init__()
+        self.engine: Engine = CupyEngine(library) if engine is None else engine
         self.memory: Memory = CupyMemory() if memory is None else memory
         self.library = library
         self.namespace = LazyNamespace(library)

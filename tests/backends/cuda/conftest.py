@@ -1,0 +1,48 @@
+"""Kernels of programs without a GPU: run on the host behind a shim, and compiled by NVRTC."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from tests.backends.cuda.shim.engine import HostEngine, host_compiler
+from tests.backends.cuda.test_handle import HostMemory
+from tt.backends.cuda.backend import CudaBackend
+from tt.core.errors import DeviceError
+
+SANITIZE = "TT_SHIM_SANITIZE"
+"""Set where AddressSanitizer was loaded before Python."""
+
+
+@pytest.fixture(scope="session")
+def shim_folder(request):
+    """Where kernels that were compiled for the host are kept, by the digest of their text."""
+    return request.config.cache.mkdir("cuda-shim")
+
+
+@pytest.fixture(scope="session")
+def host_engine(shim_folder):
+    """The engine that runs kernels on the host."""
+    if host_compiler() is None:
+        pytest.skip("there is no C++ compiler")
+    return HostEngine(shim_folder, sanitize=bool(os.environ.get(SANITIZE)))
+
+
+@pytest.fixture
+def host_backend(host_engine):
+    """A backend of CUDA over NumPy's memory whose kernels run on the host."""
+    return CudaBackend(HostMemory(), lambda: np, host_engine)
+
+
+@pytest.fixture(scope="session")
+def nvrtc():
+    """The compiler of CUDA; it needs no GPU."""
+    from tt.backends.cuda import compiler
+
+    try:
+        compiler.nvrtc()
+    except DeviceError as error:
+        pytest.skip(str(error).splitlines()[0])
+    return compiler
