@@ -6,6 +6,13 @@ A machine changes its speed from second to second.  A round therefore times ever
 the other, in an order that is drawn anew.  A ratio is the median of the ratios of the rounds, each of two turns that
 were milliseconds apart.  A ratio of two different runs means little.
 
+Note [Quiet]
+------------
+The threads of a library look for work for some milliseconds after its last call: OpenMP's do, two to five of them, at
+full speed.  On a machine with as many cores as threads they would take this time from the library whose turn is next,
+and only from those that come after such a library.  So every turn with several threads begins with a pause, and then
+with a quarter of its calls that are not timed.
+
 Note [Noise]
 ------------
 How far a median of ratios is from what another run would find is estimated from the rounds themselves: from their
@@ -34,6 +41,7 @@ __all__ = ["BUILT_IN", "Measurement", "Ratio", "check_case", "geometric_mean", "
 BUILT_IN = ", built in"
 QUIET = 0.02
 MOST_ROUNDS = 3
+PAUSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +212,9 @@ def measure_case(
             if number >= rounds and result.noise < QUIET:
                 break
             for name in order:
+                if not busy:  # else there is one thread; see Note [Quiet]
+                    time.sleep(PAUSE)
+                    loops[name](max(1, counts[name] // 4))
                 result.samples[name].append(loops[name](counts[name]) / counts[name] * 1e6)
             order = random.sample(order, len(order))
     finally:

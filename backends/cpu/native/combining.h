@@ -36,6 +36,15 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
             } \
             return; \
         } \
+        if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && wrap == 0) { \
+            const int64_t *places = (const int64_t *)index; \
+            for (npy_intp i = 0; i < n; i++) { \
+                TYPE *to = (TYPE *)data + places[i]; \
+                TYPE a = *to, b = ((const TYPE *)other)[i]; \
+                *to = (TYPE)(EXPRESSION); \
+            } \
+            return; \
+        } \
         for (npy_intp i = 0; i < n; i++) { \
             int64_t place = *(const int64_t *)(index + i * index_step); \
             place += place < 0 ? wrap : 0; \

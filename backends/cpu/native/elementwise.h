@@ -11,6 +11,7 @@
 
 #define TT_OPERANDS 6
 #define TT_BLOCK_BYTES 4096
+#define TT_ROW_LEAST 32 /* elements of a row that is worth a call of the loop */
 
 #define TT_GRAIN_CHEAP 32768 /* elements worth a thread: of a sum, a comparison, a copy */
 #define TT_GRAIN_DEAR 4096   /* of an exponential or the like */
@@ -36,6 +37,10 @@ typedef struct {
     tt_loop loop;
     const void *params;
     tt_view views[TT_OPERANDS];
+    /* by rows: the dimensions that all operands have in common, of which the last is `row` elements long */
+    int outer;
+    npy_intp row, outer_shape[NPY_MAXDIMS], outer_steps[TT_OPERANDS][NPY_MAXDIMS];
+    bool repeats[TT_OPERANDS]; /* one element for each row */
 } tt_job;
 
 /* --- copies into and out of blocks -------------------------------------------------------------------------- */
@@ -184,7 +189,87 @@ static void tt_run_part(int64_t begin, int64_t end, void *context)
     }
 }
 
+/* Fills a block with one element. */
+static void tt_repeat(char *block, const char *element, npy_intp count, npy_intp size)
+{
+    switch (size) {
+    case 1: memset(block, *(const uint8_t *)element, (size_t)count); break;
+    case 4: for (npy_intp i = 0; i < count; i++) ((uint32_t *)block)[i] = *(const uint32_t *)element; break;
+    default: for (npy_intp i = 0; i < count; i++) memcpy(block + i * size, element, (size_t)size);
+    }
+}
+
+/* Rows are contiguous in the output, and in each input contiguous or one element: the loop works on the arrays. */
+static void tt_run_rows(int64_t begin, int64_t end, void *context)
+{
+    const tt_job *job = context;
+    char blocks[TT_OPERANDS][TT_BLOCK_BYTES] __attribute__((aligned(64)));
+    char *base[TT_OPERANDS], *data[TT_OPERANDS];
+    int count = job->count, outer = job->outer;
+    npy_intp at[NPY_MAXDIMS], from = (npy_intp)(begin % job->row), index = (npy_intp)(begin / job->row);
+    npy_intp longest = job->row < job->block ? job->row : job->block;
+    for (int k = 0; k < count; k++) base[k] = job->views[k].data;
+    for (int d = outer - 1; d >= 0; d--) {
+        at[d] = index % job->outer_shape[d];
+        index /= job->outer_shape[d];
+        for (int k = 0; k < count; k++) base[k] += at[d] * job->outer_steps[k][d];
+    }
+    const char *filled[TT_OPERANDS] = {NULL};
+    while (begin < end) {
+        npy_intp last = end - begin < job->row - from ? from + (npy_intp)(end - begin) : job->row;
+        begin += last - from;
+        bool blocked = false;
+        for (int k = 0; k < count - 1; k++) {
+            if (!job->repeats[k]) continue;
+            blocked = true;
+            data[k] = blocks[k];
+            if (filled[k] == base[k]) continue;
+            tt_repeat(blocks[k], base[k], longest, job->views[k].size);
+            filled[k] = base[k];
+        }
+        while (from < last) {
+            npy_intp part = blocked && last - from > job->block ? job->block : last - from;
+            for (int k = 0; k < count; k++)
+                if (k == count - 1 || !job->repeats[k]) data[k] = base[k] + from * job->views[k].size;
+            job->loop(data, part, job->params);
+            from += part;
+        }
+        from = 0;
+        for (int d = outer - 1; d >= 0; d--) {
+            for (int k = 0; k < count; k++) base[k] += job->outer_steps[k][d];
+            if (++at[d] < job->outer_shape[d]) break;
+            for (int k = 0; k < count; k++) base[k] -= at[d] * job->outer_steps[k][d];
+            at[d] = 0;
+        }
+    }
+}
+
 /* --- shapes ------------------------------------------------------------------------------------------------- */
+
+/* Merges dimensions that go on in the same steps in all operands; whether the last one can be worked on by rows. */
+static bool tt_find_rows(tt_job *job, int ndim, const npy_intp *shape, npy_intp (*const steps)[NPY_MAXDIMS], const int *order)
+{
+    int n = 0;
+    for (int d = ndim - 1; d >= 0; d--) { /* from the outermost dimension in */
+        npy_intp size = shape[order[d]];
+        if (size == 1) continue;
+        bool merges = n > 0;
+        for (int k = 0; k < job->count && merges; k++) merges = job->outer_steps[k][n - 1] == steps[k][order[d]] * size;
+        n += !merges;
+        job->outer_shape[n - 1] = merges ? job->outer_shape[n - 1] * size : size;
+        for (int k = 0; k < job->count; k++) job->outer_steps[k][n - 1] = steps[k][order[d]];
+    }
+    if (n == 0 || job->outer_shape[n - 1] < TT_ROW_LEAST) return false;
+    job->outer = n - 1;
+    job->row = job->outer_shape[n - 1];
+    for (int k = 0; k < job->count; k++) {
+        const tt_view *view = &job->views[k];
+        npy_intp step = job->outer_steps[k][n - 1];
+        job->repeats[k] = step == 0;
+        if (view->dtype != view->compute || (step != view->size && (step != 0 || k == job->count - 1))) return false;
+    }
+    return true;
+}
 
 /* The order of dimensions in which an iteration over several arrays is most local, as NumPy finds it: order[0] is the
  * innermost one.  New results get their dimensions in the same order. */
@@ -365,8 +450,9 @@ static PyObject *tt_elementwise(const char *name, int inputs, const tt_input *in
         job.direct &= view->linear && view->dtype == view->compute;
     }
     job.block = TT_BLOCK_BYTES / widest;
+    bool by_rows = !job.direct && tt_find_rows(&job, ndim, shape, steps, order);
     TT_BEGIN_WORK(total)
-    tt_parallel_for(0, total, grain, tt_run_part, &job);
+    tt_parallel_for(0, total, grain, by_rows ? tt_run_rows : tt_run_part, &job);
     TT_END_WORK
     return (PyObject *)out;
 }

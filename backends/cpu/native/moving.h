@@ -6,6 +6,8 @@
 
 typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
 
+#define MOVING_BLOCK 512 /* places that are looked at before they are read, while they are in the first cache */
+
 #define ROW_OF(FUNCTION, NAME) \
     static void FUNCTION##_##NAME(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, \
                                   npy_intp index_step, npy_intp other_step)
@@ -32,12 +34,22 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
             TYPE *out = (TYPE *)other; \
             uint64_t size = (uint64_t)w->axis_size, wrong = 0; \
             int64_t wrap = w->wrap; \
-            for (npy_intp i = 0; i < n; i++) { \
-                int64_t place = places[i]; \
-                place += place < 0 ? wrap : 0; \
-                uint64_t bad = (uint64_t)place >= size; \
-                wrong |= bad; \
-                out[i] = *(const TYPE *)(data + (bad ? 0 : place) * stride); \
+            for (npy_intp begin = 0; begin < n; begin += MOVING_BLOCK) { \
+                npy_intp end = n - begin < MOVING_BLOCK ? n : begin + MOVING_BLOCK; \
+                if (TT_LIKELY(places_fine(places + begin, end - begin, size))) { \
+                    if (stride == sizeof(TYPE)) \
+                        for (npy_intp i = begin; i < end; i++) out[i] = ((const TYPE *)data)[places[i]]; \
+                    else \
+                        for (npy_intp i = begin; i < end; i++) out[i] = *(const TYPE *)(data + places[i] * stride); \
+                    continue; \
+                } \
+                for (npy_intp i = begin; i < end; i++) { \
+                    int64_t place = places[i]; \
+                    place += place < 0 ? wrap : 0; \
+                    uint64_t bad = (uint64_t)place >= size; \
+                    wrong |= bad; \
+                    out[i] = *(const TYPE *)(data + (bad ? 0 : place) * stride); \
+                } \
             } \
             if (wrong) w->wrong = 1; \
             return; \
@@ -62,6 +74,11 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
             } \
             for (npy_intp i = 0; i < n; i++) \
                 *(TYPE *)(data + i * step) = *(const TYPE *)(other + i * other_step); \
+            return; \
+        } \
+        if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && wrap == 0) { \
+            const int64_t *places = (const int64_t *)index; \
+            for (npy_intp i = 0; i < n; i++) ((TYPE *)data)[places[i]] = ((const TYPE *)other)[i]; \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++) { \

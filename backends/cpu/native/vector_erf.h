@@ -45,29 +45,29 @@ TT_INLINE double tt_erfcx(double x)
     return p * t + 0x1.6e9827d229d2dp-3;
 }
 
-/* exp(-factor x^2) for x >= 0: the square is split, since its rounding would be magnified */
+/* exp(-factor x^2) for x >= 0 where that is not zero: the square is split, since its rounding would be magnified */
 TT_INLINE float tt_gauss_f(float x, float factor)
 {
     float high = tt_from_bits_f(tt_bits_f(x) & ~0xfff);
-    return tt_exp_sum_f(-factor * (high * high), -factor * ((x - high) * (x + high)), 0);
+    return tt_exp_within_f(-factor * (high * high), -factor * ((x - high) * (x + high)), 0);
 }
 
 TT_INLINE double tt_gauss(double x, double factor)
 {
     double high = tt_from_bits(tt_bits(x) & ~0x7ffffffLL);
-    return tt_exp_sum(-factor * (high * high), -factor * ((x - high) * (x + high)), 0);
+    return tt_exp_within(-factor * (high * high), -factor * ((x - high) * (x + high)), 0);
 }
 
 TT_INLINE float tt_erfc_f(float x)
 {
-    float size = fabsf(x), at = size > 11.0f ? 11.0f : size;
+    float size = fabsf(x), at = size > 10.2f ? 10.2f : size;
     float y = tt_gauss_f(at, 1.0f) * tt_erfcx_f(at);
     return x < 0.0f ? 2.0f - y : y;
 }
 
 TT_INLINE double tt_erfc(double x)
 {
-    double size = fabs(x), at = size > 28.0 ? 28.0 : size;
+    double size = fabs(x), at = size > 27.3 ? 27.3 : size;
     double y = tt_gauss(at, 1.0) * tt_erfcx(at);
     return x < 0.0 ? 2.0 - y : y;
 }
@@ -107,7 +107,7 @@ TT_INLINE double tt_erf(double x)
 /* The distribution function of normal numbers, and what its density is multiplied by sqrt(2 pi). */
 TT_INLINE float tt_normal_f(float x, float *density)
 {
-    float size = fabsf(x), at = size > 15.0f ? 15.0f : size, gauss = tt_gauss_f(at, 0.5f);
+    float size = fabsf(x), at = size > 14.5f ? 14.5f : size, gauss = tt_gauss_f(at, 0.5f);
     float tail = 0.5f * gauss * tt_erfcx_f(at * 0x1.6a09e6p-1f);
     *density = gauss;
     return x > 0.0f ? 1.0f - tail : tail;
@@ -115,7 +115,7 @@ TT_INLINE float tt_normal_f(float x, float *density)
 
 TT_INLINE double tt_normal(double x, double *density)
 {
-    double size = fabs(x), at = size > 39.0 ? 39.0 : size, gauss = tt_gauss(at, 0.5);
+    double size = fabs(x), at = size > 38.7 ? 38.7 : size, gauss = tt_gauss(at, 0.5);
     double tail = 0.5 * gauss * tt_erfcx(at * 0x1.6a09e667f3bcdp-1);
     *density = gauss;
     return x > 0.0 ? 1.0 - tail : tail;

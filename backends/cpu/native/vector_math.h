@@ -68,11 +68,9 @@ TT_INLINE double tt_expm1_near(double r)
     return p * (r * r) + r;
 }
 
-/* exp(x + small) * 2^lessen */
-TT_INLINE float tt_exp_sum_f(float x, float small, int32_t lessen)
+/* exp(x + small) * 2^lessen for x from -106 to 90 */
+TT_INLINE float tt_exp_within_f(float x, float small, int32_t lessen)
 {
-    x = x > 90.0f ? 90.0f : x;
-    x = x < -105.0f ? -105.0f : x;
     float rounded = x * 0x1.715476p0f + TT_ROUNDER_F;
     int32_t n = tt_bits_f(rounded) - tt_bits_f(TT_ROUNDER_F);
     float whole = rounded - TT_ROUNDER_F;
@@ -80,15 +78,29 @@ TT_INLINE float tt_exp_sum_f(float x, float small, int32_t lessen)
     return tt_scale_f(tt_expm1_near_f(r) + 1.0f, n + lessen);
 }
 
-TT_INLINE double tt_exp_sum(double x, double small, int64_t lessen)
+/* exp(x + small) * 2^lessen for x from -750 to 711 */
+TT_INLINE double tt_exp_within(double x, double small, int64_t lessen)
 {
-    x = x > 711.0 ? 711.0 : x;
-    x = x < -747.0 ? -747.0 : x;
     double rounded = x * 0x1.71547652b82fep0 + TT_ROUNDER;
     int64_t n = tt_bits(rounded) - tt_bits(TT_ROUNDER);
     double whole = rounded - TT_ROUNDER;
     double r = (x - whole * 0x1.62e42fefa0000p-1) - (whole * 0x1.cf79abc9e3b39p-40 - small);
     return tt_scale(tt_expm1_near(r) + 1.0, n + lessen);
+}
+
+/* exp(x + small) * 2^lessen */
+TT_INLINE float tt_exp_sum_f(float x, float small, int32_t lessen)
+{
+    x = x > 90.0f ? 90.0f : x;
+    x = x < -105.0f ? -105.0f : x;
+    return tt_exp_within_f(x, small, lessen);
+}
+
+TT_INLINE double tt_exp_sum(double x, double small, int64_t lessen)
+{
+    x = x > 711.0 ? 711.0 : x;
+    x = x < -747.0 ? -747.0 : x;
+    return tt_exp_within(x, small, lessen);
 }
 
 TT_INLINE float tt_exp_f(float x) { return tt_exp_sum_f(x, 0.0f, 0); }

@@ -30,6 +30,8 @@ struct Walk {
     int wrong; /* set by a row that found a place outside */
 };
 
+#define WALK_ROW_BYTES 256 /* of rows, from which on threads share places: each thread looks at all of them */
+
 /* The place in the data that an index names, or -1. */
 TT_INLINE int64_t tt_place(const Walk *w, int64_t place)
 {
@@ -92,6 +94,34 @@ static void walk_part(int64_t begin, int64_t end, void *context)
     }
 }
 
+/* Writes the rows whose places are in [begin, end): threads share the places, and each place is written to in order. */
+static void walk_places(int64_t begin, int64_t end, void *context)
+{
+    Walk *w = context;
+    npy_intp at[NPY_MAXDIMS] = {0};
+    int inner = w->ndim - 1;
+    char *data = w->data, *other = w->other;
+    const char *index = w->index;
+    for (;;) {
+        int64_t place = *(const int64_t *)index;
+        place += place < 0 ? w->wrap : 0;
+        if (place >= begin && place < end)
+            w->row(w, data, index, other, w->size[inner], w->step[inner], 0, w->other_step[inner]);
+        int d = inner - 1;
+        for (; d >= 0; d--) {
+            data += w->step[d];
+            index += w->index_step[d];
+            other += w->other_step[d];
+            if (++at[d] < w->size[d]) break;
+            data -= w->step[d] * w->size[d];
+            index -= w->index_step[d] * w->size[d];
+            other -= w->other_step[d] * w->size[d];
+            at[d] = 0;
+        }
+        if (d < 0) return;
+    }
+}
+
 /* Runs the rows; `writes` where the data is written to, so that threads may share only a dimension in which it moves. */
 static bool walk_run(Walk *w, bool writes)
 {
@@ -102,8 +132,15 @@ static bool walk_run(Walk *w, bool writes)
         if (writes && w->step[d] == 0) continue;
         if (best < 0 || (w->size[best] < 16 && w->size[d] > w->size[best])) best = d;
     }
+    int inner = w->ndim - 1;
+    int64_t threads = tt_threads->thread_count();
+    bool by_place = writes && threads > 1 && inner > 0 && w->index_step[inner] == 0 && w->axis_size >= 4 * threads &&
+                    (best < 0 || best == inner) && w->total >= 32768 &&
+                    w->size[inner] * llabs(w->step[inner]) >= WALK_ROW_BYTES;
     TT_BEGIN_WORK(w->total)
-    if (best < 0) {
+    if (by_place) {
+        tt_parallel_for(0, w->axis_size, w->axis_size / (2 * threads) + 1, walk_places, w);
+    } else if (best < 0) {
         w->split = 0;
         walk_part(0, w->size[0], w);
     } else {

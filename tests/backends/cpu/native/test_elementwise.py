@@ -238,6 +238,37 @@ def test_a_kernel_of_the_program_goes_before_native_ones():
 
 # --- activation functions --------------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((300, 1000), (1000,)),
+        ((300, 1000), (300, 1)),
+        ((7, 1, 1500), (90, 1)),
+        ((1, 40, 33), (60, 1, 1)),
+        ((5000, 40), (1, 40)),
+        ((2, 3, 5000), (3, 1)),
+        ((30, 31), (31,)),
+    ],
+)
+def test_rows_that_others_share_and_elements_that_rows_share(shapes, threads):
+    before = tt.get_num_threads()
+    rng = np.random.default_rng(0)
+    tt.set_num_threads(threads)
+    try:
+        for dtype in (np.float32, np.float64):
+            a, b = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+            for one, other in ((a, b), (b, a), (a[..., ::-1], b), (a[..., ::2], b[..., ::2])):
+                np.testing.assert_array_equal(P.sub(one, other), one - other)
+            np.testing.assert_array_equal(P.lt(a, b), a < b)
+            out = np.full((*(a - b).shape[:-1], 2 * (a - b).shape[-1]), 9, dtype)
+            P.mul(a, b, out[..., : (a - b).shape[-1]])
+            np.testing.assert_array_equal(out, np.concatenate([a * b, np.full_like(a * b, 9)], -1))
+    finally:
+        tt.set_num_threads(before)
+
+
 SLOPES = {
     "silu": (), "mish": (), "hardsigmoid": (), "hardswish": (), "logsigmoid": (), "relu": (), "selu": (),
     "elu": (0.5,), "celu": (0.5,), "leaky_relu": (0.1,), "softplus": (2.0, 20.0), "hardtanh": (-1.0, 2.0),
@@ -253,6 +284,24 @@ def test_the_gradient_of_an_activation_is_its_slope(name):
     t = tt.tensor(x, requires_grad=True)
     getattr(tt.nn.functional, name)(t, *SLOPES[name]).sum().backward()
     np.testing.assert_allclose(t.grad.numpy(), wanted, atol=1e-8)
+
+
+def test_gelu_of_floats_is_that_of_doubles_also_in_its_tail():
+    x = np.concatenate([np.linspace(-13, 13, 100_001), -np.logspace(-40, 1, 1001)]).astype(np.float32)
+    wanted = A.gelu(x.astype(np.float64), "none")
+    np.testing.assert_allclose(A.gelu(x, "none"), wanted, rtol=1e-5, atol=1e-45)
+    near = x[np.abs(x) < 3]
+    np.testing.assert_allclose(
+        A.gelu(near, "none"), A.gelu(near.astype(np.float64), "none"), rtol=8e-7, atol=1e-45
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gelu_and_its_gradient_far_from_zero(dtype):
+    x = np.array([np.nan, np.inf, 0.0, -0.0, 50.0, -50.0, 1e30, -1e30], dtype)
+    assert np.array_equal(A.gelu(x, "none")[:6], [np.nan, np.inf, 0, 0, 50, 0], equal_nan=True)
+    assert np.signbit(A.gelu(x, "none")[[3, 5]]).all()
+    assert np.array_equal(A.gelu_backward(np.ones_like(x), x, "none")[2:], [0.5, 0.5, 1, 0, 1, 0])
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])

@@ -41,6 +41,18 @@ def test_elements_along_a_dimension(shape, dtype):
             same("embedding", x, np.asarray(1), None, False, False)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i1", "c16"])
+def test_many_places_of_which_one_is_negative_or_outside(dtype):
+    x = whole(rng, (3, 2000), dtype)
+    places = rng.integers(0, 2000, (3, 1700))
+    same("gather", x, 1, places)
+    same("take", x, places)
+    for wrong in (-1, -2000, 2000, 6000):
+        places[2, 1601] = wrong
+        same("gather", x, 1, places)
+        same("take", x, places)
+
+
 def indices_of(shape):
     """Yield advanced indices: one tensor, several next to each other or apart, masks over one or all dimensions."""
     mask = rng.random(shape) < 0.3

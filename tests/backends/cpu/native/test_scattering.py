@@ -235,3 +235,45 @@ def test_gradients_of_bags_are_those_of_pytorch(mode):
                     grads.append([out.detach().numpy(), *(leaf.grad.numpy() for leaf in leaves)])
                 for one, other in zip(*grads, strict=True):
                     np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("dtype", WIDE, ids=str)
+def test_threads_that_share_places_write_each_in_order(dtype, threads):
+    before = tt.get_num_threads()
+    tt.set_num_threads(threads)
+    try:
+        for shape, rows in (((100, 300), 500), ((100, 300), 90), ((64, 2, 200), 300)):
+            index = rng.integers(0, shape[0], rows)
+            index[: rows // 2] = 7
+            source = whole(rng, (rows, *shape[1:]), dtype)
+            same("index_add", whole(rng, shape, dtype), 0, index, source, 1)
+            same("index_copy", whole(rng, shape, dtype), 0, index, source)
+            same(
+                "index_fill", whole(rng, shape, dtype), 0, index - shape[0], True if dtype.kind == "b" else 2
+            )
+    finally:
+        tt.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_share_the_rows_of_the_gradient_of_embedding(threads):
+    before = tt.get_num_threads()
+    tt.set_num_threads(threads)
+    try:
+        index = rng.integers(0, 301, (7, 90))
+        grad = whole(rng, (7, 90, 130), np.float32)
+        for weights, padding, scaled in (
+            (301, -1, False),
+            (301, 5, False),
+            (301, 5, True),
+            (5000, -1, False),
+        ):
+            arguments = (grad, index, weights, padding, scaled)
+            np.testing.assert_allclose(
+                native.embedding_dense_backward(*arguments),
+                reference.embedding_dense_backward(*arguments),
+                rtol=1e-5,
+            )
+    finally:
+        tt.set_num_threads(before)
