@@ -53,7 +53,22 @@ def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the tables of a backend; nothing of CuPy is imported."""
     general = BareArrays(backend.namespace).kernels(without=("as_strided",))
     general.kernels = [_over_handles(kernel, backend) for kernel in general.kernels]
-    return [general, _views()]
+    return [general, _views(), *_libraries_and_fallbacks(backend)]
+
+
+def _libraries_and_fallbacks(backend: CudaBackend) -> list[KernelTable]:
+    """Return the kernels over NVIDIA's libraries, and those that serve where a library is not installed."""
+    from tt.backends.cuda import attention, convolution, pooling, products
+    from tt.backends.cuda.libraries.cublaslt import CublasLt
+    from tt.backends.cuda.libraries.cudnn import Cudnn
+
+    cudnn = Cudnn(backend)
+    return [
+        *convolution.tables(backend, cudnn),
+        *attention.tables(backend, cudnn),
+        *pooling.tables(backend),
+        *products.tables(backend, CublasLt(backend)),
+    ]
 
 
 def _views() -> KernelTable:

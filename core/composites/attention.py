@@ -65,20 +65,20 @@ def scaled_dot_product_attention(
         _check_group(query, key, value)
         key, value = _shared_heads(key, query.shape[-3]), _shared_heads(value, query.shape[-3])
     check_attention(query, key, value, attn_mask, op="scaled_dot_product_attention")
-    q, k, v = widened(query), widened(key), widened(value)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale
     scale = 1.0 if scale is None else scale
     if dropout_p or (attn_mask is not None and attn_mask.dtype is not bool_):
-        weights = _weights(q, k, attn_mask, is_causal, scale)
+        weights = _weights(widened(query), widened(key), attn_mask, is_causal, scale)
         if dropout_p:
             weights = ops.dropout(weights, dropout_p, True)
-        return as_type(ops.matmul(weights, v), query.dtype)
+        return as_type(ops.matmul(weights, widened(value)), query.dtype)
     masks = () if attn_mask is None else (attn_mask,)
-    batch = broadcast("scaled_dot_product_attention", *(t.shape[:-2] for t in (q, k, v, *masks)))
-    q, k, v = (ops.expand(t, (*batch, *t.shape[-2:])) for t in (q, k, v))
+    qkv = (query, key, value)
+    batch = broadcast("scaled_dot_product_attention", *(t.shape[:-2] for t in (*qkv, *masks)))
+    q, k, v = (ops.expand(t, (*batch, *t.shape[-2:])) for t in qkv)
     if attn_mask is not None:
         attn_mask = ops.expand(attn_mask, (*batch, q.shape[-2], k.shape[-2]))
-    return as_type(ops._attention(q, k, v, attn_mask, is_causal, scale), query.dtype)
+    return ops._attention(q, k, v, attn_mask, is_causal, scale)
 
 
 @composite("_attention")

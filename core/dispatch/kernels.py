@@ -119,6 +119,8 @@ def _build(
         }.get(how, "")
         if operator.mutates and not how:
             form_note = ", its new values are written back"
+        if choice.registration.kernel.by:
+            form_note += f", by {choice.registration.kernel.by}"
         note = (
             "the narrowest kernel that takes the call's arguments serves"
             if len(chosen) > 1

@@ -49,6 +49,11 @@ def serving(
         if is_masked(operator.definition, kernel, device):
             resolution.note("kernel", registration, False, "masked")
             continue
+        lacking = kernel.available() if kernel.available is not None else None
+        if lacking is not None:
+            what = kernel.by or "it"
+            resolution.note("kernel", registration, False, f"{what} is not available: {lacking}")
+            continue
         native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
         native = native or (kernel.half == "same" and dtypes.homogeneous)
         upcast = compute is not None and compute.name in HALF and not native

@@ -55,6 +55,11 @@ class Kernel:
     tensors : bool
         The kernel gets tensors and returns tensors, as a composite does: for results whose layout depends on more
         than the layouts of the arguments, or handles that are made of other tensors' handles.
+    available : callable or None
+        Tells why the kernel cannot serve here, for instance because a library is not installed, or None if it can.
+        Asked when a call is resolved; the answer is what `explain` shows of a kernel that is passed over.
+    by : str
+        What computes, in a word, where it is not the kernel's own code: the name of a library.  `explain` shows it.
     """
 
     op: str
@@ -68,6 +73,8 @@ class Kernel:
     check: bool = False
     native: bool = False
     tensors: bool = False
+    available: Callable[[], str | None] | None = None
+    by: str = ""
 
 
 @cache
@@ -142,6 +149,8 @@ class KernelTable:
         check: bool = False,
         native: bool = False,
         tensors: bool = False,
+        available: Callable[[], str | None] | None = None,
+        by: str = "",
     ) -> Callable[[Function], Function]:
         """Add a kernel; without a function, return a decorator that adds it.
 
@@ -164,6 +173,8 @@ class KernelTable:
                     check,
                     native,
                     tensors,
+                    available,
+                    by,
                 )
             )
             return function

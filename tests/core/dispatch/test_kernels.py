@@ -181,6 +181,25 @@ def test_the_highest_priority_serves(probe: Any) -> None:
     assert tt.exp(probe.tensor([0.0], tt.float32)).handle.tolist() == [2.0]
 
 
+def test_a_kernel_whose_library_is_missing_is_passed_over_with_the_reason(probe: Any) -> None:
+    missing: list[str] = ["libfast.so is not there"]
+
+    def problem() -> str | None:
+        return missing[0] if missing else None
+
+    probe.kernel("exp", lambda self: self + 2, priority=5, available=problem, by="libfast")
+    probe.kernel("exp", np.exp)
+    x = probe.tensor([0.0], tt.float32)
+    assert tt.exp(x).handle.tolist() == [1.0]
+    first, second = tt.explain("exp", ["probe:float32"]).steps()
+    assert (first["taken"], first["reason"]) == (False, "libfast is not available: libfast.so is not there")
+    assert (second["taken"], second["reason"]) == (True, "serves the dtype")
+    missing.clear()
+    probe.kernel("exp", lambda self: self, priority=-1)  # registering resolves anew
+    assert tt.exp(x).handle.tolist() == [2.0]
+    assert tt.explain("exp", ["probe:float32"]).steps()[0]["reason"].endswith(", by libfast")
+
+
 # --- forms ---------------------------------------------------------------------------------------------------------
 
 

@@ -56,7 +56,6 @@ tt_switch:
 void prepare(Context& context, char* stack, void (*entry)()) {
     void** top = reinterpret_cast<void**>((reinterpret_cast<uintptr_t>(stack) + STACK) & ~uintptr_t(15));
     *--top = nullptr;
-    *--top = nullptr;
     *--top = reinterpret_cast<void*>(entry);  // the stack is as a function finds it: 8 past a multiple of 16
     for (int i = 0; i < 6; ++i) *--top = nullptr;
     context.stack_pointer = top;

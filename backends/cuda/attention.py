@@ -1,0 +1,365 @@
+"""Attention on CUDA: cuDNN's where it is installed and takes it, else own kernels that never hold the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
+from tt.backends.cuda.libraries.cudnn import Cudnn
+from tt.backends.cuda.programs import Program
+from tt.backends.cuda.settings import cudnn as settings
+from tt.backends.cuda.windows import packed
+from tt.core.library import KernelTable
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["WIDTHS", "kernel_names", "tables"]
+
+PROGRAM: Final = Program("attention.cuh")
+DTYPES: Final = ("float16", "bfloat16", "float32", "float64")
+WIDTHS: Final = (32, 64, 128, 256)
+"""The numbers of a query or value for which there are kernels; fewer are filled up with zeros."""
+ROWS: Final = 32
+"""How many queries (or keys) a block has; each has four threads."""
+FEW: Final = 8
+"""How many it has where there are no more."""
+KERNELS: Final = ("attention_forward", "attention_sums", "attention_queries", "attention_keys")
+
+
+def kernel_names(dtype: str) -> list[str]:
+    """Return the names of all kernels for a dtype."""
+    return [
+        f"{name}<{dtype}, {width}, {rows}>" for name in KERNELS for width in WIDTHS for rows in (ROWS, FEW)
+    ]
+
+
+class Call(NamedTuple):
+    """What a call of attention is about, with the batches as two dimensions."""
+
+    q: StridedHandle
+    k: StridedHandle
+    v: StridedHandle
+    mask: StridedHandle | None
+    causal: bool
+    scale: float
+
+    @property
+    def heads(self) -> int:
+        """The size of the second dimension."""
+        return self.q.shape[1]
+
+    @property
+    def items(self) -> int:
+        """How many batches and heads there are."""
+        return self.q.shape[0] * self.q.shape[1]
+
+
+class OwnKernels:
+    """Attention by kernels of tt.
+
+    Parameters
+    ----------
+    backend : CudaBackend
+        Where they run.
+    """
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self.backend = backend
+
+    def in_four(self, handle: StridedHandle) -> StridedHandle:
+        """Return a handle of any dimensions as one of four: batch, head, row, column."""
+        if handle.ndim > 4:
+            handle = handle if handle.is_contiguous else self.backend.clone(handle)
+            shape = (1, prod(handle.shape[:-2]), *handle.shape[-2:])
+            return handle.view(shape, (0, prod(handle.shape[-2:]), *handle.strides[-2:]))
+        more = 4 - handle.ndim
+        return handle.view((*(1,) * more, *handle.shape), (*(0,) * more, *handle.strides))
+
+    def called(self, q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float) -> Call:
+        """Return a call in four dimensions."""
+        mask = None if mask is None else self.in_four(mask)
+        return Call(self.in_four(q), self.in_four(k), self.in_four(v), mask, causal, float(scale))
+
+    def forward(self, call: Call, result: StridedHandle) -> None:
+        """Write the result, in row-major order."""
+        width = self.width(call)
+        if width is None:
+            weights = self.weights(call)
+            self.backend.copy_into(result, self.backend.normalise(weights @ self.wide(call.v)))
+            return
+        handles = (call.q, call.k, call.v, call.mask, result)
+        self.launch("attention_forward", call, width, handles, layouts(call), call.q.shape[2])
+
+    def backward(self, call: Call, g: StridedHandle, results: tuple[StridedHandle, ...]) -> None:
+        """Write the gradients of queries, keys and values, in row-major order."""
+        width = self.width(call)
+        if width is None:
+            self.backward_in_memory(call, g, results)
+            return
+        wide = np.float64 if call.q.dtype.name == "float64" else np.float32
+        sums, means = (self.backend.empty((call.items, call.q.shape[2]), wide) for _ in range(2))
+        handles = (call.q, call.k, call.v, call.mask, g, sums, means)
+        strides = (*layouts(call), layout(g))
+        self.launch("attention_sums", call, width, handles, strides, call.q.shape[2])
+        self.launch("attention_queries", call, width, (*handles, results[0]), strides, call.q.shape[2])
+        self.launch("attention_keys", call, width, (*handles, *results[1:]), strides, call.k.shape[2])
+
+    def width(self, call: Call) -> int | None:
+        """Return the width of the kernels for a call, or None if it is wider than all."""
+        wanted = max(call.q.shape[3], call.v.shape[3])
+        return next((width for width in WIDTHS if width >= wanted), None)
+
+    def launch(
+        self,
+        name: str,
+        call: Call,
+        width: int,
+        handles: tuple[StridedHandle | None, ...],
+        strides: tuple[bytes, ...],
+        count: int,
+    ) -> None:
+        """Launch a kernel with a block for some of the queries or keys, of which there are `count`."""
+        rows = ROWS if count > FEW else FEW
+        kernel = PROGRAM.kernel(f"{name}<{call.q.dtype.name}, {width}, {rows}>")
+        sizes = (call.heads, call.q.shape[2], call.k.shape[2], call.q.shape[3], call.v.shape[3])
+        args = (*handles, *strides, *sizes, call.causal, call.scale)
+        kernel(self.backend, (call.items, -(-count // rows)), (4 * rows,), args)
+
+    # --- rows that are too wide for the registers: the weights in memory ------------------------------------------
+
+    def wide(self, handle: StridedHandle) -> Any:
+        """Return an array in float32 at least, which arrays of bfloat16 could not be."""
+        name = "float64" if handle.dtype.name == "float64" else "float32"
+        return (handle if handle.dtype.name == name else self.backend.cast(handle, np.dtype(name))).array
+
+    def weights(self, call: Call) -> Any:
+        """Return the share of each key in the result of each query, as an array."""
+        xp = self.backend.namespace
+        scores = xp.matmul(self.wide(call.q) * call.scale, self.wide(call.k).swapaxes(-1, -2))
+        part = None if call.mask is None else call.mask.array
+        if call.causal:
+            rows, columns = (xp.arange(size) for size in scores.shape[-2:])
+            lower = rows[:, None] >= columns[None, :]
+            part = lower if part is None else xp.logical_and(part, lower)
+        if part is not None:
+            scores = xp.where(part, scores, scores.dtype.type(-np.inf))
+        if not scores.shape[-1]:
+            return scores
+        greatest = xp.max(scores, axis=-1, keepdims=True)
+        greatest = xp.where(greatest == -np.inf, scores.dtype.type(0), greatest)
+        found = xp.exp(scores - greatest)
+        total = xp.sum(found, axis=-1, keepdims=True)
+        return found / xp.where(total == 0, scores.dtype.type(1), total)
+
+    def backward_in_memory(self, call: Call, g: StridedHandle, results: tuple[StridedHandle, ...]) -> None:
+        """Write the gradients of wide rows."""
+        xp, weights, slope = self.backend.namespace, self.weights(call), self.wide(g)
+        changes = xp.matmul(slope, self.wide(call.v).swapaxes(-1, -2))
+        mean = xp.sum(weights * changes, axis=-1, keepdims=True)
+        changes = weights * (changes - mean) * call.scale
+        found = (
+            xp.matmul(changes, self.wide(call.k)),
+            xp.matmul(changes.swapaxes(-1, -2), self.wide(call.q)),
+            xp.matmul(weights.swapaxes(-1, -2), slope),
+        )
+        for result, gradient in zip(results, found, strict=True):
+            self.backend.copy_into(result, self.backend.normalise(gradient))
+
+
+def layout(handle: StridedHandle | None) -> bytes:
+    """Return the strides of a handle as the kernels take them."""
+    return packed(*((0, 0, 0, 0) if handle is None else handle.strides))
+
+
+def layouts(call: Call) -> tuple[bytes, ...]:
+    """Return the strides of what goes into a call."""
+    return layout(call.q), layout(call.k), layout(call.v), layout(call.mask)
+
+
+# --- cuDNN -----------------------------------------------------------------------------------------------------
+
+
+class CudnnKernels(OwnKernels):
+    """Attention by cuDNN; what it does not serve, by the kernels of tt.
+
+    Parameters
+    ----------
+    backend : CudaBackend
+        Where they run.
+    cudnn : Cudnn
+        The door to the library.
+    """
+
+    def __init__(self, backend: CudaBackend, cudnn: Cudnn) -> None:
+        super().__init__(backend)
+        self.cudnn = cudnn
+
+    def forward(self, call: Call, result: StridedHandle) -> None:
+        """Write the result, in row-major order."""
+        if not self.fits(call) or not self.sdpa(call, result, None):
+            super().forward(call, result)
+
+    def backward(self, call: Call, g: StridedHandle, results: tuple[StridedHandle, ...]) -> None:
+        """Write the gradients of queries, keys and values, in row-major order."""
+        if self.fits(call):
+            out = self.backend.empty((*call.q.shape[:3], call.v.shape[3]), call.q.dtype)
+            stats = self.backend.empty((*call.q.shape[:3], 1), np.float32)
+            if self.sdpa(call, out, stats) and self.sdpa_backward(call, g, out, stats, results):
+                return
+        super().backward(call, g, results)
+
+    def fits(self, call: Call) -> bool:
+        """Tell whether cuDNN computes it as tt does: a row that a mask leaves empty would be no number there."""
+        return call.mask is None and not any(0 in handle.shape for handle in (call.q, call.k, call.v))
+
+    def rows(self, handle: StridedHandle) -> StridedHandle:
+        """Return a handle whose rows are contiguous, as cuDNN needs them, and whose elements are its own."""
+        plain = handle.strides[3] == 1 and all(
+            stride > 0 or size == 1 for size, stride in zip(handle.shape, handle.strides, strict=True)
+        )
+        return handle if plain else self.backend.clone(handle)
+
+    def sdpa(self, call: Call, out: StridedHandle, stats: StridedHandle | None) -> bool:
+        """Ask for attention, with the logarithms of the sums where backward follows."""
+        handles = {1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: out}
+        described = {uid: (list(h.shape), list(strides_of(h))) for uid, h in handles.items()}
+        dtype = call.q.dtype.name
+
+        def make(cudnn: Any, graph: Any) -> None:
+            kind = getattr(cudnn.data_type, CUDNN_DTYPES[dtype])
+            q, k, v = (
+                graph.tensor(dim=described[u][0], stride=described[u][1], data_type=kind, uid=u)
+                for u in (1, 2, 3)
+            )
+            o, found = graph.sdpa(
+                q=q,
+                k=k,
+                v=v,
+                attn_scale=call.scale,
+                generate_stats=stats is not None,
+                use_causal_mask=call.causal,
+            )
+            o.set_output(True).set_uid(4).set_data_type(kind).set_dim(described[4][0]).set_stride(
+                described[4][1]
+            )
+            if stats is not None:
+                found.set_output(True).set_uid(5).set_data_type(cudnn.data_type.FLOAT)
+                found.set_dim(list(stats.shape)).set_stride(list(strides_of(stats)))
+
+        key = ("attention", dtype, str(described), call.causal, call.scale, stats is not None)
+        pointers = {uid: handle.data_ptr for uid, handle in handles.items()}
+        if stats is not None:
+            pointers[5] = stats.data_ptr
+        return self.cudnn.run(key, make, dtype, pointers)
+
+    def sdpa_backward(
+        self, call: Call, g: StridedHandle, out: StridedHandle, stats: StridedHandle,
+        results: tuple[StridedHandle, ...],
+    ) -> bool:  # fmt: skip
+        """Ask for the gradients."""
+        handles = {
+            1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: out, 5: self.rows(g), 6: stats,
+            7: results[0], 8: results[1], 9: results[2],
+        }  # fmt: skip
+        described = {uid: (list(h.shape), list(strides_of(h))) for uid, h in handles.items()}
+        dtype, deterministic = call.q.dtype.name, settings.deterministic
+
+        def make(cudnn: Any, graph: Any) -> None:
+            kind = getattr(cudnn.data_type, CUDNN_DTYPES[dtype])
+            given = [
+                graph.tensor(
+                    dim=described[u][0],
+                    stride=described[u][1],
+                    data_type=cudnn.data_type.FLOAT if u == 6 else kind,
+                    uid=u,
+                )
+                for u in range(1, 7)
+            ]
+            names = ("q", "k", "v", "o", "dO", "stats")
+            found = graph.sdpa_backward(
+                **dict(zip(names, given, strict=True)),
+                attn_scale=call.scale,
+                use_causal_mask=call.causal,
+                use_deterministic_algorithm=deterministic,
+            )
+            for uid, gradient in enumerate(found, 7):
+                gradient.set_output(True).set_uid(uid).set_data_type(kind)
+                gradient.set_dim(described[uid][0]).set_stride(described[uid][1])
+
+        key = ("attention_backward", dtype, str(described), call.causal, call.scale, deterministic)
+        return self.cudnn.run(key, make, dtype, {uid: handle.data_ptr for uid, handle in handles.items()})
+
+
+def strides_of(handle: StridedHandle) -> tuple[int, ...]:
+    """Return strides of which those of sizes of 1, which say nothing, fit a row-major order."""
+    found, expected = [], 1
+    for size, stride in zip(reversed(handle.shape), reversed(handle.strides), strict=True):
+        found.append(expected if size == 1 else stride)
+        expected = max(expected, found[-1] * size)
+    return tuple(reversed(found))
+
+
+# --- tables ----------------------------------------------------------------------------------------------------
+
+
+def tables(backend: CudaBackend, cudnn: Cudnn) -> list[KernelTable]:
+    """Return the kernels of tt, and those over cuDNN, which go before them."""
+    own, library = KernelTable(device="cuda"), KernelTable(device="cuda")
+    _add(own, OwnKernels(backend), dtypes=DTYPES, half="native", priority=1, check=True)
+    _add(
+        library,
+        CudnnKernels(backend, cudnn),
+        dtypes=("float16", "bfloat16"),
+        half="native",
+        priority=2,
+        check=True,
+        available=cudnn.problem,
+        by="cuDNN",
+    )
+    return [own, library]
+
+
+def _add(table: KernelTable, kernels: OwnKernels, **options: Any) -> None:
+    table.kernel("_attention", _attention(kernels), **options)
+    table.kernel("_attention_backward", _attention_backward(kernels), **options)
+
+
+def _attention(kernels: OwnKernels) -> Callable[..., StridedHandle]:
+    def attention(
+        query: StridedHandle,
+        key: StridedHandle,
+        value: StridedHandle,
+        mask: StridedHandle | None,
+        is_causal: bool,
+        scale: float,
+    ) -> StridedHandle:
+        result = kernels.backend.empty((*query.shape[:-1], value.shape[-1]), query.dtype)
+        call = kernels.called(query, key, value, mask, is_causal, scale)
+        kernels.forward(call, kernels.in_four(result))
+        return result
+
+    return attention
+
+
+def _attention_backward(kernels: OwnKernels) -> Callable[..., tuple[StridedHandle, ...]]:
+    def attention_backward(
+        grad: StridedHandle,
+        query: StridedHandle,
+        key: StridedHandle,
+        value: StridedHandle,
+        mask: StridedHandle | None,
+        is_causal: bool,
+        scale: float,
+    ) -> tuple[StridedHandle, ...]:
+        results = tuple(kernels.backend.empty(handle.shape, query.dtype) for handle in (query, key, value))
+        call = kernels.called(query, key, value, mask, is_causal, scale)
+        kernels.backward(call, kernels.in_four(grad), tuple(map(kernels.in_four, results)))
+        return results
+
+    return attention_backward

@@ -1,0 +1,183 @@
+"""The door to cuDNN, through nvidia-cudnn-frontend: graphs of operations that are planned once and then executed."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.backends.cuda.libraries.plans import Plans, Workspaces, place_of
+from tt.backends.cuda.settings import cudnn as settings
+from tt.core.library import errors
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["DTYPES", "Cudnn", "Plan", "problem"]
+
+INSTALL: Final = "pip install nvidia-cudnn-frontend nvidia-cudnn-cu12 (or cu13, as your CuPy)"
+
+DTYPES: Final = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
+"""A dtype -> what cuDNN calls it."""
+
+
+@lru_cache(maxsize=1)
+def problem() -> str | None:
+    """Return why cuDNN cannot be used, or None if it can."""
+    if find_spec("cudnn") is None:
+        return f"nvidia-cudnn-frontend is not installed; try: {INSTALL}"
+    try:
+        import_module("cudnn").backend_version()
+    except Exception as error:  # where the library is not found, the module raises what its loader does
+        first = (str(error).strip().splitlines() or [repr(error)])[0]
+        return f"cuDNN cannot be loaded: {first}; try: {INSTALL}"
+    return None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A graph that cuDNN has planned, or why it has not.
+
+    Attributes
+    ----------
+    graph : object or None
+        The graph, ready to be executed.
+    workspace : int
+        How many bytes it works in.
+    refusal : str
+        Why cuDNN does not serve it; empty if it does.
+    """
+
+    graph: Any
+    workspace: int = 0
+    refusal: str = ""
+
+
+class Cudnn:
+    """Graphs of cuDNN by what they were made for.
+
+    Parameters
+    ----------
+    backend : CudaBackend
+        Whose memory and streams are used.
+    module : callable, optional
+        Returns the module `cudnn`.
+    problem : callable, optional
+        Returns why the library cannot be used, or None.
+    """
+
+    def __init__(
+        self,
+        backend: CudaBackend,
+        module: Callable[[], Any] = lambda: import_module("cudnn"),
+        problem: Callable[[], str | None] = problem,
+    ) -> None:
+        self.backend, self.problem = backend, problem
+        self._load, self._module = module, None
+        # A handle is neither for two threads nor for two streams at a time.
+        self._handles = threading.local()
+        self._workspaces = Workspaces(backend)
+        self.plans: Plans[Plan] = Plans()
+
+    @property
+    def module(self) -> Any:
+        """The module `cudnn`, imported at first use."""
+        if self._module is None:
+            self._module = self._load()
+        return self._module
+
+    def run(
+        self,
+        key: Hashable,
+        make: Callable[[Any, Any], None],
+        dtype: str,
+        pointers: Mapping[int, int],
+        notes: tuple[str, ...] = (),
+    ) -> bool:
+        """Execute a graph on the current stream.
+
+        Parameters
+        ----------
+        key : hashable
+            What the graph depends on.
+        make : callable
+            Describes it, given the module and an empty graph, whose tensors get the uids of `pointers`.
+        dtype : str
+            The dtype of what goes in and out.
+        pointers : mapping
+            The uid of a tensor -> its address.
+        notes : tuple of str
+            What engines must not have: names of `cudnn.numerical_note`.
+
+        Returns
+        -------
+        bool
+            Whether cuDNN serves it; if not, nothing was written.
+
+        Raises
+        ------
+        DeviceError
+            When cuDNN fails while it computes.
+        """
+        if not settings.enabled:
+            return False
+        place = place_of(self.backend)
+        handle = self._handle(place)
+        plan = self.plans.get((place[0], key, notes), lambda: self._plan(make, dtype, handle, notes))
+        if plan.graph is None:
+            return False
+        workspace = self._workspaces.address(place, plan.workspace)
+        try:
+            plan.graph.execute(dict(pointers), workspace, handle=handle)
+        except Exception as error:  # the module raises bare RuntimeErrors
+            raise errors.DeviceError(f"cuDNN failed: {error}\n  {key}") from error
+        return True
+
+    def _handle(self, place: tuple[int, int]) -> Any:
+        mine = self._handles.__dict__.setdefault("of", {})
+        found = mine.get(place)
+        if found is None:
+            found = mine[place] = self.module.create_handle()
+            self.module.set_stream(found, place[1])
+        return found
+
+    def _plan(
+        self, make: Callable[[Any, Any], None], dtype: str, handle: Any, notes: tuple[str, ...]
+    ) -> Plan:
+        cudnn = self.module
+        wide = "DOUBLE" if dtype == "float64" else "FLOAT"
+        graph = cudnn.pygraph(
+            io_data_type=getattr(cudnn.data_type, DTYPES[dtype]),
+            intermediate_data_type=getattr(cudnn.data_type, wide),
+            compute_data_type=getattr(cudnn.data_type, wide),
+            handle=handle,
+        )
+        try:
+            make(cudnn, graph)
+            graph.validate()
+            graph.build_operation_graph()
+            graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+            if notes:
+                graph.deselect_numeric_notes([getattr(cudnn.numerical_note, note) for note in notes])
+            graph.check_support()
+            graph.build_plans()
+            return Plan(graph, int(graph.get_workspace_size()))
+        except cudnn.cudnnGraphNotSupportedError as error:
+            return Plan(None, refusal=str(error) or "not supported")
+        except (
+            Exception
+        ) as error:  # a fault of the installation, or of the description: slower, but not wrong
+            warnings.warn(
+                f"cuDNN does not build a graph, and tt's own kernels serve in its place: {error}",
+                stacklevel=2,
+            )
+            return Plan(None, refusal=f"{type(error).__name__}: {error}")
+
+    def refusals(self) -> dict[Hashable, str]:
+        """Return what cuDNN was asked for and does not serve, with the reasons."""
+        return {key: plan.refusal for key, plan in self.plans.items() if plan.graph is None}

@@ -1,0 +1,100 @@
+"""What the doors to the libraries share: plans that are kept, and memory in which a library works."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["Plans", "Workspaces", "place_of"]
+
+Plan = TypeVar("Plan")
+
+MOST: Final = 4096
+"""How many plans of a library are kept; programs with ever new shapes lose the one that was used longest ago."""
+
+
+class Plans(Generic[Plan]):
+    """Plans by what they were made for, the one that was used longest ago dropped first.
+
+    Parameters
+    ----------
+    close : callable, optional
+        Gives back what a dropped plan holds.
+    most : int
+        How many are kept.
+    """
+
+    def __init__(self, close: Callable[[Plan], Any] | None = None, most: int = MOST) -> None:
+        self._kept: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._close, self._most, self._lock = close, most, threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Plan]) -> Plan:
+        """Return the plan of a key; the first time it is made."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+                return found
+        # Outside of the lock: a library takes its time, and plans for other calls need not wait.
+        made = make()
+        dropped = []
+        with self._lock:
+            found = self._kept.setdefault(key, made)
+            if found is not made:
+                dropped.append(made)
+            while len(self._kept) > self._most:
+                dropped.append(self._kept.popitem(last=False)[1])
+        if self._close is not None:
+            for plan in dropped:
+                self._close(plan)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def items(self) -> list[tuple[Hashable, Plan]]:
+        """Return the keys and plans, the one used last at the end."""
+        with self._lock:
+            return list(self._kept.items())
+
+
+def place_of(backend: CudaBackend) -> tuple[int, int]:
+    """Return the current device and the address of its current stream."""
+    cuda = backend.library().cuda
+    return int(cuda.runtime.getDevice()), int(cuda.get_current_stream().ptr)
+
+
+class Workspaces:
+    """Memory in which a library works, one piece for each device and stream, which grows when more is asked.
+
+    Work on one stream is done in order, so that calls on it can share their piece.
+
+    Parameters
+    ----------
+    backend : CudaBackend
+        Whose memory is used.
+    """
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self._backend = backend
+        self._owners: dict[tuple[int, int], Any] = {}
+
+    def address(self, place: tuple[int, int], nbytes: int) -> int:
+        """Return the address of at least so many bytes, 0 for none."""
+        if nbytes <= 0:
+            return 0
+        memory = self._backend.memory
+        owner = self._owners.get(place)
+        if owner is None or memory.nbytes(owner) < nbytes:
+            # What is given back here may still be in use: the pool gives it to later work of the same stream only.
+            owner = self._owners[place] = memory.allocate(nbytes)
+        return memory.address(owner)
+
+    def clear(self) -> None:
+        """Give the memory back."""
+        self._owners.clear()

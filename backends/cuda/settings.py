@@ -1,0 +1,105 @@
+"""Switches of the libraries, named as in PyTorch: `tt.backends.cuda.matmul.allow_tf32`, `tt.backends.cuda.cudnn`.
+
+Each is an attribute of an object; `flags(...)` changes some of them for the length of a `with` statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from tt.core.library import errors
+
+__all__ = ["CudnnSettings", "MatmulSettings", "Settings", "cudnn", "matmul"]
+
+
+class Settings:
+    """Switches that are on or off.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What they are called.
+    """
+
+    names: tuple[str, ...] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.names:
+            raise errors.UnknownNameError("setting", name, self.names)
+        if not isinstance(value, bool):
+            raise errors.ArgumentError(name, f"is True or False, not {value!r}")
+        object.__setattr__(self, name, value)
+
+    @contextmanager
+    def flags(self, **changes: bool) -> Iterator[None]:
+        """Change switches for the length of a `with` statement.
+
+        Raises
+        ------
+        UnknownNameError, ArgumentError
+            When there is no such switch, or a value is no bool; nothing is changed then.
+
+        Examples
+        --------
+        >>> from tt.backends.cuda import matmul
+        >>> with matmul.flags(allow_tf32=True):
+        ...     matmul.allow_tf32
+        True
+        >>> matmul.allow_tf32
+        False
+        """
+        before = {name: getattr(self, name) for name in self.names}
+        try:
+            for name, value in changes.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)}' for name in self.names)})"
+
+
+class MatmulSettings(Settings):
+    """How matrices are multiplied.
+
+    Attributes
+    ----------
+    allow_tf32 : bool
+        Round the factors of float32 products to the 10 bits of TF32, which tensor cores multiply; off by default.
+    """
+
+    names = ("allow_tf32",)
+    allow_tf32: bool
+
+    def __init__(self) -> None:
+        self.allow_tf32 = False
+
+
+class CudnnSettings(Settings):
+    """How cuDNN is used.
+
+    Attributes
+    ----------
+    enabled : bool
+        Whether cuDNN serves convolutions and attention where it is installed.
+    allow_tf32 : bool
+        Let it use TF32 in convolutions of float32; on by default, as in PyTorch.
+    deterministic : bool
+        Only algorithms that give the same bits in every run.
+    """
+
+    names = ("enabled", "allow_tf32", "deterministic")
+    enabled: bool
+    allow_tf32: bool
+    deterministic: bool
+
+    def __init__(self) -> None:
+        self.enabled, self.allow_tf32, self.deterministic = True, True, False
+
+
+matmul: Final = MatmulSettings()
+cudnn: Final = CudnnSettings()

@@ -1,0 +1,41 @@
+"""What convolution and pooling share: windows over the last dimensions, as the kernels take them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+__all__ = ["THREADS", "each", "grid_of", "packed", "reach", "three"]
+
+THREADS: Final = 256
+"""How many threads a block has where each thread computes elements of its own."""
+
+BLOCKS: Final = 1 << 14
+"""How many such blocks are started at most; their threads go on with the next elements."""
+
+
+def each(value: Any, count: int) -> tuple[int, ...]:
+    """Return a number for each spatial dimension."""
+    values = (value,) if isinstance(value, int) else tuple(value)
+    return values * count if len(values) == 1 else values
+
+
+def three(values: Sequence[int], missing: int) -> tuple[int, ...]:
+    """Return numbers for three dimensions: fewer are the last ones."""
+    return (missing,) * (3 - len(values)) + tuple(values)
+
+
+def packed(*numbers: int) -> bytes:
+    """Return numbers as a struct of int64."""
+    return struct.pack(f"@{len(numbers)}q", *numbers)
+
+
+def grid_of(count: int) -> tuple[int, ...]:
+    """Return how many blocks go over so many elements."""
+    return (min(-(-count // THREADS), BLOCKS),)
+
+
+def reach(size: int, pad: int, width: int, gap: int, hop: int) -> int:
+    """Return how many windows fit into a dimension."""
+    return (size + 2 * pad - gap * (width - 1) - 1) // hop + 1

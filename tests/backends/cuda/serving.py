@@ -1,0 +1,63 @@
+"""What tests of CUDA kernels share: handles over NumPy's memory, and the kernels of a table by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tests.backends.cuda.test_handle import HostMemory
+from tt.backends.cuda.backend import CudaBackend
+from tt.core.library import KernelTable
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+class HostLibrary:
+    """NumPy in the place of CuPy, with one device and a stream."""
+
+    def __init__(self, stream: int = 7) -> None:
+        self.cuda = SimpleNamespace(
+            runtime=SimpleNamespace(getDevice=lambda: 0),
+            get_current_stream=lambda: SimpleNamespace(ptr=stream),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+def backend_on(engine: Any = None) -> CudaBackend:
+    """Return a backend over NumPy's memory, of which libraries learn device 0 and stream 7."""
+    library = HostLibrary()
+    return CudaBackend(HostMemory(), lambda: library, engine)
+
+
+def served(tables: Iterable[KernelTable]) -> list[dict[str, Callable[..., Any]]]:
+    """Return the kernels of each table by operator."""
+    return [{kernel.op: kernel.function for kernel in table.kernels} for table in tables]
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """Return a dtype by its name, bfloat16 among them."""
+    return BFLOAT16 if name == "bfloat16" else np.dtype(name)
+
+
+def values(seed: int, shape: Any, name: str = "float32") -> np.ndarray[Any, Any]:
+    """Return random numbers of a dtype."""
+    random = np.random.default_rng(seed)
+    dtype = dtype_of(name)
+    if dtype.kind in "iu":
+        return random.integers(0 if dtype.kind == "u" else -5, 6, shape).astype(dtype)
+    found = random.standard_normal(shape)
+    if dtype.kind == "c":
+        found = found + 1j * random.standard_normal(shape)
+    return np.asarray(found).astype(dtype)
+
+
+def contents(handle: Any) -> np.ndarray[Any, Any]:
+    """Return the elements of a handle in a dtype that NumPy's tests compare."""
+    found = np.asarray(handle.array)
+    return found.astype(np.float64) if found.dtype == BFLOAT16 or found.dtype.kind == "f" else found
