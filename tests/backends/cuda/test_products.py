@@ -1,0 +1,242 @@
+"""Products by cuBLASLt, played by NumPy: what is asked of the library, and what comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.backends.cuda.fake_cublaslt import FakeCublasLt
+from tests.backends.cuda.serving import backend_on, contents, served, values
+from tt.backends.cuda import matmul, products
+from tt.backends.cuda.libraries import cublaslt
+from tt.backends.cuda.libraries.cublaslt import CublasLt
+from tt.core.errors import ArgumentError, DeviceError, UnknownNameError
+
+TOLERANCE = {
+    "float16": 4e-3, "bfloat16": 4e-2, "float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12,
+}  # fmt: skip
+
+
+@pytest.fixture
+def lt():
+    return FakeCublasLt()
+
+
+@pytest.fixture
+def called(lt):
+    """Calls an operator with arrays; the number of products that the library computed is checked."""
+    backend = backend_on()
+    kernels = served(products.tables(backend, CublasLt(backend, lambda: lt, lambda: None)))[0]
+
+    def call(op, *args, by_library=1):
+        before = len(lt.products)
+        handles = [backend.normalise(a) if isinstance(a, np.ndarray) else a for a in args]
+        found = kernels[op](*handles)
+        assert len(lt.products) - before == by_library
+        return found
+
+    return call
+
+
+def close(found, expected, name="float32"):
+    np.testing.assert_allclose(contents(found), expected, atol=TOLERANCE[name] * 8, rtol=TOLERANCE[name])
+
+
+def wide(array):
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+@pytest.mark.parametrize("name", list(TOLERANCE))
+def test_every_dtype(called, name):
+    a, b = values(1, (5, 7), name), values(2, (7, 3), name)
+    found = called("mm", a, b)
+    assert found.dtype == a.dtype and found.shape == (5, 3)
+    close(found, wide(a) @ wide(b), name)
+    c = values(3, (5, 3), name)
+    close(called("addmm", c, a, b, 2, 0.5), 2 * wide(c) + 0.5 * wide(a) @ wide(b), name)
+
+
+@pytest.mark.parametrize("turn_one", [False, True])
+@pytest.mark.parametrize("turn_two", [False, True])
+def test_layouts_are_read_in_place_where_rows_or_columns_are_contiguous(lt, called, turn_one, turn_two):
+    a = values(1, (7, 5)).T if turn_one else values(1, (5, 9))[:, 1:8]
+    b = values(2, (3, 8)).T[:7] if turn_two else values(2, (7, 3))
+    close(called("mm", a, b), a @ b)
+    assert (lt.products[-1]["TRANSA"], lt.products[-1]["TRANSB"]) == (int(turn_two), int(turn_one))
+    gaps = values(3, (10, 14))[::2, ::2]
+    close(called("mm", gaps, b), gaps @ b)
+
+
+def test_a_bias_is_added_by_the_library(lt, called):
+    x, w, bias = values(1, (2, 4, 6)), values(2, (3, 6)), values(3, (6,))[::2]
+    close(called("linear", x, w, bias), x @ w.T + bias)
+    assert lt.products[-1]["EPILOGUE"] == lt.Epilogue.BIAS
+    close(called("linear", x, w, None), x @ w.T)
+    assert lt.products[-1]["EPILOGUE"] == lt.Epilogue.DEFAULT
+    close(called("linear", x[0, 0], w, np.array(2.0, np.float32)), x[0, 0] @ w.T + 2)
+    c = values(4, (3,))
+    close(called("addmm", c, x[0], w.T, 1, 1), x[0] @ w.T + c)
+    assert lt.products[-1]["EPILOGUE"] == lt.Epilogue.BIAS
+    z = values(5, (3,), "complex64")
+    close(called("addmm", z, x[0].astype("complex64"), w.T.astype("complex64"), 1, 1), x[0] @ w.T + z)
+    assert lt.products[-1]["EPILOGUE"] == lt.Epilogue.DEFAULT
+
+
+def test_what_is_added_zero_times_does_not_count(called):
+    a, b = values(1, (2, 3)), values(2, (3, 4))
+    close(called("addmm", np.full((2, 4), np.nan, np.float32), a, b, 0, 1), a @ b)
+
+
+def test_batches(called):
+    a, b, c = values(1, (4, 2, 3)), values(2, (4, 3, 5)), values(3, (2, 5))
+    close(called("bmm", a, b), a @ b)
+    close(called("bmm", a.transpose(0, 1, 2)[::2], b[::2]), a[::2] @ b[::2])
+    close(called("baddbmm", c, a, b, 1, 2), c + 2 * (a @ b))
+    shared = np.broadcast_to(b[:1], (4, 3, 5))
+    close(called("bmm", a, shared), a @ shared)
+
+
+shapes = st.lists(st.integers(1, 3), max_size=2)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_matmul_broadcasts_as_numpy(data):
+    lt = FakeCublasLt()
+    backend = backend_on()
+    library = CublasLt(backend, lambda: lt, lambda: None)
+    kernels = served(products.tables(backend, library))[0]
+    batch = data.draw(shapes)
+    one, two = (tuple(data.draw(st.sampled_from([n, 1])) for n in batch) for _ in range(2))
+    one = one[data.draw(st.integers(0, len(one))) :]
+    rows, inner, columns = (data.draw(st.integers(1, 4)) for _ in range(3))
+    left = (*one, rows, inner) if data.draw(st.booleans()) else (inner,)
+    right = (*two, inner, columns) if data.draw(st.booleans()) else (inner,)
+    a, b = values(1, left), values(2, right)
+    if a.ndim > 2 and data.draw(st.booleans()):
+        a = np.ascontiguousarray(a.swapaxes(0, -1)).swapaxes(0, -1)
+    found = kernels["matmul"](backend.normalise(a), backend.normalise(b))
+    expected = a @ b
+    assert found.shape == np.shape(expected)
+    close(found, expected)
+
+
+def test_empty_factors(called):
+    assert called("mm", values(1, (0, 3)), values(2, (3, 2)), by_library=0).shape == (0, 2)
+    found = called("addmm", values(3, (2,)), values(1, (4, 0)), values(2, (0, 2)), 1, 1, by_library=0)
+    close(found, np.broadcast_to(values(3, (2,)), (4, 2)))
+    found = called("mm", values(1, (4, 0), "bfloat16"), values(2, (0, 2), "bfloat16"), by_library=0)
+    assert found.dtype.name == "bfloat16" and not contents(found).any()
+
+
+@pytest.mark.parametrize(
+    "args", [("mm", (2, 3), (2, 3)), ("bmm", (2, 2, 3), (3, 3, 2)), ("matmul", (3,), (2, 2))]
+)
+def test_shapes_that_do_not_fit_are_left_to_the_shape_rule(called, args):
+    op, one, two = args
+    with pytest.raises(ValueError, match="differ|dimensions"):
+        called(op, values(1, one), values(2, two))
+
+
+def test_plans_are_kept_by_what_they_depend_on(lt, called):
+    a, b = values(1, (4, 4)), values(2, (4, 4))
+    for _ in range(3):
+        called("mm", a, b)
+    assert lt.asked == 1
+    with matmul.flags(allow_tf32=True):
+        called("mm", a, b)
+        called("mm", a.astype("float64"), b.astype("float64"))
+    assert [p["compute"] for p in lt.products] == [68, 68, 68, 77, 70]
+    called("mm", a, b)
+    assert lt.asked == 3 and {p["stream"] for p in lt.products} == {7}
+
+
+def test_plans_that_are_dropped_give_their_descriptors_back(lt):
+    backend = backend_on()
+    library = CublasLt(backend, lambda: lt, lambda: None)
+    library.plans._most = 2
+    kernels = served(products.tables(backend, library))[0]
+    for size in (1, 2, 3, 4):
+        kernels["mm"](*(backend.normalise(values(i, (size, size))) for i in range(2)))
+    kinds = [facts["kind"] for facts in lt.live.values()]
+    assert (kinds.count("desc"), kinds.count("layout"), kinds.count("preference")) == (2, 6, 0)
+
+
+def test_what_the_library_has_no_algorithm_for_is_computed_by_arrays(lt, called):
+    lt.none_for = {"bfloat16", "complex64"}
+    for name in lt.none_for:
+        a, b, c = values(1, (3, 4), name), values(2, (4, 2), name), values(3, (2,), name)
+        found = called("addmm", c, a, b, 1, 1, by_library=0)
+        assert found.dtype == a.dtype
+        close(found, wide(a) @ wide(b) + wide(c), name)
+
+
+@pytest.mark.parametrize("where", ["heuristic", "matmul"])
+def test_a_failure_of_the_library_is_an_error_of_the_device(lt, called, where):
+    lt.fails = where
+    with pytest.raises(
+        DeviceError, match=r"cuBLASLt failed: CUBLAS_STATUS_\w+ .*\n  product of \[2, 3\] and \[3, 2\], float32, epilogue DEFAULT"
+    ):  # fmt: skip
+        called("mm", values(1, (2, 3)), values(2, (3, 2)))
+
+
+def test_switches_know_their_names_and_values():
+    with pytest.raises(UnknownNameError, match="allow_tf32"):
+        matmul.allow_tf33 = True
+    with pytest.raises(ArgumentError, match="allow_tf32.*is True or False, not 1"):
+        matmul.allow_tf32 = 1
+    with pytest.raises(UnknownNameError), matmul.flags(allow_tf32=True, other=True):
+        pass
+    assert repr(matmul) == "MatmulSettings(allow_tf32=False)"
+
+
+# --- the names that are used are those of the real bindings ----------------------------------------------------------
+
+
+def test_the_bindings_have_what_is_used():
+    lt = pytest.importorskip("nvmath.bindings.cublasLt", exc_type=ImportError)
+    for enum in ("Epilogue", "MatmulDescAttribute", "MatrixLayoutAttribute", "MatmulPreferenceAttribute"):
+        for member in getattr(FakeCublasLt, enum):
+            assert int(getattr(lt, enum)[member.name]) == member.value
+    fake = FakeCublasLt()
+    for name in dir(fake):
+        if name[0] != "_" and name not in {"live", "none_for", "fails", "products", "asked"}:
+            assert hasattr(lt, name), name
+    assert lt.matmul_heuristic_result_dtype == FakeCublasLt.matmul_heuristic_result_dtype
+    for kind, attributes in (
+        ("matmul_desc", FakeCublasLt.MatmulDescAttribute),
+        ("matrix_layout", FakeCublasLt.MatrixLayoutAttribute),
+        ("matmul_preference", FakeCublasLt.MatmulPreferenceAttribute),
+    ):
+        for attribute in attributes:
+            real = getattr(lt, f"get_{kind}_attribute_dtype")(int(attribute))
+            assert np.dtype(real) == np.dtype(getattr(fake, f"get_{kind}_attribute_dtype")(attribute)), (
+                attribute
+            )
+
+
+def test_the_bindings_take_the_arguments_that_are_given():
+    lt = pytest.importorskip("nvmath.bindings.cublasLt", exc_type=ImportError)
+    for name in (
+        "matmul", "matmul_algo_get_heuristic", "matmul_desc_create", "matrix_layout_create",
+        "matmul_desc_set_attribute", "matrix_layout_set_attribute", "matmul_preference_set_attribute",
+    ):  # fmt: skip
+        given = getattr(FakeCublasLt, name).__code__
+        taken = getattr(lt, name).__doc__.split("(")[1].split(")")[0].split(",")
+        assert given.co_argcount - 1 == len(taken) or given.co_flags & 4, name
+
+
+def test_the_numbers_of_types_are_those_of_cuda():
+    nvmath = pytest.importorskip("nvmath")
+    cublas = pytest.importorskip("nvmath.bindings.cublas")
+    names = {
+        "float16": "CUDA_R_16F", "bfloat16": "CUDA_R_16BF", "float32": "CUDA_R_32F", "float64": "CUDA_R_64F",
+        "complex64": "CUDA_C_32F", "complex128": "CUDA_C_64F",
+    }  # fmt: skip
+    for name, (memory, compute, _) in cublaslt.DTYPES.items():
+        assert memory == nvmath.CudaDataType[names[name]]
+        wanted = "COMPUTE_64F" if name in ("float64", "complex128") else "COMPUTE_32F"
+        assert compute == cublas.ComputeType[wanted]
+    assert cublas.ComputeType["COMPUTE_32F_FAST_TF32"] == cublaslt.TF32
