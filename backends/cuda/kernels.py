@@ -1,4 +1,4 @@
-"""The kernels of CUDA: those over the array API, on CuPy arrays, and the views that need no array at all."""
+"""The kernels of CUDA: those in CUDA C++, those over the array API on CuPy arrays, and the views that need no array."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.array_api import ArrayApiBackend
+from tt.backends.cuda import loss, normalization, reduction, scan, softmax
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.namespace import LazyNamespace
 from tt.core.library import Kernel, KernelTable, dtype, errors
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
 __all__ = ["kernel_tables"]
+
+
+_FAMILIES: Final = (loss, normalization, reduction, scan, softmax)
+"""Modules with kernels in CUDA C++, which go before those over the array API."""
 
 
 class BareArrays(ArrayApiBackend):
@@ -53,7 +58,8 @@ def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the tables of a backend; nothing of CuPy is imported."""
     general = BareArrays(backend.namespace).kernels(without=("as_strided",))
     general.kernels = [_over_handles(kernel, backend) for kernel in general.kernels]
-    return [general, _views(), *_libraries_and_fallbacks(backend)]
+    own = [table for family in _FAMILIES for table in family.tables(backend)]
+    return [general, _views(), *own, *_libraries_and_fallbacks(backend)]
 
 
 def _libraries_and_fallbacks(backend: CudaBackend) -> list[KernelTable]:

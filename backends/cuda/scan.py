@@ -1,0 +1,131 @@
+"""Kernels of what accumulates along a dimension, in CUDA C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.programs import Program
+from tt.backends.cuda.walks import FLOATING, INTEGRAL, Tuning, axes, collapsed, workspace
+from tt.core.library import KernelTable
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["PROGRAM", "tables"]
+
+PROGRAM: Final = Program("scan.cuh")
+
+_ITEMS: Final = 4
+"""How many neighbours a thread takes at a time."""
+
+_SHORT: Final = 512
+"""Up to this length a warp serves a line, beyond it a block."""
+
+_ACCUMULATOR: Final = 16
+"""The bytes that an accumulator has at most."""
+
+_NUMBERS: Final = (*FLOATING, *INTEGRAL)
+
+
+def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTable]:
+    """Return the kernels of a backend; nothing is compiled before it is called."""
+    table, tuning = KernelTable(device="cuda"), tuning or Tuning()
+    for op, name, places, dtypes in (
+        ("cumsum", "Sum", False, _NUMBERS),
+        ("cumprod", "Product", False, _NUMBERS),
+        ("cummax", "Largest", True, (*_NUMBERS, "bool")),
+        ("cummin", "Smallest", True, (*_NUMBERS, "bool")),
+        ("logcumsumexp", "LogSumExp", False, FLOATING),
+    ):
+        kernel = _kernel(backend, name, places, tuning)
+        table.kernel(op, kernel, dtypes=dtypes, takes=("self", "dim"), half="native", priority=1)
+    return [table]
+
+
+class Along(NamedTuple):
+    """How lines along a dimension are scanned.
+
+    Attributes
+    ----------
+    kernel : str
+        The kernel and its arguments, in which `{0}` stands for the operation and `{1}` for whether it makes totals.
+    grid : int
+        How many blocks.
+    numbers : tuple of int
+        Sizes before, along and after the dimension, three strides, and the parts of a line.
+    """
+
+    kernel: str
+    grid: int
+    numbers: tuple[int, ...]
+
+
+def _kernel(backend: CudaBackend, name: str, with_places: bool, tuning: Tuning) -> Callable[..., Any]:
+    def run(self: StridedHandle, dim: int) -> Any:
+        axis = axes(dim, self.ndim)
+        out = backend.empty(self.shape, self.dtype)
+        places = backend.empty(self.shape, np.dtype(np.int64)) if with_places else None
+        if out.nbytes:
+            plan = _plan(self.shape, self.strides, axis, tuning)
+            if plan is None:
+                self = backend.clone(self)
+                plan = _plan(self.shape, self.strides, axis, tuning)
+                assert plan is not None, (
+                    "a contiguous tensor has a plan"
+                )  # the dimensions on each side join into one
+            _launch(backend, f"scan::{name}<{self.dtype.name}>", plan, tuning, self, out, places)
+        return (out, places) if with_places else out
+
+    return run
+
+
+def _launch(
+    backend: CudaBackend, operation: str, plan: Along, tuning: Tuning, input: StridedHandle, *results: Any
+) -> None:
+    block, parts = (tuning.threads,), plan.numbers[-1]
+    partial = None
+    if parts > 1:
+        lines = plan.numbers[0] * plan.numbers[2]
+        partial = workspace(backend, lines * parts * _ACCUMULATOR)
+        totals = PROGRAM.kernel(plan.kernel.format(operation, "true"))
+        totals(backend, (plan.grid,), block, (input, *results, partial, *plan.numbers))
+        carries = PROGRAM.kernel(f"scan_carries<{operation}, {tuning.threads}>")
+        carries(backend, (min(lines, 2**31 - 1),), block, (partial, lines, parts))
+    kernel = PROGRAM.kernel(plan.kernel.format(operation, "false"))
+    kernel(backend, (plan.grid,), block, (input, *results, partial, *plan.numbers))
+
+
+@lru_cache(maxsize=8192)
+def _plan(
+    shape: tuple[int, ...], strides: tuple[int, ...], axis: tuple[int, ...], tuning: Tuning
+) -> Along | None:
+    """Return how lines along a dimension are scanned, or None for a layout that has to be copied."""
+    at = axis[0] if axis else 0
+    count, step = (shape[at], strides[at]) if axis else (1, 1)
+    sides = []
+    for dims in (range(at), range(at + 1, len(shape))) if axis else ((), ()):
+        found = collapsed([(shape[d], strides[d]) for d in dims])
+        if len(found) > 1:
+            return None
+        sides.append(found[0] if found else (1, 0))
+    (outer, outer_stride), (inner, inner_stride) = sides
+    lines, threads = outer * inner, tuning.threads
+    columns = inner >= 8 and abs(inner_stride) < abs(step)
+    if columns:
+        # A thread walks along a line; lines are cut where there are too few to keep the GPU busy.
+        parts = max(1, min(tuning.blocks * threads // lines, count // 64))
+        kernel, tasks = f"scan_columns<{{0}}, {{1}}, {threads}>", -(-lines * parts // threads)
+    elif count <= _SHORT:
+        parts, tasks = 1, -(-lines * 32 // threads)
+        kernel = f"scan_lines<{{0}}, {_ITEMS}, {{1}}, 32, {threads}>"
+    else:
+        tile = threads * _ITEMS
+        parts = max(1, min(tuning.blocks // lines, -(-count // (tile * 4))))
+        kernel, tasks = f"scan_lines<{{0}}, {_ITEMS}, {{1}}, {threads}, {threads}>", lines * parts
+    numbers = (outer, count, inner, outer_stride, step, inner_stride, parts)
+    return Along(kernel, min(tasks, 2**31 - 1), numbers)
