@@ -9,6 +9,7 @@ import numpy as np
 
 from tt.backends.cuda.availability import find_driver, reason
 from tt.backends.cuda.engine import CupyEngine, Engine
+from tt.backends.cuda.failures import Failures
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.memory import CupyMemory, cupy
 from tt.backends.cuda.namespace import LazyNamespace
@@ -48,6 +49,7 @@ class CudaBackend(Backend):
         self.memory: Memory = CupyMemory() if memory is None else memory
         self.library = library
         self.namespace = LazyNamespace(library)
+        self.failures = Failures(self)
 
     # --- the devices -------------------------------------------------------------------------------------------
 
@@ -85,6 +87,7 @@ class CudaBackend(Backend):
         """Wait until the device has done what it was given."""
         index = self.current_device() if device is None or device.index is None else device.index
         cupy().cuda.Device(index).synchronize()
+        self.failures.raise_first()
 
     def new_stream(self, device: Device, priority: int = 0) -> CudaStream:
         """Return a new stream of CuPy, which does not wait for the default one."""
@@ -164,6 +167,7 @@ class CudaBackend(Backend):
     def to_numpy(self, handle: StridedHandle) -> np.ndarray[Any, Any]:
         """Copy the elements to the host."""
         found: np.ndarray[Any, Any] = cupy().asnumpy(handle.array)
+        self.failures.raise_first()
         return found
 
     def copy_into(self, target: StridedHandle, source: StridedHandle) -> None:

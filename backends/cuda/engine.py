@@ -26,7 +26,15 @@ _MAX_DYNAMIC_SHARED_SIZE: Final = 8
 
 
 class Engine(Protocol):
-    """What launches kernels: CuPy's on a GPU, one over a compiler of the host in tests."""
+    """What launches kernels: CuPy's on a GPU, one over a compiler of the host in tests.
+
+    Attributes
+    ----------
+    synchronous : bool
+        Whether a kernel is done when `launch` returns.
+    """
+
+    synchronous: bool
 
     def launch(
         self,
@@ -75,6 +83,8 @@ class CupyEngine:
     library : callable
         Returns CuPy.
     """
+
+    synchronous = False
 
     def __init__(self, library: Callable[[], Any]) -> None:
         self._library = library

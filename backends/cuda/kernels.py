@@ -9,7 +9,18 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.array_api import ArrayApiBackend
-from tt.backends.cuda import loss, normalization, reduction, scan, softmax
+from tt.backends.cuda import (
+    indexing,
+    loss,
+    normalization,
+    optimizer,
+    random,
+    reduction,
+    scan,
+    scattering,
+    shaping,
+    softmax,
+)
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.namespace import LazyNamespace
 from tt.core.library import Kernel, KernelTable, dtype, errors
@@ -19,8 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = ["kernel_tables"]
 
-
-_FAMILIES: Final = (loss, normalization, reduction, scan, softmax)
+_FAMILIES: Final = (
+    indexing,
+    loss,
+    normalization,
+    optimizer,
+    random,
+    reduction,
+    scan,
+    scattering,
+    shaping,
+    softmax,
+)
 """Modules with kernels in CUDA C++, which go before those over the array API."""
 
 

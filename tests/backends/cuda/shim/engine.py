@@ -52,6 +52,8 @@ class HostEngine:
         Compile for AddressSanitizer, whose library has to be loaded before Python is.
     """
 
+    synchronous = True
+
     def __init__(self, folder: Path, order: str = "ascending", sanitize: bool = False) -> None:
         self.folder, self.order, self.sanitize = Path(folder), order, sanitize
         self.launches: list[tuple[str, tuple[int, ...], tuple[int, ...], int]] = []

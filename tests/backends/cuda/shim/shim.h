@@ -58,6 +58,7 @@ inline int __syncthreads_or(int p) { return int(tt_block_total(p != 0, 2)); }
 inline void __syncwarp(unsigned int mask = 0xffffffffu) { tt_wait_warp(mask); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
+inline void __threadfence_system() {}
 
 inline int tt_lane() {
     return int((threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32u);

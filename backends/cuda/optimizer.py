@@ -1,0 +1,248 @@
+"""Kernels of CUDA that take steps of optimizers: one launch for all tensors of a dtype, without waiting for the device.
+
+The addresses and chunks of a list of parameters lie in the device's memory, and stay there from step to step as long as
+the tensors keep their memory.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.moving import Mover
+from tt.backends.cuda.programs import Program
+from tt.core.library import KernelTable
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["CHUNK", "Stepper", "tables"]
+
+OPTIMIZER: Final = Program("optimizer.cuh")
+
+CHUNK: Final = 1 << 14
+"""Elements for each block."""
+
+_BLOCK: Final = (512,)
+_REMEMBERED: Final = 64
+"""Lists of tensors whose tables stay on the device."""
+
+_OPTIONS: Final = struct.Struct("@5d3Q3qq4i")
+_KINDS: Final = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int64": 5, "int32": 6}
+"""Dtypes of numbers that a kernel reads, as `NumberKind` in sources/optimizer.cuh numbers them."""
+
+Handles = Sequence[StridedHandle]
+
+
+_STATE: Final = ("grad_scale", "found_inf")
+_SGD: Final = (
+    "self", "grads", "momentum_buffer_list", "weight_decay", "momentum", "lr", "dampening", "nesterov", "maximize",
+    "is_first_step", *_STATE,
+)  # fmt: skip
+_ADAM: Final = (
+    "self", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs", "state_steps", "lr", "beta1", "beta2",
+    "weight_decay", "eps", "amsgrad", "maximize", *_STATE,
+)  # fmt: skip
+_ADAGRAD: Final = (
+    "self", "grads", "state_sums", "state_steps", "lr", "lr_decay", "weight_decay", "eps", "maximize", *_STATE,
+)  # fmt: skip
+
+
+def tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the kernels of this family."""
+    table, stepper = KernelTable(device="cuda"), Stepper(Mover(backend))
+    table.kernel("_fused_sgd_", partial(fused_sgd, stepper), form="inplace", takes=_SGD, priority=1)
+    adam, adamw = partial(fused_adam, stepper, False), partial(fused_adam, stepper, True)
+    table.kernel("_fused_adam_", adam, form="inplace", takes=_ADAM, priority=1)
+    table.kernel("_fused_adamw_", adamw, form="inplace", takes=_ADAM, priority=1)
+    table.kernel(
+        "_fused_adagrad_", partial(fused_adagrad, stepper), form="inplace", takes=_ADAGRAD, priority=1
+    )
+    return [table]
+
+
+class Stepper:
+    """Launches steps over lists of tensors.
+
+    Parameters
+    ----------
+    mover : Mover
+        Copies tensors with gaps; its backend's engine launches.
+    """
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover, self.backend = mover, mover.backend
+        self._tables: OrderedDict[tuple[int, ...], tuple[StridedHandle, StridedHandle, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def step(
+        self, kernel: str, lists: Sequence[Handles], steps: Handles, numbers: Sequence[float], rate: Any,
+        flags: tuple[bool, bool, bool], grad_scale: Any, found_inf: Any,
+    ) -> None:  # fmt: skip
+        """Take a step: one launch for the parameters of each dtype.
+
+        Parameters
+        ----------
+        kernel : str
+            The name of the kernel, with a place for the type.
+        lists : sequence of lists
+            Parameters, gradients, and the lists of state.
+        steps : list
+            The number of steps of each parameter; empty where it does not matter.
+        numbers : sequence of float
+            Weight decay, and up to three more.
+        rate, grad_scale, found_inf : number, handle or None
+            Read by the kernel where they lie on the device.
+        flags : tuple of bool
+            Whether to maximize, and two more.
+        """
+        rate_at, scale_at, infinite_at = (_number_at(value) for value in (rate, grad_scale, found_inf))
+        plain = 0.0 if isinstance(rate, StridedHandle) else float(rate)
+        options = _OPTIONS.pack(
+            plain, *numbers, *(0.0,) * (4 - len(numbers)), rate_at[0], scale_at[0], infinite_at[0], rate_at[1],
+            scale_at[1], infinite_at[1], CHUNK, *flags, 0,
+        )  # fmt: skip
+        by_dtype: dict[str, list[int]] = {}
+        for number, param in enumerate(lists[0]):
+            if 0 not in param.shape:
+                by_dtype.setdefault(param.dtype.name, []).append(number)
+        for name, members in by_dtype.items():
+            given = [tuple([tensors[number] for tensors in lists]) for number in members]
+            dense = [self._dense(arrays) for arrays in given]
+            counted = [steps[number] for number in members] if steps else []
+            tensors, chunks, count = self._table(dense, counted)
+            OPTIMIZER.kernel(kernel.format(name))(self.backend, (count,), _BLOCK, (tensors, chunks, options))
+            for arrays, used in zip(given, dense, strict=True):
+                if arrays is not used:
+                    for array, copy in zip(arrays, used, strict=True):
+                        self.mover.copy_into(array, copy)
+
+    def _dense(self, arrays: tuple[StridedHandle, ...]) -> tuple[StridedHandle, ...]:
+        """Return arrays that can be walked as one piece of memory each: themselves, or copies without gaps."""
+        first = arrays[0]
+        if all(array.strides == first.strides for array in arrays[1:]) and _without_gaps(first):
+            return arrays
+        if all(array.is_contiguous for array in arrays):
+            return arrays
+        return tuple([self._copy(array) for array in arrays])
+
+    def _copy(self, array: StridedHandle) -> StridedHandle:
+        out = self.mover.empty(array.shape, array.dtype)
+        return self.mover.take(out, array, array.shape, array.strides, out.strides)
+
+    def _table(
+        self, members: Sequence[tuple[StridedHandle, ...]], steps: Handles
+    ) -> tuple[StridedHandle, StridedHandle, int]:
+        """Return the tables of addresses and of chunks on the device, and how many chunks there are."""
+        rows = np.zeros((len(members), 8), np.int64)
+        for number, arrays in enumerate(members):
+            first = arrays[0]
+            row = [array.data_ptr for array in arrays]
+            rows[number, : len(row)] = row
+            rows[number, 6] = first.nbytes // first.dtype.itemsize
+            if steps:
+                rows[number, 5], rows[number, 7] = _number_at(steps[number])
+        key = (self.backend.current_device(), *rows.reshape(-1).tolist())
+        with self._lock:
+            found = self._tables.get(key)
+            if found is not None:
+                self._tables.move_to_end(key)
+                return found
+        counts = -(-rows[:, 6] // CHUNK)
+        owners = np.repeat(np.arange(len(members)), counts)
+        starts = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        chunks = np.stack([owners, starts * CHUNK], axis=1).astype(np.int64)
+        upload = self.backend.namespace.asarray
+        found = self.backend.normalise(upload(rows)), self.backend.normalise(upload(chunks)), len(chunks)
+        with self._lock:
+            self._tables[key] = found
+            if len(self._tables) > _REMEMBERED:
+                self._tables.popitem(last=False)
+        return found
+
+
+def _without_gaps(handle: StridedHandle) -> bool:
+    """Tell whether the elements fill their memory, in whichever order of the dimensions."""
+    expected = 1
+    for stride, size in sorted(
+        (stride, size) for stride, size in zip(handle.strides, handle.shape, strict=True) if size != 1
+    ):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def _number_at(value: Any) -> tuple[int, int]:
+    """Return the address of a number on the device and the kind of it; zeros for what is none.
+
+    The shape rule explains the TypeError of a number of another dtype.
+    """
+    if not isinstance(value, StridedHandle):
+        return 0, 0
+    kind = _KINDS.get(value.dtype.name)
+    if kind is None or value.nbytes != value.dtype.itemsize:
+        raise TypeError(f"one number of {', '.join(_KINDS)}, not {value.nbytes} bytes of {value.dtype}")
+    return value.data_ptr, kind
+
+
+def _expect_lists(self: Handles, steps: Handles | None, *others: Handles) -> None:
+    """Raise unless each list has an array of the shape and dtype of each parameter; the shape rule says more."""
+    if steps is not None and len(steps) != len(self):
+        raise ValueError("lists of other lengths, which the shape rule refuses")
+    for arrays in others:
+        if len(arrays) != len(self) or not self:
+            raise ValueError("lists of other lengths, which the shape rule refuses")
+        for one, other in zip(self, arrays, strict=True):
+            if one.shape != other.shape or one.dtype != other.dtype:
+                raise ValueError("arrays of another shape or dtype, which the shape rule refuses")
+
+
+# --- the optimizers --------------------------------------------------------------------------------------------
+
+
+def fused_sgd(
+    stepper: Stepper, self: Handles, grads: Handles, momentum_buffer_list: Handles, weight_decay: float,
+    momentum: float, lr: Any, dampening: float, nesterov: bool, maximize: bool, is_first_step: bool, grad_scale: Any,
+    found_inf: Any,
+) -> None:  # fmt: skip
+    """Take a step of stochastic gradient descent."""
+    state = [momentum_buffer_list] if momentum else []
+    _expect_lists(self, None, grads, *state)
+    stepper.step(
+        "step_sgd<{}>", [self, grads, *state], (), (weight_decay, momentum, dampening), lr,
+        (maximize, nesterov, is_first_step), grad_scale, found_inf,
+    )  # fmt: skip
+
+
+def fused_adam(
+    stepper: Stepper, decoupled: bool, self: Handles, grads: Handles, exp_avgs: Handles, exp_avg_sqs: Handles,
+    max_exp_avg_sqs: Handles, state_steps: Handles, lr: Any, beta1: float, beta2: float, weight_decay: float,
+    eps: float, amsgrad: bool, maximize: bool, grad_scale: Any, found_inf: Any,
+) -> None:  # fmt: skip
+    """Take a step of Adam, or of AdamW."""
+    state = [exp_avgs, exp_avg_sqs, *([max_exp_avg_sqs] if amsgrad else [])]
+    _expect_lists(self, state_steps, grads, *state)
+    stepper.step(
+        "step_adam<{}, true>" if decoupled else "step_adam<{}, false>", [self, grads, *state], state_steps,
+        (weight_decay, beta1, beta2, eps), lr, (maximize, amsgrad, False), grad_scale, found_inf,
+    )  # fmt: skip
+
+
+def fused_adagrad(
+    stepper: Stepper, self: Handles, grads: Handles, state_sums: Handles, state_steps: Handles, lr: Any,
+    lr_decay: float, weight_decay: float, eps: float, maximize: bool, grad_scale: Any, found_inf: Any,
+) -> None:  # fmt: skip
+    """Take a step of Adagrad."""
+    _expect_lists(self, state_steps, grads, state_sums)
+    stepper.step(
+        "step_adagrad<{}>", [self, grads, state_sums], state_steps, (weight_decay, lr_decay, eps), lr,
+        (maximize, False, False), grad_scale, found_inf,
+    )  # fmt: skip

@@ -1,0 +1,258 @@
+"""Kernels of CUDA that draw random numbers, and dropout.  docs/design/random.md says which numbers a seed gives."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tt.backends.array_api.random import (
+    UNIT_BITS,
+    check_integers,
+    check_normal,
+    check_permutation,
+    check_probability,
+    check_uniform,
+    threshold,
+)
+from tt.backends.cuda.failures import kind_of
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.moving import Mover
+from tt.backends.cuda.places import BLOCK, grid_of
+from tt.backends.cuda.programs import Program
+from tt.core.library import KernelTable, errors, reserve
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["tables"]
+
+RANDOM: Final = Program("random.cuh")
+
+PARTS: Final = {"complex64": ("float32", 2), "complex128": ("float64", 2)}
+"""Complex dtypes: the dtype of their parts, and how many there are."""
+
+_DRAWN: Final = struct.Struct("@QQq")
+_AFFINE: Final = struct.Struct("@ddqq")
+
+
+def tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the kernels of this family."""
+    table, drawing = KernelTable(device="cuda"), Drawing(Mover(backend))
+    _of_a_size(table, drawing)
+    _like_a_tensor(table, drawing)
+    _dropout(table, drawing)
+    return [table]
+
+
+def _name(dtype: Any) -> str:
+    return "bool" if dtype == np.bool_ else np.dtype(dtype).name
+
+
+def _count(size: Sequence[int]) -> int:
+    if any(n < 0 for n in size):
+        raise ValueError("a size is negative")
+    return prod(size)
+
+
+class Drawing:
+    """Draws numbers into new handles.
+
+    Parameters
+    ----------
+    mover : Mover
+        Makes handles; its backend's engine launches.
+    """
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover, self.backend = mover, mover.backend
+
+    def reserved(self, generator: Any, words: int, count: int) -> bytes:
+        """Take so many words of a generator; return the struct `Drawn`."""
+        seed, offset = reserve(generator, -(-words // 4), self.backend.device_type)
+        return _DRAWN.pack(seed, offset, count)
+
+    def launch(self, name: str, words: int, args: Sequence[Any]) -> None:
+        """Launch a kernel with a thread for each block of four words."""
+        if words:
+            RANDOM.kernel(name)(self.backend, grid_of(-(-words // 4)), BLOCK, args)
+
+    def units(
+        self, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0, shift: float = 0.0
+    ) -> Any:
+        """Return uniform numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
+        out = self.mover.empty(size, dtype)
+        name, parts = PARTS.get(_name(dtype), (_name(dtype), 1))
+        count = parts * _count(size)
+        words = count * (2 if name == "float64" else 1)
+        drawn = self.reserved(generator, words, count)
+        self.launch(f"draw_uniform<{name}>", words, (out, drawn, _affine(scale, shift, parts)))
+        return out
+
+    def normals(
+        self, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0, shift: float = 0.0
+    ) -> Any:
+        """Return normal numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
+        out = self.mover.empty(size, dtype)
+        name, parts = PARTS.get(_name(dtype), (_name(dtype), 1))
+        count = parts * _count(size)
+        words = (count + count % 2) * (2 if name == "float64" else 1)
+        drawn = self.reserved(generator, words, count)
+        unit = math.sqrt(0.5) if parts == 2 else 1.0
+        self.launch(f"draw_normal<{name}>", words, (out, drawn, unit, _affine(scale, shift, parts)))
+        return out
+
+    def below(self, size: Sequence[int], generator: Any, dtype: Any, limit: int) -> StridedHandle:
+        """Return which words are below a limit."""
+        out, count = self.mover.empty(size, dtype), prod(size)
+        self.launch(
+            f"draw_below<{_name(dtype)}>", count, (out, self.reserved(generator, count, count), limit)
+        )
+        return out
+
+    def probable(self, size: Sequence[int], p: StridedHandle, generator: Any, dtype: Any) -> StridedHandle:
+        """Return ones with the probabilities of a handle, which are checked on the device."""
+        out, count = self.mover.empty(size, dtype), prod(size)
+        words = count * (2 if p.dtype.itemsize == 8 else 1)
+        failures = self.backend.failures
+        drawn = self.reserved(generator, words, count)
+        args = (out, self.mover.contiguous(p, tuple(size)), drawn, failures.address, kind_of("bernoulli"))
+        self.launch(f"draw_bernoulli<{_name(dtype)}, {_name(p.dtype)}>", words, args)
+        failures.launched()
+        return out
+
+
+def _affine(scale: float, shift: float, parts: int) -> bytes:
+    return _AFFINE.pack(scale, shift, parts, int(scale == 1.0 and shift == 0.0))
+
+
+# --- of a size -------------------------------------------------------------------------------------------------
+
+
+def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
+    mover = drawing.mover
+
+    @table.kernel("rand", dtypes="floating_complex", half="native", priority=1)
+    def rand(size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
+        _count(size)
+        return drawing.units(tuple(size), generator, dtype)  # type: ignore[no-any-return]
+
+    @table.kernel("randn", dtypes="floating_complex", half="native", priority=1)
+    def randn(size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
+        _count(size)
+        return drawing.normals(tuple(size), generator, dtype)  # type: ignore[no-any-return]
+
+    @table.kernel("randint.low", dtypes="real", half="native", priority=1)
+    def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
+        kind = np.dtype(dtype)
+        limits = (0, 1) if kind.kind == "b" else None
+        if kind.kind in "iu":
+            limits = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+        check_integers(low, high, limits)
+        span, count = high - low, _count(size)
+        long = span > 2**32
+        out = mover.empty(tuple(size), kind)
+        words = 2 * count if long else count
+        args = (out, drawing.reserved(generator, words, count), _signed(low), _signed(span), int(low < 0))
+        drawing.launch(f"draw_integers<{_name(kind)}, {2 if long else 4}>", words, args)
+        return out
+
+    @table.kernel("randperm", dtypes="real_number", half="native", priority=1)
+    def randperm(n: int, generator: Any, dtype: Any) -> StridedHandle:
+        kind = np.dtype(dtype)
+        check_permutation(n, int(np.iinfo(kind).max) if kind.kind in "iu" else kind.name)
+        keys = mover.empty((n,), np.dtype(np.uint64))
+        drawing.launch("draw_words", 2 * n, (keys, drawing.reserved(generator, 2 * n, n)))
+        backend = drawing.backend
+        order = backend.normalise(backend.namespace.argsort(keys.array, stable=True))
+        return order if order.dtype == kind else backend.cast(order, kind)
+
+
+def _signed(value: int) -> int:
+    """Return the number of int64 with the same 64 bits."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+# --- like a tensor ---------------------------------------------------------------------------------------------
+
+
+def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
+    @table.kernel("uniform", half="native", priority=1)
+    def uniform(self: StridedHandle, from_: float, to: float, generator: Any) -> StridedHandle:
+        check_uniform(from_, to)
+        return drawing.units(self.shape, generator, self.dtype, to - from_, from_)  # type: ignore[no-any-return]
+
+    @table.kernel("normal", half="native", priority=1)
+    def normal(self: StridedHandle, mean: float, std: float, generator: Any) -> StridedHandle:
+        check_normal(std)
+        return drawing.normals(self.shape, generator, self.dtype, std, mean)  # type: ignore[no-any-return]
+
+    @table.kernel("bernoulli.p", half="native", priority=1)
+    def bernoulli_p(self: StridedHandle, p: float, generator: Any) -> StridedHandle:
+        check_probability(p)
+        return drawing.below(self.shape, generator, self.dtype, threshold(p))
+
+    @table.kernel("bernoulli", dtypes="floating", half="native", priority=1)
+    def bernoulli(self: StridedHandle, generator: Any) -> StridedHandle:
+        return drawing.probable(self.shape, self, generator, self.dtype)
+
+    @table.kernel("bernoulli.Tensor", half="native", check=True, priority=1)
+    def bernoulli_tensor(self: StridedHandle, p: StridedHandle, generator: Any) -> StridedHandle:
+        if p.dtype.name not in UNIT_BITS:
+            raise errors.DispatchError(
+                "bernoulli_", f"the probabilities are of {p.dtype} instead of a floating point dtype"
+            )
+        return drawing.probable(self.shape, p, generator, self.dtype)
+
+    @table.kernel("exponential", dtypes="floating", half="native", priority=1)
+    def exponential(self: StridedHandle, lambd: float, generator: Any) -> StridedHandle:
+        if not lambd > 0:
+            raise errors.ValueRangeError(f"exponential_(): the rate lambd is positive, and {lambd} is not")
+        out, count = drawing.mover.empty(self.shape, self.dtype), prod(self.shape)
+        words = count * (2 if self.dtype.itemsize == 8 else 1)
+        name = f"draw_exponential<{_name(self.dtype)}>"
+        drawing.launch(name, words, (out, drawing.reserved(generator, words, count), float(lambd)))
+        return out
+
+
+# --- dropout ---------------------------------------------------------------------------------------------------
+
+
+def _dropout(table: KernelTable, drawing: Drawing) -> None:
+    mover = drawing.mover
+
+    @table.kernel("native_dropout", dtypes="floating_complex", half="native", priority=1)
+    def native_dropout(
+        input: StridedHandle, p: float, train: bool | None
+    ) -> tuple[StridedHandle, StridedHandle]:
+        if not 0 <= p <= 1:
+            raise ValueError("no probability, which the shape rule refuses")
+        mask = mover.empty(input.shape, np.dtype(np.bool_))
+        out = mover.empty(input.shape, input.dtype)
+        if train is False:
+            mover.take(out, input, input.shape, input.strides, out.strides)
+            return out, mover.fill(mask, b"\1")
+        name, parts = PARTS.get(input.dtype.name, (input.dtype.name, 1))
+        count, values = prod(input.shape), mover.contiguous(input)
+        drawn, scale = drawing.reserved(None, count, count), 1 / (1 - p) if p < 1 else 0.0
+        args = (out, mask, values, drawn, threshold(1 - p), scale)
+        drawing.launch(f"drop_elements<{name}, {parts}>", count, args)
+        return out, mask
+
+    @table.kernel("native_dropout_backward", dtypes="floating_complex", half="native", priority=1)
+    def native_dropout_backward(
+        grad_output: StridedHandle, mask: StridedHandle, scale: float
+    ) -> StridedHandle:
+        if mask.shape != grad_output.shape or mask.dtype != np.bool_:
+            raise ValueError("a mask of another shape, which the shape rule refuses")
+        name, parts = PARTS.get(grad_output.dtype.name, (grad_output.dtype.name, 1))
+        out, count = mover.empty(grad_output.shape, grad_output.dtype), prod(grad_output.shape)
+        if count:
+            kernel = RANDOM.kernel(f"drop_gradient<{name}, {parts}>")
+            args = (out, mover.contiguous(grad_output), mover.contiguous(mask), count, float(scale))
+            kernel(drawing.backend, grid_of(count * parts), BLOCK, args)
+        return out

@@ -1,0 +1,236 @@
+"""Random numbers and dropout: on the host behind the shim, against the CPU's numbers and published vectors."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.backends.cuda.running import Running, prepared
+from tt.backends.cpu import random as cpu
+from tt.backends.cuda import random
+from tt.backends.cuda.moving import INDEXING
+from tt.backends.cuda.programs import Program
+from tt.backends.cuda.random import RANDOM
+from tt.core import errors
+from tt.core.library import Generator
+
+FLOATING = ("float16", "bfloat16", "float32", "float64")
+KERNELS = [
+    *(f"draw_{name}<{dtype}>" for name in ("uniform", "normal", "exponential") for dtype in FLOATING),
+    *(f"draw_integers<{dtype}, {n}>" for dtype in ("int64", "uint8", "float32", "bool", "float16") for n in (2, 4)),
+    *(f"draw_below<{dtype}>" for dtype in ("float16", "bfloat16", "float32", "int64", "bool")), "draw_words",
+    *(f"draw_bernoulli<{dtype}, {dtype}>" for dtype in FLOATING), "draw_bernoulli<int64, float32>",
+    *(f"drop_elements<{dtype}, 1>" for dtype in FLOATING), *(f"drop_gradient<{dtype}, 1>" for dtype in FLOATING),
+    *(f"{name}<{dtype}, 2>" for name in ("drop_elements", "drop_gradient") for dtype in ("float32", "float64")),
+]  # fmt: skip
+REST = [
+    *(f"draw_integers<{dtype}, {n}>" for n in (2, 4)
+      for dtype in ("int8", "int16", "int32", "uint16", "uint32", "uint64", "float64", "bfloat16")),
+    *(f"draw_below<{dtype}>" for dtype in ("float64", "int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64")),
+    *(f"draw_bernoulli<{dtype}, {p}>" for dtype in ("bool", "uint8", "int32", "float16", "float64")
+      for p in FLOATING if p != dtype),
+]  # fmt: skip
+SEED = 2**63 + 2**33 + 5
+OFFSET = 2**32 - 2  # the counter passes into its second word
+COUNTS = (0, 1, 2, 3, 4, 5, 1023, 1030)
+TYPES = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in (*FLOATING, "complex64", "complex128")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled(host_engine):
+    prepared(host_engine, RANDOM, KERNELS)
+    prepared(
+        host_engine,
+        INDEXING,
+        [f"{k}_places<{u}, int32, 0>" for k in ("take", "put") for u in ("uint8", "uint32", "Unit16")],
+    )
+
+
+@pytest.fixture
+def run(host_backend):
+    return Running(host_backend, random)
+
+
+@pytest.fixture
+def generators():
+    """Two generators in the same state, one of the device and one of the host."""
+
+    def make():
+        found = Generator("cuda").manual_seed(SEED), Generator("cpu").manual_seed(SEED)
+        for generator in found:
+            generator.set_offset(OFFSET)
+        return found
+
+    return make
+
+
+def test_the_words_are_those_that_the_authors_published(host_backend, tmp_path):
+    (tmp_path / "known.cuh").write_text(
+        '#include "random.cuh"\n__global__ void known(uint64* out, int64 seed, int64 block) {'
+        " Words found = philox(uint64(seed), uint64(block));"
+        " for (int i = 0; i < 4; i++) out[i] = found.w[i]; }"
+    )
+    for name in ("random.cuh", "common.cuh", "failures.cuh"):
+        (tmp_path / name).write_text((RANDOM.folder / name).read_text())
+    out = host_backend.empty((4,), np.uint64)
+    Program("known.cuh", folder=tmp_path).kernel("known")(host_backend, (1,), (1,), (out, 0, 0))
+    # Counter and key zero: Random123's kat_vectors, philox 4x32 10.
+    assert [f"{word:08x}" for word in out.array] == ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_uniform_numbers_are_those_of_the_cpu_bit_by_bit(run, generators, name):
+    for count in COUNTS:
+        ours, theirs = generators()
+        np.testing.assert_array_equal(
+            run("rand", (count,), ours, TYPES[name]), cpu.rand((count,), theirs, TYPES[name])
+        )
+        assert ours.get_offset() == theirs.get_offset()
+        like = np.zeros((1, count), TYPES[name])
+        found, expected = run("uniform", like, -1.3, 2.9, ours), cpu.uniform(like, -1.3, 2.9, theirs)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_normal_numbers_are_those_of_the_cpu_up_to_the_last_digits(run, generators, name):
+    eps = {"float16": 2**-10, "bfloat16": 2**-7, "float64": 2**-52, "complex128": 2**-52}.get(name, 2**-23)
+    wide = np.complex128 if "complex" in name else np.float64
+    for count in COUNTS:
+        ours, theirs = generators()
+        found, expected = run("randn", (count,), ours, TYPES[name]), cpu.randn((count,), theirs, TYPES[name])
+        assert ours.get_offset() == theirs.get_offset()
+        np.testing.assert_allclose(found.astype(wide), expected.astype(wide), rtol=4 * eps, atol=16 * eps)
+        like = np.zeros((count, 1), TYPES[name])
+        found, expected = run("normal", like, 0.3, 2.5, ours), cpu.normal(like, 0.3, 2.5, theirs)
+        np.testing.assert_allclose(found.astype(wide), expected.astype(wide), rtol=4 * eps, atol=16 * eps)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32", "bool", "float16"])
+def test_integers_are_those_of_the_cpu(run, generators, dtype):
+    bounds = [(0, 2), (0, 1)] if dtype == "bool" else [(0, 7), (3, 250)]
+    bounds += (
+        [(-9, 100), (-(2**31), 2**31), (0, 2**40), (-(2**62), 2**62 + 5)]
+        if dtype in ("int64", "float32")
+        else []
+    )
+    for low, high in bounds:
+        for count in COUNTS:
+            ours, theirs = generators()
+            found = run("randint.low", low, high, (count,), ours, np.dtype(dtype))
+            np.testing.assert_array_equal(found, cpu.randint(low, high, (count,), theirs, np.dtype(dtype)))
+            assert ours.get_offset() == theirs.get_offset()
+
+
+def test_integers_span_all_of_int64(run, generators):
+    ours, theirs = generators()
+    found = run("randint.low", -(2**63), 2**63 - 1, (100,), ours, np.dtype(np.int64))
+    np.testing.assert_array_equal(found, cpu.randint(-(2**63), 2**63 - 1, (100,), theirs, np.dtype(np.int64)))
+
+
+def test_permutations_are_those_of_the_cpu(run, generators):
+    for n in (0, 1, 2, 97):
+        for dtype in (np.int64, np.int32, np.float32):
+            ours, theirs = generators()
+            found = run("randperm", n, ours, np.dtype(dtype))
+            np.testing.assert_array_equal(found, cpu.randperm(n, theirs, np.dtype(dtype)))
+
+
+@pytest.mark.parametrize("name", FLOATING)
+def test_bernoulli_numbers_are_those_of_the_cpu(run, generators, name):
+    probabilities = np.random.default_rng(1).random((31, 33)).astype(TYPES[name])
+    probabilities[0, :4] = (0, 1, 0, 1)
+    for p in (probabilities, probabilities.T):
+        ours, theirs = generators()
+        np.testing.assert_array_equal(run("bernoulli", p, ours), cpu.bernoulli(p, theirs))
+    ours, theirs = generators()
+    found = run("bernoulli.p", probabilities, 0.3, ours)
+    np.testing.assert_array_equal(found, cpu.bernoulli_p(probabilities, 0.3, theirs))
+    assert (
+        run("bernoulli.p", probabilities, 1.0, ours).all()
+        and not run("bernoulli.p", probabilities, 0.0, ours).any()
+    )
+    like = np.zeros((31, 33), np.int64)
+    ours, theirs = generators()
+    p = probabilities.astype(np.float32)
+    np.testing.assert_array_equal(
+        run("bernoulli.Tensor", like, p, ours), cpu.bernoulli_tensor(like, p, theirs)
+    )
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, np.nan])
+def test_what_is_no_probability_is_found_on_the_device(run, generators, wrong):
+    with pytest.raises(errors.ValueRangeError, match="probabilities lie between 0 and 1"):
+        run("bernoulli", np.array([0.5, wrong], np.float32), generators()[0])
+
+
+@pytest.mark.parametrize("name", FLOATING)
+def test_exponential_numbers_are_those_of_the_cpu_up_to_the_last_digit(run, generators, name):
+    like = np.zeros((1030,), TYPES[name])
+    ours, theirs = generators()
+    found, expected = (
+        f("exponential", like, 2.5, g) for f, g in ((run, ours), (lambda op, *a: cpu.exponential(*a), theirs))
+    )
+    eps = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}[name]
+    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=2 * eps)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_dropout_keeps_what_the_cpu_keeps(run, name, monkeypatch):
+    x = np.random.default_rng(2).standard_normal((13, 17)).astype(TYPES[name])
+    for state in (x, x.T, x[:, ::2]):
+        for p in (0.0, 0.3, 1.0):
+            ours, theirs = Generator("cuda").manual_seed(3), Generator("cpu").manual_seed(3)
+            monkeypatch.setattr(random, "reserve", lambda g, n, d, ours=ours: ours.reserve(n))
+            monkeypatch.setattr(cpu, "reserve", lambda g, n, d, theirs=theirs: theirs.reserve(n))
+            out, mask = run("native_dropout", state, p, True)
+            expected, kept = cpu.native_dropout(state, p, True)
+            np.testing.assert_array_equal(mask, kept)
+            np.testing.assert_array_equal(out, expected)
+            back = run("native_dropout_backward", state, mask, 1.7)
+            np.testing.assert_array_equal(back, cpu.native_dropout_backward(state, mask, 1.7))
+    out, mask = run("native_dropout", x, 0.5, False)
+    assert mask.all() and (out == x).all()
+
+
+def test_dropout_of_nothing_launches_nothing(run, host_engine):
+    before = len(host_engine.launches)
+    out, mask = run("native_dropout", np.zeros((0, 3), np.float32), 0.5, True)
+    assert out.shape == mask.shape == (0, 3) and len(host_engine.launches) == before
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "kind"),
+    [
+        ("uniform", (np.zeros(2), 2.0, 1.0, None), errors.ValueRangeError),
+        ("normal", (np.zeros(2), 0.0, -1.0, None), errors.ValueRangeError),
+        ("bernoulli.p", (np.zeros(2), 1.5, None), errors.ValueRangeError),
+        ("exponential", (np.zeros(2), 0.0, None), errors.ValueRangeError),
+        ("randint.low", (3, 3, (2,), None, np.dtype(np.int64)), errors.ShapeError),
+        ("randint.low", (0, 300, (2,), None, np.dtype(np.uint8)), errors.DtypeError),
+        ("randperm", (-1, None, np.dtype(np.int64)), ValueError),
+        ("rand", ((-1,), None, np.dtype(np.float32)), ValueError),
+    ],
+)  # fmt: skip
+def test_what_the_cpu_refuses_is_refused(run, op, args, kind):
+    with pytest.raises(kind):
+        run(op, *args)
+
+
+def test_the_grid_changes_no_number(run, generators, monkeypatch):
+    expected = run("randn", (5000,), generators()[0], TYPES["float32"])
+    monkeypatch.setattr(random, "grid_of", lambda count: (2,))
+    np.testing.assert_array_equal(run("randn", (5000,), generators()[0], TYPES["float32"]), expected)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_the_source_compiles_for_gpus(nvrtc, arch):
+    names = KERNELS[::3] if arch == "sm_80" else KERNELS[1::3]
+    assert set(nvrtc.compile_source(RANDOM.source, names, arch).names) == set(names)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_all_of_the_source_compiles_for_gpus(nvrtc, arch):
+    names = [*KERNELS, *REST]
+    assert set(nvrtc.compile_source(RANDOM.source, names, arch).names) == set(names)
