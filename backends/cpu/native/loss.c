@@ -1,4 +1,5 @@
 /* Losses and their gradients: of classes, and element by element with their mean or sum in the same pass. */
+#include "fallback.h"
 #include "lanes.h"
 #include "rows.h"
 #include "vector_math.h"
@@ -243,6 +244,7 @@ done:
 }
 
 #include "classes.h"
+#include "picking.h"
 
 static PyMethodDef methods[] = {
     TT_METHOD(elementwise, "elementwise(input, target, kind, reduction, parameter)"),
@@ -252,6 +254,7 @@ static PyMethodDef methods[] = {
     TT_METHOD(cross_entropy, "cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)"),
     TT_METHOD(cross_entropy_backward,
               "cross_entropy_backward(grad, input, target, weight, logsumexp, ignore_index, reduction, label_smoothing)"),
+    TT_METHOD(nll_loss, "nll_loss(input, target, weight=None, ignore_index=-100, reduction='mean')"),
     {NULL, NULL, 0, NULL},
 };
 

@@ -34,5 +34,7 @@ if NATIVE is not None:
             NATIVE.cross_entropy_backward,
             ("grad", "input", "target", "weight", "logsumexp", *CLASSES),
         ),
+        ("nll_loss", NATIVE.nll_loss, ("input", "target")),  # the most frequent call
+        ("nll_loss", NATIVE.nll_loss, ("input", "target", "weight", "ignore_index", "reduction")),
     ):
         cpu.kernel(_op, _function, dtypes=WIDE, takes=_takes, native=True)

@@ -31,12 +31,19 @@ typedef struct {
 #define S f64
 #include "normalization.inc"
 
+#include "normalization_few.inc"
+
 /* --- lines ------------------------------------------------------------------------------------------------------- */
 
 static void norm_some(int64_t begin, int64_t end, void *context)
 {
     norm_plan *p = context;
     npy_intp line = p->n * tt_sizes[p->type];
+    if (few_serves(p)) {
+        for (int64_t i = begin; i < end; i += FEW)
+            few_lines(p, (const float *)(p->input + i * line), (float *)(p->out + i * line), (int)(end - i < FEW ? end - i : FEW));
+        return;
+    }
     if (p->type == TT_F64) {
         for (int64_t i = begin; i < end; i++) norm_line_f64(p, i, p->input + i * line, p->out + i * line);
         return;
@@ -73,7 +80,15 @@ static void norm_backward_part(norm_plan *p, int64_t part)
     }
     memset(weights, 0, (size_t)p->sums * 2 * sizeof(double));
     char *sum_weight = shared ? some : (char *)weights, *sum_bias = shared ? some + p->sums * width : (char *)biases;
-    for (int64_t i = begin; i < end; i++) {
+    bool few = few_serves(p);
+    for (int64_t i = begin; few && i < end; i += FEW) {
+        few_backward(p, (const float *)(p->grad + i * line), (const float *)(p->input + i * line), (float *)(p->out + i * line),
+                     (float *)sum_weight, (float *)sum_bias, (int)(end - i < FEW ? end - i : FEW));
+        if ((i - begin) % NORM_LINES != NORM_LINES - FEW && i + FEW < end) continue;
+        norm_flush_f32(sum_weight, weights, p->sums);
+        norm_flush_f32(sum_bias, biases, p->sums);
+    }
+    for (int64_t i = begin; !few && i < end; i++) {
         const char *from = p->input + i * line, *from_g = p->grad + i * line;
         char *to = p->out + i * line;
         if (p->type == TT_F64)

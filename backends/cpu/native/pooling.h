@@ -26,8 +26,21 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
         best[i] = better ? value : best[i]; \
     }
 
+#define TT_BEGIN(T, I, HOP) \
+    for (npy_intp i = 0; i < count; i++) best[i] = row[i * (HOP)], place[i] = (I)(first + i * (HOP));
+
 #define TT_LARGEST(T, I, NAME) \
-    TT_CLONES static void tap_##NAME(const T *row, npy_intp first, npy_intp hop, npy_intp low, npy_intp high, T *best, I *place) \
+    TT_CLONES static void begin_##NAME(const T *row, npy_intp first, npy_intp hop, npy_intp count, T *restrict best, I *restrict place) \
+    { \
+        if (hop == 1) { TT_BEGIN(T, I, 1) } \
+        else if (hop == 2) { TT_BEGIN(T, I, 2) } \
+        else { TT_BEGIN(T, I, hop) } \
+    } \
+    TT_CLONES static void write_places_##NAME(int64_t *restrict index, const I *restrict place, npy_intp count) \
+    { \
+        for (npy_intp i = 0; i < count; i++) index[i] = place[i]; \
+    } \
+    TT_CLONES static void tap_##NAME(const T *restrict row, npy_intp first, npy_intp hop, npy_intp low, npy_intp high, T *restrict best, I *restrict place) \
     { \
         if (hop == 1) { TT_TAP(T, I, 1) } \
         else if (hop == 2) { TT_TAP(T, I, 2) } \
@@ -41,6 +54,8 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
         T *best = malloc((size_t)out[2] * (sizeof(T) + sizeof(I)) + 64); \
         if (best == NULL) { job->failed = 1; return; } \
         I *place = (I *)(best + out[2]); \
+        /* Each window has an element at its first place along each dimension, so that the first tap begins the row. */ \
+        bool whole = job->pad[0] == 0 && job->pad[1] == 0 && job->pad[2] == 0 && (out[2] - 1) * job->hop[2] < in[2]; \
         for (int64_t channel = begin; channel < end; channel++) { \
             const T *x = (const T *)job->x + channel * volume(in); \
             T *y = (T *)job->y + channel * volume(out); \
@@ -48,18 +63,21 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
             for (npy_intp a = 0; a < out[0]; a++) for (npy_intp b = 0; b < out[1]; b++, y += out[2], index += out[2]) { \
                 npy_intp z = a * job->hop[0] - job->pad[0], v = b * job->hop[1] - job->pad[1]; \
                 bool begun = false; \
-                for (npy_intp c = 0; c < out[2]; c++) best[c] = (T)-INFINITY, place[c] = 0; /* of none, with gaps around all */ \
+                if (!whole) for (npy_intp c = 0; c < out[2]; c++) best[c] = (T)-INFINITY, place[c] = 0; /* of none, with gaps around all */ \
                 for (npy_intp i = 0; i < job->kernel[0]; i++) for (npy_intp j = 0; j < job->kernel[1]; j++) { \
                     npy_intp zi = z + i * job->gap[0], vj = v + j * job->gap[1]; \
                     if (zi < 0 || zi >= in[0] || vj < 0 || vj >= in[1]) continue; \
                     npy_intp line = (zi * in[1] + vj) * in[2]; \
-                    if (!begun) { \
+                    if (!begun && whole) { \
+                        begin_##NAME(x + line, line, job->hop[2], out[2], best, place); \
+                    } else if (!begun) { \
                         for (npy_intp c = 0; c < out[2]; c++) { \
                             place[c] = (I)(line + (job->start[2][c] < in[2] ? job->start[2][c] : in[2] - 1)); \
                         } \
-                        begun = true; \
                     } \
-                    for (npy_intp k = 0; k < job->kernel[2]; k++) { \
+                    npy_intp seen = !begun && whole; \
+                    begun = true; \
+                    for (npy_intp k = seen; k < job->kernel[2]; k++) { \
                         npy_intp u = k * job->gap[2] - job->pad[2], hop = job->hop[2]; \
                         npy_intp low = u < 0 ? (-u + hop - 1) / hop : 0, high = u < in[2] ? (in[2] - u + hop - 1) / hop : 0; \
                         if (high > out[2]) high = out[2]; \
@@ -67,7 +85,7 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
                     } \
                 } \
                 memcpy(y, best, (size_t)out[2] * sizeof(T)); \
-                for (npy_intp c = 0; c < out[2]; c++) index[c] = place[c]; \
+                write_places_##NAME(index, place, out[2]); \
             } \
         } \
         free(best); \

@@ -50,7 +50,8 @@ typedef struct {
             if (job->runs > 0) { \
                 for (npy_intp r = 0; r < job->runs; r++) { \
                     const int32_t *run = job->run + 3 * r; \
-                    memcpy(y + run[1] * inner, x + run[0] * inner, (size_t)(run[2] * inner) * sizeof(T)); \
+                    if (run[2] * inner == 1) y[run[1]] = x[run[0]]; \
+                    else memcpy(y + run[1] * inner, x + run[0] * inner, (size_t)(run[2] * inner) * sizeof(T)); \
                 } \
                 continue; \
             } \

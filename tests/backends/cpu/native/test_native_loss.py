@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tt
+from tt.backends.cpu import loss as reference
 from tt.backends.cpu.native.loading import load
 from tt.core.errors import IndexValueError, ValueRangeError
 
@@ -143,6 +144,45 @@ def test_results_do_not_depend_on_the_number_of_threads():
         assert found[0] == found[1] == found[2]
     finally:
         threads.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("shape", [(7,), (1, 3), (20, 10), (20_000, 5), (300_000, 2), (0, 3)], ids=str)
+def test_the_likelihood_of_classes(shape, reduction, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape).astype(dtype)
+    target = np.asarray(rng.integers(0, shape[-1], shape[:-1]))
+    weight = rng.random(shape[-1]).astype(dtype)
+    for ignored in (-100, 1):
+        for by_class in (None, weight):
+            for layout in (x, np.asfortranarray(x), np.repeat(x, 2, -1)[..., ::2]):
+                found = NATIVE.nll_loss(layout, target, by_class, ignored, reduction)
+                with np.errstate(all="ignore"):
+                    wanted = reference.nll_loss(
+                        x.astype(np.float64),
+                        target,
+                        None if by_class is None else weight.astype(np.float64),
+                        ignored,
+                        reduction,
+                    )
+                assert found.dtype == dtype and found.shape == np.shape(wanted)
+                np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-6)
+    np.testing.assert_array_equal(NATIVE.nll_loss(x, target), NATIVE.nll_loss(x, target, None, -100, "mean"))
+
+
+def test_what_the_likelihood_of_classes_leaves_to_others():
+    x = np.zeros((4, 3), np.float32)
+    with pytest.raises(IndexValueError, match="Target 3 is out of bounds"):
+        NATIVE.nll_loss(x, np.array([0, 1, 3, -1]))
+    with pytest.raises(IndexValueError, match="Target -2 is out of bounds"):
+        NATIVE.nll_loss(x, np.array([0, 1, 2, -2]), None, 2, "none")
+    assert NATIVE.nll_loss(x, np.zeros(4, np.uint8)) == 0
+    assert NATIVE.nll_loss(np.zeros((4, 3, 2), np.float32), np.zeros((4, 2), int)) == 0
+    with pytest.raises(ValueError, match="shape rule"):
+        NATIVE.nll_loss(x, np.zeros(5, int))
+    with pytest.raises(ValueError, match="reduction"):
+        NATIVE.nll_loss(x, np.zeros(4, int), None, -100, "median")
 
 
 def test_what_is_wrong_is_refused():

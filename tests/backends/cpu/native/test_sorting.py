@@ -94,6 +94,27 @@ def test_distinct_elements_and_runs(dtype):
                 expect_same(native.unique(x, True, inverse, counts), sorting.unique(x, True, inverse, counts))
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "i8", "u1"])
+@pytest.mark.parametrize("longest", [1, 2, 40, 3000])
+def test_runs_of_any_length(dtype, longest):
+    rng = np.random.default_rng(longest)
+    x = np.repeat(np.arange(1000) % 7, rng.integers(1, longest + 1, 1000))[:9001].astype(dtype)
+    for n in (0, 1, 2, 256, 257, 258, 9001):
+        for inverse in (False, True):
+            for counts in (False, True):
+                expect_same(
+                    native.unique_consecutive(x[:n], inverse, counts),
+                    sorting.unique_consecutive(x[:n], inverse, counts),
+                )
+
+
+def test_a_run_of_zeros_is_as_its_first():
+    x = np.array([1, -0.0, 0.0, 0.0, 2, 0.0, -0.0] * 100)
+    for counts in (False, True):
+        found = native.unique_consecutive(x, False, counts)[0]
+        assert np.signbit(found).tolist() == [False, True, False, False] * 100
+
+
 def test_every_nan_is_one_of_its_own():
     x = np.array([np.nan, 1.0, np.nan, 1.0])
     output, inverse, counts = native.unique(x, True, True, True)
