@@ -38,8 +38,8 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     Examples
     --------
     >>> from tt.backends.cuda.cache import cache_folder
-    >>> cache_folder({"TT_CUDA_CACHE_DIR": "/scratch/kernels"}).as_posix()
-    '/scratch/kernels'
+    >>> cache_folder({"TT_CUDA_CACHE_DIR": "/var/cache/kernels"}).as_posix()
+    '/var/cache/kernels'
     """
     environ = os.environ if environ is None else environ
     if environ.get(VARIABLE):

@@ -42,8 +42,9 @@ FLAGS: Final = (
 WIDE_VECTORS: Final = (
     ("-mprefer-vector-width=512",) if (sys.platform, platform.machine()) == ("linux", "x86_64") else ()
 )
-"""Where AVX-512 is compiled for (`TT_CLONES`): long polynomials wait for their own results, so twice the elements in
-flight are up to a third faster; compilers prefer 256 bits otherwise, for the first processors that had more."""
+"""Where AVX-512 is compiled for (the clones of `isa.h`): long polynomials wait for their own results, so twice the
+elements in flight are up to a third faster; compilers prefer 256 bits otherwise, for the first processors that had
+more."""
 
 INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
