@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.device import Device
 from tt.core.device_interface import DeviceInterface
 from tt.core.dtype import dtype as Dtype
-from tt.core.errors import ExportError
+from tt.core.errors import DeviceError, ExportError
 from tt.core.keys import KEYS
 from tt.core.layout import register_layout
 from tt.core.tensor_base import TensorSpec
@@ -203,6 +203,38 @@ class Backend(DeviceInterface):
         """
         return self.from_numpy(self.to_numpy(handle), device)
 
+    def from_host(self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> Any:
+        """Return a handle on a device with the content of a NumPy array, whose memory it does not share.
+
+        With `non_blocking` the array may be read while the call returns, where the device can do that.
+        """
+        return self.from_numpy(array.copy(), device)
+
+    def to_host(self, handle: Any, non_blocking: bool = False) -> np.ndarray[Any, Any]:
+        """Return the content as a NumPy array that shares no memory with the handle.
+
+        With `non_blocking` it may be written while the call returns, where the device can do that.
+        """
+        return self.to_numpy(handle).copy()
+
+    def copy_from_host(
+        self, target: Any, array: np.ndarray[Any, Any], non_blocking: bool = False
+    ) -> bool:
+        """Write a NumPy array straight into a handle; False where that cannot be done, and nothing was done."""
+        return False
+
+    def copy_to_host(self, source: Any, array: np.ndarray[Any, Any], non_blocking: bool = False) -> bool:
+        """Write a handle straight into a NumPy array; False where that cannot be done, and nothing was done."""
+        return False
+
+    def device_of(self, handle: Any) -> Device | None:
+        """Return the device of a handle, or None where handles do not know it."""
+        return None
+
+    def record_stream(self, handle: Any, stream: Any) -> None:
+        """Keep the memory of a handle, when it is freed, until a stream has done what it was given by then."""
+        return None
+
     def dlpack_device(self, handle: Any) -> tuple[int, int] | None:
         """Return where a handle is as DLPack writes it, or None where its memory cannot be shared in this way."""
         return None
@@ -216,6 +248,16 @@ class Backend(DeviceInterface):
             Unless overridden.
         """
         raise ExportError(f"the backend of device {self.device_type!r} does not export DLPack")
+
+    def from_dlpack(self, source: Any, device: Device) -> tuple[Any, Dtype]:
+        """Return a handle over the memory of an object with `__dlpack__`, and its dtype.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(f"from_dlpack(): the backend of device {self.device_type!r} does not import DLPack")
 
     # --- what functionalisation needs of a backend that is not mutable or has no views ------------------------------
 

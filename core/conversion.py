@@ -24,6 +24,8 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """Return the tensor on a CUDA device (the current one by default); itself, if it is there already.
 
+    With `non_blocking` a copy from page-locked memory (`pin_memory`) goes on while the call returns.
+
     Raises
     ------
     DeviceError
@@ -32,13 +34,15 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     place = Device("cuda") if device is None else to_device(device)
     if place.type != "cuda":
         raise DeviceError(f"cuda() takes a device of cuda, not {place}")
-    return _convert(self, place, memory_format=memory_format)
+    return _convert(self, place, memory_format=memory_format, non_blocking=non_blocking)
 
 
-def _convert(self: Tensor, device: Device, dtype: Any = None, memory_format: Any = None) -> Tensor:
+def _convert(
+    self: Tensor, device: Device, dtype: Any = None, memory_format: Any = None, non_blocking: bool = False
+) -> Tensor:
     from tt.core.dispatch.registry import ops
 
-    return ops.to.device(self, device, dtype, memory_format=memory_format)  # type: ignore[no-any-return]
+    return ops.to.device(self, device, dtype, non_blocking, memory_format=memory_format)  # type: ignore[no-any-return]
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -74,12 +78,13 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | 
         words = [] if self.device.type == "cpu" else [self.device.type]
         return ".".join(["tt", *(["sparse"] if self.is_sparse else []), *words, _TYPE_NAMES[self.dtype.name]])
     if not isinstance(dtype, str):
-        return _convert(self, self.device, to_dtype(dtype))
+        return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)
     _, *words, name = dtype.split(".") if "." in dtype else ("tt", dtype)
     by_name = {type_name: to_dtype(name) for name, type_name in _TYPE_NAMES.items()}
     if name not in by_name:
-        return _convert(self, self.device, to_dtype(dtype))
-    return _convert(self, to_device(words[0] if words else "cpu"), by_name[name])
+        return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)
+    place = to_device(words[0] if words else "cpu")
+    return _convert(self, place, by_name[name], non_blocking=non_blocking)
 
 
 CONVERSION_MEMBERS: dict[str, Any] = {

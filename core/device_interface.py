@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -18,6 +18,8 @@ from tt.core.errors import DeviceError
 from tt.core.synchronous import SynchronousEvent, SynchronousStream
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tt.core.random import Generator
 
 __all__ = ["DeviceInterface", "DeviceProperties"]
@@ -140,6 +142,10 @@ class DeviceInterface(Protocol):
             self.device_type, self.default_device() if device is None else self.place(device)
         )
 
+    def is_initialized(self) -> bool:
+        """Tell whether the device was used in this process; asking starts nothing."""
+        return True
+
     def require_available(self) -> None:
         """Raise if the device cannot be used.
 
@@ -175,17 +181,37 @@ class DeviceInterface(Protocol):
     def current_stream(self, device: Device) -> Any:
         """Return this thread's current stream on a device."""
         streams = self._thread().__dict__.setdefault("streams", {})
-        if device not in streams:
-            streams[device] = self.new_stream(device)
-        return streams[device]
+        return streams[device] if device in streams else self.default_stream(device)
 
     def set_stream(self, stream: Any, device: Device) -> None:
         """Make a stream that `new_stream` returned the current one of this thread on its device."""
         self._thread().__dict__.setdefault("streams", {})[device] = stream
 
-    def new_event(self, device: Device, timing: bool = False) -> Any:
-        """Return a new event: an object with `query()`, `synchronize()` and `elapsed_time(end)`."""
+    def default_stream(self, device: Device) -> Any:
+        """Return the stream that is the current one of a device where none was chosen."""
+        streams = self.__dict__.setdefault("_default_streams", {})
+        return streams.setdefault(device, SynchronousStream())
+
+    def external_stream(self, pointer: int, device: Device) -> Any:
+        """Return a stream that another library made, given its address.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(f"device {self.device_type!r} takes no streams of other libraries")
+
+    def new_event(self, device: Device, timing: bool = False, blocking: bool = False) -> Any:
+        """Return a new event: an object with `query()`, `synchronize()` and `elapsed_time(end)`.
+
+        With `blocking` the host sleeps while it waits for the event, where the device can do that.
+        """
         return SynchronousEvent()
+
+    def can_access_peer(self, device: Device, peer: Device) -> bool:
+        """Tell whether a device can read the memory of another one of the type directly."""
+        return False
 
     # --- memory ------------------------------------------------------------------------------------------------
 
@@ -212,6 +238,38 @@ class DeviceInterface(Protocol):
     def memory_info(self, device: Device) -> tuple[int, int] | None:
         """Return the free and the total memory of a device in bytes, or None where it does not tell."""
         return None
+
+    def memory_snapshot(self, device: Device) -> list[dict[str, Any]]:
+        """Return what lies where in the memory of a device, as PyTorch's function of that name does."""
+        return []
+
+    def set_memory_fraction(self, fraction: float, device: Device) -> None:
+        """Let the library hold no more than a fraction of a device's memory.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(f"the memory of device {self.device_type!r} cannot be limited")
+
+    def memory_fraction(self, device: Device) -> float:
+        """Return the fraction of a device's memory that the library may hold."""
+        return 1.0
+
+    def pinned_memory(self, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+        """Return an array of the host in page-locked memory, which the device copies while the host goes on.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(f"device {self.device_type!r} has no page-locked memory of the host")
+
+    def is_pinned(self, address: int) -> bool:
+        """Tell whether an address of the host lies in page-locked memory."""
+        return False
 
     # --- random numbers ----------------------------------------------------------------------------------------
 

@@ -64,11 +64,9 @@ def import_array(source: Any) -> Tensor:
         )
     backend, device = REGISTRY.backend(name), Device(name, int(index))
     backend.require_available()
-    load = getattr(backend, "from_dlpack", None)
-    if load is None:
-        raise DeviceError(f"from_dlpack(): the backend of device {name!r} does not import DLPack")
-    handle, dtype = load(source, device)
-    return wrap(handle, backend.spec(dtype, device))
+    handle, dtype = backend.from_dlpack(source, device)
+    # `__cuda_array_interface__` does not say which device it is.
+    return wrap(handle, backend.spec(dtype, backend.device_of(handle) or device))
 
 
 def _import_host(source: Any) -> np.ndarray[Any, Any]:
@@ -145,7 +143,10 @@ def export_array(
         refresh(tensor)
         options |= {"stream": stream, "dl_device": dl_device}
         given = {name: value for name, value in options.items() if value is not None}
-        return tensor.spec.backend.to_dlpack(tensor.handle, **given)
+        capsule = tensor.spec.backend.to_dlpack(tensor.handle, **given)
+        if tensor.dtype is bfloat16:
+            _exchange_type(capsule, _UNSIGNED, _BFLOAT)  # of libraries that have none, and gave integers
+        return capsule
     if stream is not None:
         raise ExportError("a stream has no meaning for a CPU tensor: stream must be None")
     if dl_device is not None and tuple(dl_device) != own:

@@ -50,6 +50,7 @@ __all__ = [
     "NumberRangeError",
     "NumpyError",
     "OpCheckError",
+    "OutOfMemoryError",
     "PlaceError",
     "PluginConflictError",
     "PluginError",
@@ -243,6 +244,52 @@ class DeviceMismatchError(DeviceError):
         lines += [f"  argument {name!r} is on {device}" for name, device in found]
         lines.append(f"  try: {found[-1][0]}.to({devices[0]!r})")
         super().__init__("\n".join(lines))
+
+
+class OutOfMemoryError(DeviceError, MemoryError):
+    """A device that has not as much memory as is asked for, also after everything unused was given back."""
+
+    def __init__(
+        self,
+        device: str,
+        *,
+        asked: int,
+        allocated: int,
+        reserved: int,
+        free: int,
+        total: int,
+        limit: int | None = None,
+    ) -> None:
+        self.device, self.asked, self.allocated, self.reserved = device, asked, allocated, reserved
+        self.free, self.total, self.limit = free, total, limit
+        lines = [
+            f"{device.partition(':')[0].upper()} out of memory: {device} has no {format_bytes(asked)} more",
+            f"  allocated: {format_bytes(allocated)} in tensors",
+            f"  reserved: {format_bytes(reserved)} by the pool",
+            f"  free: {format_bytes(free)} of {format_bytes(total)} on the device",
+        ]
+        if limit is not None:
+            lines.append(f"  limit: {format_bytes(limit)}, by set_per_process_memory_fraction")
+        if allocated + asked <= reserved:
+            lines.append("  the pool holds enough, in pieces that are too small")
+        lines.append("  try: smaller batches, del of tensors that are not needed, tt.no_grad() where gradients are not")
+        lines.append("  see: tt.cuda.memory_summary()")
+        super().__init__("\n".join(lines))
+
+
+def format_bytes(count: int) -> str:
+    """Return a number of bytes in the largest unit of which there is at least one.
+
+    Examples
+    --------
+    >>> from tt.core.errors import format_bytes
+    >>> format_bytes(512), format_bytes(3 * 2**20), format_bytes(5 * 2**29)
+    ('512 bytes', '3.00 MiB', '2.50 GiB')
+    """
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(count) >= size:
+            return f"{count / size:.2f} {unit}"
+    return f"{count} bytes"
 
 
 class LayoutError(TTError, RuntimeError):

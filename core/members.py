@@ -24,6 +24,7 @@ from tt.core.errors import (
 )
 from tt.core.indexing import setitem
 from tt.core.memory_format import ORDERS, format_name
+from tt.core.pinning import PINNING_MEMBERS
 from tt.core.printing import format_tensor
 from tt.core.subscript import getitem
 from tt.core.tensor_base import TensorBase
@@ -368,6 +369,7 @@ MEMBERS: dict[str, Any] = {
     "where": where,
     # --- conversion, copying ---
     **CONVERSION_MEMBERS,
+    **PINNING_MEMBERS,
     **VALUE_MEMBERS,
     **COPYING_MEMBERS,
 }

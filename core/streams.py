@@ -43,6 +43,20 @@ def resolve_device(device: Device | str | int | None) -> tuple[DeviceInterface, 
     return backend, backend.place(wanted)
 
 
+def _of_type(device_type: str | None, device: Device | str | int | None) -> Device | str | int | None:
+    """Return a device for a class of one device type; numbers are indices of that type."""
+    if device_type is None:
+        return device
+    if device is None:
+        return Device(device_type)
+    if isinstance(device, int) and not isinstance(device, bool):
+        return Device(device_type, device)
+    found = Device(device)
+    if found.type != device_type:
+        raise DeviceError(f"Expected a {device_type} device, but got: {found}")
+    return found
+
+
 class Stream:
     """A sequence of work on a device; as a context manager the device's current stream.
 
@@ -71,16 +85,28 @@ class Stream:
     """
 
     def __init__(
-        self, device: Device | str | int | None = None, *, priority: int = 0, native: Any = None
+        self, device: Device | str | int | None = None, priority: int = 0, *, native: Any = None
     ) -> None:
-        self._backend, self.device = resolve_device(device)
+        self._backend, self.device = resolve_device(self._here(device))
         self.native = self._backend.new_stream(self.device, priority) if native is None else native
         self._before: list[Any] = []
+
+    device_type: str | None = None
+
+    @classmethod
+    def _here(cls, device: Device | str | int | None) -> Device | str | int | None:
+        """Return a device of the class's device type: `tt.cuda.Stream(1)` is one of cuda:1."""
+        return _of_type(cls.device_type, device)
 
     @property
     def stream_id(self) -> int:
         """A number that tells streams apart."""
         return int(getattr(self.native, "ptr", id(self.native)))
+
+    @property
+    def priority(self) -> int:
+        """The priority; lower numbers go first."""
+        return int(getattr(self.native, "priority", 0))
 
     @property
     def device_index(self) -> int:
@@ -164,22 +190,56 @@ class Event:
         blocking: bool = False,
         interprocess: bool = False,
     ) -> None:
+        self._make(device, enable_timing, blocking, interprocess)
+
+    device_type: str | None = None
+
+    def _make(
+        self, device: Device | str | int | None, enable_timing: bool, blocking: bool, interprocess: bool
+    ) -> None:
         if interprocess:
             raise DeviceError("Event(): interprocess=True: no backend shares events with other processes")
-        self._backend, self.device = resolve_device(device)
-        self.enable_timing, self._recorded = enable_timing, False
-        self.native = self._backend.new_event(self.device, timing=enable_timing)
+        self._backend, self.device = resolve_device(_of_type(self.device_type, device))
+        self.enable_timing, self.blocking, self._recorded = enable_timing, blocking, False
+        self._settled = device is not None
+        self.native = self._new()
+
+    def _new(self) -> Any:
+        if self.blocking:
+            return self._backend.new_event(self.device, timing=self.enable_timing, blocking=True)
+        return self._backend.new_event(self.device, timing=self.enable_timing)
 
     def record(self, stream: Stream | None = None) -> None:
         """Record the event behind the work of a stream, by default the device's current one.
+
+        An event that was made without a device belongs to that of the first stream in which it is recorded.
 
         Raises
         ------
         DeviceError
             When the stream is one of another device.
         """
+        if (
+            not self._settled
+            and stream is not None
+            and stream.device != self.device
+            and stream.device.type == self.device.type
+        ):
+            self.device = stream.device
+            self.native = self._new()
+        self._settled = True
         self._stream(stream).record(self.native)
         self._recorded = True
+
+    def ipc_handle(self) -> bytes:
+        """Refuse: no backend shares events with other processes.
+
+        Raises
+        ------
+        DeviceError
+            Always.
+        """
+        raise DeviceError("ipc_handle(): no backend shares events with other processes")
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let further work of a stream, by default the device's current one, begin when the event is reached."""

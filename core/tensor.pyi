@@ -443,6 +443,8 @@ class Tensor(TensorBase):
     def cuda(self, device: Any = ..., non_blocking: _bool = ..., memory_format: Any = ...) -> Tensor:
         """Return the tensor on a CUDA device (the current one by default); itself, if it is there already.
 
+        With `non_blocking` a copy from page-locked memory (`pin_memory`) goes on while the call returns.
+
         Raises
         ------
         DeviceError
@@ -466,6 +468,47 @@ class Tensor(TensorBase):
         ...
     def type_as(self, other: Tensor) -> Tensor:
         """Return the tensor with the dtype and on the device of another."""
+        ...
+    def is_pinned(self, device: Any = ...) -> _bool:
+        """Tell whether the tensor is in page-locked memory of the host; asking starts no device.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt.ones(2).is_pinned()
+        False
+        """
+        ...
+    def pin_memory(self, device: Any = ...) -> Tensor:
+        """Return the tensor in page-locked memory of the host, from which the accelerator copies while the host goes on.
+
+        Parameters
+        ----------
+        device : Device or str, optional
+            The accelerator; by default that of this machine.
+
+        Raises
+        ------
+        DeviceError
+            When the tensor is not on the CPU, or there is no accelerator with such memory.
+        """
+        ...
+    def record_stream(self, stream: Any) -> None:
+        """Keep the tensor's memory, when the tensor is gone, until a stream has done what it was given by then.
+
+        Needed for a tensor that was made on one stream and is used on another: its memory belongs to the first, which
+        might use it again too early.
+
+        Parameters
+        ----------
+        stream : Stream
+            A stream of the tensor's device.
+
+        Raises
+        ------
+        DeviceError
+            When the stream is one of another device type.
+        """
         ...
     def tolist(self) -> Any:
         """Return the values as (nested) lists of Python numbers; a number for a zero-dimensional tensor.

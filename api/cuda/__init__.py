@@ -1,4 +1,4 @@
-"""tt.cuda: the functions of the device type "cuda" (`tt.core.device_module` describes them).
+"""tt.cuda: the functions of the device type "cuda" (`tt.core.device_module` describes them), and what only CUDA has.
 
 Importing it loads neither the driver nor CuPy.
 """
@@ -6,11 +6,43 @@ Importing it loads neither the driver nor CuPy.
 from typing import Any
 
 from tt.core.device_module import FUNCTIONS, DeviceModule
+from tt.core.lazy_names import lazy_names
 
-__all__ = list(FUNCTIONS)
+_SOURCES = {
+    "OutOfMemoryError": "tt.core.errors",
+    **dict.fromkeys(
+        (
+            "caching_allocator_alloc",
+            "caching_allocator_delete",
+            "get_sync_debug_mode",
+            "ipc_collect",
+            "is_bf16_supported",
+            "set_sync_debug_mode",
+        ),
+        "tt.backends.cuda.interface",
+    ),
+    **dict.fromkeys(
+        ("CUDAPluggableAllocator", "change_current_allocator", "get_allocator_backend"),
+        "tt.backends.cuda.pluggable",
+    ),
+    **dict.fromkeys(
+        (
+            "CUDAGraph",
+            "graph",
+            "graph_pool_handle",
+            "is_current_stream_capturing",
+            "make_graphed_callables",
+        ),
+        "tt.backends.cuda.graphs",
+    ),
+}
+_MODULES = ("memory", "nvtx")
+
+__all__ = sorted([*FUNCTIONS, *_SOURCES, *_MODULES])
 
 _module = DeviceModule("cuda")
+_find, _names = lazy_names("tt.cuda", _SOURCES, modules=_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_module, name)
+    return getattr(_module, name) if name in FUNCTIONS else _find(name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from tt.backends.cuda.failures import Failures
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.memory import CupyMemory, cupy
 from tt.backends.cuda.namespace import LazyNamespace
-from tt.backends.cuda.streams import CudaEvent, CudaStream
-from tt.core.library import Backend, Device, DeviceProperties
+from tt.backends.cuda.streams import CudaEvent, CudaStream, ForeignStream
+from tt.backends.cuda.synchronisation import SyncDebug
+from tt.backends.cuda.transfers import Transfers
+from tt.core.library import Backend, Device, DeviceProperties, errors, from_numpy_dtype
 
 __all__ = ["CudaBackend"]
 
@@ -25,7 +28,7 @@ class CudaBackend(Backend):
     Parameters
     ----------
     memory : Memory, optional
-        How memory is allocated; CuPy's by default.
+        How memory is allocated; by tt's allocator over CuPy's pool by default.
     library : callable, optional
         Returns the array library; CuPy by default.
     engine : Engine, optional
@@ -45,10 +48,16 @@ class CudaBackend(Backend):
         engine: Engine | None = None,
     ) -> None:
         super().__init__()
-        self.engine: Engine = CupyEngine(library) if engine is None else engine
-        self.memory: Memory = CupyMemory() if memory is None else memory
-        self.library = library
-        self.namespace = LazyNamespace(library)
+        self.memory: Memory = CupyMemory(library) if memory is None else memory
+        # The library is asked for at every call; the first one makes the allocator CuPy's own.
+        self.library = self.memory.library if isinstance(self.memory, CupyMemory) else library
+        self.engine: Engine = CupyEngine(self.library) if engine is None else engine
+        self.namespace = LazyNamespace(self.library)
+        self.transfers = Transfers(self)
+        self.sync_debug = SyncDebug()
+        self.fractions: dict[int, float] = {}
+        self.lent: dict[int, Any] = {}
+        self._devices: int | None = None
         self.failures = Failures(self)
 
     # --- the devices -------------------------------------------------------------------------------------------
@@ -59,75 +68,162 @@ class CudaBackend(Backend):
 
     def device_count(self) -> int:
         """Return the number of devices, as the driver tells it; 0 where CUDA cannot be used."""
-        return 0 if self.available() else find_driver().devices
+        if self._devices is None:
+            found = 0 if self.available() else find_driver().devices
+            if not (found and self.is_initialized()):
+                return found
+            self._devices = found  # what CUDA said when it was first used holds for the process
+        return self._devices
+
+    def is_initialized(self) -> bool:
+        """Tell whether CUDA was used in this process."""
+        return not isinstance(self.memory, CupyMemory) or self.memory.is_open
 
     def current_device(self) -> int:
         """Return the index of this thread's current device; 0 where CUDA cannot be used."""
         # Of one device there is nothing to ask.
-        return 0 if self.available() or self.device_count() < 2 else int(cupy().cuda.Device().id)
+        return 0 if self.device_count() < 2 else int(self.library().cuda.Device().id)
 
     def set_device(self, index: int) -> None:
         """Make a device the current one of this thread."""
-        cupy().cuda.Device(index).use()
+        self.library().cuda.Device(index).use()
+
+    def on(self, index: int) -> contextlib.AbstractContextManager[Any]:
+        """Return a context manager in which the device of an index is the current one."""
+        found: contextlib.AbstractContextManager[Any] = self.library().cuda.Device(index)
+        return found
+
+    def index_of(self, handle: StridedHandle) -> int:
+        """Return the index of the device of a handle."""
+        owner = handle.owner
+        found = getattr(owner, "device", None)
+        return int(found if isinstance(found, int) else owner.device_id)
+
+    def _index(self, device: Device | None) -> int:
+        return self.current_device() if device is None or device.index is None else device.index
+
+    def device_of(self, handle: StridedHandle) -> Device:
+        """Return the device of a handle."""
+        return Device("cuda", self.index_of(handle))
 
     def properties(self, device: Device | None = None) -> DeviceProperties:
         """Return what CUDA says of a device."""
         place = self.default_device() if device is None else self.place(device)
-        found = cupy().cuda.runtime.getDeviceProperties(place.index or 0)
-        details = {
-            "major": int(found["major"]),
-            "minor": int(found["minor"]),
-            "multi_processor_count": int(found["multiProcessorCount"]),
-        }
+        found = self.library().cuda.runtime.getDeviceProperties(place.index or 0)
+        details = {name: int(found[word]) for name, word in PROPERTIES.items() if word in found}
+        details |= {"is_integrated": bool(found.get("integrated", 0))}
         return DeviceProperties(found["name"].decode(), place, int(found["totalGlobalMem"]), details)
+
+    def can_access_peer(self, device: Device, peer: Device) -> bool:
+        """Tell whether a device can read the memory of another one directly."""
+        return bool(self.library().cuda.runtime.deviceCanAccessPeer(device.index or 0, peer.index or 0))
 
     # --- the order of work -------------------------------------------------------------------------------------
 
+    def will_wait(self, what: str) -> None:
+        """Say that the host is going to wait for the device; `tt.cuda.set_sync_debug_mode` decides who hears it."""
+        if self.sync_debug.mode:
+            self.sync_debug.tell(what)
+
     def synchronize(self, device: Device | None = None) -> None:
         """Wait until the device has done what it was given."""
-        index = self.current_device() if device is None or device.index is None else device.index
-        cupy().cuda.Device(index).synchronize()
+        self.library().cuda.Device(self._index(device)).synchronize()
         self.failures.raise_first()
 
     def new_stream(self, device: Device, priority: int = 0) -> CudaStream:
         """Return a new stream of CuPy, which does not wait for the default one."""
-        with cupy().cuda.Device(device.index or 0):
-            return CudaStream(cupy().cuda.Stream(non_blocking=True, priority=priority))
+        with self.on(device.index or 0):
+            return CudaStream(self.library().cuda.Stream(non_blocking=True, priority=priority))
+
+    def external_stream(self, pointer: int, device: Device) -> CudaStream:
+        """Return a stream that another library made."""
+        cuda = self.library().cuda
+        with self.on(device.index or 0):
+            if hasattr(cuda.Stream, "from_external"):
+                return CudaStream(cuda.Stream.from_external(ForeignStream(pointer)))
+            return CudaStream(cuda.ExternalStream(pointer, device.index or 0))  # CuPy 13
+
+    def default_stream(self, device: Device) -> CudaStream:
+        """Return the stream that is the current one where none was chosen."""
+        return CudaStream(self.library().cuda.Stream.null)
 
     def current_stream(self, device: Device) -> CudaStream:
         """Return this thread's current stream on a device."""
-        return CudaStream(cupy().cuda.get_current_stream(device.index or 0))
+        return CudaStream(self.library().cuda.get_current_stream(device.index or 0))
 
     def set_stream(self, stream: CudaStream, device: Device) -> None:
         """Make a stream the current one of this thread on a device."""
-        with cupy().cuda.Device(device.index or 0):
+        with self.on(device.index or 0):
             stream.native.use()
 
-    def new_event(self, device: Device, timing: bool = False) -> CudaEvent:
+    def new_event(self, device: Device, timing: bool = False, blocking: bool = False) -> CudaEvent:
         """Return a new event of CuPy."""
-        with cupy().cuda.Device(device.index or 0):
-            return CudaEvent(cupy().cuda.Event(disable_timing=not timing))
+        with self.on(device.index or 0):
+            native = self.library().cuda.Event(block=blocking, disable_timing=not timing)
+            return CudaEvent(self.library, native)
+
+    def record_stream(self, handle: StridedHandle, stream: CudaStream) -> None:
+        """Keep the memory of a handle, when it is freed, until a stream has done what it was given."""
+        note = getattr(handle.owner, "record_stream", None)
+        if note is not None:
+            note(stream.native)
 
     # --- memory of the device ----------------------------------------------------------------------------------
 
+    def _allocator(self) -> Any:
+        """Return the allocator, or None where CUDA was not used or its memory is not ours."""
+        memory = self.memory
+        return memory.allocator if isinstance(memory, CupyMemory) and memory.is_open else None
+
     def memory_stats(self, device: Device) -> dict[str, int]:
-        """Return how much of CuPy's pool is used and held on a device; CuPy keeps no largest numbers."""
-        with cupy().cuda.Device(device.index or 0):
-            pool = cupy().get_default_memory_pool()
-            return {
-                "allocated_bytes.all.current": int(pool.used_bytes()),
-                "reserved_bytes.all.current": int(pool.total_bytes()),
-            }
+        """Return the account of a device's memory."""
+        allocator = self._allocator()
+        return {} if allocator is None else dict(allocator.ledgers[device.index or 0].stats())
+
+    def reset_peak_memory_stats(self, device: Device) -> None:
+        """Let the largest numbers begin anew."""
+        allocator = self._allocator()
+        if allocator is not None:
+            allocator.ledgers[device.index or 0].reset_peaks()
+
+    def reset_accumulated_memory_stats(self, device: Device) -> None:
+        """Let the sums begin anew."""
+        allocator = self._allocator()
+        if allocator is not None:
+            allocator.ledgers[device.index or 0].reset_sums()
+
+    def memory_snapshot(self, device: Device) -> list[dict[str, Any]]:
+        """Return what lies where in the memory of a device."""
+        allocator = self._allocator()
+        return [] if allocator is None else list(allocator.ledgers[device.index or 0].snapshot(device.index or 0))
 
     def empty_cache(self) -> None:
-        """Give the memory back that CuPy's pool holds and nobody uses."""
-        cupy().get_default_memory_pool().free_all_blocks()
+        """Give the memory back that the pool holds and nobody uses."""
+        allocator = self._allocator()
+        if allocator is not None:
+            allocator.empty_cache()
 
     def memory_info(self, device: Device) -> tuple[int, int]:
         """Return the free and the total memory of a device in bytes."""
-        with cupy().cuda.Device(device.index or 0):
-            free, total = cupy().cuda.runtime.memGetInfo()
+        with self.on(device.index or 0):
+            free, total = self.library().cuda.runtime.memGetInfo()
         return int(free), int(total)
+
+    def set_memory_fraction(self, fraction: float, device: Device) -> None:
+        """Let the pool take no more than a fraction of a device's memory."""
+        self.library()
+        allocator = self._allocator()
+        if allocator is None or allocator.pool is None:
+            raise errors.DeviceError("the allocator of CUDA memory that was chosen has no pool to be limited")
+        total = self.memory_info(device)[1]
+        with self.on(device.index or 0):
+            # CuPy takes 0 for no limit at all.
+            allocator.pool.set_limit(size=max(int(total * fraction), 1))
+        self.fractions[device.index or 0] = fraction
+
+    def memory_fraction(self, device: Device) -> float:
+        """Return the fraction of a device's memory that the pool may take."""
+        return self.fractions.get(device.index or 0, 1.0)
 
     # --- extensions (tt.utils.cpp_extension) -------------------------------------------------------------------------
 
@@ -157,19 +253,6 @@ class CudaBackend(Backend):
         """Return a contiguous handle over new memory."""
         return StridedHandle.empty(self.memory, shape, native_dtype)
 
-    def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> StridedHandle:
-        """Copy an array from the host."""
-        module = cupy()
-        index = self.current_device() if device is None or device.index is None else device.index
-        with module.cuda.Device(index):
-            return self.normalise(module.asarray(np.ascontiguousarray(array).reshape(array.shape)))
-
-    def to_numpy(self, handle: StridedHandle) -> np.ndarray[Any, Any]:
-        """Copy the elements to the host."""
-        found: np.ndarray[Any, Any] = cupy().asnumpy(handle.array)
-        self.failures.raise_first()
-        return found
-
     def copy_into(self, target: StridedHandle, source: StridedHandle) -> None:
         """Write the source, cast and broadcast, into the target."""
         target.array[...] = source.array
@@ -177,6 +260,77 @@ class CudaBackend(Backend):
     def clone(self, handle: StridedHandle) -> StridedHandle:
         """Return a copy in memory of its own."""
         return self.normalise(handle.array.copy())
+
+    # --- to and from the host and other devices ------------------------------------------------------------------
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> StridedHandle:
+        """Copy an array from the host."""
+        return self.transfers.upload(array, self._index(device))
+
+    def from_host(self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> StridedHandle:
+        """Copy an array from the host; page-locked memory is read while the call returns, if it may be."""
+        return self.transfers.upload(array, self._index(device), non_blocking)
+
+    def to_numpy(self, handle: StridedHandle) -> np.ndarray[Any, Any]:
+        """Copy the elements to the host."""
+        found = self.transfers.download(handle)
+        self.failures.raise_first()
+        return found
+
+    def to_host(self, handle: StridedHandle, non_blocking: bool = False) -> np.ndarray[Any, Any]:
+        """Copy the elements to the host; into page-locked memory while the call returns, if it may be."""
+        return self.transfers.download(handle, non_blocking)
+
+    def copy_from_host(
+        self, target: StridedHandle, array: np.ndarray[Any, Any], non_blocking: bool = False
+    ) -> bool:
+        """Copy an array of the host straight into a handle, if both are alike."""
+        if target.dtype != array.dtype or target.shape != array.shape or not target.is_contiguous:
+            return False
+        with self.on(self.index_of(target)):
+            self.transfers.write(target, array, non_blocking)
+        return True
+
+    def copy_to_host(
+        self, source: StridedHandle, array: np.ndarray[Any, Any], non_blocking: bool = False
+    ) -> bool:
+        """Copy a handle straight into an array of the host, if both are alike."""
+        if source.dtype != array.dtype or source.shape != array.shape or not array.flags.c_contiguous:
+            return False
+        self.transfers.read(source, array, non_blocking)
+        return True
+
+    def copy_to(self, handle: StridedHandle, device: Device, *, non_blocking: bool = False) -> StridedHandle:
+        """Return a copy on another device of CUDA, which the host never waits for."""
+        index = self._index(device)
+        if index == self.index_of(handle):
+            with self.on(index):
+                return self.clone(handle)
+        return self.transfers.peer(handle, index)
+
+    def pinned_memory(self, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+        """Return page-locked memory of the host as an array."""
+        return self.transfers.pinned(tuple(shape), dtype)
+
+    def is_pinned(self, address: int) -> bool:
+        """Tell whether an address of the host lies in page-locked memory."""
+        return self.is_initialized() and not self.available() and self.transfers.is_pinned(address)
+
+    def to_dlpack(self, handle: StridedHandle, **options: Any) -> Any:
+        """Return a DLPack capsule; CuPy lets the consumer's stream wait for the current one."""
+        if handle.dtype.name == "bfloat16":  # the core writes the type into the capsule
+            handle = StridedHandle(
+                self.memory, handle.owner, handle.shape, handle.strides, handle.offset, np.uint16
+            )
+        with self.on(self.index_of(handle)):
+            return handle.array.__dlpack__(**options)
+
+    def from_dlpack(self, source: Any, device: Device) -> tuple[StridedHandle, Any]:
+        """Return a handle over the memory of another library's array; its work is waited for by the stream."""
+        library = self.library()
+        with self.on(device.index or 0):
+            array = library.from_dlpack(source) if hasattr(source, "__dlpack__") else library.asarray(source)
+        return self.normalise(array), from_numpy_dtype(array.dtype)
 
     # --- memory ------------------------------------------------------------------------------------------------
 
@@ -203,3 +357,15 @@ class CudaBackend(Backend):
     def storage_data_ptr(self, owner: Any) -> int:
         """Return the device address of the memory."""
         return self.memory.address(owner)
+
+
+PROPERTIES: Mapping[str, str] = {
+    "major": "major", "minor": "minor", "multi_processor_count": "multiProcessorCount", "warp_size": "warpSize",
+    "max_threads_per_multi_processor": "maxThreadsPerMultiProcessor", "L2_cache_size": "l2CacheSize",
+    "regs_per_multiprocessor": "regsPerMultiprocessor", "shared_memory_per_block": "sharedMemPerBlock",
+    "shared_memory_per_block_optin": "sharedMemPerBlockOptin", "max_threads_per_block": "maxThreadsPerBlock",
+    "shared_memory_per_multiprocessor": "sharedMemPerMultiprocessor", "clock_rate": "clockRate",
+    "memory_clock_rate": "memoryClockRate", "memory_bus_width": "memoryBusWidth", "pci_bus_id": "pciBusID",
+    "pci_device_id": "pciDeviceID", "pci_domain_id": "pciDomainID",
+}  # fmt: skip
+"""The details of a device under PyTorch's names, and the words of CUDA's runtime."""

@@ -75,6 +75,13 @@ class BareArrays(ArrayApiBackend):
         return value
 
 
+WAITS: Final = frozenset({
+    "_bincount", "_unique2", "_unique_consecutive", "equal", "index", "index_put", "masked_select", "nonzero",
+    "unique_dim",
+})  # fmt: skip
+"""Kernels over CuPy's functions that read on the host how many elements there are, or whether indices are valid."""
+
+
 def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the tables of a backend; nothing of CuPy is imported."""
     general = BareArrays(backend.namespace).kernels(without=("as_strided",))
@@ -113,7 +120,21 @@ def _over_handles(kernel: Kernel, backend: CudaBackend) -> Kernel:
     """Return a kernel over CuPy arrays as one over handles."""
     function = kernel.function
     takes = kernel.takes or tuple(inspect.signature(function).parameters)
-    return replace(kernel, function=_adapted(function, backend), takes=takes)
+    adapted = _adapted(function, backend)
+    return replace(kernel, function=_telling(adapted, kernel.op, backend), takes=takes)
+
+
+def _telling(function: Callable[..., Any], op: str, backend: CudaBackend) -> Callable[..., Any]:
+    """Return a kernel that says that the host waits for it, if it does."""
+    if op not in WAITS:
+        return function
+
+    @wraps(function)
+    def telling(*args: Any) -> Any:
+        backend.will_wait(f"{op}()")
+        return function(*args)
+
+    return telling
 
 
 def _adapted(function: Callable[..., Any], backend: CudaBackend) -> Callable[..., Any]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
+
+from tt.backends.cuda.allocator import Allocation, Allocator
+from tt.core.library import errors
 
 __all__ = ["CupyMemory", "cupy"]
 
 
+@lru_cache(maxsize=1)
 def cupy() -> ModuleType:
-    """Return CuPy.
+    """Return CuPy; only the first call asks whether CUDA can be used.
 
     Raises
     ------
@@ -17,7 +24,6 @@ def cupy() -> ModuleType:
         When CUDA cannot be used here, with the reason.
     """
     from tt.backends.cuda.availability import reason
-    from tt.core.library import errors
 
     problem = reason()
     if problem:
@@ -28,28 +34,94 @@ def cupy() -> ModuleType:
 
 
 class CupyMemory:
-    """Memory from CuPy's pool."""
+    """Memory of tt's allocator, which becomes CuPy's own when CuPy is first used.
+
+    Parameters
+    ----------
+    load : callable
+        Imports and returns CuPy.
+    """
+
+    def __init__(self, load: Callable[[], Any] = cupy) -> None:
+        self._load, self._module, self._opening = load, None, threading.Lock()
+        self._allocator: Allocator | None = None
+        self.source: Any = None
+
+    # --- CuPy and the allocator ----------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether CuPy was used."""
+        return self._allocator is not None
+
+    def library(self) -> Any:
+        """Return CuPy, with tt's allocator in it."""
+        module = self._module
+        return self._open() if module is None else module
+
+    @property
+    def allocator(self) -> Allocator:
+        """The allocator."""
+        if self._allocator is None:
+            self._open()
+        assert self._allocator is not None
+        return self._allocator
+
+    def _open(self) -> Any:
+        module: Any = self._load()
+        with self._opening:
+            if self._allocator is None:
+                self._allocator = Allocator(module, self.source)
+                self._module = module
+        return module
+
+    def plug(self, source: Any) -> None:
+        """Choose an allocator for all memory; see `tt.cuda.memory.change_current_allocator`.
+
+        Raises
+        ------
+        DeviceError
+            When memory was allocated already.
+        """
+        if self.is_open:
+            raise errors.DeviceError(
+                "change_current_allocator(): CUDA memory was used already, and cannot change its allocator\n"
+                "  try: choose the allocator before the first CUDA tensor"
+            )
+        self.source = source
+
+    # --- memory --------------------------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> Any:
-        """Return a memory pointer that owns new memory of the current device."""
-        return cupy().cuda.alloc(nbytes).mem
+        """Return an object that owns new memory of the current device."""
+        return (self._allocator or self.allocator).allocate(nbytes)
 
     def nbytes(self, owner: Any) -> int:
         """Return the size of the memory."""
-        return int(owner.size)
+        size: int = owner.size
+        return size
 
     def address(self, owner: Any) -> int:
         """Return the device address."""
-        return int(owner.ptr)
+        ptr: int = owner.ptr
+        return ptr
 
     def array(
         self, owner: Any, shape: tuple[int, ...], dtype: Any, byte_strides: tuple[int, ...], byte_offset: int
     ) -> Any:
         """Return a CuPy array over the memory."""
-        module = cupy()
-        pointer = module.cuda.MemoryPointer(owner, byte_offset)
+        module = self._module or self.library()
+        cuda = module.cuda
+        if type(owner) is Allocation:
+            # Made anew each time: were it kept, it and the allocation would keep each other alive.
+            owner = cuda.UnownedMemory(owner.ptr, owner.size, owner, owner.device)
+        pointer = cuda.MemoryPointer(owner, byte_offset)
         return module.ndarray(shape, dtype=dtype, memptr=pointer, strides=byte_strides)
 
     def describe(self, array: Any) -> tuple[Any, int]:
         """Return the owner and the byte offset of a CuPy array."""
-        return array.data.mem, int(array.data.ptr - array.data.mem.ptr)
+        pointer = array.data
+        memory = pointer.mem
+        owner = getattr(memory, "_owner", None)
+        found = owner if type(owner) is Allocation else memory
+        return found, pointer.ptr - found.ptr

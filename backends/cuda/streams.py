@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CudaEvent", "CudaStream"]
+__all__ = ["CudaEvent", "CudaStream", "ForeignStream"]
 
 
 class CudaEvent:
-    """A point in the work of a CUDA stream."""
+    """A point in the work of a CUDA stream.
 
-    def __init__(self, native: Any) -> None:
-        self.native = native
+    Parameters
+    ----------
+    library : callable
+        Returns CuPy.
+    native : object
+        Its event.
+    """
+
+    __slots__ = ("_library", "native")
+
+    def __init__(self, library: Any, native: Any) -> None:
+        self._library, self.native = library, native
+
+    @property
+    def ptr(self) -> int:
+        """The event of CUDA."""
+        return int(self.native.ptr)
 
     def query(self) -> bool:
         """Return whether the work before the event is done."""
@@ -23,16 +38,27 @@ class CudaEvent:
 
     def elapsed_time(self, end: CudaEvent) -> float:
         """Return the milliseconds from this event to another."""
-        from tt.backends.cuda.memory import cupy
-
-        return float(cupy().cuda.get_elapsed_time(self.native, end.native))
+        return float(self._library().cuda.get_elapsed_time(self.native, end.native))
 
 
 class CudaStream:
-    """A sequence of work on a CUDA device."""
+    """A sequence of work on a CUDA device.
+
+    Parameters
+    ----------
+    native : object
+        The stream of CuPy.
+    """
+
+    __slots__ = ("native", "ptr")
 
     def __init__(self, native: Any) -> None:
         self.native, self.ptr = native, int(native.ptr)
+
+    @property
+    def priority(self) -> int:
+        """Lower numbers go first."""
+        return int(self.native.priority)
 
     def query(self) -> bool:
         """Return whether all work of the stream is done."""
@@ -49,3 +75,19 @@ class CudaStream:
     def wait(self, event: CudaEvent) -> None:
         """Let further work of the stream begin when an event is reached."""
         self.native.wait_event(event.native)
+
+
+class ForeignStream:
+    """A stream that another library made, as CUDA's stream protocol hands it over.
+
+    Parameters
+    ----------
+    pointer : int
+        The stream of CUDA.
+    """
+
+    def __init__(self, pointer: int) -> None:
+        self.pointer = pointer
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.pointer

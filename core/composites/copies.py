@@ -30,7 +30,9 @@ def contiguous(self: Any, memory_format: Any) -> Any:
 # --- conversions -----------------------------------------------------------------------------------------------
 
 
-def converted(self: Any, dtype: Dtype, device: Any, copy: bool, memory_format: Any) -> Any:
+def converted(
+    self: Any, dtype: Dtype, device: Any, copy: bool, memory_format: Any, non_blocking: bool = False
+) -> Any:
     """Return a tensor in a dtype, on a device and in a memory format; itself if it is so already."""
     if device.type == self.device.type:
         # An index is asked for: its backend refuses one that is not there.
@@ -42,6 +44,7 @@ def converted(self: Any, dtype: Dtype, device: Any, copy: bool, memory_format: A
         self,
         dtype=None if dtype is self.dtype else dtype,
         device=None if device is self.device else device,
+        non_blocking=non_blocking,
         memory_format=memory_format,
     )
 
@@ -57,7 +60,7 @@ def _is_laid_out(self: Any, memory_format: Any) -> bool:
 
 @composite("to.device")
 def to_device(self: Any, device: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
-    return converted(self, dtype or self.dtype, device or self.device, copy, memory_format)
+    return converted(self, dtype or self.dtype, device or self.device, copy, memory_format, non_blocking)
 
 
 @composite("to.dtype")
@@ -67,7 +70,7 @@ def to_dtype(self: Any, dtype: Dtype, non_blocking: bool, copy: bool, memory_for
 
 @composite("to.other")
 def to_other(self: Any, other: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
-    return converted(self, other.dtype, other.device, copy, memory_format)
+    return converted(self, other.dtype, other.device, copy, memory_format, non_blocking)
 
 
 def _in_dtype(dtype: Dtype) -> Callable[[Any, Any], Any]:

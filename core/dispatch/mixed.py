@@ -24,7 +24,7 @@ _MOVERS = ("_to_copy", "copy")
 _INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
 
 
-def transfer(tensor: TensorBase, device: Device) -> Tensor:
+def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
     """Return a copy of a tensor on another device, by way of the host; what is made of parts goes part by part.
 
     To the meta device only the shape goes; from it nothing can come.
@@ -37,7 +37,7 @@ def transfer(tensor: TensorBase, device: Device) -> Tensor:
         there = REGISTRY.backend(device.type, tensor.layout.name)
         there.require_available()
         place = there.place(device)
-        moved = {name: transfer(part, place).handle for name, part in parts.items()}
+        moved = {name: transfer(part, place, non_blocking).handle for name, part in parts.items()}
         facts = tensor.spec.backend.facts(tensor.handle)
         made = there.assemble(moved, tuple(tensor.shape), facts)
         return wrap(made, there.spec(tensor.dtype, None if device.type == "meta" else place))
@@ -52,6 +52,10 @@ def transfer(tensor: TensorBase, device: Device) -> Tensor:
         raise DeviceError("a meta tensor has no data to copy\n  try: tt.empty_like(x, device=...)")
     target.require_available()
     place = target.place(device)
+    if non_blocking:
+        moved = source.to_host(tensor.handle, True) if device.type == "cpu" else source.to_numpy(tensor.handle)
+        made = target.from_numpy(moved, place) if device.type == "cpu" else target.from_host(moved, place, True)
+        return wrap(made, target.spec(tensor.dtype, place))
     array = source.to_numpy(tensor.handle)
     if array is tensor.handle or array.base is not None or not array.flags.writeable:
         array = array.copy()  # both backends may share memory with the host, and the result shares none
@@ -123,6 +127,8 @@ def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
     operator, form = entry.operator, entry.form
     if operator.name == "_to_copy":
         return _to_copy(operator, args)
+    if operator.name == "copy" and form == "inplace" and _copied_straight(*args):
+        return args[0]
     if operator.name == "to.other":
         self, other, *options = args
         to_device = operator.registry.operator("to.device").caller()
@@ -154,9 +160,24 @@ def _move(value: Any, home: Device) -> Any:
     return value
 
 
+def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool) -> bool:
+    """Copy between the host and a device without a tensor in between, if both are alike; tell whether it was done."""
+    if target.layout.name != "strided" or source.layout.name != "strided" or target.spec.dtype is not source.spec.dtype:
+        return False
+    if target.device.type == "cpu":
+        done = source.spec.backend.copy_to_host(source.handle, target.handle, non_blocking)
+    elif source.device.type == "cpu":
+        done = target.spec.backend.copy_from_host(target.handle, source.handle, non_blocking)
+    else:
+        done = False
+    if done:
+        target.bump_version()
+    return done
+
+
 def _to_copy(operator: Operator, args: tuple[Any, ...]) -> Any:
     """Move to another device, then convert what else is asked for there."""
-    moved = transfer(args[0], args[operator.device_at])
+    moved = transfer(args[0], args[operator.device_at], bool(args[operator.positions["non_blocking"]]))
     if args[operator.dtype_at] in (None, moved.dtype):
         return moved
     return operator.caller().execute((moved, *args[1:]))

@@ -1,0 +1,185 @@
+"""Copies between the host and CUDA devices, and between devices, in the order of the current stream.
+
+Note [Copies that go on]
+------------------------
+A copy from or to page-locked memory of the host goes on after the call that asked for it (`non_blocking=True`).  Until
+it is done, nobody may write to or give back the memory at either end, whatever happens to the tensors: `Transfers`
+keeps both until an event behind the copy is reached.  What the host reads before it waits for the stream is
+undefined, as in PyTorch.  A copy from ordinary memory has read it all when the call returns, so it never waits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt.backends.cuda.handle import StridedHandle
+from tt.core.library import contiguous_strides, errors
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["Transfers"]
+
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
+
+
+class Transfers:
+    """Moves elements for a backend.
+
+    Parameters
+    ----------
+    backend : CudaBackend
+        Whose handles are moved.
+    """
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self.backend = backend
+        self._pending: deque[tuple[Any, Any]] = deque()
+        self._peers: set[tuple[int, int]] = set()
+        self.captured: list[Any] | None = None
+
+    def _keep(self, *ends: Any) -> None:
+        """Keep memory until the work that the current stream has by now is done; of a graph, as long as it is there."""
+        if self.captured is not None:
+            self.captured.append(ends)
+            return
+        pending = self._pending
+        while pending and pending[0][0].done:
+            pending.popleft()
+        cuda = self.backend.library().cuda
+        event = cuda.Event(disable_timing=True)
+        event.record(cuda.get_current_stream())
+        pending.append((event, ends))
+
+    def rows(self, handle: StridedHandle) -> StridedHandle:
+        """Return a handle with the elements in row-major order; itself if they are."""
+        if handle.is_contiguous:
+            return handle
+        # As unsigned numbers: there are dtypes that CuPy has no copies of.
+        bits = StridedHandle(
+            handle.memory, handle.owner, handle.shape, handle.strides, handle.offset, _BITS[handle.dtype.itemsize]
+        )
+        found = self.backend.normalise(bits.array.copy())
+        return StridedHandle(
+            handle.memory, found.owner, handle.shape, contiguous_strides(handle.shape), found.offset, handle.dtype
+        )
+
+    # --- the host ------------------------------------------------------------------------------------------------
+
+    def pinned(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        """Return an array of page-locked memory with any content."""
+        dtype = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        memory = self.backend.library().cuda.alloc_pinned_memory(max(size, 1))
+        return np.ndarray(shape, dtype, memory)
+
+    def is_pinned(self, address: int) -> bool:
+        """Tell whether an address of the host lies in page-locked memory."""
+        runtime = self.backend.library().cuda.runtime
+        return bool(runtime.pointerGetAttributes(address).type == runtime.memoryTypeHost)
+
+    def upload(self, array: np.ndarray[Any, Any], index: int, non_blocking: bool = False) -> StridedHandle:
+        """Return a handle on a device with the elements of an array of the host."""
+        with self.backend.on(index):
+            handle = self.backend.empty(array.shape, array.dtype)
+            self.write(handle, array, non_blocking)
+        return handle
+
+    def write(self, target: StridedHandle, array: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
+        """Copy an array of the host into contiguous memory of the current device."""
+        if not array.size:
+            return
+        pinned = self.is_pinned(array.ctypes.data)
+        if not array.flags.c_contiguous:
+            array, pinned = np.ascontiguousarray(array), False
+        cuda = self.backend.library().cuda
+        stream = cuda.get_current_stream()
+        self._refuse_capture(stream, pinned)
+        cuda.runtime.memcpyAsync(
+            target.data_ptr, array.ctypes.data, array.nbytes, cuda.runtime.memcpyHostToDevice, stream.ptr
+        )
+        if pinned and non_blocking:
+            self._keep(array, target.owner)
+        elif pinned:
+            self.backend.will_wait("a copy from the host")
+            stream.synchronize()
+
+    def download(self, handle: StridedHandle, non_blocking: bool = False) -> np.ndarray[Any, Any]:
+        """Return the elements in an array of the host; with `non_blocking` in page-locked memory."""
+        if non_blocking and handle.nbytes:
+            found = self.pinned(handle.shape, handle.dtype)
+        else:
+            found = np.empty(handle.shape, handle.dtype)
+        self.read(handle, found, non_blocking)
+        return found
+
+    def read(self, handle: StridedHandle, out: np.ndarray[Any, Any], non_blocking: bool = False) -> None:
+        """Copy the elements into a contiguous array of the host."""
+        if not handle.nbytes:
+            return
+        if not non_blocking:
+            self.backend.will_wait("a copy to the host")
+        with self.backend.on(self.backend.index_of(handle)):
+            source = self.rows(handle)
+            cuda = self.backend.library().cuda
+            stream = cuda.get_current_stream()
+            self._refuse_capture(stream, non_blocking)
+            cuda.runtime.memcpyAsync(
+                out.ctypes.data, source.data_ptr, source.nbytes, cuda.runtime.memcpyDeviceToHost, stream.ptr
+            )
+            if non_blocking:
+                self._keep(out, source.owner)
+            else:
+                stream.synchronize()
+
+    def _refuse_capture(self, stream: Any, may_go_on: bool) -> None:
+        if self.captured is not None and not may_go_on and stream.is_capturing():
+            raise errors.DeviceError(
+                "cannot copy between the host and a CUDA device during CUDA graph capture\n"
+                "  try: a tensor of page-locked memory (pin_memory) and non_blocking=True"
+            )
+
+    # --- other devices -------------------------------------------------------------------------------------------
+
+    def peer(self, handle: StridedHandle, index: int) -> StridedHandle:
+        """Return a copy on another device: behind the work of both current streams, and before what they get next."""
+        backend, cuda = self.backend, self.backend.library().cuda
+        home = backend.index_of(handle)
+        self._introduce(home, index)
+        with backend.on(index):
+            there = cuda.get_current_stream()
+            new = backend.empty(handle.shape, handle.dtype)
+            ready = cuda.Event(disable_timing=True)
+            ready.record(there)
+        with backend.on(home):
+            here = cuda.get_current_stream()
+            source = self.rows(handle)
+            here.wait_event(ready)
+            if source.nbytes:
+                cuda.runtime.memcpyPeerAsync(new.data_ptr, index, source.data_ptr, home, source.nbytes, here.ptr)
+            done = cuda.Event(disable_timing=True)
+            done.record(here)
+        with backend.on(index):
+            there.wait_event(done)
+        return new
+
+    def _introduce(self, home: int, index: int) -> None:
+        """Let one device read the other's memory directly, where they can."""
+        if (home, index) in self._peers:
+            return
+        self._peers.add((home, index))
+        runtime = self.backend.library().cuda.runtime
+        if runtime.deviceCanAccessPeer(home, index):
+            with self.backend.on(home):
+                try:
+                    runtime.deviceEnablePeerAccess(index)
+                except runtime.CUDARuntimeError as error:
+                    if error.status != ALREADY_ENABLED:
+                        raise
+
+
+ALREADY_ENABLED = 704
+"""`cudaErrorPeerAccessAlreadyEnabled`: another library did it."""

@@ -1,0 +1,48 @@
+"""CUDA over the fake CuPy: what puts it in the place of the real one inside a process, with several devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from tests.backends.cuda.fake_cupy import Driver, FakeCupy
+from tt.backends.cuda.backend import CudaBackend
+from tt.backends.cuda.kernels import kernel_tables
+from tt.core.library import REGISTRY
+
+__all__ = ["FakeCuda", "fake_cuda"]
+
+
+class FakeCuda(CudaBackend):
+    """The backend of CUDA, of which every device is a fake."""
+
+    def __init__(self, cupy: FakeCupy) -> None:
+        super().__init__(library=lambda: cupy)
+        self.cupy = cupy
+
+    def available(self) -> str | None:
+        return None
+
+    def device_count(self) -> int:
+        return self.cupy._driver.devices
+
+
+@contextmanager
+def fake_cuda(devices: int = 2, memory: int = 1 << 26) -> Iterator[Any]:
+    """Let `device="cuda"` mean fake devices inside a `with` block: all kernels over the array API, and none of CUDA."""
+    before = REGISTRY.backend("cuda")
+    driver = Driver(devices, memory)
+    backend = FakeCuda(FakeCupy(driver))
+    with ExitStack() as stack:
+        REGISTRY.backends["cuda", "strided"] = backend
+        for table in kernel_tables(backend):
+            table.kernels = [replace(kernel, override=True) for kernel in table.kernels if not kernel.priority]
+            stack.callback(REGISTRY.add(table).remove)
+        try:
+            yield SimpleNamespace(backend=backend, driver=driver, cupy=backend.cupy)
+        finally:
+            REGISTRY.backends["cuda", "strided"] = before
+            REGISTRY.invalidate_all()
