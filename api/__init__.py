@@ -121,6 +121,7 @@ _LAZY = {
     "sparse_bsr": "tt.sparse",
     "sparse_bsc": "tt.sparse",
     "vmap": "tt.func",
+    "OutOfMemoryError": "tt.core.errors",
     "DisableTTFunctionSubclass": "tt.core.dispatch.overrides",
 }
 _MODULES = (

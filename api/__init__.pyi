@@ -135,6 +135,7 @@ from tt.sparse import sparse_csc as sparse_csc
 from tt.sparse import sparse_bsr as sparse_bsr
 from tt.sparse import sparse_bsc as sparse_bsc
 from tt.func import vmap as vmap
+from tt.core.errors import OutOfMemoryError as OutOfMemoryError
 from tt.core.dispatch.overrides import DisableTTFunctionSubclass as DisableTTFunctionSubclass
 from tt import accelerator as accelerator
 from tt import autograd as autograd

@@ -217,9 +217,7 @@ class Backend(DeviceInterface):
         """
         return self.to_numpy(handle).copy()
 
-    def copy_from_host(
-        self, target: Any, array: np.ndarray[Any, Any], non_blocking: bool = False
-    ) -> bool:
+    def copy_from_host(self, target: Any, array: np.ndarray[Any, Any], non_blocking: bool = False) -> bool:
         """Write a NumPy array straight into a handle; False where that cannot be done, and nothing was done."""
         return False
 

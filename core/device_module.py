@@ -172,13 +172,9 @@ class DeviceModule(ModuleType):
 
     # --- memory ------------------------------------------------------------------------------------------------
 
-    def _account(self, device: Place) -> dict[str, int]:
-        """Return the statistics of a device, or none where no device of the type can be used, as PyTorch does."""
-        return self.memory_stats(device) if self.is_available() else {}
-
     def memory_stats(self, device: Place = None) -> dict[str, int]:
         """Return statistics of memory under PyTorch's names; empty where the device keeps none, or was not used."""
-        if not self.is_available():
+        if not self.is_initialized():
             return {}
         return dict(sorted(self._usable().memory_stats(self._place(device)).items()))
 
@@ -201,7 +197,7 @@ class DeviceModule(ModuleType):
 
     def memory_snapshot(self, device: Place = None) -> list[dict[str, Any]]:
         """Return what lies where in the memory of a device, by default of all: segments with their blocks."""
-        if not self.is_available():
+        if not self.is_initialized():
             return []
         backend = self._usable()
         places = range(backend.device_count()) if device is None else [self._place(device).index or 0]
@@ -209,19 +205,19 @@ class DeviceModule(ModuleType):
 
     def memory_allocated(self, device: Place = None) -> int:
         """Return how many bytes tensors use; 0 where the device keeps no statistics."""
-        return self._account(device).get("allocated_bytes.all.current", 0)
+        return self.memory_stats(device).get("allocated_bytes.all.current", 0)
 
     def max_memory_allocated(self, device: Place = None) -> int:
         """Return the largest number of bytes that tensors used so far; 0 where the device keeps none."""
-        return self._account(device).get("allocated_bytes.all.peak", 0)
+        return self.memory_stats(device).get("allocated_bytes.all.peak", 0)
 
     def memory_reserved(self, device: Place = None) -> int:
         """Return how many bytes the library holds; 0 where the device keeps no statistics."""
-        return self._account(device).get("reserved_bytes.all.current", 0)
+        return self.memory_stats(device).get("reserved_bytes.all.current", 0)
 
     def max_memory_reserved(self, device: Place = None) -> int:
         """Return the largest number of bytes that the library held so far; 0 where the device keeps none."""
-        return self._account(device).get("reserved_bytes.all.peak", 0)
+        return self.memory_stats(device).get("reserved_bytes.all.peak", 0)
 
     def reset_peak_memory_stats(self, device: Place = None) -> None:
         """Let the largest numbers begin anew."""
@@ -246,7 +242,8 @@ class DeviceModule(ModuleType):
         """
         if isinstance(fraction, bool) or not isinstance(fraction, int | float):
             raise ArgumentError(
-                "set_per_process_memory_fraction", f"argument 'fraction' must be float, not {describe(fraction)}"
+                "set_per_process_memory_fraction",
+                f"argument 'fraction' must be float, not {describe(fraction)}",
             )
         if not 0 <= fraction <= 1:
             raise ValueRangeError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
@@ -304,7 +301,11 @@ class _LooseEvent(Event):
     """An event of one device type, whose constructor has no device, as PyTorch's."""
 
     def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, device: Place = None
+        self,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+        device: Place = None,
     ) -> None:
         self._make(device, enable_timing, blocking, interprocess)
 

@@ -272,7 +272,9 @@ class OutOfMemoryError(DeviceError, MemoryError):
             lines.append(f"  limit: {format_bytes(limit)}, by set_per_process_memory_fraction")
         if allocated + asked <= reserved:
             lines.append("  the pool holds enough, in pieces that are too small")
-        lines.append("  try: smaller batches, del of tensors that are not needed, tt.no_grad() where gradients are not")
+        lines.append(
+            "  try: smaller batches, del of tensors that are not needed, tt.no_grad() where gradients are not"
+        )
         lines.append("  see: tt.cuda.memory_summary()")
         super().__init__("\n".join(lines))
 

@@ -48,7 +48,9 @@ def memory_table(device: str, stats: Mapping[str, int], abbreviated: bool = Fals
         values = [int(stats.get(f"{name}.all.{part}", 0)) for part in PARTS]
         rows.append((title, *(format_bytes(v) if name in BYTES else str(v) for v in values)))
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
     if len(rows) == 1:
         lines = ["  the device keeps no statistics, or was not used"]
     elif not abbreviated:

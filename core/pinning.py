@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["PINNING_MEMBERS"]
 
 
-
 def _pinning_backend(device: Any) -> Any:
     """Return the backend whose device copies page-locked memory: that of the accelerator by default."""
     from tt.core.accelerator import current_accelerator
@@ -65,7 +64,12 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
     >>> tt.ones(2).is_pinned()
     False
     """
-    if self.device.type != "cpu" or self.layout.name != "strided" or not self.numel() or values_are_hidden(self):
+    if (
+        self.device.type != "cpu"
+        or self.layout.name != "strided"
+        or not self.numel()
+        or values_are_hidden(self)
+    ):
         return False
     backend = _pinning_backend(device)
     return backend is not None and backend.is_pinned(self.data_ptr())
@@ -88,7 +92,9 @@ def record_stream(self: Tensor, stream: Any) -> None:
         When the stream is one of another device type.
     """
     if stream.device.type != self.device.type:
-        raise DeviceError(f"record_stream(): a stream of {stream.device} does not work on a tensor on {self.device}")
+        raise DeviceError(
+            f"record_stream(): a stream of {stream.device} does not work on a tensor on {self.device}"
+        )
     self.spec.backend.record_stream(self.handle, stream.native)
 
 

@@ -216,7 +216,7 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
         "shape": tuple(self.shape),
         "strides": None if plain else tuple(stride * size for stride in backend.strides(self.handle)),
         "data": (backend.data_ptr(self.handle) if self.numel() else 0, False),
-        # Whoever reads the memory waits for this stream; the interface writes 1 for the default one, whose address is 0.
+        # Whoever reads the memory waits for this stream; 1 stands for the default one, whose address is 0.
         "stream": int(backend.current_stream(self.device).ptr) or 1,
         "version": 3,
     }

@@ -44,5 +44,8 @@ _SOURCES = {
 __all__ = list(_SOURCES)
 
 __getattr__, __dir__ = lazy_names(
-    "tt.autograd", _SOURCES, layer="autograd", modules=("forward_ad", "function", "functional", "graph")
+    "tt.autograd",
+    _SOURCES,
+    layer="autograd",
+    modules=("forward_ad", "function", "functional", "graph", "profiler"),
 )

@@ -47,7 +47,9 @@ class Allocation:
 
     __slots__ = ("__weakref__", "_allocator", "_pooled", "device", "ptr", "size", "stream", "streams")
 
-    def __init__(self, allocator: Allocator, pooled: Any, ptr: int, size: int, device: int, stream: int) -> None:
+    def __init__(
+        self, allocator: Allocator, pooled: Any, ptr: int, size: int, device: int, stream: int
+    ) -> None:
         self._allocator, self._pooled, self.size, self.stream = allocator, pooled, size, stream
         self.ptr, self.device = ptr, device
         self.streams: list[Any] | None = None
@@ -97,7 +99,9 @@ class Allocator:
         """Return what memory comes from: the chosen allocator, one that CuPy was given before, or a pool."""
         cuda = self.cupy.cuda
         if self.source is not None:
-            made: Callable[[int], Any] = cuda.PythonFunctionAllocator(self._alloc_plugged, self._free_plugged).malloc
+            made: Callable[[int], Any] = cuda.PythonFunctionAllocator(
+                self._alloc_plugged, self._free_plugged
+            ).malloc
             return made
         before = cuda.get_allocator()
         if getattr(before, "__self__", None) is not self.cupy.get_default_memory_pool():

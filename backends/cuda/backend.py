@@ -64,7 +64,7 @@ class CudaBackend(Backend):
 
     def available(self) -> str | None:
         """Return why CUDA cannot be used here, or None."""
-        return reason()
+        return None if self._devices else reason()
 
     def device_count(self) -> int:
         """Return the number of devices, as the driver tells it; 0 where CUDA cannot be used."""
@@ -82,7 +82,7 @@ class CudaBackend(Backend):
     def current_device(self) -> int:
         """Return the index of this thread's current device; 0 where CUDA cannot be used."""
         # Of one device there is nothing to ask.
-        return 0 if self.device_count() < 2 else int(self.library().cuda.Device().id)
+        return 0 if self.device_count() < 2 or self.available() else int(self.library().cuda.Device().id)
 
     def set_device(self, index: int) -> None:
         """Make a device the current one of this thread."""
@@ -126,8 +126,20 @@ class CudaBackend(Backend):
             self.sync_debug.tell(what)
 
     def synchronize(self, device: Device | None = None) -> None:
-        """Wait until the device has done what it was given."""
-        self.library().cuda.Device(self._index(device)).synchronize()
+        """Wait until the device has done what it was given.
+
+        Raises
+        ------
+        DeviceError
+            While a stream of the device is captured.
+        """
+        cuda = self.library().cuda
+        try:
+            cuda.Device(self._index(device)).synchronize()
+        except cuda.runtime.CUDARuntimeError as error:
+            if error.status != CAPTURING:
+                raise
+            raise errors.DeviceError(f"synchronize(): not while a CUDA graph is captured: {error}") from error
         self.failures.raise_first()
 
     def new_stream(self, device: Device, priority: int = 0) -> CudaStream:
@@ -195,7 +207,11 @@ class CudaBackend(Backend):
     def memory_snapshot(self, device: Device) -> list[dict[str, Any]]:
         """Return what lies where in the memory of a device."""
         allocator = self._allocator()
-        return [] if allocator is None else list(allocator.ledgers[device.index or 0].snapshot(device.index or 0))
+        return (
+            []
+            if allocator is None
+            else list(allocator.ledgers[device.index or 0].snapshot(device.index or 0))
+        )
 
     def empty_cache(self) -> None:
         """Give the memory back that the pool holds and nobody uses."""
@@ -267,7 +283,9 @@ class CudaBackend(Backend):
         """Copy an array from the host."""
         return self.transfers.upload(array, self._index(device))
 
-    def from_host(self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> StridedHandle:
+    def from_host(
+        self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False
+    ) -> StridedHandle:
         """Copy an array from the host; page-locked memory is read while the call returns, if it may be."""
         return self.transfers.upload(array, self._index(device), non_blocking)
 
@@ -358,6 +376,9 @@ class CudaBackend(Backend):
         """Return the device address of the memory."""
         return self.memory.address(owner)
 
+
+CAPTURING = 900
+"""`cudaErrorStreamCaptureUnsupported`."""
 
 PROPERTIES: Mapping[str, str] = {
     "major": "major", "minor": "minor", "multi_processor_count": "multiProcessorCount", "warp_size": "warpSize",

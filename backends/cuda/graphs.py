@@ -141,10 +141,13 @@ class CUDAGraph:
         if stream.is_capturing():
             raise errors.DeviceError("capture_begin(): the stream is captured already")
         if allocator is None or allocator.pool is None:
-            raise errors.DeviceError("CUDA graphs need tt's own allocator of CUDA memory, which was exchanged")
+            raise errors.DeviceError(
+                "CUDA graphs need tt's own allocator of CUDA memory, which was exchanged"
+            )
         if pool is not None and not isinstance(pool, GraphPool):
             raise errors.ArgumentError(
-                "capture_begin", f"argument 'pool' must be a pool of graph_pool_handle(), not {type(pool).__name__}"
+                "capture_begin",
+                f"argument 'pool' must be a pool of graph_pool_handle(), not {type(pool).__name__}",
             )
         self._pool = GraphPool() if pool is None else pool
         self._stream, self._kept = stream, []
@@ -213,7 +216,9 @@ class CUDAGraph:
     def debug_dump(self, debug_path: str | Path) -> None:
         """Write a description of the graph in the language DOT; `enable_debug_mode` comes first."""
         if not self._debug:
-            raise errors.DeviceError("debug_dump(): the graph is not in debug mode\n  try: graph.enable_debug_mode()")
+            raise errors.DeviceError(
+                "debug_dump(): the graph is not in debug mode\n  try: graph.enable_debug_mode()"
+            )
         Path(debug_path).write_text(str(self._captured("debug_dump").debug_dot_str()), encoding="utf-8")
 
 
@@ -326,7 +331,8 @@ def _graphed(
     for position, value in enumerate(samples):
         if not isinstance(value, Tensor) or value.device.type != "cuda":
             raise errors.ArgumentError(
-                "make_graphed_callables", f"sample_args[{position}] must be a CUDA tensor, not {type(value).__name__}"
+                "make_graphed_callables",
+                f"sample_args[{position}] must be a CUDA tensor, not {type(value).__name__}",
             )
     static = [value.detach().clone().requires_grad_(value.requires_grad) for value in samples]
     wanted = [position for position, value in enumerate(static) if value.requires_grad]
@@ -390,8 +396,8 @@ def _graphed(
             if value.shape != like.shape or value.dtype != like.dtype or value.device != like.device:
                 raise errors.ArgumentError(
                     "graphed callable",
-                    f"argument {position} is {value.dtype}{list(value.shape)} on {value.device}; the graph was captured "
-                    f"with {like.dtype}{list(like.shape)} on {like.device}",
+                    f"argument {position} is {value.dtype}{list(value.shape)} on {value.device}; the graph was "
+                    f"captured with {like.dtype}{list(like.shape)} on {like.device}",
                 )
         found = Graphed.apply(*args)
         return found if is_tuple else found[0]

@@ -160,5 +160,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def warn_of_nothing_recorded() -> None:
     """Warn that a picture has no events."""
     warnings.warn(
-        "no events were recorded; call tt.cuda.memory._record_memory_history() first", UserWarning, stacklevel=3
+        "no events were recorded; call tt.cuda.memory._record_memory_history() first",
+        UserWarning,
+        stacklevel=3,
     )

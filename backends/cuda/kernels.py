@@ -76,8 +76,8 @@ class BareArrays(ArrayApiBackend):
 
 
 WAITS: Final = frozenset({
-    "_bincount", "_unique2", "_unique_consecutive", "equal", "index", "index_put", "masked_select", "nonzero",
-    "unique_dim",
+    "_bincount", "_unique2", "_unique_consecutive", "equal", "index", "index_put", "item", "masked_select",
+    "nonzero", "unique_dim",
 })  # fmt: skip
 """Kernels over CuPy's functions that read on the host how many elements there are, or whether indices are valid."""
 

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 __all__ = ["Block", "History", "Ledger", "Statistic", "stack_frames"]
@@ -95,16 +96,25 @@ class History:
 
 def stack_frames() -> list[dict[str, Any]]:
     """Return the calls that led here, the innermost first, without those of this package's allocator."""
-    frames, frame = [], sys._getframe(1)
+    frames: list[dict[str, Any]] = []
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if not frame.f_globals.get("__name__", "").startswith("tt.backends.cuda."):
             frames.append({"filename": code.co_filename, "line": frame.f_lineno, "name": code.co_name})
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return frames
 
 
-NAMES = ("allocation", "allocated_bytes", "requested_bytes", "active", "active_bytes", "segment", "reserved_bytes")
+NAMES = (
+    "allocation",
+    "allocated_bytes",
+    "requested_bytes",
+    "active",
+    "active_bytes",
+    "segment",
+    "reserved_bytes",
+)
 """The statistics, as PyTorch calls them."""
 
 
@@ -263,7 +273,9 @@ def _described(
     shown, end = [], start
     for ptr, block, state in [*inside, (start + size, Block(0, 0, 0, []), "")]:
         if ptr > end:
-            shown.append({"address": end, "size": ptr - end, "requested_size": 0, "state": "inactive", "frames": []})
+            shown.append(
+                {"address": end, "size": ptr - end, "requested_size": 0, "state": "inactive", "frames": []}
+            )
         if state:
             shown.append(
                 {

@@ -43,7 +43,8 @@ class CupyMemory:
     """
 
     def __init__(self, load: Callable[[], Any] = cupy) -> None:
-        self._load, self._module, self._opening = load, None, threading.Lock()
+        self._load, self._opening = load, threading.Lock()
+        self._module: Any = None
         self._allocator: Allocator | None = None
         self.source: Any = None
 
@@ -57,23 +58,22 @@ class CupyMemory:
     def library(self) -> Any:
         """Return CuPy, with tt's allocator in it."""
         module = self._module
-        return self._open() if module is None else module
+        return self._open()[0] if module is None else module
 
     @property
     def allocator(self) -> Allocator:
         """The allocator."""
-        if self._allocator is None:
-            self._open()
-        assert self._allocator is not None
-        return self._allocator
+        found = self._allocator
+        return self._open()[1] if found is None else found
 
-    def _open(self) -> Any:
-        module: Any = self._load()
+    def _open(self) -> tuple[Any, Allocator]:
+        module = self._load()
         with self._opening:
-            if self._allocator is None:
-                self._allocator = Allocator(module, self.source)
+            found = self._allocator
+            if found is None:
+                found = self._allocator = Allocator(module, self.source)
                 self._module = module
-        return module
+        return module, found
 
     def plug(self, source: Any) -> None:
         """Choose an allocator for all memory; see `tt.cuda.memory.change_current_allocator`.

@@ -63,7 +63,9 @@ def _record_memory_history(
         if value not in words:
             raise errors.ValueRangeError(f"_record_memory_history(): {name} is one of {words}, not {value!r}")
     if max_entries < 1:
-        raise errors.ValueRangeError(f"_record_memory_history(): max_entries is at least 1, not {max_entries}")
+        raise errors.ValueRangeError(
+            f"_record_memory_history(): max_entries is at least 1, not {max_entries}"
+        )
     ledgers = _ledgers()
     chosen = ledgers if device is None else [ledgers[place(device).index or 0]]
     for ledger in chosen:
@@ -201,7 +203,9 @@ def _drawn(name: str, bars: list[Bar], held: list[tuple[int, int]], highest: int
     lines.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="#333" stroke-dasharray="4 3"/>')
     for part in range(5):
         y, value = bottom - _HEIGHT * part / 4, highest * part // 4
-        lines.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{errors.format_bytes(value)}</text>')
+        lines.append(
+            f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{errors.format_bytes(value)}</text>'
+        )
         lines.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
     lines.append(f'<text x="{_LEFT}" y="{bottom + 24}">{steps} events; dashed: what the pool holds</text>')
     return "\n".join([*lines, "</svg>", ""])

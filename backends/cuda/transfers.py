@@ -60,11 +60,21 @@ class Transfers:
             return handle
         # As unsigned numbers: there are dtypes that CuPy has no copies of.
         bits = StridedHandle(
-            handle.memory, handle.owner, handle.shape, handle.strides, handle.offset, _BITS[handle.dtype.itemsize]
+            handle.memory,
+            handle.owner,
+            handle.shape,
+            handle.strides,
+            handle.offset,
+            _BITS[handle.dtype.itemsize],
         )
         found = self.backend.normalise(bits.array.copy())
         return StridedHandle(
-            handle.memory, found.owner, handle.shape, contiguous_strides(handle.shape), found.offset, handle.dtype
+            handle.memory,
+            found.owner,
+            handle.shape,
+            contiguous_strides(handle.shape),
+            found.offset,
+            handle.dtype,
         )
 
     # --- the host ------------------------------------------------------------------------------------------------
@@ -159,7 +169,9 @@ class Transfers:
             source = self.rows(handle)
             here.wait_event(ready)
             if source.nbytes:
-                cuda.runtime.memcpyPeerAsync(new.data_ptr, index, source.data_ptr, home, source.nbytes, here.ptr)
+                cuda.runtime.memcpyPeerAsync(
+                    new.data_ptr, index, source.data_ptr, home, source.nbytes, here.ptr
+                )
             done = cuda.Event(disable_timing=True)
             done.record(here)
         with backend.on(index):

@@ -53,8 +53,10 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     target.require_available()
     place = target.place(device)
     if non_blocking:
-        moved = source.to_host(tensor.handle, True) if device.type == "cpu" else source.to_numpy(tensor.handle)
-        made = target.from_numpy(moved, place) if device.type == "cpu" else target.from_host(moved, place, True)
+        if device.type == "cpu":
+            made = target.from_numpy(source.to_host(tensor.handle, True), place)
+        else:
+            made = target.from_host(source.to_numpy(tensor.handle), place, True)
         return wrap(made, target.spec(tensor.dtype, place))
     array = source.to_numpy(tensor.handle)
     if array is tensor.handle or array.base is not None or not array.flags.writeable:
@@ -162,7 +164,11 @@ def _move(value: Any, home: Device) -> Any:
 
 def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool) -> bool:
     """Copy between the host and a device without a tensor in between, if both are alike; tell whether it was done."""
-    if target.layout.name != "strided" or source.layout.name != "strided" or target.spec.dtype is not source.spec.dtype:
+    if (
+        target.layout.name != "strided"
+        or source.layout.name != "strided"
+        or target.spec.dtype is not source.spec.dtype
+    ):
         return False
     if target.device.type == "cpu":
         done = source.spec.backend.copy_to_host(source.handle, target.handle, non_blocking)

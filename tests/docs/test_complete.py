@@ -239,11 +239,11 @@ def public_names() -> list[str]:
 @pytest.mark.parametrize("name", public_names())
 def test_every_public_name_is_described(pages, name):
     namespace, _, short = name.rpartition(".")
-    for page in (pages["docs/tensors.md"], pages["docs/autograd.md"], pages["docs/sparse.md"]):
+    for page in (pages[f"docs/{title}.md"] for title in ("tensors", "autograd", "sparse", "cuda")):
         listed = namespace != "tt" and page.mentions(namespace) and page.mentions(short)
         if page.mentions(name) or listed:
             return
-    raise AssertionError(f"none of docs/tensors.md, docs/autograd.md and docs/sparse.md mentions {name}")
+    raise AssertionError(f"none of docs/tensors.md, docs/autograd.md, docs/sparse.md and docs/cuda.md mentions {name}")
 
 
 # --- extensions ------------------------------------------------------------------------------------------------

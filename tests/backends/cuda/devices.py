@@ -39,7 +39,9 @@ def fake_cuda(devices: int = 2, memory: int = 1 << 26) -> Iterator[Any]:
     with ExitStack() as stack:
         REGISTRY.backends["cuda", "strided"] = backend
         for table in kernel_tables(backend):
-            table.kernels = [replace(kernel, override=True) for kernel in table.kernels if not kernel.priority]
+            table.kernels = [
+                replace(kernel, override=True) for kernel in table.kernels if not kernel.priority
+            ]
             stack.callback(REGISTRY.add(table).remove)
         try:
             yield SimpleNamespace(backend=backend, driver=driver, cupy=backend.cupy)
