@@ -243,7 +243,9 @@ def test_every_public_name_is_described(pages, name):
         listed = namespace != "tt" and page.mentions(namespace) and page.mentions(short)
         if page.mentions(name) or listed:
             return
-    raise AssertionError(f"none of docs/tensors.md, docs/autograd.md, docs/sparse.md and docs/cuda.md mentions {name}")
+    raise AssertionError(
+        f"none of docs/tensors.md, docs/autograd.md, docs/sparse.md and docs/cuda.md mentions {name}"
+    )
 
 
 # --- extensions ------------------------------------------------------------------------------------------------
