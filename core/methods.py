@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from tt.core.dispatch import written
 from tt.core.dispatch.overloads import lookup
 from tt.core.dispatch.overrides import overrides
 from tt.core.dispatch.registry import REGISTRY, ops
+from tt.core.dispatch.short_callers import BinaryCaller
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
@@ -58,7 +60,9 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
         found = getattr(
             found, "default", found
         )  # of several overloads the one whose first operand is a tensor
-        method = _calling(getattr(found, "two", found))
+        method = _written(found) if written.ACTIVE else None
+        if method is None:
+            method = _calling(getattr(found, "two", found))
         method.__name__ = method.__qualname__ = dunder
         setattr(Tensor, dunder, method)
         return method(self, other)
@@ -73,6 +77,14 @@ def _calling(caller: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return NotImplemented
 
     return method
+
+
+def _written(found: Any) -> Callable[[Any, Any], Any] | None:
+    """Return the written-out function of an operator on two tensors, which leaves other operands to Python."""
+    if not isinstance(found, BinaryCaller):
+        return None
+    caller = _calling(found)
+    return written.written(found, lambda args, kwargs: caller(*args, **kwargs))
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

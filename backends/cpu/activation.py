@@ -23,9 +23,14 @@ SELU_SCALE: Final = 1.0507009873554804934193349852946
 # --- limits ----------------------------------------------------------------------------------------------------
 
 
+_ZEROS: Final = {np.dtype(name): np.zeros((), name) for name in ("float32", "float64", "int64")}
+"""NumPy takes an array without dimensions in half of the time that it needs for a Python number."""
+
+
 @cpu.kernel("relu", dtypes="real_number")
 def relu(self: Array) -> Any:
-    return np.maximum(self, 0)
+    zero = _ZEROS.get(self.dtype)
+    return np.maximum(self, 0 if zero is None else zero)
 
 
 @cpu.kernel("hardtanh", dtypes="floating")

@@ -31,10 +31,17 @@ def cast(array: Array, native_dtype: Any) -> Array:
         )
         array = array.real
     order: Any = "C" if 0 in array.strides else "K"
-    if native_dtype.kind in "cfb" and native_dtype.itemsize >= array.itemsize:
+    if native_dtype.kind in "cfb" and (
+        native_dtype.itemsize >= array.itemsize or _holds(native_dtype, array)
+    ):
         return array.astype(native_dtype, order=order)
     with np.errstate(all="ignore"):
         return array.astype(native_dtype, order=order)
+
+
+def _holds(native_dtype: Any, array: Array) -> bool:
+    """Tell whether a shorter floating dtype is wide enough for all integers of an array's dtype."""
+    return native_dtype.itemsize >= 4 and array.dtype.kind in "iu"
 
 
 def duplicate(array: Array) -> Array:

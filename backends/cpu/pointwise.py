@@ -186,12 +186,14 @@ cpu.kernel("bitwise_not", np.invert, dtypes="integral_bool")
 for _op in ("isnan", "isinf", "isfinite"):
     cpu.kernel(_op, getattr(np, _op))
 
+_BOOL: Final = np.dtype(bool)
+
 # --- selection -------------------------------------------------------------------------------------------------
 
 
 @cpu.kernel("where", half="native")
 def where(condition: Any, self: Any, other: Any) -> Any:
-    if condition.dtype != np.bool_:
+    if condition.dtype is not _BOOL:
         raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
     if not isinstance(self, np.ndarray):
         self = np.asarray(

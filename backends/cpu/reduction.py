@@ -20,6 +20,9 @@ _LONG: Final = 512
 """From this length on, sums along other dimensions than the last are made in two steps."""
 
 
+_SUM: Final[Any] = np.add.reduce
+
+
 def axes(dim: int | Sequence[int] | None, ndim: int) -> Any:
     """Return the dimensions to reduce as NumPy takes them; None for all."""
     if dim is None or (not isinstance(dim, int) and not len(dim)):
@@ -57,15 +60,17 @@ def _blocks(self: Array, axis: int) -> Array:
 
 @cpu.kernel("sum")
 def sum_all(self: Array) -> Any:
-    return (
-        np.add.reduce(self, axis=None, dtype=self.dtype)
-        if self.flags.forc
-        else total(self, tuple(range(self.ndim)), False)
-    )
+    dtype = self.dtype
+    if self.size <= _LONG or self.flags.forc:
+        # With an array to write to NumPy returns it, and no scalar, from which another array would have to be made.
+        return _SUM(self, None, dtype, np.empty((), dtype))
+    return total(self, tuple(range(self.ndim)), False)
 
 
 @cpu.kernel("sum.dim")
 def sum_dim(self: Array, dim: Any, keepdim: bool) -> Any:
+    if self.size <= _LONG and self.ndim and type(dim) is tuple and len(dim) == 1:
+        return _SUM(self, dim[0], self.dtype, None, keepdim)
     return total(self, axes(dim, self.ndim), keepdim)
 
 

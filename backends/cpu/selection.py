@@ -19,8 +19,10 @@ def select(condition: Any, one: Any, other: Any) -> Any:
     `np.where` branches at every element, and an irregular condition makes the processor guess wrong at half of them.
     Masks of bits are several times as fast there.
     """
+    if condition.size <= FEW:
+        return np.where(condition, one, other)
     bits = BITS.get(one.dtype.itemsize)
-    if condition.size <= FEW or bits is None or one.dtype != other.dtype:
+    if bits is None or one.dtype != other.dtype:
         return np.where(condition, one, other)
     mask = np.negative(condition.view(np.int8), dtype=bits)
     first, second = one.view(bits), other.view(bits)

@@ -20,9 +20,12 @@ cpu: Final = KernelTable(device="cpu")
 
 @cpu.kernel("view")
 def view(self: Array, size: Sequence[int]) -> Array:
-    if min(size, default=0) < -1:
-        raise ValueError("negative size")  # NumPy takes any; the shape rule says it in the operator's words
-    return self.reshape(tuple(size), copy=False)  # raises where a copy would be needed
+    for n in size:
+        if n < -1:
+            raise ValueError(
+                "negative size"
+            )  # NumPy takes any; the shape rule says it in the operator's words
+    return self.reshape(size, copy=False)  # raises where a copy would be needed
 
 
 @cpu.kernel("view.dtype")
@@ -32,6 +35,18 @@ def view_dtype(self: Array, dtype: Any) -> Array:
             "view(): a number cannot be read as a dtype of another size\n  try: .unsqueeze(0)"
         )
     return self.view(dtype)
+
+
+@cpu.kernel("transpose")
+def transpose(self: Array, dim0: int, dim1: int) -> Array:
+    return self.swapaxes(dim0, dim1) if self.ndim else _number(self, dim0, dim1)
+
+
+def _number(self: Array, *dims: int) -> Array:
+    """Return a view of a number, which has the dimensions 0 and -1 only."""
+    if any(dim not in (0, -1) for dim in dims):
+        raise IndexError("a dimension that a number does not have")
+    return self.view()
 
 
 @cpu.kernel("permute")
@@ -136,9 +151,23 @@ def unsqueeze(self: Array, dim: int) -> Array:
 
 @cpu.kernel("select")
 def select(self: Array, dim: int, index: int) -> Array:
-    if not -self.ndim <= dim < self.ndim:
+    ndim = self.ndim
+    found: Array
+    if dim == 0 and ndim:
+        found = self[index, ...]  # nearly all
+        return found
+    if not -ndim <= dim < ndim:
         raise IndexError("select() along a dimension that is not there")
-    found: Array = self[(slice(None),) * (dim % self.ndim) + (index, ...)]
+    found = self[(slice(None),) * (dim % ndim) + (index, ...)]
+    return found
+
+
+@cpu.kernel("slice")
+def slice_(self: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
+    ndim = self.ndim
+    if step <= 0 or not -ndim <= dim < ndim:
+        raise ValueError("a slice without a positive step, or of a dimension that is not there")
+    found: Array = self[(slice(None),) * (dim % ndim) + (slice(start, end, step),)]
     return found
 
 
@@ -177,8 +206,11 @@ def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
 @cpu.kernel("cat", half="native")
 def cat(tensors: Sequence[Array], dim: int) -> Array:
     # A vector without elements joins anything, for compatibility.
-    kept = [t for t in tensors if t.shape != (0,)]
-    return np.ascontiguousarray(np.concatenate(kept or list(tensors[:1]), axis=dim))
+    for t in tensors:
+        if not t.size:
+            tensors = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
+            break
+    return np.ascontiguousarray(np.concatenate(tensors, dim))
 
 
 @cpu.kernel("repeat", half="native")

@@ -53,6 +53,7 @@ cdef class Entry:
     cdef public object function
     cdef public Entry rest
     cdef public object resolution
+    cdef public object serve
     cdef object __weakref__
     @cython.locals(rule=object, layer_rule=LayerRule)
     cpdef run(self, tuple args)

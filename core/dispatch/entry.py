@@ -82,6 +82,22 @@ class LayerRule:
         """
         raise NotImplementedError(f"{type(self).__name__}.call")
 
+    def written(self, entry, below, make):
+        """Return a function of all arguments of the schema that does what `call` does, or None.
+
+        Asked only where nothing is compiled; see Note [Written-out calls] in `written`.
+
+        Parameters
+        ----------
+        entry : Entry
+            The entry of the calls.
+        below : callable or None
+            The written-out function of the kernel below the layer; None where something else is below.
+        make : callable
+            Makes a function of text.
+        """
+        return None
+
     def __call__(self, entry, args):
         """Handle a call of the operator."""
         return self.call(entry, args)
@@ -138,13 +154,15 @@ class Entry:
         For a factory: where the device and the tensor that it is like stand among the arguments, or -1; else -2.
     resolution : Resolution
         Why; `explain` prints it.
+    serve : callable or None
+        Where this module is interpreted: the written-out function of the entry, which takes all arguments.
     """
 
     __slots__ = (
         "__weakref__", "backend", "below", "bits", "choices", "clear", "compute_code", "compute_native",
         "device_at", "direct", "downcast", "dtype_at", "epoch", "form", "function", "functional", "group",
         "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "resolution", "rest",
-        "result", "result_bits", "rule", "shares", "spec", "specs", "verified", "writes_target",
+        "result", "result_bits", "rule", "serve", "shares", "spec", "specs", "verified", "writes_target",
     )  # fmt: skip
 
     def __init__(self, operator, form, keys, bits, epoch, kind):
@@ -185,6 +203,7 @@ class Entry:
         self.function = None
         self.rest = None
         self.resolution = None
+        self.serve = None
 
     def with_bits(self, bits):
         """Return an entry that does the same for other level-2 bits."""

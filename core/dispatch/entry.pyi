@@ -36,6 +36,9 @@ class Choice:
 
 class LayerRule:
     def call(self, entry: Entry, args: tuple[Any, ...]) -> Any: ...
+    def written(
+        self, entry: Entry, below: Callable[..., Any] | None, make: Callable[..., Callable[..., Any]]
+    ) -> Callable[..., Any] | None: ...
     def __call__(self, entry: Entry, args: tuple[Any, ...]) -> Any: ...
 
 class Entry:
@@ -74,6 +77,7 @@ class Entry:
     function: Callable[..., Any]
     rest: Entry | None
     resolution: Resolution
+    serve: Callable[..., Any] | None
     def __init__(
         self, operator: Operator | None, form: str, keys: int, bits: int, epoch: int, kind: int
     ) -> None: ...

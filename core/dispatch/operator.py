@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.device import get_default_device, to_device
 from tt.core.dispatch import callers as c
+from tt.core.dispatch import written
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
 from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
@@ -336,6 +337,8 @@ class Operator:
 
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
+        if written.ACTIVE:
+            written.take_over(self.caller(form))
         if form == "functional" and self.leading:
             tables = self.caller().tables  # if all is forgotten meanwhile, nobody looks into these any more
             entry = resolve(self, form, keys, bits, args)

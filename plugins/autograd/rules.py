@@ -11,6 +11,7 @@ from tt.core.tensor_base import TensorBase
 from tt.plugins.autograd import saved as saved_tensors
 from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, View, attach, start
+from tt.plugins.autograd.written import write_rule
 
 # What a slot of a plan holds.
 PLAIN = 0
@@ -260,6 +261,10 @@ class Rule(LayerRule):
         if numbers is None:
             numbers = self.numbers(args)
         return self.finish(args, result, needs, (one,) if second < 0 else (one, other), numbers, None)
+
+    def written(self, entry, below, make):
+        """Return a function that does what `call` does for one or two differentiable arguments, or None."""
+        return write_rule(self, entry, below, make)
 
     def call_many(self, entry, args):
         """Handle a call with more than two differentiable arguments, or lists of them."""

@@ -1,0 +1,398 @@
+"""Written-out calls: where the hot modules are interpreted, each operator is called by a function made for it.
+
+Note [Written-out calls]
+------------------------
+Interpreted, a look at a description (`Caller.quick`) costs many times what the thing described costs.  So the loop over
+the parameters, the table of choices and the wrapping of results are written out as Python functions: one for each
+shape of a signature and one for each shape of an entry, compiled once for all operators of the same shape.  They do
+what `Caller.quick` and `Entry.run` do, compare the same numbers (keys, bits, epoch) with the same entry, and leave
+what those leave.  An operator gets its function when it is resolved first.  Compiled modules never come here.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from functools import cache
+from types import CodeType
+from typing import Any, Final
+
+from tt.core import compiled
+from tt.core.dispatch import quick as q
+from tt.core.dispatch.callers import Caller
+from tt.core.dispatch.packets import Packet
+from tt.core.dispatch.quick import MISSED
+from tt.core.dispatch.short_callers import BinaryCaller, UnaryCaller
+from tt.core.dispatch.state import STATE
+from tt.core.dispatch.written_entries import write_entry
+from tt.core.dtype import dtype as Dtype
+from tt.core.promotion import SCALAR_BITS
+from tt.core.tensor import Tensor
+from tt.core.tensor_base import TensorBase
+
+__all__ = ["ACTIVE", "make", "take_over", "take_over_packet", "written"]
+
+ACTIVE: Final = not compiled.status().active
+"""Whether calls are written out: where nothing is compiled."""
+
+ABSENT: Final[Any] = object()
+"""The default of every parameter: what a call did not give."""
+
+_CODES: Final = 16  # dtypes, and some room
+
+_PLAIN_CALLS: Final = tuple(kind.__call__ for kind in (Caller, UnaryCaller, BinaryCaller))
+
+
+@cache
+def _code(text: str) -> CodeType:
+    name = f"<written-out call {_code.cache_info().misses}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    return compile(text, name, "exec")
+
+
+def make(head: str, lines: list[str], constants: dict[str, Any]) -> Callable[..., Any]:
+    """Return a function of the given head and lines, to which the constants are known.
+
+    Functions of the same text share their code.
+    """
+    names = ", ".join(constants)
+    body = "\n".join(f"        {line}" for line in lines)
+    text = f"def maker({names}):\n    def written_out({head}):\n{body}\n    return written_out\n"
+    space: dict[str, Any] = {}
+    exec(_code(text), space)
+    made: Callable[..., Any] = space["maker"](**constants)
+    return made
+
+
+def _given(values: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the positional arguments as they were written."""
+    return (*[value for value in values if value is not ABSENT], *more)
+
+
+# --- one operator ------------------------------------------------------------------------------------------------
+
+
+def written(caller: Caller, missed: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return the function that dispatches calls of an operator; None where it has none.
+
+    Parameters
+    ----------
+    caller : Caller
+        The form of the operator.
+    missed : callable
+        Gets the arguments as they were written, positional and named, of calls that the function leaves.
+    """
+    if caller.kinds is None:
+        caller.operator.describe_parameters(caller)
+    last = caller.positional - 1
+    count = len(caller.defaults)
+    if caller.form == "out":
+        if caller.variadic >= 0 or caller.operator.out_count != 1:
+            return None
+        last = count - 1
+    if caller.looks_at_all or caller.variadic not in (-1, last):
+        return None
+    if any(caller.defaults[i] is q.UNLIKE_ANY for i in range(caller.positional, count)):
+        return None
+    writer = _Writer(caller, missed)
+    return make(writer.head, writer.lines, writer.constants)
+
+
+class _Writer:
+    """Writes the function of an operator's signature.
+
+    Attributes
+    ----------
+    head : str
+        Its parameters.
+    lines : list of str
+        Its body.
+    constants : dict
+        What the body refers to.
+    """
+
+    def __init__(self, caller: Caller, missed: Callable[..., Any]) -> None:
+        self.caller = caller
+        self.tables: dict[str, tuple[int, ...]] = {}
+        takes_out = caller.functional and caller.operator.writes_out
+        positional = caller.positional
+        variadic = caller.variadic >= 0
+        names = [f"p{i}" for i in range(positional)]
+        fixed = names[:-1] if variadic else names
+        head = [f"{name}=ABSENT" for name in fixed] + ["/"] * bool(fixed)
+        self.head = ", ".join([*head, "*more", *["out=None"] * takes_out, "**named"])
+        given = f"({''.join(f'{name}, ' for name in fixed)})"
+        self.leave = f"return missed(given({given}, {'()' if variadic else 'more'}), named)"
+        if variadic:
+            self.leave = f"return missed((*given({given}, ()), *more), named)"
+        self.looked_up = False
+        self.values = list(names)
+        looks = [line for i in range(positional) for line in self._parameter(i)]
+        if caller.target_shift:
+            looks.append(f"bits |= {self._codes(caller.target_shift)}[p0.spec.code]")
+        if not self.looked_up:
+            looks.insert(0, "keys = bits = 0")
+        rest = [f"d{i}" for i in range(positional, len(caller.defaults))]
+        self.lines = ["if named:" if variadic else "if named or more:"]
+        if takes_out:
+            self.lines += _in(["if out is not None:", "    named['out'] = out"])
+        self.lines += _in([self.leave])
+        if takes_out:
+            filled = [
+                name if i < caller.required else f"d{i} if {name} is ABSENT else {name}"
+                for i, name in enumerate(names)
+            ]
+            self.lines += [
+                "if out is not None:",
+                f"    result = fill({', '.join([*filled, *rest])}, out)",
+                "    if result is not MISSED:",
+                "        return result",
+                "    named['out'] = out",
+                f"    {self.leave}",
+            ]
+        self.lines += [
+            "try:",
+            *(f"    {line}" for line in looks),
+            "except (AttributeError, TypeError):",
+            "    keys, bits = -1, 0",  # of no entry
+        ]
+        if not self._has_tensor():
+            # As in `Caller.quick`: the place is known, and nobody has set another device.
+            self.lines += ["if keys == 0:", "    keys = caller.home", "    if STATE.placed or not keys:"]
+            self.lines += [f"        {self.leave}"]
+        self.lines += [
+            "entry = caller.last",
+            "if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:",
+            "    entry = find(keys, bits)",
+            "    if entry is None:",
+            f"        {self.leave}",
+            "serve = entry.serve",
+            "if serve is None:",
+            "    serve = write_entry(entry, caller)",
+            f"return serve({', '.join([*self.values, *rest])})",
+        ]
+        self.constants = {
+            **self.tables,
+            **{f"d{i}": default for i, default in enumerate(caller.defaults)},
+            "ABSENT": ABSENT,
+            "Dtype": Dtype,
+            "MISSED": MISSED,
+            "SCALARS": SCALAR_BITS,
+            "STATE": STATE,
+            "Tensor": Tensor,
+            "TensorBase": TensorBase,
+            "caller": caller,
+            "fill": _filler(caller) if takes_out and not variadic else _leave,
+            "find": caller.find,
+            "given": _given,
+            "missed": missed,
+            "write_entry": write_entry,
+        }
+
+    def _has_tensor(self) -> bool:
+        """Tell whether a call that gets as far has keys: its first argument is a tensor."""
+        kinds = self.caller.kinds
+        return bool(kinds and self.caller.required and kinds[0] == q.TENSOR)
+
+    def _codes(self, shift: int) -> str:
+        """Return the name of the table of the bits of each dtype at one position."""
+        name = f"codes{len(self.tables)}"
+        self.tables[name] = tuple((code + 1) << shift for code in range(_CODES))
+        return name
+
+    def _parameter(self, i: int) -> list[str]:
+        """Return the lines that look at an argument: what `Caller.quick` does for its kind."""
+        caller = self.caller
+        assert caller.kinds is not None
+        kind = caller.kinds[i]
+        optional, kind = kind >= q.NONE_TAKEN, kind & 15
+        # What is completed or converted gets another name: `leave` hands on the arguments as they were written.
+        given = caller.form == "out" or (i < caller.required and caller.defaults[i] is q.UNLIKE_ANY)
+        if i == caller.variadic or not given or kind in (q.SIZES, q.FLOAT, q.TENSORS):
+            self.values[i] = f"v{i}"
+        lines = self._checks(i, kind)
+        if optional:
+            lines = [f"if {'more[0]' if i == caller.variadic else f'p{i}'} is not None:", *_in(lines)]
+        if i == caller.variadic:
+            return [
+                "if len(more) == 1 and type(more[0]) is not int:",
+                f"    v{i} = more[0]",
+                *_in(lines),
+                "else:",
+                f"    v{i} = more",
+                "    for item in more:",
+                "        if type(item) is not int:",
+                "            raise TypeError",
+                "    if not more:",  # none are given, or the default is meant
+                "        raise TypeError",
+            ]
+        if self.values[i] == f"v{i}":
+            lines.insert(0, f"v{i} = p{i}")
+        return lines if given else [f"if p{i} is ABSENT:", f"    v{i} = d{i}", "else:", *_in(lines)]
+
+    def _checks(self, i: int, kind: int) -> list[str]:
+        caller, name = self.caller, self.values[i]
+        shift, length = caller.shifts[i], caller.lengths[i]
+        leave = _in(["raise TypeError"])
+        if kind == q.TENSOR:
+            first = i == 0 and self._has_tensor()
+            self.looked_up = self.looked_up or first
+            join = "=" if first else "|="
+            lines = [f"keys {join} {name}.keys"]
+            if shift == 0:
+                lines.append(f"bits {join} {name}.promotion")
+            elif shift > 0:
+                lines.append(f"bits {join} {self._codes(shift)}[{name}.spec.code]")
+            else:
+                lines.append(f"bits {join} {name}.promotion & 0")  # of a tensor, as `keys` alone is not
+            return lines
+        if kind == q.OPERAND:
+            number = [f"bit = SCALARS.get(type({name}))", "if bit is None:", *leave]
+            if shift == 0:
+                number.append("bits |= bit")
+            tensor = [f"keys |= {name}.keys"]
+            if shift == 0:
+                tensor.append(f"bits |= {name}.promotion")
+            elif shift > 0:
+                tensor.append(f"bits |= {self._codes(shift)}[{name}.spec.code]")
+            test = f"if type({name}) is Tensor or isinstance({name}, TensorBase):"
+            return [test, *_in(tensor), "else:", *_in(number)]
+        if kind == q.TENSORS:
+            lines = [f"if type({name}) is not list and type({name}) is not tuple:", *leave]
+            each = ["keys |= item.keys"]
+            if shift == 0:
+                each.append("bits |= item.promotion")
+            elif shift > 0:
+                each += ["if code == 0:", f"    code = {self._codes(shift)}[item.spec.code]"]
+            else:
+                each.append("item.promotion")
+            if length < 0:
+                each = ["if item is not None:", *_in(each)]
+            lines += [
+                "code = 0",
+                f"for item in {name}:",
+                *_in(each),
+                "bits |= code",
+                f"{name} = list({name})",
+            ]
+            return lines
+        if kind == q.SIZES:
+            several = [
+                f"elif type({name}) is tuple or type({name}) is list:",
+                f"    for item in {name}:",
+                "        if type(item) is not int:",
+                "            raise TypeError",
+                f"    if type({name}) is list:",
+                f"        {name} = tuple({name})",
+                "else:",
+                *leave,
+            ]
+            one = f"    {name} = ({', '.join([name] * length)},)" if length else "    raise TypeError"
+            return [f"if type({name}) is int:", one, *several]
+        if kind == q.FLOAT:
+            return [
+                f"if type({name}) is not float:",
+                f"    if type({name}) is not int:",
+                "        raise TypeError",
+                f"    {name} = float({name})",
+            ]
+        if kind == q.NUMBER:
+            lines = [f"bit = SCALARS.get(type({name}))", "if bit is None:", *leave]
+            return [*lines, "bits |= bit"] if shift == 0 else lines
+        if kind == q.DTYPE_OBJECT:
+            lines = [f"if type({name}) is not Dtype:", *leave]
+            return [*lines, f"bits |= {self._codes(shift)}[{name}.code]"] if shift > 0 else lines
+        types = {q.INT: "int", q.BOOL: "bool", q.STRING: "str"}
+        if kind in types:
+            return [f"if type({name}) is not {types[kind]}:", *leave]
+        return [f"if {name} is not d{i}:", *leave]
+
+
+def _leave(*args: Any) -> Any:
+    return MISSED
+
+
+def _filler(caller: Caller) -> Callable[..., Any]:
+    """Return the function of the form with `out=`, which is written once `Caller.quick_out` has met such a call."""
+    function: Callable[..., Any] | None = None
+
+    def fill(*args: Any) -> Any:
+        nonlocal function
+        if function is None:
+            if caller.out_caller is None:
+                return MISSED
+            function = written(caller.out_caller, lambda args, named: MISSED) or _leave
+        return function(*args)
+
+    return fill
+
+
+def _in(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+# --- taking over -------------------------------------------------------------------------------------------------
+
+
+def take_over(caller: Caller) -> None:
+    """Let calls of an operator go to its written-out function."""
+    kind = type(caller)
+    if kind.__call__ not in _PLAIN_CALLS:
+        return
+
+    def missed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = caller.quick(args, kwargs)
+        return caller.general(args, kwargs) if result is MISSED else result
+
+    function = written(caller, missed)
+    if function is not None:
+        _become(caller, function)
+
+
+def take_over_packet(packet: Packet) -> None:
+    """Let calls of several overloads under one name go to the function of the one that takes the arguments."""
+    if type(packet).__call__ is not Packet.__call__:
+        return
+    functions: dict[Any, Callable[..., Any] | None] = {}
+    choices = packet.choices
+    unary = packet.unary
+
+    def missed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return packet.call(args, kwargs)
+
+    def learn(key: Any) -> None:
+        """Note what takes arguments of these types, once that is known."""
+        plain = unary is not None and len(key) == 1 and issubclass(key[0], TensorBase)
+        caller = unary if plain else choices.get(key)
+        if caller is not None and caller.last.epoch >= 0:
+            functions[key] = written(caller, missed)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            return packet.call(args, kwargs)
+        count = len(args)
+        if count == 1:
+            key: Any = type(args[0])
+        elif count == 2:
+            key = type(args[0]), type(args[1])
+        else:
+            key = tuple(map(type, args))
+        function = functions.get(key)
+        if function is not None:
+            return function(*args)
+        result = packet.call(args, kwargs)
+        if key not in functions:
+            learn((key,) if count == 1 else key)
+            if count == 1 and (key,) in functions:
+                functions[key] = functions[(key,)]
+        return result
+
+    _become(packet, call)
+
+
+def _become(thing: Any, function: Callable[..., Any]) -> None:
+    """Make a function what an object does when it is called: the object's class gets it as `__call__`."""
+    kind = type(thing)
+    names = {"__call__": staticmethod(function), "__slots__": (), "__qualname__": kind.__qualname__}
+    names |= {name: vars(kind)[name] for name in ("__doc__", "__module__") if name in vars(kind)}
+    thing.__class__ = type(kind.__name__, (kind,), names)

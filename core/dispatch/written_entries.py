@@ -1,0 +1,270 @@
+"""Written-out entries: what an entry does, as a function of all arguments of the call.
+
+See Note [Written-out calls] in `written`.  What `Entry.run` finds in the attributes of an entry at each call is looked
+up when the function is made; calls for which something would be different go to `Entry.run`, which has the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tt.core.device import HOME
+from tt.core.dispatch import entry as e
+from tt.core.dispatch import quick as q
+from tt.core.dispatch.callers import Caller
+from tt.core.dispatch.entry import Choice, Entry
+from tt.core.dispatch.failure import failed
+from tt.core.dispatch.state import STATE
+from tt.core.tensor import Tensor
+from tt.core.tensor_base import TensorBase
+
+__all__ = ["write_entry"]
+
+
+def write_entry(entry: Entry, caller: Caller) -> Callable[..., Any]:
+    """Return the function of an entry; the entry keeps it, once its first run has shown that its kernel is right."""
+
+    def run(*args: Any) -> Any:
+        return entry.run(args)
+
+    kind = entry.kind
+    function: Callable[..., Any] = run
+    if kind == e.KERNEL and entry.functional:
+        if not entry.verified:
+            return run
+        function = _kernel(entry, caller, run)
+    elif kind == e.KERNEL and entry.writes_target in (1, 2):
+        function = _inplace(entry, caller, run)
+    elif kind == e.OUT:
+        function = _out(entry, caller, run)
+    elif kind == e.COMPOSITE:
+        function = entry.function
+    elif kind == e.LAYER:
+        rule = entry.rule
+        if isinstance(rule, e.LayerRule):
+            function = _layer(entry, caller, rule)
+    entry.serve = function
+    return function
+
+
+def _layer(entry: Entry, caller: Caller, rule: e.LayerRule) -> Callable[..., Any]:
+    """Return the function of a layer's rule."""
+    from tt.core.dispatch.written import make
+
+    def run(*args: Any) -> Any:
+        return rule.call(entry, args)
+
+    below: Any = entry.below  # None in a layer that answers calls itself
+    if below is None or below.kind != e.KERNEL:
+        return run
+    if below.serve is None:
+        write_entry(below, caller)
+    return rule.written(entry, below.serve, make) or run
+
+
+def _failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]) -> Any:
+    return failed(entry, choice, error, args, entry.handles(choice, args))
+
+
+def _failed_to_write(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]) -> None:
+    failed(entry, choice, error, args, [*entry.handles(choice, args), args[0].handle])
+
+
+class _Body:
+    """The lines of an entry's function, and what they refer to."""
+
+    def __init__(self, entry: Entry, caller: Caller, run: Callable[..., Any]) -> None:
+        assert caller.kinds is not None
+        self.entry, self.caller = entry, caller
+        self.choice = choice = entry.choices[0]
+        self.names = [f"p{i}" for i in range(len(caller.defaults))]
+        self.args = f"({''.join(f'{name}, ' for name in self.names)})"
+        self.constants: dict[str, Any] = {
+            "STATE": STATE, "Tensor": Tensor, "TensorBase": TensorBase, "choice": choice, "entry": entry, "run": run,
+        }  # fmt: skip
+        self.lines: list[str] = []
+        for position, default in choice.omitted:
+            self.constants[f"d{position}"] = default
+            self.leave_if(f"p{position} is not d{position}")
+        self.handles = [self._handle(position) for position in choice.takes]
+
+    def leave_if(self, condition: str) -> None:
+        """Add the line that hands calls on which are not of the usual kind."""
+        if self.lines and self.lines[0].startswith("if "):
+            self.lines[0] = f"{self.lines[0][:-1]} or {condition}:"
+        else:
+            self.lines[:0] = [f"if {condition}:", f"    return run({', '.join(self.names)})"]
+
+    def _handle(self, position: int) -> str:
+        """Return the text of what the kernel gets for an argument."""
+        entry, name = self.entry, f"p{position}"
+        assert self.caller.kinds is not None
+        kind = self.caller.kinds[position]
+        optional, kind = kind >= q.NONE_TAKEN, kind & 15
+        casts = entry.compute_code >= 0 and position in entry.group
+        if casts:
+            self.constants |= {"cast": entry.backend.cast, "code": entry.compute_code}
+            self.constants["native"] = entry.compute_native
+        if kind in (q.TENSOR, q.OPERAND):
+            text = f"{name}.handle"
+            if casts:
+                text = f"({text} if {name}.spec.code == code else cast({text}, native))"
+            if kind == q.OPERAND:
+                text = f"({text} if isinstance({name}, TensorBase) else {name})"
+            return f"(None if {name} is None else {text})" if optional else text
+        if kind == q.TENSORS:
+            if casts or optional or self.caller.lengths[position] < 0:
+                self.constants["prepare"] = entry.prepare
+                return f"prepare({name}, {position})"
+            return f"[item.handle for item in {name}]"
+        if position == entry.dtype_at:
+            self.constants["native_dtype"] = entry.backend.native_dtype(entry.spec.dtype)
+            return "native_dtype"
+        return name
+
+    def call(self, raw: bool, *more: str) -> str:
+        """Return the text of the kernel's call; `raw`: it needs no silence, since it does no arithmetic."""
+        function = self.choice.function
+        handles = [*self.handles, *more]
+        if type(function) is partial and len(function.args) == 1 and not function.keywords:
+            self.constants["kernel"] = function.args[0]
+            if not raw:
+                self.constants["silently"] = function.func
+                return f"silently({', '.join(['kernel', *handles])})"
+        else:
+            self.constants["kernel"] = function
+        return f"kernel({', '.join(handles)})"
+
+    def made(self) -> Callable[..., Any]:
+        """Return the function."""
+        from tt.core.dispatch.written import make
+
+        return make(", ".join(self.names), self.lines, self.constants)
+
+
+def _kernel(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of an entry whose kernel makes new tensors or views."""
+    spec = entry.specs[0] if entry.result == e.ONE else None
+    body = _Body(entry, caller, run)
+    lines, constants = body.lines, body.constants
+    factory = entry.device_at != -2
+    if factory and spec is not None:
+        if entry.like_at >= 0:
+            constants["spec_at"] = entry.spec_at
+        elif spec.device is not HOME:
+            return run
+        else:
+            elsewhere = f" or p{entry.device_at} is not None" if entry.device_at >= 0 else ""
+            body.leave_if(f"STATE.placed{elsewhere}")
+    lines += ["try:", f"    handle = {body.call(caller.operator.definition.kind == 'view')}"]
+    lines += ["except Exception as error:", f"    handle = failed(entry, choice, error, {body.args})"]
+    constants["failed"] = _failed
+    if spec is None or entry.downcast is not None:
+        constants["wrap_all"] = entry.wrap_all
+        lines.append(f"return wrap_all(handle, {body.args})")
+        return body.made()
+    constants |= {"keys": spec.keys, "spec": spec, "dim_bit": spec.dim_bit, "zero_dim_bit": spec.zero_dim_bit}
+    bits = "dim_bit"
+    if entry.result_bits == 0:
+        constants |= {"handle_type": entry.handle_type, "normalise": entry.backend.normalise}
+        lines += ["if type(handle) is not handle_type:", "    handle = normalise(handle)"]
+        bits = "dim_bit if handle.ndim else zero_dim_bit"
+    lines += ["new = Tensor()", "new.handle = handle"]
+    if factory and entry.like_at >= 0:
+        lines += [f"at = spec_at(spec, {body.args})", "new.spec = at", "new.keys = at.keys"]
+    else:
+        lines += ["new.spec = spec", "new.keys = keys"]
+    lines += [f"new.promotion = {bits}", "new.record = None"]
+    if entry.shares >= 0:
+        source = f"p{entry.shares}"
+        lines += [
+            f"storage = {source}.storage",
+            f"new.storage = {source}.ensure_storage() if storage is None else storage",
+            f"base = {source}.base",
+            f"new.base = {source} if base is None else base",
+        ]
+    else:
+        storage = "None" if entry.shares == -1 else "p0.ensure_storage()"
+        lines += [f"new.storage = {storage}", "new.base = None"]
+    lines.append("return new")
+    return body.made()
+
+
+def _inplace(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of an entry whose kernel writes into the first argument."""
+    how = entry.writes_target
+    body = _Body(entry, caller, run)
+    others = []
+    assert caller.kinds is not None
+    for position, kind in enumerate(caller.kinds):
+        if position and kind & 15 == q.TENSOR and kind < q.NONE_TAKEN:
+            others.append(f"p{position}.storage is not None and p{position} is not p0")
+        elif position and kind & 15 in (q.TENSOR, q.OPERAND):
+            others.append(
+                f"isinstance(p{position}, TensorBase) and p{position}.storage is not None and p{position} is not p0"
+            )
+    shared = " or ".join(["p0.base is not None", *(f"({other})" for other in others)])
+    body.leave_if(f"p0.storage is not None and ({shared})")
+    call = body.call(False, "p0.handle") if how == 2 else body.call(False)
+    refused = "failed_to_write" if how == 2 else "failed"
+    body.constants |= {"failed": _failed, "failed_to_write": _failed_to_write}
+    body.lines += [
+        "try:",
+        f"    {call}",
+        "except Exception as error:",
+        f"    {refused}(entry, choice, error, {body.args})",
+        "storage = p0.storage",
+        "if storage is None:",
+        "    storage = p0.ensure_storage()",
+        "storage.version += 1",
+        "return p0",
+    ]
+    return body.made()
+
+
+def _out(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of an entry whose kernel writes into the tensor at the end of the arguments."""
+    body = _Body(entry, caller, run)
+    target = body.names[-1]
+    leave = f"return run({', '.join(body.names)})"
+    lines = [
+        f"if {target}.base is not None:",
+        f"    {leave}",
+        f"shape = {target}.handle.shape",
+        f"alone = {target}.storage is None",
+        "filled = False",
+    ]
+    for position in entry.operands:
+        name = f"p{position}"
+        look = [
+            f"found = {name}.handle.shape",
+            "if found == shape:",
+            "    filled = True",
+            "elif found != ():",  # what has dimensions may broadcast beyond the output
+            f"    {leave}",
+            f"if not alone and {name}.storage is not None and {name} is not {target}:",
+            f"    {leave}",
+        ]
+        lines += [f"if isinstance({name}, TensorBase):", *(f"    {line}" for line in look)]
+    lines += [
+        "if not filled:",
+        f"    {leave}",
+        "try:",
+        f"    {body.call(False, f'{target}.handle')}",
+        "except Exception as error:",
+        f"    failed(entry, choice, error, {body.args})",
+        f"storage = {target}.storage",
+        "if storage is None:",
+        f"    storage = {target}.ensure_storage()",
+        "storage.version += 1",
+        f"return {target}",
+    ]
+    body.lines += lines
+    body.constants["failed"] = _failed_to_fill
+    return body.made()
+
+
+def _failed_to_fill(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]) -> None:
+    failed(entry, choice, error, args, [*entry.handles(choice, args), args[-1].handle])

@@ -1,0 +1,149 @@
+"""Written-out calls: the functions that stand for `Caller.quick` and `Entry.run` where nothing is compiled."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.dispatch import written
+from tt.core.dispatch.registry import REGISTRY
+from tt.core.library import Mode
+
+pytestmark = pytest.mark.skipif(not written.ACTIVE, reason="calls are written out where nothing is compiled")
+
+
+def test_an_operator_stays_the_object_that_it_was() -> None:
+    before = tt.sinh
+    x = tt.ones(2)
+    tt.sinh(x), tt.sinh(x)
+    assert tt.sinh is before is tt.Tensor.sinh
+    assert "__call__" in vars(type(tt.sinh)) and type(tt.sinh).__name__ == "UnaryOp"
+    assert repr(tt.sinh) == "<op sinh>" and str(tt.sinh.schema) in str(tt.sinh.__doc__)
+    assert copy.deepcopy(tt.sinh) is pickle.loads(pickle.dumps(tt.sinh)) is before
+
+
+def test_operators_of_the_same_shape_share_their_code() -> None:
+    x = tt.ones(2)
+    for _ in range(2):
+        tt.sin(x), tt.cos(x)
+    first, second = (vars(type(op))["__call__"].__func__ for op in (tt.sin, tt.cos))
+    assert first is not second and first.__code__ is second.__code__
+    entries = [REGISTRY.caller(name, "functional").last for name in ("sin", "cos")]
+    assert entries[0].serve.__code__ is entries[1].serve.__code__
+    assert tt.sin(x).tolist() == pytest.approx(np.sin([1, 1])) and tt.cos(x).tolist() == pytest.approx(
+        np.cos([1, 1])
+    )
+
+
+def test_a_registered_kernel_takes_effect_at_the_next_call_and_so_does_its_removal(probe: Any) -> None:
+    probe.kernel("mul", np.multiply)
+    x = probe.tensor([3.0], tt.float32)
+    for _ in range(3):
+        assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [9.0]
+    handle = probe.kernel("mul", lambda self, other: self * 0 - 1, override=True)
+    for _ in range(3):
+        assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [-1.0]
+    handle.remove()
+    assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [9.0]
+
+
+def test_a_mode_sees_every_call_of_what_was_written_out() -> None:
+    x = tt.ones(2, 3)
+    calls = {
+        "add": lambda: x + x, "exp": lambda: tt.exp(x), "sum": lambda: x.sum(), "view": lambda: x.view(3, 2),
+        "zeros": lambda: tt.zeros(2), "select": lambda: x[0], "add_": lambda: x.add_(0), "cat": lambda: tt.cat([x, x]),
+    }  # fmt: skip
+    seen: list[str] = []
+
+    class Watch(Mode):
+        def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+            seen.append(caller.name)
+            return caller.dispatch(args)
+
+    for call in calls.values():
+        call(), call(), call()
+    with Watch():
+        for call in calls.values():
+            call()
+    assert seen == list(calls)
+
+
+def test_what_was_written_is_what_a_function_mode_gets() -> None:
+    x = tt.ones(2)
+    tt.sum(x, 0), tt.sum(x, 0), tt.add(x, x), tt.add(x, x, out=x.clone())
+    seen = []
+
+    class Log(tt.overrides.TTFunctionMode):
+        def __tt_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append((func, len(args), sorted(kwargs or {})))
+            return func(*args, **(kwargs or {}))
+
+    out = tt.zeros(2)
+    with Log():
+        tt.sum(x, 0)
+        tt.sum(x, dim=0)
+        tt.add(x, x)
+        tt.add(x, x, alpha=1)
+        tt.add(x, x, out=out)
+    assert seen == [
+        (tt.sum, 2, []), (tt.sum, 1, ["dim"]), (tt.add, 2, []), (tt.add, 2, ["alpha"]), (tt.add, 2, ["out"]),
+    ]  # fmt: skip
+
+
+def test_arguments_are_refused_in_the_same_words_after_written_out_calls() -> None:
+    x = tt.ones(2, 3)
+    wrong: list[Any] = [
+        lambda: tt.add(x), lambda: tt.add(x, "a"), lambda: tt.add(x, x, 1), lambda: tt.exp(), lambda: x.view(2.5),
+        lambda: x.transpose(0), lambda: tt.softmax(x, 7), lambda: x.add_(x[0:1, 0:1, None].expand(4, 2, 3)),
+        lambda: tt.cat([x, 1]), lambda: tt.exp(x, wrong=1),
+    ]  # fmt: skip
+
+    def said(call: Any) -> str:
+        with pytest.raises((TypeError, ValueError, IndexError, RuntimeError)) as caught:
+            call()
+        return str(caught.value)
+
+    first = [said(call) for call in wrong]
+    for _ in range(3):
+        x + x, x.exp(), x.view(6), x.transpose(0, 1), tt.softmax(x, 1), x.add_(x), tt.cat([x, x])
+    assert [said(call) for call in wrong] == first
+
+
+def test_versions_and_views_are_kept_as_by_the_general_way() -> None:
+    for _ in range(3):
+        x, y = tt.ones(2, 3), tt.ones(2, 3)
+        view = x.view(6)
+        assert view.storage is x.storage and view.base is x and view[1:].base is x
+        x.add_(y)
+        assert x._version == view._version == 1 and view.tolist() == [2.0] * 6
+        assert tt.add(x, y, out=y) is y and y._version == 1 and y.tolist() == [[3.0] * 3] * 2
+
+
+def test_gradients_are_those_of_the_general_way() -> None:
+    for _ in range(3):
+        x = tt.tensor([1.0, 2.0], requires_grad=True)
+        y = tt.tensor([3.0, 4.0])
+        ((x * y + x) / y).sum().backward()
+        assert x.grad.tolist() == pytest.approx([4 / 3, 5 / 4])
+        with tt.no_grad():
+            assert not (x * y).requires_grad
+        assert type((x * y).grad_fn).__name__ == "OpNode" and (x * y).grad_fn.name() == "MulBackward0"
+        kept = x * y
+        x.data = tt.ones(3)
+        assert (x * 2).grad_fn.next_functions[0][0].shape == (3,) and kept.shape == (2,)
+
+
+def test_the_text_stands_in_tracebacks() -> None:
+    x = tt.ones(2)
+    tt.add(x, x), tt.add(x, x)
+    try:
+        tt.add(x, tt.ones(3))
+    except RuntimeError as error:
+        text = "".join(traceback.format_exception(error))
+    assert "<written-out call" in text and "return serve(p0, p1, d2)" in text
