@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tt.core.backend import is_non_overlapping_and_dense
 from tt.core.device import Device, to_device
 from tt.core.dispatch.parts import parts_of
 from tt.core.dtype import dtype as Dtype
@@ -172,8 +173,10 @@ def _pack(self: Tensor) -> tuple[Any, ...]:
         handle, storage = self.handle, self.storage
         offset = _byte_offset(handle, storage.owner) if handle.size else 0
         return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
-    # Not .copy(order="C"): the order of the dimensions in memory is part of the tensor.
-    return "array", np.array(host_array(self, "pickle"), order="K"), str(self.device)
+    # The order of the dimensions in memory is part of the tensor, but what lies between its elements is not.
+    shape, strides = tuple(self.shape), self.stride()
+    kept = strides if is_non_overlapping_and_dense(shape, strides) else None
+    return "array", np.array(host_array(self, "pickle")), str(self.device), kept
 
 
 def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
@@ -185,8 +188,13 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
     if form == "array":
         from tt.core.construct import from_array
 
-        array, device = parts
-        return as_kind(from_array(array, Device(device)), kind)
+        array, device, *more = parts
+        values = from_array(array, Device(device))
+        if more and more[0] is not None and more[0] != values.stride():
+            values = ops.empty_strided(
+                values.shape, more[0], dtype=values.dtype, device=Device(device)
+            ).copy_(values)
+        return as_kind(values, kind)
     if form == "wrapper":
         from tt.core.python_dispatch import make_wrapper
 

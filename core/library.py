@@ -46,6 +46,7 @@ from tt.core.random import Generator, default_states, reserve, set_default_state
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.scope import scoped
 from tt.core.shapes import Result
+from tt.core.shapes.geometry import view_strides
 from tt.core.size import Size
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, alias, wrap
@@ -126,6 +127,7 @@ __all__ = [
     "targets_of",
     "to_dtype",
     "unseen",
+    "view_strides",
     "with_targets_of",
     "wrap",
 ]

@@ -74,7 +74,7 @@ class StridedHandle:
             raise errors.ValueRangeError(f"{self.ndim} sizes and {len(self.strides)} strides do not match")
         first, last = self.span()
         room = memory.nbytes(owner) // self.dtype.itemsize
-        if first < 0 or last > room:
+        if (first < 0 or last > room) and first != last:  # nothing is read of a handle without elements
             raise errors.ValueRangeError(
                 f"sizes {list(self.shape)}, strides {list(self.strides)} and offset {offset} reach from element "
                 f"{first} to {last} of a storage of {room}"
@@ -94,7 +94,12 @@ class StridedHandle:
         itemsize = array.dtype.itemsize
         if byte_offset % itemsize or any(stride % itemsize for stride in array.strides):
             raise errors.ValueRangeError("the elements of the array do not lie at multiples of their size")
-        strides = [stride // itemsize for stride in array.strides]
+        # NumPy and CuPy give arrays without elements strides of their own.
+        strides = (
+            contiguous_strides(array.shape)
+            if 0 in array.shape
+            else [stride // itemsize for stride in array.strides]
+        )
         new = cls(memory, owner, array.shape, strides, byte_offset // itemsize, array.dtype)
         new._array = array
         return new
@@ -105,7 +110,11 @@ class StridedHandle:
         if self._array is None:
             size = self.dtype.itemsize
             self._array = self.memory.array(
-                self.owner, self.shape, self.dtype, tuple(s * size for s in self.strides), self.offset * size
+                self.owner,
+                self.shape,
+                self.dtype,
+                tuple(s * size for s in self.strides),
+                self.offset * size if 0 not in self.shape else 0,
             )
         return self._array
 

@@ -20,10 +20,11 @@ from tt.backends.cuda import (
     scattering,
     shaping,
     softmax,
+    views,
 )
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.namespace import LazyNamespace
-from tt.core.library import Kernel, KernelTable, dtype, errors
+from tt.core.library import Kernel, KernelTable, dtype
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -56,13 +57,15 @@ class BareArrays(ArrayApiBackend):
 
     def native_dtype(self, dtype: dtype) -> Any:
         """Return NumPy's dtype, which CuPy shares."""
-        if dtype.name == "bfloat16":
-            raise errors.DtypeError("the arrays of device 'cuda' have no dtype bfloat16")
         return dtype.numpy
 
     def has_dtype(self, name: str) -> bool:
-        """Tell whether CuPy has a dtype, without importing it."""
-        return name != "bfloat16"
+        """CuPy has every dtype: of version 14 on, bfloat16 of ml_dtypes, too."""
+        return True
+
+    def strides(self, handle: Any) -> tuple[int, ...]:
+        """Return the strides in elements."""
+        return tuple(stride // handle.dtype.itemsize for stride in handle.strides)
 
     def cast(self, handle: Any, native_dtype: Any) -> Any:
         """Return an array in another dtype; of complex numbers the real part, if the dtype is real."""
@@ -84,10 +87,10 @@ WAITS: Final = frozenset({
 
 def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
     """Return the tables of a backend; nothing of CuPy is imported."""
-    general = BareArrays(backend.namespace).kernels(without=("as_strided",))
+    general = BareArrays(backend.namespace).kernels(without=[kernel.op for kernel in views.cuda.kernels])
     general.kernels = [_over_handles(kernel, backend) for kernel in general.kernels]
     own = [table for family in _FAMILIES for table in family.tables(backend)]
-    return [general, _views(), *own, *_libraries_and_fallbacks(backend)]
+    return [general, views.cuda, *own, *_libraries_and_fallbacks(backend)]
 
 
 def _libraries_and_fallbacks(backend: CudaBackend) -> list[KernelTable]:
@@ -103,17 +106,6 @@ def _libraries_and_fallbacks(backend: CudaBackend) -> list[KernelTable]:
         *pooling.tables(backend),
         *products.tables(backend, CublasLt(backend)),
     ]
-
-
-def _views() -> KernelTable:
-    """Return the kernels that only change the description of the memory."""
-    table = KernelTable(device="cuda")
-
-    @table.kernel("as_strided", half="native")
-    def as_strided(self: StridedHandle, size: Any, stride: Any, storage_offset: Any) -> StridedHandle:
-        return self.view(tuple(size), tuple(stride), storage_offset)
-
-    return table
 
 
 def _over_handles(kernel: Kernel, backend: CudaBackend) -> Kernel:

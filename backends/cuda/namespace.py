@@ -8,11 +8,16 @@ below translate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 __all__ = ["LazyNamespace"]
+
+_BFLOAT16: Final = np.dtype(ml_dtypes.bfloat16)
 
 SPELLINGS: Final = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
@@ -30,17 +35,20 @@ SAME: Final = frozenset({
     "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan", "less", "less_equal", "linspace",
     "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
     "logical_xor", "matmul", "max", "maximum", "mean", "meshgrid", "min", "minimum", "moveaxis",
-    "multiply", "negative", "nonzero", "not_equal", "ones", "ones_like", "positive", "prod", "real",
-    "reciprocal", "remainder", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit",
+    "multiply", "negative", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "positive", "prod",
+    "real", "reciprocal", "repeat", "reshape", "roll", "round", "searchsorted", "sign", "signbit",
     "sin", "sinh", "sqrt", "square", "squeeze", "stack", "subtract", "sum", "take", "take_along_axis",
-    "tan", "tanh", "tensordot", "tile", "tril", "triu", "trunc", "where", "zeros", "zeros_like",
+    "tan", "tanh", "tensordot", "tile", "trunc", "zeros", "zeros_like",
 })  # fmt: skip
 """The functions that CuPy has under the standard's name."""
 
 LINALG: Final = frozenset(
-    ["cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "qr", "slogdet", "solve", "svd"]
+    ["cholesky", "det", "eig", "eigh", "eigvalsh", "inv", "pinv", "qr", "slogdet", "solve", "svd"]
 )
 """The functions of the extension `linalg` that CuPy has."""
+
+FFT: Final = frozenset(["fft", "fftn", "ifft", "ifftn", "irfft", "irfftn", "rfft", "rfftn"])
+"""The functions of the extension `fft` that CuPy has."""
 
 DTYPES: Final = (
     "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -63,7 +71,9 @@ class LazyNamespace:
         self.bool = np.dtype(bool)
         for name in DTYPES:
             setattr(self, name, np.dtype(name))
-        self.linalg = _LazyLinalg(self)
+        self.bfloat16 = _BFLOAT16
+        self.iinfo, self.finfo, self.result_type = np.iinfo, np.finfo, np.result_type
+        self.linalg, self.fft = _LazyLinalg(load), _LazyTransforms(load)
 
     def __getattr__(self, name: str) -> Any:
         if name not in SAME and name not in SPELLINGS:
@@ -84,6 +94,10 @@ class LazyNamespace:
     def asarray(self, value: Any, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a value as an array."""
         library = self._load()
+        if isinstance(value, bool | int | float | complex) and dtype is not None and dtype != _BFLOAT16:
+            # Written by a kernel: a copy from the host would wait in a graph's capture, and costs more.
+            with np.errstate(all="ignore"):
+                return library.full((), np.dtype(dtype).type(value), dtype=dtype)
         return library.array(value, dtype=dtype) if copy else library.asarray(value, dtype=dtype)
 
     def astype(self, x: Any, dtype: Any, copy: bool = True) -> Any:
@@ -92,11 +106,41 @@ class LazyNamespace:
 
     def isdtype(self, dtype: Any, kind: Any) -> bool:
         """Tell whether a dtype is of a kind."""
+        if dtype == _BFLOAT16:
+            return bool({"real floating", "numeric"} & ({kind} if isinstance(kind, str) else set(kind)))
         return bool(np.isdtype(np.dtype(dtype), kind))
 
     def matrix_transpose(self, x: Any) -> Any:
         """Exchange the last two dimensions."""
         return x.swapaxes(-1, -2)
+
+    def where(self, condition: Any, x: Any, y: Any) -> Any:
+        """Choose elements; CuPy would give those of bfloat16 in float32."""
+        chosen = self._load().where(condition, x, y)
+        both = [np.dtype(v.dtype) for v in (x, y) if hasattr(v, "dtype")]
+        # Widened and narrowed again, every number is what it was.
+        return chosen.astype(_BFLOAT16) if both and all(dtype == _BFLOAT16 for dtype in both) else chosen
+
+    def tril(self, x: Any, /, *, k: int = 0) -> Any:
+        """Return the lower triangles; CuPy's function is made of its `where`."""
+        return self._load().tril(x, k=k).astype(x.dtype, copy=False)
+
+    def triu(self, x: Any, /, *, k: int = 0) -> Any:
+        """Return the upper triangles; CuPy's function is made of its `where`."""
+        return self._load().triu(x, k=k).astype(x.dtype, copy=False)
+
+    def remainder(self, x: Any, y: Any) -> Any:
+        """Return the remainder with the sign of the divisor.
+
+        CuPy subtracts the floored quotient times the divisor from floating point numbers, which loses the digits of a
+        large quotient and gives NaN for an infinite divisor.
+        """
+        library = self._load()
+        if x.dtype.kind not in "fV":
+            return library.remainder(x, y)
+        rest = library.fmod(x, y)
+        other_side = (rest != 0) & (library.signbit(rest) != library.signbit(y))
+        return self.where(other_side, rest + y, library.copysign(library.abs(rest), y))
 
     def cumulative_sum(self, x: Any, axis: int | None = None, dtype: Any = None) -> Any:
         """Return the running sum."""
@@ -118,15 +162,58 @@ class LazyNamespace:
 
 
 class _LazyLinalg:
-    """The extension `linalg` of a `LazyNamespace`."""
+    """The extension `linalg` of a `LazyNamespace`.
 
-    def __init__(self, namespace: LazyNamespace) -> None:
-        self._namespace = namespace
+    Note [Errors of solvers]
+    ------------------------
+    CuPy ignores what cuSOLVER tells of a matrix that is singular or not positive-definite, unless it is asked to look:
+    the result is rubbish then, and not even NaN.  Looking waits for the device, as PyTorch's functions do for the same
+    reason.
+    """
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
 
     def __getattr__(self, name: str) -> Any:
         if name not in LINALG:
             raise AttributeError(f"the array API over CuPy has no linalg.{name}")
-        return _deferred(lambda: getattr(self._namespace._load().linalg, name), name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            library = self._load()
+            with _told_of_errors(library):
+                return getattr(library.linalg, name)(*args, **kwargs)
+
+        call.__name__ = call.__qualname__ = name
+        setattr(self, name, call)
+        return call
+
+    def solve(self, a: Any, b: Any) -> Any:
+        """Solve systems of equations; CuPy does not broadcast their batches."""
+        library = self._load()
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = library.broadcast_to(a, batch + a.shape[-2:]), library.broadcast_to(b, batch + b.shape[-2:])
+        with _told_of_errors(library):
+            return library.linalg.solve(a, b)
+
+
+class _LazyTransforms:
+    """The extension `fft` of a `LazyNamespace`."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in FFT:
+            raise AttributeError(f"the array API over CuPy has no fft.{name}")
+        return _deferred(lambda: getattr(self._load().fft, name), name)
+
+
+def _told_of_errors(library: Any) -> AbstractContextManager[Any]:
+    """Let CuPy's solvers raise; see Note [Errors of solvers]."""
+    if library.__name__ != "cupy":
+        return nullcontext()
+    found: AbstractContextManager[Any] = import_module("cupyx").errstate(linalg="raise")
+    return found
 
 
 def _deferred(find: Callable[[], Callable[..., Any]], name: str) -> Callable[..., Any]:

@@ -22,6 +22,9 @@ __all__ = ["CudaLibrary"]
 MATRIX_DTYPES = "?fdFD"
 """The characters of the dtypes of cupyx.scipy.sparse."""
 
+ATOMIC_DTYPES = "iIefdFDLQ"
+"""Those of the dtypes of CuPy's `add.at`."""
+
 
 class CudaLibrary(ArrayLibrary):
     """CuPy's arrays; the handles of the dispatcher hold descriptions of them.
@@ -59,16 +62,33 @@ class CudaLibrary(ArrayLibrary):
 
     def add_at(self, target: Any, index: Any, values: Any) -> None:
         """Add values to the elements that an index names."""
-        self.xp.add.at(target, index, values)
+        xp, dtype = self.xp, target.dtype
+        if dtype.char in ATOMIC_DTYPES:
+            xp.add.at(target, index, values)
+        elif dtype.char in "lq":  # sums modulo 2**64 are the same with and without sign
+            xp.add.at(target.view(xp.uint64), index, values.astype(dtype, copy=False).view(xp.uint64))
+        else:
+            wide = target.astype(xp.int32 if dtype.kind in "iub" else xp.float32)
+            xp.add.at(wide, index, values.astype(wide.dtype))
+            target[...] = wide != 0 if dtype.kind == "b" else wide.astype(dtype)
 
     def reduce_runs(self, how: str, values: Any, starts: Any) -> Any:
-        """Reduce runs of values along the first dimension: the first of each, and then the others into it."""
-        found = values[starts].copy()
-        first = self.xp.zeros(len(values), self.xp.int64)
-        first[starts] = 1
-        run, others = self.xp.cumsum(first) - 1, self.xp.flatnonzero(first == 0)
-        getattr(self.xp, how).at(found, run[others], values[others])
-        return found
+        """Reduce runs of values along the first dimension: neighbours by pairs, until one of each run is left.
+
+        CuPy has no `reduceat`, and its `at` serves few dtypes and adds in no certain order.
+        """
+        xp, combine = self.xp, getattr(self.xp, how)
+        lengths = xp.diff(xp.concatenate([starts, xp.asarray([len(values)])]))
+        for _ in range((int(lengths.max()) - 1).bit_length() if len(starts) else 0):
+            run = self.repeat(xp.arange(len(starts)), lengths)
+            position = xp.arange(len(values)) - starts[run]
+            left = xp.flatnonzero(position % 2 == 0)
+            pairs = xp.flatnonzero(position[left] + 1 < lengths[run[left]])
+            found = values[left]
+            found[pairs] = combine(found[pairs], values[left[pairs] + 1])
+            values, lengths = found, (lengths + 1) // 2
+            starts = xp.cumsum(lengths) - lengths
+        return values
 
     # --- layouts -------------------------------------------------------------------------------------------------
 

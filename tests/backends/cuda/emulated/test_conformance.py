@@ -1,0 +1,38 @@
+"""The conformance check on the emulated device: what operators compute agrees with the CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from tt.core.testing.conformance import check_target, targets
+from tt.core.testing.conformance.run import Target
+
+# A few of each family with kernels or composites of its own; the sweep has all.
+OPS = """
+    add remainder pow where clamp gelu sum.dim max.dim var_mean cumsum softmax linalg_solve linalg_cholesky_ex
+    linalg_eigh _fft_c2c sort _unique2 gather scatter_add index_put index masked_fill nonzero matmul cat unfold
+    view_as_real randn randint.low randperm arange.start_step native_layer_norm convolution embedding bitwise_left_shift
+    tril copy eye
+"""
+
+
+def _check(target: Target) -> None:
+    report = check_target(target, "cuda")
+    assert not report.missing
+    assert not report.failures, "\n\n".join(map(str, report.failures[:5]))
+
+
+def _chosen() -> list[Target]:
+    known = {target.op for target in targets("cuda", ["*"], ["float32"])}
+    return targets("cuda", [op for op in OPS.split() if op in known], ["float32"])
+
+
+@pytest.mark.parametrize("target", _chosen(), ids=str)
+def test_an_operator_does_what_it_does_on_the_cpu(target):
+    _check(target)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", targets("cuda"), ids=str)
+def test_every_operator_does_what_it_does_on_the_cpu(target):
+    _check(target)

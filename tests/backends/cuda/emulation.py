@@ -1,0 +1,89 @@
+"""`device="cuda"` without a GPU: the plugin as it is, over a CuPy made of NumPy, for a whole process.
+
+`install()` puts the fake in the place of `cupy` and a driver in that of NVIDIA's, so that everything between a tensor
+program and CuPy runs as on a GPU: the plugin, its backend, handles, namespace, kernels, and those of sparse tensors.
+Beneath lie the devices, streams and memory of `fake_cupy` and the functions of `strict_functions`; kernels of programs
+run behind the shim, if there is a C++ compiler.
+
+As a program it runs the command `tt` on such a device:
+
+    python -m tests.backends.cuda.emulation ops check --backend cuda --run --ops add
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from tests.backends.cuda import strict_functions, strict_sparse
+from tests.backends.cuda.fake_cupy import Driver as FakeDriver
+from tests.backends.cuda.fake_cupy import FakeCupy
+
+__all__ = ["DEVICES", "KERNELS", "fake_modules", "install"]
+
+DEVICES: Final = "TT_TEST_EMULATED_CUDA"
+"""The variable that says how many devices tests get; without it, `emulated/` is not collected."""
+
+KERNELS: Final = "TT_TEST_CUDA_KERNELS"
+"""Where it is 0, the kernels over the array API serve alone."""
+
+
+def fake_modules(devices: int = 1, memory: int = 1 << 30) -> dict[str, Any]:
+    """Return modules that stand in the place of CuPy's."""
+    cupy = ModuleType("cupy")
+    fake = FakeCupy(FakeDriver(devices, memory))
+    cupy.__version__ = strict_functions.FACTS["version"]  # type: ignore[attr-defined]
+    strict_functions.fill_module(fake, cupy)
+    cupyx, scipy = ModuleType("cupyx"), ModuleType("cupyx.scipy")
+    cupyx.errstate = strict_functions.errstate  # type: ignore[attr-defined]
+    sparse, linalg = strict_sparse.modules()
+    cupyx.scipy, scipy.sparse, sparse.linalg = scipy, sparse, linalg  # type: ignore[attr-defined]
+    return {
+        "cupy": cupy, "cupyx": cupyx, "cupyx.scipy": scipy, "cupyx.scipy.sparse": sparse,
+        "cupyx.scipy.sparse.linalg": linalg,
+    }  # fmt: skip
+
+
+def install(devices: int = 1, memory: int = 1 << 30, *, own_kernels: bool = True) -> Any:
+    """Let `device="cuda"` work from now on; returns the fake CuPy.
+
+    Parameters
+    ----------
+    devices, memory : int
+        How many devices there are, and the bytes of each.
+    own_kernels : bool
+        Whether kernels of programs serve, for which there must be a C++ compiler; those over the array API do anyway.
+    """
+    from tests.backends.cuda.shim.engine import HostEngine, host_compiler
+    from tt.backends.cuda import availability, backend, kernels
+
+    driver = availability.Driver(12040, devices)
+    modules = fake_modules(devices, memory)
+    sys.modules.update(modules)
+    availability.find_driver = lambda: driver  # type: ignore[assignment]
+    availability.installed_cupy = lambda: ("cupy-cuda12x",)  # type: ignore[assignment]
+    backend.find_driver = lambda: driver  # type: ignore[assignment]
+    if own_kernels and host_compiler() is not None:
+        folder = Path(os.environ.get("TT_TEST_CUDA_SHIM") or tempfile.mkdtemp(prefix="tt-cuda-shim"))
+        backend.CupyEngine = lambda library: HostEngine(folder)  # type: ignore[assignment,misc]
+    else:
+        every = kernels.kernel_tables
+        kernels.kernel_tables = lambda found: [_general(table) for table in every(found)]
+    return modules["cupy"]
+
+
+def _general(table: Any) -> Any:
+    """Return a table without the kernels that go before those over the array API."""
+    table.kernels = [kernel for kernel in table.kernels if not kernel.priority]
+    return table
+
+
+if __name__ == "__main__":
+    from tt.cli.main import main
+
+    install(own_kernels=os.environ.get(KERNELS) != "0")
+    main()

@@ -1,0 +1,43 @@
+"""Runs the tests of `emulated/`, each file in a process of its own that has an emulated CUDA device."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.backends.cuda.emulation import DEVICES, KERNELS
+
+HERE = Path(__file__).parent / "emulated"
+FILES = sorted(path.name for path in HERE.glob("test_*.py"))
+
+
+def run(file: str, *options: str, **variables: str) -> int:
+    """Run a file of tests, and return how many passed; nothing may be skipped."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov",
+         str(HERE / file), *options],
+        env={**os.environ, "PYTEST_ADDOPTS": "", "CUDA_VISIBLE_DEVICES": "", **variables},
+        cwd=HERE.parents[3], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-5000:]
+    found = re.fullmatch(r"(\d+) passed(?:, \d+ deselected)? in .*", done.stdout.splitlines()[-1].strip())
+    assert found is not None, done.stdout[-2000:]
+    return int(found[1])
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_on_an_emulated_device(file, shim_folder):
+    devices = "2" if file == "test_devices.py" else "1"
+    assert run(file, **{DEVICES: devices, "TT_TEST_CUDA_SHIM": str(shim_folder)}) > 0
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kernels", ["0", "1"], ids=["over the array API", "with kernels of programs"])
+def test_every_operator_on_an_emulated_device(kernels, shim_folder):
+    variables = {DEVICES: "1", KERNELS: kernels, "TT_TEST_CUDA_SHIM": str(shim_folder)}
+    assert run("test_conformance.py", "-m", "exhaustive", **variables) > 1000
