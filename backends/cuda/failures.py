@@ -73,10 +73,16 @@ class Failures:
     ----------
     backend : CudaBackend
         Whose library allocates memory of the host that the devices reach.
+
+    Attributes
+    ----------
+    blocking : bool
+        Whether each call waits for its own faults; CUDA reads the same variable of the environment.
     """
 
     def __init__(self, backend: CudaBackend) -> None:
         self._backend = backend
+        self.blocking = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
         self._words: np.ndarray[Any, Any] | None = None
         self._memory: Any = None
         self._address = 0
@@ -105,7 +111,7 @@ class Failures:
         """Say that a kernel was launched that may note a fault; raises at once where it has run already."""
         if self._backend.engine.synchronous:
             self.raise_first(at_once=True)
-        elif os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
+        elif self.blocking:
             self._backend.synchronize()
 
     def raise_first(self, at_once: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, is_wide, slices_of
+from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, is_wide, joint_shape, slices_of
 from tt.backends.cuda.places import Indexed, broadcast_strides, contiguous
 from tt.core.library import KernelTable
 
@@ -127,7 +127,9 @@ def choose(mover: Mover, self: StridedHandle, indices: Sequence[StridedHandle | 
     given = [d for d, item in enumerate(found) if item is not None]
     arrays = [*(item for item in found if item is not None), *whole]
     try:
-        common = np.broadcast_shapes(*(item.shape for item in arrays)) if arrays else ()
+        common: Shape = ()
+        if arrays:
+            common = arrays[0].shape if len(arrays) == 1 else np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as error:
         raise IndexError("indices that do not broadcast") from error
     together = given == list(range(given[0], given[-1] + 1)) if given else True
@@ -208,7 +210,7 @@ def _masks(table: KernelTable, mover: Mover) -> None:
     @table.kernel("masked_fill", half="native", priority=1)
     def masked_fill(self: StridedHandle, mask: StridedHandle, value: Any) -> StridedHandle:
         _expect_mask(mask)
-        shape = np.broadcast_shapes(self.shape, mask.shape)
+        shape = joint_shape(self.shape, mask.shape)
         return mover.fill_masked(mover.empty(shape, self.dtype), self, mask, one_value(mover, self, value))
 
     @table.kernel("masked_fill", form="inplace", half="native", priority=1)
@@ -229,7 +231,7 @@ def _masks(table: KernelTable, mover: Mover) -> None:
     @table.kernel("masked_scatter", half="native", priority=1)
     def masked_scatter(self: StridedHandle, mask: StridedHandle, source: StridedHandle) -> StridedHandle:
         _expect_mask(mask)
-        shape = np.broadcast_shapes(self.shape, mask.shape)
+        shape = joint_shape(self.shape, mask.shape)
         out = mover.empty(shape, self.dtype)
         mover.take(out, self, shape, broadcast_strides(self.shape, self.strides, shape), out.strides)
         masked_scatter_inplace(out, mask, source)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,9 +18,11 @@ from tt.core.library import fitted_number, from_numpy_dtype
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["Mover", "along_dim", "axis_of", "bytes_of", "slices_of"]
+__all__ = ["Mover", "along_dim", "axis_of", "bytes_of", "joint_shape", "name_of", "slices_of"]
 
 INDEXING: Final = Program("indexing.cuh")
+
+_FLOATS: Final = {4: struct.Struct("@f"), 8: struct.Struct("@d")}
 
 Index = tuple[StridedHandle, Indexed]
 Shape = tuple[int, ...]
@@ -58,16 +62,30 @@ def slices_of(handle: StridedHandle, axis: int, index: StridedHandle) -> tuple[S
     return sizes, base, along_dim(handle, axis, index, along)
 
 
+@cache
+def name_of(dtype: Any) -> str:
+    """Return the name of a dtype; NumPy computes it anew each time, which takes longer than a launch."""
+    name: str = np.dtype(dtype).name
+    return name
+
+
 def bytes_of(value: Any, dtype: np.dtype[Any]) -> bytes:
     """Return a number as an element of a dtype."""
-    return np.asarray(fitted_number(value, from_numpy_dtype(dtype))).astype(dtype).tobytes()
+    number = fitted_number(value, from_numpy_dtype(dtype))
+    if type(number) is float and dtype.kind == "f" and dtype.itemsize > 2 and -1e38 < number < 1e38:
+        return _FLOATS[dtype.itemsize].pack(number)
+    return np.asarray(number).astype(dtype).tobytes()
 
 
-def _alignment(*addresses: int) -> int:
-    joined = 16
-    for address in addresses:
-        joined |= address
+def _alignment(one: int, other: int) -> int:
+    """Return which of 1, 2, 4, 8 and 16 both addresses are multiples of."""
+    joined = one | other | 16
     return joined & -joined
+
+
+def joint_shape(one: Shape, other: Shape) -> Shape:
+    """Return the shape to which two broadcast; the shape rule explains the ValueError of those that do not."""
+    return one if one == other else np.broadcast_shapes(one, other)
 
 
 class Mover:

@@ -9,21 +9,22 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
+from math import prod
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.moving import Mover
+from tt.backends.cuda.moving import Mover, name_of
 from tt.backends.cuda.programs import Program
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["CHUNK", "Stepper", "tables"]
+__all__ = ["CHUNK", "Stepper", "dense_count", "tables"]
 
 OPTIMIZER: Final = Program("optimizer.cuh")
 
@@ -109,25 +110,24 @@ class Stepper:
             plain, *numbers, *(0.0,) * (4 - len(numbers)), rate_at[0], scale_at[0], infinite_at[0], rate_at[1],
             scale_at[1], infinite_at[1], CHUNK, *flags, 0,
         )  # fmt: skip
-        by_dtype: dict[str, list[int]] = {}
-        for number, param in enumerate(lists[0]):
-            if 0 not in param.shape:
-                by_dtype.setdefault(param.dtype.name, []).append(number)
+        by_dtype: dict[str, list[tuple[tuple[StridedHandle, ...], Any]]] = {}
+        counted = steps or (None,) * len(lists[0])
+        for arrays, number in zip(zip(*lists, strict=True), counted, strict=True):
+            if 0 not in arrays[0].shape:
+                by_dtype.setdefault(name_of(arrays[0].dtype), []).append((arrays, number))
         for name, members in by_dtype.items():
-            given = [tuple([tensors[number] for tensors in lists]) for number in members]
-            dense = [self._dense(arrays) for arrays in given]
-            counted = [steps[number] for number in members] if steps else []
-            tensors, chunks, count = self._table(dense, counted)
+            dense = [self._dense(arrays) for arrays, _ in members]
+            tensors, chunks, count = self._table(dense, [number for _, number in members])
             OPTIMIZER.kernel(kernel.format(name))(self.backend, (count,), _BLOCK, (tensors, chunks, options))
-            for arrays, used in zip(given, dense, strict=True):
+            for (arrays, _), used in zip(members, dense, strict=True):
                 if arrays is not used:
                     for array, copy in zip(arrays, used, strict=True):
                         self.mover.copy_into(array, copy)
 
     def _dense(self, arrays: tuple[StridedHandle, ...]) -> tuple[StridedHandle, ...]:
         """Return arrays that can be walked as one piece of memory each: themselves, or copies without gaps."""
-        first = arrays[0]
-        if all(array.strides == first.strides for array in arrays[1:]) and _without_gaps(first):
+        shape, strides = arrays[0].shape, arrays[0].strides
+        if dense_count(shape, strides) and all(array.strides == strides for array in arrays):
             return arrays
         if all(array.is_contiguous for array in arrays):
             return arrays
@@ -138,23 +138,22 @@ class Stepper:
         return self.mover.take(out, array, array.shape, array.strides, out.strides)
 
     def _table(
-        self, members: Sequence[tuple[StridedHandle, ...]], steps: Handles
+        self, members: Sequence[tuple[StridedHandle, ...]], steps: Sequence[StridedHandle | None]
     ) -> tuple[StridedHandle, StridedHandle, int]:
         """Return the tables of addresses and of chunks on the device, and how many chunks there are."""
-        rows = np.zeros((len(members), 8), np.int64)
-        for number, arrays in enumerate(members):
-            first = arrays[0]
-            row = [array.data_ptr for array in arrays]
-            rows[number, : len(row)] = row
-            rows[number, 6] = first.nbytes // first.dtype.itemsize
-            if steps:
-                rows[number, 5], rows[number, 7] = _number_at(steps[number])
-        key = (self.backend.current_device(), *rows.reshape(-1).tolist())
+        flat = [self.backend.current_device()]
+        room = (0,) * (5 - len(members[0]))
+        for arrays, number in zip(members, steps, strict=True):
+            address, kind = _number_at(number)
+            flat += [array.data_ptr for array in arrays]
+            flat += (*room, address, prod(arrays[0].shape), kind)
+        key = tuple(flat)
         with self._lock:
             found = self._tables.get(key)
             if found is not None:
                 self._tables.move_to_end(key)
                 return found
+        rows = np.array(flat[1:], np.int64).reshape(len(members), 8)
         counts = -(-rows[:, 6] // CHUNK)
         owners = np.repeat(np.arange(len(members)), counts)
         starts = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -168,16 +167,17 @@ class Stepper:
         return found
 
 
-def _without_gaps(handle: StridedHandle) -> bool:
-    """Tell whether the elements fill their memory, in whichever order of the dimensions."""
+@lru_cache(maxsize=4096)
+def dense_count(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Return how many elements fill their memory, in whichever order of the dimensions; 0 if they leave gaps."""
     expected = 1
     for stride, size in sorted(
-        (stride, size) for stride, size in zip(handle.strides, handle.shape, strict=True) if size != 1
+        (stride, size) for stride, size in zip(strides, shape, strict=True) if size != 1
     ):
         if stride != expected:
-            return False
+            return 0
         expected *= size
-    return True
+    return expected
 
 
 def _number_at(value: Any) -> tuple[int, int]:
@@ -187,8 +187,8 @@ def _number_at(value: Any) -> tuple[int, int]:
     """
     if not isinstance(value, StridedHandle):
         return 0, 0
-    kind = _KINDS.get(value.dtype.name)
-    if kind is None or value.nbytes != value.dtype.itemsize:
+    kind = _KINDS.get(name_of(value.dtype))
+    if kind is None or prod(value.shape) != 1:
         raise TypeError(f"one number of {', '.join(_KINDS)}, not {value.nbytes} bytes of {value.dtype}")
     return value.data_ptr, kind
 
@@ -201,7 +201,7 @@ def _expect_lists(self: Handles, steps: Handles | None, *others: Handles) -> Non
         if len(arrays) != len(self) or not self:
             raise ValueError("lists of other lengths, which the shape rule refuses")
         for one, other in zip(self, arrays, strict=True):
-            if one.shape != other.shape or one.dtype != other.dtype:
+            if one.shape != other.shape or (one.dtype is not other.dtype and one.dtype != other.dtype):
                 raise ValueError("arrays of another shape or dtype, which the shape rule refuses")
 
 

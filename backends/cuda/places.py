@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tt.core.library import contiguous_strides, errors
 
@@ -33,8 +33,7 @@ _POINTED: Final = struct.Struct(f"@{INDICES}QQ16s")
 Shape = Sequence[int]
 
 
-@dataclass(frozen=True)
-class Indexed:
+class Indexed(NamedTuple):
     """An index array: its strides in the dimensions of the call, and what it chooses from.
 
     Attributes

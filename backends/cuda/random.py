@@ -21,7 +21,7 @@ from tt.backends.array_api.random import (
 )
 from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.moving import Mover
+from tt.backends.cuda.moving import Mover, name_of
 from tt.backends.cuda.places import BLOCK, grid_of
 from tt.backends.cuda.programs import Program
 from tt.core.library import KernelTable, errors, reserve
@@ -47,10 +47,6 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     _like_a_tensor(table, drawing)
     _dropout(table, drawing)
     return [table]
-
-
-def _name(dtype: Any) -> str:
-    return "bool" if dtype == np.bool_ else np.dtype(dtype).name
 
 
 def _count(size: Sequence[int]) -> int:
@@ -86,7 +82,7 @@ class Drawing:
     ) -> Any:
         """Return uniform numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
         out = self.mover.empty(size, dtype)
-        name, parts = PARTS.get(_name(dtype), (_name(dtype), 1))
+        name, parts = PARTS.get(name_of(dtype), (name_of(dtype), 1))
         count = parts * _count(size)
         words = count * (2 if name == "float64" else 1)
         drawn = self.reserved(generator, words, count)
@@ -98,7 +94,7 @@ class Drawing:
     ) -> Any:
         """Return normal numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
         out = self.mover.empty(size, dtype)
-        name, parts = PARTS.get(_name(dtype), (_name(dtype), 1))
+        name, parts = PARTS.get(name_of(dtype), (name_of(dtype), 1))
         count = parts * _count(size)
         words = (count + count % 2) * (2 if name == "float64" else 1)
         drawn = self.reserved(generator, words, count)
@@ -110,7 +106,7 @@ class Drawing:
         """Return which words are below a limit."""
         out, count = self.mover.empty(size, dtype), prod(size)
         self.launch(
-            f"draw_below<{_name(dtype)}>", count, (out, self.reserved(generator, count, count), limit)
+            f"draw_below<{name_of(dtype)}>", count, (out, self.reserved(generator, count, count), limit)
         )
         return out
 
@@ -121,7 +117,7 @@ class Drawing:
         failures = self.backend.failures
         drawn = self.reserved(generator, words, count)
         args = (out, self.mover.contiguous(p, tuple(size)), drawn, failures.address, kind_of("bernoulli"))
-        self.launch(f"draw_bernoulli<{_name(dtype)}, {_name(p.dtype)}>", words, args)
+        self.launch(f"draw_bernoulli<{name_of(dtype)}, {name_of(p.dtype)}>", words, args)
         failures.launched()
         return out
 
@@ -158,13 +154,13 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
         out = mover.empty(tuple(size), kind)
         words = 2 * count if long else count
         args = (out, drawing.reserved(generator, words, count), _signed(low), _signed(span), int(low < 0))
-        drawing.launch(f"draw_integers<{_name(kind)}, {2 if long else 4}>", words, args)
+        drawing.launch(f"draw_integers<{name_of(kind)}, {2 if long else 4}>", words, args)
         return out
 
     @table.kernel("randperm", dtypes="real_number", half="native", priority=1)
     def randperm(n: int, generator: Any, dtype: Any) -> StridedHandle:
         kind = np.dtype(dtype)
-        check_permutation(n, int(np.iinfo(kind).max) if kind.kind in "iu" else kind.name)
+        check_permutation(n, int(np.iinfo(kind).max) if kind.kind in "iu" else name_of(kind))
         keys = mover.empty((n,), np.dtype(np.uint64))
         drawing.launch("draw_words", 2 * n, (keys, drawing.reserved(generator, 2 * n, n)))
         backend = drawing.backend
@@ -202,7 +198,7 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
 
     @table.kernel("bernoulli.Tensor", half="native", check=True, priority=1)
     def bernoulli_tensor(self: StridedHandle, p: StridedHandle, generator: Any) -> StridedHandle:
-        if p.dtype.name not in UNIT_BITS:
+        if name_of(p.dtype) not in UNIT_BITS:
             raise errors.DispatchError(
                 "bernoulli_", f"the probabilities are of {p.dtype} instead of a floating point dtype"
             )
@@ -214,7 +210,7 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
             raise errors.ValueRangeError(f"exponential_(): the rate lambd is positive, and {lambd} is not")
         out, count = drawing.mover.empty(self.shape, self.dtype), prod(self.shape)
         words = count * (2 if self.dtype.itemsize == 8 else 1)
-        name = f"draw_exponential<{_name(self.dtype)}>"
+        name = f"draw_exponential<{name_of(self.dtype)}>"
         drawing.launch(name, words, (out, drawing.reserved(generator, words, count), float(lambd)))
         return out
 
@@ -236,7 +232,7 @@ def _dropout(table: KernelTable, drawing: Drawing) -> None:
         if train is False:
             mover.take(out, input, input.shape, input.strides, out.strides)
             return out, mover.fill(mask, b"\1")
-        name, parts = PARTS.get(input.dtype.name, (input.dtype.name, 1))
+        name, parts = PARTS.get(name_of(input.dtype), (name_of(input.dtype), 1))
         count, values = prod(input.shape), mover.contiguous(input)
         drawn, scale = drawing.reserved(None, count, count), 1 / (1 - p) if p < 1 else 0.0
         args = (out, mask, values, drawn, threshold(1 - p), scale)
@@ -249,7 +245,7 @@ def _dropout(table: KernelTable, drawing: Drawing) -> None:
     ) -> StridedHandle:
         if mask.shape != grad_output.shape or mask.dtype != np.bool_:
             raise ValueError("a mask of another shape, which the shape rule refuses")
-        name, parts = PARTS.get(grad_output.dtype.name, (grad_output.dtype.name, 1))
+        name, parts = PARTS.get(name_of(grad_output.dtype), (name_of(grad_output.dtype), 1))
         out, count = mover.empty(grad_output.shape, grad_output.dtype), prod(grad_output.shape)
         if count:
             kernel = RANDOM.kernel(f"drop_gradient<{name}, {parts}>")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +18,7 @@ import numpy as np
 from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.indexing import choose, one_value, places_along
-from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, slices_of
+from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, name_of, slices_of
 from tt.backends.cuda.places import (
     BLOCK,
     Indexed,
@@ -84,7 +84,7 @@ class Combiner:
         if 0 in sizes:
             return
         plan = make_plan(sizes, base, other, (index[1],), self_.dtype.itemsize, 1, kind_of(op))
-        part, parts = ATOMIC[self_.dtype.name]
+        part, parts = ATOMIC[name_of(self_.dtype)]
         kernel = SCATTERING.kernel(f"add_places<{part}, {plan.integer}, 1, {parts}>")
         kernel(
             self.backend, plan.grid, BLOCK, (self_, values, plan.layout, self.mover.pointed([index], factor))
@@ -110,14 +110,15 @@ class Combiner:
         packed = _SEGMENTS.pack(members, outer, size, inner, include, reduce == "mean", by_count, 0)
         count = members * outer * inner
         integer = integer_of(count, outer * size * inner)
-        kernel = SCATTERING.kernel(f"combine_segments<{target.dtype.name}, {COMBINE[reduce]}, {integer}>")
+        kernel = SCATTERING.kernel(f"combine_segments<{name_of(target.dtype)}, {COMBINE[reduce]}, {integer}>")
         args = (target, values, ordered, backend.normalise(order), packed)
         kernel(backend, grid_of(count), BLOCK, args)
 
 
+@cache
 def _one(dtype: np.dtype[Any]) -> bytes:
     """Return 1 in the type of the parts of a dtype."""
-    return np.ones((), np.dtype(ATOMIC[dtype.name][0])).tobytes()
+    return np.ones((), np.dtype(ATOMIC[name_of(dtype)][0])).tobytes()
 
 
 # --- along one dimension ---------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def _along(table: KernelTable, combiner: Combiner) -> None:
         axis = axis_of(dim, self.ndim)
         if 0 in index.shape:
             return
-        if self.dtype.name in ATOMIC:
+        if name_of(self.dtype) in ATOMIC:
             sizes, base, chosen = places_along(self, axis, index)
             strides, one = _part_of(src, sizes), _one(self.dtype)
             combiner.add_atomically(self, src, sizes, base, strides, (index, chosen), "scatter_add", one)
@@ -219,14 +220,14 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
             raise ValueError("a source of other dimensions, which the shape rule refuses")
         sizes, base, chosen = slices_of(self, axis, index)
         strides = _source_strides(source, sizes)
-        if self.dtype.name in ATOMIC and (alpha == 1 or self.dtype.kind != "c"):
+        if name_of(self.dtype) in ATOMIC and (alpha == 1 or self.dtype.kind != "c"):
             factor = _one(self.dtype) if alpha == 1 else bytes_of(alpha, self.dtype)
             combiner.add_atomically(self, source, sizes, base, strides, (index, chosen), "index_add", factor)
             return
         if alpha != 1:
             source = _scaled(mover, source, alpha)
             strides = _source_strides(source, sizes)
-        if self.dtype.name in ATOMIC:
+        if name_of(self.dtype) in ATOMIC:
             one = _one(self.dtype)
             combiner.add_atomically(self, source, sizes, base, strides, (index, chosen), "index_add", one)
             return
@@ -268,7 +269,7 @@ def _scaled(mover: Mover, values: StridedHandle, alpha: Any) -> StridedHandle:
 def _vector(mover: Mover, index: StridedHandle, chosen: Indexed, op: str, skipped: int = -1) -> StridedHandle:
     """Return a vector of indices as places along their dimension, -1 for those out of range."""
     sizes, strides = (index.shape, index.strides) if index.ndim else ((1,), (0,))
-    plain = replace(chosen, strides=strides, step=1)
+    plain = chosen._replace(strides=strides, step=1)
     return mover.places(sizes, (0,) * len(sizes), [(index, plain)], op, skipped=skipped)
 
 
@@ -306,7 +307,7 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
         if 0 in chosen.shape:
             return
         pairs = [
-            (array, replace(i, strides=i.strides[:kept], step=i.step // inner)) for array, i in chosen.indices
+            (array, i._replace(strides=i.strides[:kept], step=i.step // inner)) for array, i in chosen.indices
         ]
         base = tuple(stride // inner for stride in chosen.base[:kept])
         places = mover.places(sizes, base, pairs, "index_put", wraps=True)
@@ -350,7 +351,7 @@ def _embedding(table: KernelTable, combiner: Combiner) -> None:
         out = mover.fill(mover.empty((num_weights, columns), dtype), bytes(dtype.itemsize))
         if 0 in indices.shape:
             return out
-        chosen = replace(along_dim(out, 0, indices, ()), step=1)
+        chosen = along_dim(out, 0, indices, ())._replace(step=1)
         places = _vector(mover, indices, chosen, "embedding_dense_backward", max(padding_idx, -1))
         values = mover.contiguous(grad_output)
         combiner.segments(out, values, places, (1, num_weights, columns), by_count=scale_grad_by_freq)

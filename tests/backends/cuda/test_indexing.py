@@ -11,6 +11,7 @@ import pytest
 from tests.backends.cuda.running import Running, prepared
 from tt.backends.cpu import indexing as cpu
 from tt.backends.cuda import indexing
+from tt.backends.cuda.failures import Failures
 from tt.backends.cuda.moving import INDEXING
 from tt.backends.cuda.places import make_plan
 from tt.core import errors
@@ -173,6 +174,7 @@ def test_an_index_out_of_range_is_raised_when_the_host_waits(run, host_engine, m
 def test_calls_wait_for_their_own_faults_where_the_user_asks_for_it(run, host_engine, monkeypatch):
     monkeypatch.setattr(type(host_engine), "synchronous", False)
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    monkeypatch.setattr(run.backend, "failures", Failures(run.backend))
     monkeypatch.setattr(run.backend, "synchronize", run.backend.failures.raise_first)
     with pytest.raises(errors.PlaceError, match="index 5"):
         run("gather", np.arange(3.0), 0, np.array([5]))
