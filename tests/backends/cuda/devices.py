@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,15 +35,25 @@ def fake_cuda(devices: int = 2, memory: int = 1 << 26) -> Iterator[Any]:
     before = REGISTRY.backend("cuda")
     driver = Driver(devices, memory)
     backend = FakeCuda(FakeCupy(driver))
-    with ExitStack() as stack:
-        REGISTRY.backends["cuda", "strided"] = backend
+    REGISTRY.backends["cuda", "strided"] = backend
+    # The kernels of the backend that is there ask for a GPU.
+    aside = {op: [r for r in found if _is_of_cuda(r)] for op, found in REGISTRY.kernels.items()}
+    for op in aside:
+        REGISTRY.kernels[op] = [r for r in REGISTRY.kernels[op] if not _is_of_cuda(r)]
+    handles = []
+    try:
         for table in kernel_tables(backend):
-            table.kernels = [
-                replace(kernel, override=True) for kernel in table.kernels if not kernel.priority
-            ]
-            stack.callback(REGISTRY.add(table).remove)
-        try:
-            yield SimpleNamespace(backend=backend, driver=driver, cupy=backend.cupy)
-        finally:
-            REGISTRY.backends["cuda", "strided"] = before
-            REGISTRY.invalidate_all()
+            table.kernels = [kernel for kernel in table.kernels if not kernel.priority]
+            handles.append(REGISTRY.add(table))
+        yield SimpleNamespace(backend=backend, driver=driver, cupy=backend.cupy)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for op, found in aside.items():
+            REGISTRY.kernels[op] = [*found, *REGISTRY.kernels[op]]
+        REGISTRY.backends["cuda", "strided"] = before
+        REGISTRY.invalidate_all()
+
+
+def _is_of_cuda(registration: Any) -> bool:
+    return registration.device == "cuda" and "strided" in registration.layouts
