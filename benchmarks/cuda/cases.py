@@ -100,6 +100,7 @@ def arrays_of(case: Case, numbers: dict[str, int]) -> dict[str, tuple[np.ndarray
             raise ValueError(f"{case.name}: {text!r} describes no input")
         shape = tuple(evaluated(size, numbers) for size in match["shape"].split(","))
         dtype = match["dtype"]
+        array: np.ndarray[Any, Any]
         if match["limit"]:
             array = random.integers(0, evaluated(match["limit"], numbers), shape)
         else:

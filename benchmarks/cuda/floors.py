@@ -17,7 +17,9 @@ TURNS = 7
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
-def measure_floors(torch: Any, device: str, *, copied: int = COPIED, sizes: tuple[int, ...] = SIZES) -> Floors:
+def measure_floors(
+    torch: Any, device: str, *, copied: int = COPIED, sizes: tuple[int, ...] = SIZES
+) -> Floors:
     """Measure with PyTorch, whose copies and products are those of NVIDIA's libraries.
 
     Parameters
@@ -37,10 +39,7 @@ def measure_floors(torch: Any, device: str, *, copied: int = COPIED, sizes: tupl
         clock.time(call, 2)
         return statistics.median(clock.time(call, count)[0] / count for _ in range(TURNS))
 
-    source = torch.zeros(copied, dtype=torch.uint8, device=device)
-    target = torch.empty_like(source)
-    bandwidth = 2 * copied / fastest(lambda: target.copy_(source), 10)
-    del source, target
+    bandwidth = 2 * copied / fastest(copying(torch, device, copied), 10)
     flops: dict[str, float] = {}
     for name in (*DTYPES, "tf32"):
         before = torch.backends.cuda.matmul.allow_tf32
@@ -53,3 +52,10 @@ def measure_floors(torch: Any, device: str, *, copied: int = COPIED, sizes: tupl
         finally:
             torch.backends.cuda.matmul.allow_tf32 = before
     return Floors(bandwidth, flops)
+
+
+def copying(torch: Any, device: str, nbytes: int) -> Any:
+    """Return what copies so many bytes; the memory lives as long as it."""
+    source = torch.zeros(nbytes, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source)

@@ -1,8 +1,8 @@
 """Times a case in all ways, in turns, beside the floor that the hardware sets.
 
-Note [Interleaved] and Note [Noise] of `benchmarks.measure` hold here, too: turns are taken one directly after the other,
-and what is reported are medians, and medians of the ratios of a round.  A turn is timed by events on the device; how
-long the program took to submit its calls is told beside it.
+Note [Interleaved] and Note [Noise] of `benchmarks.measure` hold here, too: turns are taken one directly after the
+other, and what is reported are medians, and medians of the ratios of a round.  A turn is timed by events on the device;
+how long the program took to submit its calls is told beside it.
 
 Note [Floors]
 -------------
@@ -133,7 +133,9 @@ def agree(case: Case, left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -
     return same(left, right, case.tolerance)
 
 
-def prepared(case: Case, names: Sequence[str], *, devices: dict[str, str], dry: bool) -> tuple[Measurement, list[Runner]]:
+def prepared(
+    case: Case, names: Sequence[str], *, devices: dict[str, str], dry: bool
+) -> tuple[Measurement, list[Runner]]:
     """Return the runners of a case that work and compute the same as tt, and what the others lack."""
     result, runners = Measurement(case), []
     reference: np.ndarray[Any, Any] | None = None

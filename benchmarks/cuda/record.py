@@ -57,7 +57,9 @@ def digests(folder: Path = SOURCES) -> dict[str, str]:
         return found
 
     return {
-        name: hashlib.sha256("\0".join(f"{n}\0{texts[n]}" for n in sorted(included(name))).encode()).hexdigest()
+        name: hashlib.sha256(
+            "\0".join(f"{n}\0{texts[n]}" for n in sorted(included(name))).encode()
+        ).hexdigest()
         for name in texts
     }
 

@@ -30,7 +30,10 @@ def arguments(words: list[str] | None, cases: list[Case]) -> argparse.Namespace:
         epilog=f"Exit status: {FAILED} if tt fails in a case or differs from PyTorch; {NO_GPU} without a GPU.",
     )
     parser.add_argument(
-        "--cases", action="append", metavar="PATTERN", help="only the cases whose name matches, such as '*softmax*'"
+        "--cases",
+        action="append",
+        metavar="PATTERN",
+        help="only the cases whose name matches, such as '*softmax*'",
     )
     parser.add_argument("--list", action="store_true", help="list the cases, and run nothing")
     parser.add_argument("--rounds", type=int, default=15, help="turns of each way (default: %(default)s)")
@@ -38,7 +41,9 @@ def arguments(words: list[str] | None, cases: list[Case]) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report here")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table in Markdown here")
     parser.add_argument(
-        "--dry", action="store_true", help="tiny sizes, everything once, no times: shows that the program works"
+        "--dry",
+        action="store_true",
+        help="tiny sizes, everything once, no times: shows that the program works",
     )
     options = parser.parse_args(words)
     if options.rounds < 1 or options.seconds <= 0:
@@ -101,7 +106,9 @@ def found_runners(*, dry: bool) -> tuple[list[str], dict[str, str]]:
     return names, devices
 
 
-def measured(options: argparse.Namespace, names: list[str], devices: dict[str, str], floors: Any) -> list[Any]:
+def measured(
+    options: argparse.Namespace, names: list[str], devices: dict[str, str], floors: Any
+) -> list[Any]:
     """Measure the cases, and show the progress."""
     from benchmarks.cuda.measure import measure_case
     from tt.cli.output import progress

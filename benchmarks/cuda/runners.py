@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -117,7 +118,11 @@ def make_runner(name: str, case: Case, *, device: str, dry: bool) -> Runner:
     for key, (array, dtype) in arrays_of(case, numbers).items():
         value = library.from_numpy(array).to(device).to(getattr(library, dtype))
         names[key] = value.requires_grad_() if key in case.gradient else value
-    call = function_of(case, names)
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Sparse (.* tensor support is in beta|invariant checks)"
+        )  # PyTorch on its own
+        call = function_of(case, names)
     if name == "torch.compile":
         call = library.compile(call)
     elif "replayed" in name:

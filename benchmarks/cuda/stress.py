@@ -181,7 +181,11 @@ def main(words: list[str] | None = None) -> int:
             print(f"{kind}: {count} times, all right", flush=True)
         except Exception as error:  # the others are tried all the same
             failed = True
-            print(f"{kind}: {type(error).__name__}: {error} (--seed {options.seed})", file=sys.stderr, flush=True)
+            print(
+                f"{kind}: {type(error).__name__}: {error} (--seed {options.seed})",
+                file=sys.stderr,
+                flush=True,
+            )
     return FAILED if failed else 0
 
 

@@ -142,7 +142,11 @@ def run_part(part: Part, folder: Path) -> Outcome:
     with log.open("w", encoding="utf-8") as target:
         try:
             done = subprocess.run(
-                list(part.command()), cwd=ROOT, stdout=target, stderr=subprocess.STDOUT, timeout=part.minutes * 60
+                list(part.command()),
+                cwd=ROOT,
+                stdout=target,
+                stderr=subprocess.STDOUT,
+                timeout=part.minutes * 60,
             )
             code, detail = done.returncode, f"exit status {done.returncode}"
         except subprocess.TimeoutExpired:
@@ -164,10 +168,17 @@ def arguments(words: list[str] | None, parts: Sequence[Part]) -> argparse.Namesp
         epilog=f"Exit status: {FAILED} if a part fails; {NO_GPU} without a GPU, where nothing is run or written.",
     )
     parser.add_argument(
-        "--only", action="append", metavar="PART", help=f"only this part; may be given several times: {', '.join(names)}"
+        "--only",
+        action="append",
+        metavar="PART",
+        help=f"only this part; may be given several times: {', '.join(names)}",
     )
-    parser.add_argument("--again", action="store_true", help="run parts again that passed for this commit and GPU")
-    parser.add_argument("--list", action="store_true", help="list the parts and their programs, and run nothing")
+    parser.add_argument(
+        "--again", action="store_true", help="run parts again that passed for this commit and GPU"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="list the parts and their programs, and run nothing"
+    )
     parser.add_argument(
         "--status", action="store_true", help="tell which sources were verified where, and run nothing"
     )
@@ -231,7 +242,9 @@ def known_outcomes(folder: Path, facts: dict[str, str]) -> dict[str, Outcome]:
     return {name: Outcome(**outcome) for name, outcome in state["parts"].items()}
 
 
-def verified(parts: Sequence[Part], folder: Path, facts: dict[str, str], *, again: bool) -> dict[str, Outcome]:
+def verified(
+    parts: Sequence[Part], folder: Path, facts: dict[str, str], *, again: bool
+) -> dict[str, Outcome]:
     """Run parts and keep what came out after each, so that an interrupted run goes on where it was."""
     from tt.cli.output import progress
 
@@ -274,12 +287,16 @@ def conclude(parts: Sequence[Part], folder: Path, facts: dict[str, str]) -> dict
     skipped = [p.name for p in needed if p.name in known and known[p.name].state == "skipped"]
     open_parts = [p.name for p in needed if p.name not in known or known[p.name].state == "failed"]
     if "dirty" in facts["commit"] or facts["commit"] == "unknown":
-        print("the record is not written: files differ from the commit, which the record must be able to name")
+        print(
+            "the record is not written: files differ from the commit, which the record must be able to name"
+        )
         return None
     if open_parts:
         print(f"the record is not written: open or failed: {', '.join(open_parts)}")
         return None
-    versions = [f"{name} {facts[name]}" for name in ("cupy-cuda12x", "cupy-cuda13x", "driver") if name in facts]
+    versions = [
+        f"{name} {facts[name]}" for name in ("cupy-cuda12x", "cupy-cuda13x", "driver") if name in facts
+    ]
     left_out = f"; without {', '.join(skipped)}" if skipped else ""
     found = record.write(facts["gpu"], ", ".join(versions) + left_out)
     print(f"{record.FILE.relative_to(ROOT)} names {len(found)} sources; commit it")

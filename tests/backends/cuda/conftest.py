@@ -46,3 +46,14 @@ def nvrtc():
     except DeviceError as error:
         pytest.skip(str(error).splitlines()[0])
     return compiler
+
+
+@pytest.fixture(autouse=True)
+def _gpu(request):
+    """Skip what needs a GPU where there is none, with the reason."""
+    if request.node.get_closest_marker("gpu") is not None:
+        from tt.backends.cuda.availability import reason
+
+        problem = reason()
+        if problem is not None:
+            pytest.skip(f"needs a GPU: {problem}")
