@@ -79,7 +79,8 @@ class Cudnn:
     ) -> None:
         self.backend, self.problem = backend, problem
         self._load, self._module = module, None
-        # A handle is neither for two threads nor for two streams at a time.
+        # A handle is not for two threads at a time.  One serves all streams of a device in turn: making a handle
+        # allocates, which must not happen while a stream that is met for the first time is being captured.
         self._handles = threading.local()
         self._workspaces = Workspaces(backend)
         self.plans: Plans[Plan] = Plans()
@@ -139,11 +140,12 @@ class Cudnn:
         return True
 
     def _handle(self, place: tuple[int, int]) -> Any:
+        device, stream = place
         mine = self._handles.__dict__.setdefault("of", {})
-        found = mine.get(place)
+        found = mine.get(device)
         if found is None:
-            found = mine[place] = self.module.create_handle()
-            self.module.set_stream(found, place[1])
+            found = mine[device] = self.module.create_handle()
+        self.module.set_stream(handle=found, stream=stream)
         return found
 
     def _plan(
