@@ -77,7 +77,9 @@ def sub_out(self: Any, other: Any, alpha: Any, out: Any) -> None:
     np.subtract(self, _scaled("sub", self, other, alpha), out)
 
 
-cpu.kernel("rsub", lambda self, other: np.subtract(other, self), dtypes="number")
+@cpu.kernel("rsub", dtypes="number")
+def subtract_from(self: Any, other: Any) -> Any:
+    return np.subtract(other, self)
 
 
 @cpu.kernel("rsub", dtypes="number")

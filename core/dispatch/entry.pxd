@@ -77,5 +77,7 @@ cdef class Entry:
     @cython.locals(choice=Choice, target=TensorBase, other=TensorBase, how=int, shared=bint)
     cpdef run_inplace(self, tuple args)
     cpdef wrap_all(self, handles, tuple args)
+    @cython.locals(tensor=TensorBase, seen=set, count="Py_ssize_t")
+    cpdef bint all_apart(self, tuple args) except -1
     @cython.locals(shared=bint)
     cpdef run_mutating(self, tuple args)

@@ -1,5 +1,6 @@
 /* Functions of one to three arguments, element by element. */
 #include "elementwise.h"
+#include "fallback.h"
 #include "vector_math.h"
 
 /* --- functions of one argument ------------------------------------------------------------------------------ */
@@ -134,6 +135,8 @@ TT_TEST(isnan, 1, a != a)
 TT_TEST(isinf, 1, a - a != a - a && a == a)
 TT_TEST(isfinite, 1, a - a == a - a)
 
+#include "pointwise_integers.inc"
+
 /* --- three arguments ---------------------------------------------------------------------------------------- */
 
 /* NaN where any of the three is one; the upper bound wins where the bounds cross. */
@@ -221,6 +224,9 @@ static PyMethodDef methods[] = {
     TT_OP_METHOD(rsub_alpha, "self, other, alpha"), TWO(copysign), TWO(atan2), TWO(hypot), TWO(logaddexp), TWO(xlogy),
     TWO(xlog1py), TWO(fmod), TWO(remainder), TWO(floor_divide), TT_OP_METHOD(div_mode, "self, other, rounding_mode"),
     TT_OP_METHOD(pow, "self, exponent"), TWO(eq), TWO(ne), TWO(lt), TWO(le), TWO(gt), TWO(ge),
+#define INTEGERS(NAME) TT_METHOD_AS(#NAME "_integers", call_##NAME##_integers, #NAME "_integers(self, other, out=None)")
+    INTEGERS(add), INTEGERS(sub), INTEGERS(rsub), INTEGERS(mul), INTEGERS(maximum), INTEGERS(minimum), INTEGERS(eq),
+    INTEGERS(ne), INTEGERS(lt), INTEGERS(le), INTEGERS(gt), INTEGERS(ge),
     TT_OP_METHOD(clamp, "self, min, max"), TT_OP_METHOD(addcmul, "self, tensor1, tensor2, value"),
     TT_OP_METHOD(lerp, "self, end, weight"),
     {NULL, NULL, 0, NULL},

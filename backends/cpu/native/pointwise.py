@@ -40,6 +40,8 @@ OTHERS: Final = {
 }
 
 
+INTEGERS: Final = ("add", "sub", "rsub", "mul", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge")
+
 COMPARED: Final = ("eq", "ne", "lt", "le", "gt", "ge")
 SINGLE: Final = ("float16", "bfloat16", "float32")
 
@@ -58,6 +60,8 @@ if NATIVE is not None:
         both_forms(cpu, _op, getattr(NATIVE, _op), ("self",))
     for _op in TWO:
         both_forms(cpu, _op, getattr(NATIVE, _op), ("self", "other"))
+    for _op in INTEGERS:
+        both_forms(cpu, _op, getattr(NATIVE, f"{_op}_integers"), ("self", "other"), ("int32", "int64"))
     for _function, (_op, _takes) in OTHERS.items():
         both_forms(cpu, _op, getattr(NATIVE, _function), _takes)
     both_forms(cpu, "lerp", NATIVE.lerp, ("self", "end", "weight"))

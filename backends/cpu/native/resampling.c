@@ -12,6 +12,19 @@ typedef struct {
     const int32_t *run;       /* of each: the first place, the first new element, how many */
 } resampling;
 
+/* Copies short runs without a call: whole vectors, the last of which may overlap the one before. */
+TT_INLINE void copy_run(char *to, const char *from, size_t bytes)
+{
+    if (bytes < 16 || bytes > 512) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t at = 0; at < bytes; at += 16) {
+        size_t begin = at + 16 <= bytes ? at : bytes - 16;
+        memcpy(to + begin, from + begin, 16);
+    }
+}
+
 #define TT_RESAMPLE(T) \
     /* Neighbours in memory belong to the same new element: sums of whole rows. */ \
     TT_CLONES static void add_row_##T(T *to, const T *row, T weight, npy_intp count, int first) \
@@ -51,7 +64,7 @@ typedef struct {
                 for (npy_intp r = 0; r < job->runs; r++) { \
                     const int32_t *run = job->run + 3 * r; \
                     if (run[2] * inner == 1) y[run[1]] = x[run[0]]; \
-                    else memcpy(y + run[1] * inner, x + run[0] * inner, (size_t)(run[2] * inner) * sizeof(T)); \
+                    else copy_run((char *)(y + run[1] * inner), (const char *)(x + run[0] * inner), (size_t)(run[2] * inner) * sizeof(T)); \
                 } \
                 continue; \
             } \

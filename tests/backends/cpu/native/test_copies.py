@@ -139,3 +139,21 @@ def test_complex_numbers_from_their_parts():
     found = C.complex(a, b)
     assert found.dtype == np.complex64
     np.testing.assert_array_equal(found, a + 1j * b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("times", [1, 2, 3, 4, 5, 64, 65])
+def test_elements_that_are_repeated(times, dtype):
+    for x in (
+        numbers(2000, dtype),
+        numbers((2000, 2), dtype)[:, 1],
+        numbers((40, 50), dtype),
+        numbers((40, 50), dtype).T,
+    ):
+        view = np.broadcast_to(x[..., None], (*x.shape, times))
+        assert C.clone(view).tobytes() == view.tobytes()
+        assert np.array_equal(C.to_copy(view, np.dtype(np.complex128)), view.astype(np.complex128))
+        out = np.zeros((*x.shape, times + 1), dtype)
+        C.copy(out[..., :times], view)
+        assert np.array_equal(out[..., :times], view)
+        assert not out[..., times].any()

@@ -269,6 +269,51 @@ def test_rows_that_others_share_and_elements_that_rows_share(shapes, threads):
         tt.set_num_threads(before)
 
 
+UFUNCS = {
+    "add": np.add, "sub": np.subtract, "rsub": lambda a, b: np.subtract(b, a), "mul": np.multiply,
+    "maximum": np.maximum, "minimum": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less,
+    "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("name", UFUNCS)
+def test_integers_wrap_around_as_those_of_numpy(name, dtype):
+    function, wanted = getattr(P, f"{name}_integers"), UFUNCS[name]
+    ends = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    x = rng.integers(ends.min, ends.max, (24, 30), dtype, endpoint=True)
+    y = np.where(
+        rng.random((24, 30)) < 0.3, x, rng.integers(ends.min, ends.max, (24, 30), dtype, endpoint=True)
+    )
+    x[0, :3], y[0, :3] = (ends.min, ends.max, 0), (-1, 1, ends.min)
+    for one, other in zip(views(x), views(y), strict=True):
+        for a, b in (
+            (one, other),
+            (one, 3),
+            (-5, other),
+            (one, ends.min),
+            (one, other[..., :1] if other.ndim else other),
+        ):
+            found = function(a, b)
+            assert found.dtype == (np.bool_ if wanted(x, y).dtype == np.bool_ else dtype)
+            np.testing.assert_array_equal(found, wanted(a, b))
+    out = np.zeros((24, 60), wanted(x, y).dtype)[:, ::2]
+    function(x, y, out)
+    np.testing.assert_array_equal(out, wanted(x, y))
+
+
+def test_integers_that_are_left_to_numpy():
+    x = np.arange(3, dtype=np.int32)
+    assert P.eq_integers(x, 2**40).tolist() == [False] * 3
+    with pytest.raises(OverflowError):
+        P.add_integers(x, 2**40)
+    assert P.add_integers(x, x.astype(np.int64)).dtype == np.int64
+    assert P.mul_integers(np.arange(3, dtype=np.uint8), 100).tolist() == [0, 100, 200]
+    with pytest.raises(TypeError, match="one of self and other must be an array, not int"):
+        P.add_integers(1, 2)
+
+
 SLOPES = {
     "silu": (), "mish": (), "hardsigmoid": (), "hardswish": (), "logsigmoid": (), "relu": (), "selu": (),
     "elu": (0.5,), "celu": (0.5,), "leaky_relu": (0.1,), "softplus": (2.0, 20.0), "hardtanh": (-1.0, 2.0),
