@@ -46,6 +46,14 @@ def _source(op: str, index: int, dim: int, size: int) -> Exception:
     )
 
 
+def _target(op: str, index: int, dim: int, size: int) -> Exception:
+    return errors.IndexValueError(f"Target {index} is out of bounds.")
+
+
+def _chance(op: str, index: int, dim: int, size: int) -> Exception:
+    return errors.ValueRangeError(f"{op}(): all elements of input should be between 0 and 1")
+
+
 def _probability(op: str, index: int, dim: int, size: int) -> Exception:
     return errors.ValueRangeError("bernoulli: probabilities lie between 0 and 1, and some do not")
 
@@ -54,7 +62,7 @@ KINDS: Final[Mapping[str, Message]] = {
     "gather": _place, "scatter": _place, "scatter_add": _place, "scatter_reduce": _place, "index": _index,
     "index_put": _index, "index_select": _slice, "_embedding": _slice, "embedding_dense_backward": _slice,
     "index_add": _slice, "index_copy": _index, "index_fill": _index, "take": _flat, "put": _flat,
-    "masked_scatter": _source, "bernoulli": _probability,
+    "masked_scatter": _source, "bernoulli": _probability, "nll_loss": _target, "binary_cross_entropy": _chance,
 }  # fmt: skip
 """What can go wrong on the device, by operator; its place in this mapping is its number there."""
 

@@ -84,8 +84,12 @@ class StridedHandle:
     def empty(cls, memory: Memory, shape: Sequence[int], dtype: Any) -> StridedHandle:
         """Return a contiguous handle over new memory."""
         dtype = np.dtype(dtype)
-        owner = memory.allocate(prod(shape) * dtype.itemsize)
-        return cls(memory, owner, shape, contiguous_strides(shape), 0, dtype)
+        new = cls.__new__(cls)  # new memory has room for exactly this, there is nothing to check
+        new.memory, new.owner = memory, memory.allocate(prod(shape) * dtype.itemsize)
+        new.shape = tuple(shape)
+        new.strides, new.offset, new.dtype = contiguous_strides(new.shape), 0, dtype
+        new.ndim, new._array = len(new.shape), None
+        return new
 
     @classmethod
     def from_array(cls, memory: Memory, array: Any) -> StridedHandle:

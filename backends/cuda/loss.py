@@ -1,10 +1,7 @@
 """Losses and their gradients, in CUDA C++.
 
-Note [Targets that are no class]
---------------------------------
-Kernels run asynchronously: nothing can be raised without waiting for the GPU.  The loss of a target outside of the
-classes is NaN, and so are its gradients; PyTorch stops the program there with a device-side assertion, after which no
-GPU call works.
+A target that is no class, and a probability that is none, are noted on the device and raised when the host next waits
+for it (see failures.py); until then their losses and gradients are NaN.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.walks import (
@@ -24,6 +22,7 @@ from tt.backends.cuda.walks import (
     contiguous,
     elementwise,
     index_type,
+    name_of,
     wide,
     workspace,
 )
@@ -56,6 +55,7 @@ def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTab
          ("grad", "input", "target", "weight", "logsumexp", *classes)),
         ("_elementwise_loss", losses.elementwise, ("input", "target", *kind)),
         ("_elementwise_loss_backward", losses.elementwise_backward, ("grad", "input", "target", *kind)),
+        ("binary_cross_entropy", losses.of_probabilities, ("input", "target", "reduction")),
         ("binary_cross_entropy_with_logits", losses.with_logits, ("input", "target", "reduction")),
     ):  # fmt: skip
         table.kernel(op, function, dtypes=FLOATING, takes=takes, half="native", priority=1)
@@ -145,7 +145,7 @@ class _Losses:
             np.complex64 if compute.itemsize == 4 else np.complex128
         )  # two numbers, see loss::Whole
         return self._walk(
-            f"loss::Scores<{given.input.dtype.name}, {smooth}>", (given.input,), (given.axis,), False,
+            f"loss::Scores<{name_of(given.input.dtype)}, {smooth}>", (given.input,), (given.axis,), False,
             (pair, compute if smoothing > 0 else None), extra=given.weight, ordered=True,
         )  # fmt: skip
 
@@ -164,13 +164,14 @@ class _Losses:
         blocks = min(elementwise(given.count, self.tuning), self.tuning.blocks)
         sums = None if each else workspace(backend, blocks * 2 * wide(dtype).itemsize)
         self._kernel(
-            f"class_losses<{dtype.name}, {self.tuning.threads}>", blocks, given.input, given.target, given.weight,
+            f"class_losses<{name_of(dtype)}, {self.tuning.threads}>", blocks, given.input, given.target, given.weight,
             lse, smooth, loss if each else None, lse_out, sums, given.count, given.classes, given.inner, int(ignored),
-            smoothing,
+            smoothing, np.uint64(backend.failures.address), kind_of("nll_loss"),
         )  # fmt: skip
         if sums is not None:
-            total = f"class_total<{dtype.name}, {self.tuning.threads}>"
+            total = f"class_total<{name_of(dtype)}, {self.tuning.threads}>"
             self._kernel(total, 1, sums, loss, None, blocks, reduction == "mean")
+        backend.failures.launched()
         return loss
 
     def _kept(self, given: _Classes, ignored: int) -> StridedHandle:
@@ -179,11 +180,11 @@ class _Losses:
         blocks = min(elementwise(given.count, self.tuning), self.tuning.blocks)
         sums = workspace(self.backend, blocks * 2 * wide(dtype).itemsize)
         self._kernel(
-            f"class_weights<{dtype.name}, {threads}>", blocks, given.target, given.weight, sums, given.count,
+            f"class_weights<{name_of(dtype)}, {threads}>", blocks, given.target, given.weight, sums, given.count,
             given.classes, int(ignored),
         )  # fmt: skip
         kept = self.backend.empty((), wide(dtype))
-        self._kernel(f"class_total<{dtype.name}, {threads}>", 1, sums, None, kept, blocks, False)
+        self._kernel(f"class_total<{name_of(dtype)}, {threads}>", 1, sums, None, kept, blocks, False)
         return kept
 
     def cross_entropy_backward(
@@ -211,11 +212,11 @@ class _Losses:
         kept = self._kept(given, ignore_index) if reduction == "mean" else None
         weights = None
         if given.weight is not None and label_smoothing > 0:
-            operation = f"loss::Total<{dtype.name}>"
+            operation = f"loss::Total<{name_of(dtype)}>"
             weights = self._walk(operation, (given.weight,), (0,), False, (wide(dtype), None))[0]
         lanes = 16 // dtype.itemsize if aligned(given.input) and count % (16 // dtype.itemsize) == 0 else 1
         self._kernel(
-            f"class_slopes<{dtype.name}, {lanes}, {index_type(count)}>", elementwise(count // lanes, self.tuning),
+            f"class_slopes<{name_of(dtype)}, {lanes}, {index_type(count)}>", elementwise(count // lanes, self.tuning),
             contiguous(backend, grad), given.input, given.target, given.weight, precise,
             contiguous(backend, logsumexp), kept, weights, out, count, given.classes, given.inner, each,
             int(ignore_index), float(label_smoothing),
@@ -223,6 +224,9 @@ class _Losses:
         return out
 
     # --- element by element ------------------------------------------------------------------------------------
+
+    def of_probabilities(self, input: StridedHandle, target: StridedHandle, reduction: str) -> StridedHandle:
+        return self.elementwise(input, target, "probability", reduction, 0.0)
 
     def with_logits(self, input: StridedHandle, target: StridedHandle, reduction: str) -> StridedHandle:
         return self.elementwise(input, target, "logit", reduction, 0.0)
@@ -232,15 +236,24 @@ class _Losses:
     ) -> StridedHandle:
         input, target, count, lanes = self._pair(input, target, kind, reduction)
         dtype = input.dtype
+        if kind == "probability" and count:
+            failures = self.backend.failures
+            self._kernel(
+                f"expect_probabilities<{name_of(dtype)}>", elementwise(count, self.tuning), input, count,
+                np.uint64(failures.address), kind_of("binary_cross_entropy"),
+            )  # fmt: skip
+            failures.launched()
         if reduction == "none":
             out = self.backend.empty(input.shape, dtype)
             if count:
                 self._kernel(
-                    f"element_losses<loss::{KINDS[kind]}, {dtype.name}, {lanes}>",
+                    f"element_losses<loss::{KINDS[kind]}, {name_of(dtype)}, {lanes}>",
                     elementwise(count // lanes, self.tuning), input, target, out, count, float(parameter),
                 )  # fmt: skip
             return out
-        operation = f"loss::Elements<loss::{KINDS[kind]}, {dtype.name}, {str(reduction == 'mean').lower()}>"
+        operation = (
+            f"loss::Elements<loss::{KINDS[kind]}, {name_of(dtype)}, {str(reduction == 'mean').lower()}>"
+        )
         found = self._walk(
             operation,
             (input, target),
@@ -267,7 +280,9 @@ class _Losses:
             raise ValueError("a gradient that does not fit, which the shape rule refuses")
         out = self.backend.empty(input.shape, input.dtype)
         if count:
-            name = f"element_slopes<loss::{KINDS[kind]}, {input.dtype.name}, {lanes}, {str(each).lower()}>"
+            name = (
+                f"element_slopes<loss::{KINDS[kind]}, {name_of(input.dtype)}, {lanes}, {str(each).lower()}>"
+            )
             self._kernel(
                 name, elementwise(count // lanes, self.tuning), contiguous(self.backend, grad), input, target, out,
                 count, reduction == "mean", float(parameter),

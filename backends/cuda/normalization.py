@@ -25,6 +25,7 @@ from tt.backends.cuda.walks import (
     elementwise,
     index_type,
     line_width,
+    name_of,
     wide,
     workspace,
 )
@@ -139,7 +140,7 @@ class _Norms:
 
     @staticmethod
     def _eps(input: StridedHandle, eps: float | None) -> float:
-        return _EPS[wide(input.dtype).name] if eps is None else float(eps)
+        return _EPS[name_of(wide(input.dtype))] if eps is None else float(eps)
 
     def _parameters(self, input: StridedHandle, lines: _Lines, *given: StridedHandle | None) -> list[Any]:
         """Return parameters in row-major order and one dtype: that of the input, or the one in which is computed."""
@@ -148,7 +149,7 @@ class _Norms:
                 raise ValueError("a parameter that does not fit, which the shape rule refuses")
         same = all(value is None or value.dtype == input.dtype for value in given)
         dtype = input.dtype if same else wide(input.dtype)
-        found: list[Any] = [dtype.name]
+        found: list[Any] = [name_of(dtype)]
         for value in given:
             if value is not None and value.dtype != dtype:
                 value = self.backend.cast(value, dtype)
@@ -173,7 +174,7 @@ class _Norms:
         parameter, weight, bias = self._parameters(input, lines, weight, bias)
         out = backend.empty(input.shape, input.dtype)
         lanes = 16 // input.dtype.itemsize if aligned(input) else 1
-        arguments, grid = self._arguments(lines, input.dtype.name, parameter, centred, lanes)
+        arguments, grid = self._arguments(lines, name_of(input.dtype), parameter, centred, lanes)
         PROGRAM.kernel(f"norm_forward{arguments}")(
             backend, (grid,), (self.tuning.threads,), (input, weight, bias, out, *lines.numbers, float(eps))
         )
@@ -190,7 +191,7 @@ class _Norms:
         out, compute = backend.empty(input.shape, dtype), wide(dtype)
         statistics = backend.empty((3 * lines.lines,), compute)
         lanes = 16 // dtype.itemsize if aligned(grad, input) else 1
-        arguments, grid = self._arguments(lines, dtype.name, parameter, centred, lanes)
+        arguments, grid = self._arguments(lines, name_of(dtype), parameter, centred, lanes)
         PROGRAM.kernel(f"norm_backward{arguments}")(
             backend, (grid,), (threads,), (grad, input, weight, out, statistics, *lines.numbers, float(eps))
         )
@@ -198,7 +199,7 @@ class _Norms:
         weights = backend.empty(lines.weights, dtype)
         biases = backend.empty(lines.weights, dtype) if centred else None
         count = prod(lines.weights)
-        PROGRAM.kernel(f"norm_weight_parts<{dtype.name}, {threads}>")(
+        PROGRAM.kernel(f"norm_weight_parts<{name_of(dtype)}, {threads}>")(
             backend, (-(-count * 32 // threads),), (threads,), (sums, weights, biases, count, parts)
         )
         return (out, weights) if biases is None else (out, weights, biases)
@@ -208,7 +209,7 @@ class _Norms:
     ) -> tuple[StridedHandle, int]:
         """Return the sums for the gradients of weights by parts, and how many parts there are."""
         backend, threads, blocks = self.backend, self.tuning.threads, self.tuning.blocks
-        dtype, weights, size = input.dtype.name, prod(lines.weights), wide(input.dtype).itemsize
+        dtype, weights, size = name_of(input.dtype), prod(lines.weights), wide(input.dtype).itemsize
         if not lines.lines or not weights:
             return workspace(backend, 0), 0
         if not lines.channels:
@@ -245,7 +246,7 @@ class _Norms:
             dims = (0, *range(2, input.ndim))
             size = float(prod(input.shape[d] for d in dims))
             var, mean = self._moments(
-                f"reduction::Variance<{dtype.name}>", (input,), dims, False, (dtype, dtype), fact=size
+                f"reduction::Variance<{name_of(dtype)}>", (input,), dims, False, (dtype, dtype), fact=size
             )
         else:
             # Copies: what a kernel returns shares no memory with its arguments.
@@ -253,7 +254,7 @@ class _Norms:
         weight, bias = (self._as(value, dtype) for value in (weight, bias))
         if out.nbytes:
             channels, inner, count, lanes = self._by_channel(input)
-            PROGRAM.kernel(f"batch_norm_apply<{dtype.name}, {lanes}, {index_type(count)}>")(
+            PROGRAM.kernel(f"batch_norm_apply<{name_of(dtype)}, {lanes}, {index_type(count)}>")(
                 backend, (elementwise(count // lanes, self.tuning),), (self.tuning.threads,),
                 (input, weight, bias, mean, var, out, count, channels, inner, float(eps)),
             )  # fmt: skip
@@ -278,18 +279,18 @@ class _Norms:
         compute = wide(dtype)
         centre = mean if dtype == compute else backend.cast(mean, compute)
         sum_g, sum_gx = self._sums(
-            f"normalization::ChannelSums<{dtype.name}>", (grad, input), (0, *range(2, input.ndim)), False,
+            f"normalization::ChannelSums<{name_of(dtype)}>", (grad, input), (0, *range(2, input.ndim)), False,
             (compute, compute), extra=centre,
         )  # fmt: skip
         channels = input.shape[1]
         weights, biases = backend.empty((channels,), dtype), backend.empty((channels,), dtype)
-        PROGRAM.kernel(f"batch_norm_weights<{dtype.name}>")(
+        PROGRAM.kernel(f"batch_norm_weights<{name_of(dtype)}>")(
             backend, (-(-channels // threads),), (threads,),
             (sum_g, sum_gx, var, weights, biases, channels, float(eps)),
         )  # fmt: skip
         if out.nbytes:
             channels, inner, count, lanes = self._by_channel(input, grad)
-            PROGRAM.kernel(f"batch_norm_slope<{dtype.name}, {lanes}, {index_type(count)}>")(
+            PROGRAM.kernel(f"batch_norm_slope<{name_of(dtype)}, {lanes}, {index_type(count)}>")(
                 backend, (elementwise(count // lanes, self.tuning),), (threads,),
                 (grad, input, weight, mean, var, sum_g, sum_gx, out, count, channels, inner, bool(training),
                  float(eps)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.programs import Program
-from tt.backends.cuda.walks import FLOATING, INTEGRAL, Tuning, Walker, axes, wide
+from tt.backends.cuda.walks import FLOATING, INTEGRAL, Tuning, Walker, axes, name_of, wide
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class _Reductions:
         **how: Any,
     ) -> StridedHandle:
         found, _ = self._walk(
-            f"reduction::{name}<{self_.dtype.name}>", (self_,), dims, keepdim, (dtype, None), **how
+            f"reduction::{name}<{name_of(self_.dtype)}>", (self_,), dims, keepdim, (dtype, None), **how
         )
         return found  # type: ignore[return-value] # its dtype was given
 
@@ -130,7 +130,7 @@ class _Reductions:
         _expect_elements(self_, dims)
         dtype = self_.dtype
         return self._walk(
-            f"reduction::SmallestAndLargest<{dtype.name}>", (self_,), dims, keepdim, (dtype, dtype)
+            f"reduction::SmallestAndLargest<{name_of(dtype)}>", (self_,), dims, keepdim, (dtype, dtype)
         )
 
     def extreme_and_place(self, name: str) -> Callable[..., tuple[Any, ...]]:
@@ -139,7 +139,7 @@ class _Reductions:
         def kernel(self_: StridedHandle, dim: int, keepdim: bool) -> tuple[Any, ...]:
             dims = axes(dim, self_.ndim)
             _expect_elements(self_, dims)
-            operation = f"reduction::{name}<{self_.dtype.name}>"
+            operation = f"reduction::{name}<{name_of(self_.dtype)}>"
             return self._walk(operation, (self_,), dims, keepdim, (self_.dtype, _INT64), ordered=True)
 
         return kernel
@@ -150,7 +150,7 @@ class _Reductions:
         def kernel(self_: StridedHandle, dim: int | None, keepdim: bool) -> Any:
             dims = axes(dim, self_.ndim)
             _expect_elements(self_, dims)
-            operation = f"reduction::{name}<{self_.dtype.name}>"
+            operation = f"reduction::{name}<{name_of(self_.dtype)}>"
             return self._walk(operation, (self_,), dims, keepdim, (None, _INT64), ordered=True)[1]
 
         return kernel
@@ -162,7 +162,7 @@ class _Reductions:
             dims = axes(dim, self_.ndim)
             freedom = math.prod(self_.shape[d] for d in dims) - (1 if correction is None else correction)
             found = self._walk(
-                f"reduction::{name}<{self_.dtype.name}>", (self_,), dims, keepdim,
+                f"reduction::{name}<{name_of(self_.dtype)}>", (self_,), dims, keepdim,
                 (self_.dtype, self_.dtype if both else None), fact=float(max(0, freedom)),
             )  # fmt: skip
             return found if both else found[0]

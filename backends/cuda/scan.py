@@ -10,7 +10,7 @@ import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.programs import Program
-from tt.backends.cuda.walks import FLOATING, INTEGRAL, Tuning, axes, collapsed, workspace
+from tt.backends.cuda.walks import FLOATING, INTEGRAL, Tuning, aligned, axes, collapsed, name_of, workspace
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ __all__ = ["PROGRAM", "tables"]
 
 PROGRAM: Final = Program("scan.cuh")
 
-_ITEMS: Final = 4
-"""How many neighbours a thread takes at a time."""
+_ITEMS: Final = {1: 8, 2: 8, 4: 4, 8: 2}
+"""Bytes of an element -> how many neighbours a thread takes at a time: 16 bytes, as far as registers go."""
 
 _SHORT: Final = 512
 """Up to this length a warp serves a line, beyond it a block."""
@@ -57,7 +57,7 @@ class Along(NamedTuple):
     grid : int
         How many blocks.
     numbers : tuple of int
-        Sizes before, along and after the dimension, three strides, and the parts of a line.
+        Sizes before, along and after the dimension, three strides, the parts of a line and the length of each.
     """
 
     kernel: str
@@ -71,14 +71,14 @@ def _kernel(backend: CudaBackend, name: str, with_places: bool, tuning: Tuning) 
         out = backend.empty(self.shape, self.dtype)
         places = backend.empty(self.shape, np.dtype(np.int64)) if with_places else None
         if out.nbytes:
-            plan = _plan(self.shape, self.strides, axis, tuning)
+            plan = _plan(self.shape, self.strides, axis, self.dtype.itemsize, aligned(self), tuning)
             if plan is None:
                 self = backend.clone(self)
-                plan = _plan(self.shape, self.strides, axis, tuning)
+                plan = _plan(self.shape, self.strides, axis, self.dtype.itemsize, aligned(self), tuning)
                 assert plan is not None, (
                     "a contiguous tensor has a plan"
                 )  # the dimensions on each side join into one
-            _launch(backend, f"scan::{name}<{self.dtype.name}>", plan, tuning, self, out, places)
+            _launch(backend, f"scan::{name}<{name_of(self.dtype)}>", plan, tuning, self, out, places)
         return (out, places) if with_places else out
 
     return run
@@ -87,7 +87,7 @@ def _kernel(backend: CudaBackend, name: str, with_places: bool, tuning: Tuning) 
 def _launch(
     backend: CudaBackend, operation: str, plan: Along, tuning: Tuning, input: StridedHandle, *results: Any
 ) -> None:
-    block, parts = (tuning.threads,), plan.numbers[-1]
+    block, parts = (tuning.threads,), plan.numbers[-2]
     partial = None
     if parts > 1:
         lines = plan.numbers[0] * plan.numbers[2]
@@ -102,7 +102,12 @@ def _launch(
 
 @lru_cache(maxsize=8192)
 def _plan(
-    shape: tuple[int, ...], strides: tuple[int, ...], axis: tuple[int, ...], tuning: Tuning
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    axis: tuple[int, ...],
+    itemsize: int,
+    may_load: bool,
+    tuning: Tuning,
 ) -> Along | None:
     """Return how lines along a dimension are scanned, or None for a layout that has to be copied."""
     at = axis[0] if axis else 0
@@ -114,18 +119,24 @@ def _plan(
             return None
         sides.append(found[0] if found else (1, 0))
     (outer, outer_stride), (inner, inner_stride) = sides
-    lines, threads = outer * inner, tuning.threads
+    lines, threads, items = outer * inner, tuning.threads, _ITEMS[itemsize]
+    whole = outer == 1 or (outer_stride % items == 0 and count % items == 0)
+    vectors = str(may_load and inner == 1 and step == 1 and whole).lower()
+    chunk, parts = count, 1
     columns = inner >= 8 and abs(inner_stride) < abs(step)
     if columns:
         # A thread walks along a line; lines are cut where there are too few to keep the GPU busy.
-        parts = max(1, min(tuning.blocks * threads // lines, count // 64))
+        chunk = -(-count // max(1, min(tuning.blocks * threads // lines, count // 64)))
+        parts = -(-count // chunk)
         kernel, tasks = f"scan_columns<{{0}}, {{1}}, {threads}>", -(-lines * parts // threads)
     elif count <= _SHORT:
-        parts, tasks = 1, -(-lines * 32 // threads)
-        kernel = f"scan_lines<{{0}}, {_ITEMS}, {{1}}, 32, {threads}>"
+        tasks = -(-lines * 32 // threads)
+        kernel = f"scan_lines<{{0}}, {items}, {vectors}, {{1}}, 32, {threads}>"
     else:
-        tile = threads * _ITEMS
-        parts = max(1, min(tuning.blocks // lines, -(-count // (tile * 4))))
-        kernel, tasks = f"scan_lines<{{0}}, {_ITEMS}, {{1}}, {threads}, {threads}>", lines * parts
-    numbers = (outer, count, inner, outer_stride, step, inner_stride, parts)
+        tile = threads * items
+        tiles = -(-count // tile)
+        chunk = tile * -(-tiles // max(1, min(tuning.blocks // lines, tiles // 4)))
+        parts = -(-count // chunk)
+        kernel, tasks = f"scan_lines<{{0}}, {items}, {vectors}, {{1}}, {threads}, {threads}>", lines * parts
+    numbers = (outer, count, inner, outer_stride, step, inner_stride, parts, chunk)
     return Along(kernel, min(tasks, 2**31 - 1), numbers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.programs import Program
-from tt.backends.cuda.walks import FLOATING, Tuning, aligned, axes, collapsed, line_width
+from tt.backends.cuda.walks import FLOATING, Tuning, aligned, axes, collapsed, line_width, name_of
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _kernel(backend: CudaBackend, name: str, tuning: Tuning) -> Callable[..., St
             assert plan is not None, (
                 "contiguous tensors have a plan"
             )  # the dimensions on each side join into one
-        kernel = PROGRAM.kernel(plan.kernel.format(f"{name}<{first.dtype.name}>"))
+        kernel = PROGRAM.kernel(plan.kernel.format(f"{name}<{name_of(first.dtype)}>"))
         kernel(backend, (plan.grid,), (tuning.threads,), (inputs[0], inputs[-1], out, *plan.numbers))
         return out
 

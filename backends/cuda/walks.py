@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +39,7 @@ __all__ = [
     "elementwise",
     "index_type",
     "line_width",
+    "name_of",
     "wide",
     "workspace",
 ]
@@ -73,6 +74,13 @@ class Tuning:
 # --- what is known of handles ----------------------------------------------------------------------------------
 
 
+@cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype, which NumPy puts together anew each time."""
+    return dtype.name
+
+
+@cache
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype in which elements are computed: float32 for the half dtypes."""
     return np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") else dtype

@@ -1,6 +1,7 @@
 // Losses and their gradients: of classes (cross entropy, negative log-likelihood) and element by element.
 #ifndef TT_LOSS_CUH
 #define TT_LOSS_CUH
+#include "failures.cuh"
 #include "walks.cuh"
 
 namespace loss {
@@ -72,7 +73,7 @@ struct Total : Operation<T, compute_t<T>> {
     TT_INLINE static void finish(const Acc& a, C, double, int64, C* out, int64*) { *out = a.sum; }
 };
 
-// The weight of a target: 0 of an ignored one, NaN of one that is no class.
+// The weight of a target: 0 of an ignored one, NaN of one that is no class, whose place is not looked at.
 template <typename T>
 TT_INLINE compute_t<T> weight_of(const T* weight, int64 target, int64 classes, int64 ignored) {
     using C = compute_t<T>;
@@ -88,7 +89,7 @@ TT_INLINE compute_t<T> weight_of(const T* weight, int64 target, int64 classes, i
 template <typename T, int THREADS>
 __global__ void class_losses(const T* input, const int64* target, const T* weight,
                              const loss::Whole<compute_t<T>>* lse, const compute_t<T>* smooth, T* each, T* lse_out, compute_t<T>* sums, int64 count, int64 classes,
-                             int64 inner, int64 ignored, double smoothing) {
+                             int64 inner, int64 ignored, double smoothing, uint64 failure, int64 what) {
     using C = compute_t<T>;
     typename Pair<C>::Acc acc = Pair<C>::start();
     for (int64 k = first_element(); k < count; k += element_step()) {
@@ -97,8 +98,10 @@ __global__ void class_losses(const T* input, const int64* target, const T* weigh
         const loss::Whole<C> whole = lse ? lse[k] : loss::Whole<C>{C(0), C(0)};
         C found = C(0);
         if (t != ignored) {
-            found = w;  // NaN of what is no class
-            if (w == w) found *= whole.less(C(input[(sample * classes + t) * inner + j]));
+            const bool is_class = t >= 0 && t < classes;
+            if (!is_class) note_failure(failure, what, t, 1, classes);
+            found = w;
+            if (is_class) found *= whole.less(C(input[(sample * classes + t) * inner + j]));
             if (smooth) found = C(1 - smoothing) * found + C(smoothing) / C(classes) * smooth[k];
         }
         if (lse_out) lse_out[k] = T(whole.top + whole.log);
@@ -255,6 +258,16 @@ struct Elements : Operation<T> {
 };
 
 }  // namespace loss
+
+// Note it where an element is no probability.
+template <typename T>
+__global__ void expect_probabilities(const T* input, int64 count, uint64 failure, int64 what) {
+    using C = compute_t<T>;
+    for (int64 i = first_element(); i < count; i += element_step()) {
+        const C x = C(input[i]);
+        if (!(x >= C(0) && x <= C(1))) note_failure(failure, what, i, 0, count);
+    }
+}
 
 template <typename Kind, typename T, int VEC>
 __global__ void element_losses(const T* input, const T* target, T* out, int64 count, double fact) {

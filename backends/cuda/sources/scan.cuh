@@ -123,11 +123,12 @@ TT_INLINE void before(const typename S::Acc& own, typename S::Acc& left, typenam
 
 // Lines of `count` elements with `outer` dimensions before and `inner` ones after; the input has any three strides, the
 // results are contiguous.  Long lines are cut into parts: their totals come first (TOTALS), a second kernel turns them
-// into what lies before each part, and the third goes over the elements again.
-template <typename S, int ITEMS, bool TOTALS, int WIDTH, int THREADS>
+// into what lies before each part, and the third goes over the elements again.  A thread has ITEMS neighbours, which it
+// loads and stores at once if VECTORS.
+template <typename S, int ITEMS, bool VECTORS, bool TOTALS, int WIDTH, int THREADS>
 __global__ void scan_lines(const typename S::Element* input, typename S::Element* out, int64* places,
                            typename S::Acc* partial, int64 outer, int64 count, int64 inner, int64 outer_stride,
-                           int64 stride, int64 inner_stride, int64 parts) {
+                           int64 stride, int64 inner_stride, int64 parts, int64 chunk) {
     using T = typename S::Element;
     using Acc = typename S::Acc;
     constexpr int64 TOGETHER = THREADS / WIDTH, TILE = int64(WIDTH) * ITEMS;
@@ -137,29 +138,34 @@ __global__ void scan_lines(const typename S::Element* input, typename S::Element
         const int64 line = task / parts, part = task - line * parts, o = line / inner, j = line - o * inner;
         const T* from = input + o * outer_stride + j * inner_stride;
         const int64 to = o * count * inner + j;
-        const int64 first = count * part / parts, last = count * (part + 1) / parts;
+        const int64 first = part * chunk, last = first + chunk < count ? first + chunk : count;
         Acc carry = TOTALS || parts == 1 ? S::start() : partial[task];
         for (int64 tile = first; tile < last; tile += TILE) {
             const int64 begin = tile + rank * ITEMS;
+            const bool full = VECTORS && begin + ITEMS <= last;
+            vector<T, ITEMS> read;
+            if (full) read = load_vector<ITEMS>(from + begin);
             Acc held[ITEMS], own = S::start(), left, whole;
 #pragma unroll
             for (int v = 0; v < ITEMS; v++)
                 if (begin + v < last) {
-                    S::merge(own, S::of(from[(begin + v) * stride], begin + v));
+                    S::merge(own, S::of(full ? read.at[v] : from[(begin + v) * stride], begin + v));
                     held[v] = own;
                 }
             scan::before<S, WIDTH>(own, left, whole);
             if constexpr (!TOTALS) {
                 Acc so_far = carry;
                 S::merge(so_far, left);
+                vector<T, ITEMS> result;
 #pragma unroll
                 for (int v = 0; v < ITEMS; v++)
                     if (begin + v < last) {
                         Acc found = so_far;
                         S::merge(found, held[v]);
                         const int64 place = to + (begin + v) * inner;
-                        S::write(found, out + place, places ? places + place : nullptr);
+                        S::write(found, full ? &result.at[v] : out + place, places ? places + place : nullptr);
                     }
+                if (full) store_vector<ITEMS>(out + to + begin, result);
             }
             S::merge(carry, whole);
         }
@@ -171,13 +177,13 @@ __global__ void scan_lines(const typename S::Element* input, typename S::Element
 template <typename S, bool TOTALS, int THREADS>
 __global__ void scan_columns(const typename S::Element* input, typename S::Element* out, int64* places,
                              typename S::Acc* partial, int64 outer, int64 count, int64 inner, int64 outer_stride,
-                             int64 stride, int64 inner_stride, int64 parts) {
+                             int64 stride, int64 inner_stride, int64 parts, int64 chunk) {
     using T = typename S::Element;
     for (int64 task = first_element(); task < outer * inner * parts; task += element_step()) {
         const int64 row = task / inner, j = task - row * inner, o = row / parts, part = row - o * parts;
         const T* from = input + o * outer_stride + j * inner_stride;
         const int64 to = o * count * inner + j, slot = (o * inner + j) * parts + part;
-        const int64 first = count * part / parts, last = count * (part + 1) / parts;
+        const int64 first = part * chunk, last = first + chunk < count ? first + chunk : count;
         typename S::Acc acc = TOTALS || parts == 1 ? S::start() : partial[slot];
         for (int64 i = first; i < last; i++) {
             S::merge(acc, S::of(from[i * stride], i));

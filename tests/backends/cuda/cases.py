@@ -60,6 +60,8 @@ class Case:
 class Recorder:
     """An engine that launches nothing and knows what it should have launched."""
 
+    synchronous = False
+
     def __init__(self) -> None:
         self.kernels: dict[Any, None] = {}
 

@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_refused(kernels):
 
 
 def test_kernels_compile_for_a_gpu(nvrtc):
-    names = [k.name for k in launched(tables, CASES) if k.program is PROGRAM][::5]
+    names = [k.name for k in launched(tables, CASES) if k.program is PROGRAM][::9]
     assert set(nvrtc.compile_source(PROGRAM.source, names, "sm_90").names) == set(names)
 
 

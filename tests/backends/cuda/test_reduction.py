@@ -229,7 +229,7 @@ def test_each_walk_is_taken():
 
 
 def test_kernels_compile_for_a_gpu(nvrtc):
-    names = [kernel.name for kernel in launched(tables, CASES)][::6]
+    names = [kernel.name for kernel in launched(tables, CASES)][::12]
     assert set(nvrtc.compile_source(PROGRAM.source, names, "sm_90").names) == set(names)
 
 

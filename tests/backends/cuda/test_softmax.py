@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_refused(kernels):
 
 @pytest.mark.parametrize("arch", ["sm_90"])
 def test_kernels_compile_for_a_gpu(nvrtc, arch):
-    names = [kernel.name for kernel in launched(tables, CASES)][::4]
+    names = [kernel.name for kernel in launched(tables, CASES)][::7]
     assert len(nvrtc.compile_source(PROGRAM.source, names, arch).code) > 1000
 
 
