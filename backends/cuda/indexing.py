@@ -151,7 +151,8 @@ def choose(mover: Mover, self: StridedHandle, indices: Sequence[StridedHandle | 
             *(0,) * len(behind),
         )
         pairs.append((item, along_dim(self, d, item, strides)))
-    return Chosen(shape, base, pairs, len(behind) if not ahead else 0)
+    leading = given == list(range(len(given)))
+    return Chosen(shape, base, pairs, len(behind) if leading else 0)
 
 
 def _integers(

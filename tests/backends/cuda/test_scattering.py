@@ -160,7 +160,9 @@ def test_values_are_put_at_advanced_indices(run, dtype):
             given = values(shape, dtype, 8)
             same(run("index_put", x, key, given, False), reference("index_put", x, key, given, False))
         again = [np.array([[1, 1, -4]]), np.array([[0], [3]])]
+        apart = [np.array([1, 0, -4, 1]), None, np.array([2, 2, 1, 2])]
         for key, shape in (
+            (apart, (4, 4)),
             (again, (2, 3, 3)),
             (again[:1], (1, 3, 4, 3)),
             ([None, again[1]], (1, 1)),
