@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import distributions
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Final
 
-__all__ = ["Driver", "diagnose", "find_driver", "installed_cupy", "reason"]
+__all__ = ["Driver", "cupy_version", "diagnose", "find_driver", "import_cupy", "installed_cupy", "reason"]
 
 _LIBRARY: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _INSTALL: Final = "pip install 'tt-tensor[cuda{major}]'"
 _MAJORS: Final = (12, 13)
 """The major versions of CUDA for which tt has an extra."""
+_OLDEST: Final = 14
+"""The oldest major version of CuPy that is enough: it has bfloat16, and the functions that kernels call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,25 @@ def installed_cupy() -> tuple[str, ...]:
     return tuple(sorted(n for n in names if n == "cupy" or n.startswith("cupy-cuda")))
 
 
-def diagnose(driver: Driver, packages: tuple[str, ...]) -> str | None:
+@lru_cache(maxsize=1)
+def cupy_version() -> str:
+    """Return the version of the only CuPy that is installed, or "" where there is none or several."""
+    packages = installed_cupy()
+    found = [d.version for d in distributions() if str(d.metadata["Name"]).lower() in packages]
+    return found[0] if len(packages) == 1 and found else ""
+
+
+def diagnose(driver: Driver, packages: tuple[str, ...], version: str = "") -> str | None:
     """Return why CUDA cannot be used with a driver and CuPy packages, or None if it can.
+
+    Parameters
+    ----------
+    driver : Driver
+        What the driver says of itself.
+    packages : tuple of str
+        The names of the CuPy packages that are installed.
+    version : str
+        Of the package, if there is one and it is known.
 
     Examples
     --------
@@ -93,14 +113,49 @@ def diagnose(driver: Driver, packages: tuple[str, ...]) -> str | None:
     if not packages:
         return f"CuPy is not installed; {install}"
     if len(packages) > 1:
-        return f"several CuPy packages are installed and overwrite each other: {', '.join(packages)}"
+        return (
+            f"several CuPy packages are installed and overwrite each other: {', '.join(packages)}; "
+            f"try: pip uninstall {' '.join(packages)}, then {install.removeprefix('try: ')}"
+        )
     major = packages[0].removeprefix("cupy-cuda").removesuffix("x")
     if major.isdigit() and int(major) > driver.major:
         return f"{packages[0]} needs a driver for CUDA {major}, this one supports {driver}; {install}"
+    number = version.partition(".")[0]
+    if number.isdigit() and int(number) < _OLDEST:
+        upgrade = install.replace("install", "install --upgrade")
+        return f"{packages[0]} {version} is installed, and CuPy {_OLDEST} or newer is needed; {upgrade}"
     return None
 
 
 def reason() -> str | None:
     """Return why CUDA cannot be used on this machine, or None if it can."""
     driver = find_driver()
-    return diagnose(driver, installed_cupy() if not driver.problem else ())
+    if driver.problem:
+        return diagnose(driver, ())
+    return diagnose(driver, installed_cupy(), cupy_version())
+
+
+def import_cupy() -> ModuleType:
+    """Import CuPy, which nothing else of tt does, and return it.
+
+    Raises
+    ------
+    DeviceError
+        When CUDA cannot be used here, or CuPy cannot be imported, with the reason.
+    """
+    from tt.core.library import errors
+
+    problem = reason()
+    if problem:
+        raise errors.DeviceError(f"device 'cuda' is not available: {problem}\n  see: tt plugins list")
+    try:
+        import cupy
+    except Exception as error:
+        what = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        package = f"{installed_cupy()[0]} {cupy_version()}".strip()
+        raise errors.DeviceError(
+            f"device 'cuda' is not available: {package} is installed and cannot be imported: {what}\n"
+            f"  try: python -c 'import cupy', which shows the whole traceback; pip install --force-reinstall mends a "
+            f"package that is broken"
+        ) from error
+    return cupy  # type: ignore[no-any-return]

@@ -23,14 +23,9 @@ def cupy() -> ModuleType:
     DeviceError
         When CUDA cannot be used here, with the reason.
     """
-    from tt.backends.cuda.availability import reason
+    from tt.backends.cuda.availability import import_cupy
 
-    problem = reason()
-    if problem:
-        raise errors.DeviceError(f"device 'cuda' is not available: {problem}\n  see: tt plugins list")
-    import cupy
-
-    return cupy  # type: ignore[no-any-return]
+    return import_cupy()
 
 
 class CupyMemory:
