@@ -72,9 +72,12 @@ class _Capturing(Mode):
             )
         try:
             return caller.dispatch(args)
-        except errors.TTError:
-            raise
         except Exception as error:
+            # Kernels explain what libraries raise; what CUDA and CuPy say of a capture is none of their errors.
+            if isinstance(error, errors.DeviceError) or (
+                isinstance(error, errors.TTError) and "stream capture" not in str(error)
+            ):
+                raise
             raise errors.DeviceError(
                 f"{caller.name}(): cannot be captured in a CUDA graph: {error}\n"
                 "  try: call it before or after the capture\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from types import FrameType
 
 from tt.core.library import errors
 
@@ -48,6 +49,11 @@ class SyncDebug:
 def _outside() -> int:
     """Return how many calls up the program stands that is not tt's."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tt."):
+    while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Tell whether a frame is tt's, or one of the functions that it writes."""
+    return frame.f_globals.get("__name__", "").startswith("tt.") or frame.f_code.co_filename.startswith("<")

@@ -52,14 +52,11 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
         raise DeviceError("a meta tensor has no data to copy\n  try: tt.empty_like(x, device=...)")
     target.require_available()
     place = target.place(device)
-    if non_blocking:
-        if device.type == "cpu":
-            made = target.from_numpy(source.to_host(tensor.handle, True), place)
-        else:
-            made = target.from_host(source.to_numpy(tensor.handle), place, True)
+    if source.device_type == "cpu":
+        made = target.from_host(source.to_numpy(tensor.handle), place, non_blocking)
         return wrap(made, target.spec(tensor.dtype, place))
-    array = source.to_numpy(tensor.handle)
-    if array is tensor.handle or array.base is not None or not array.flags.writeable:
+    array = source.to_host(tensor.handle, True) if non_blocking else source.to_numpy(tensor.handle)
+    if not non_blocking and (array is tensor.handle or array.base is not None or not array.flags.writeable):
         array = array.copy()  # both backends may share memory with the host, and the result shares none
     return wrap(target.from_numpy(array, place), target.spec(tensor.dtype, place))
 
