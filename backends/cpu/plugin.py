@@ -23,6 +23,7 @@ def tt_register(registry: PluginRegistry) -> None:
     from tt.backends.cpu.tables import tables
 
     backend = CpuBackend()
-    registry.add_backend(backend)
     for table in tables(backend):
         registry.add(table)
+    # Last: another thread that finds the backend finds its kernels.
+    registry.add_backend(backend)

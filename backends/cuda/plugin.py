@@ -28,6 +28,7 @@ def tt_register(registry: PluginRegistry) -> None:
     from tt.backends.cuda.kernels import kernel_tables
 
     backend = CudaBackend()
-    registry.add_backend(backend)
     for table in kernel_tables(backend):
         registry.add(table)
+    # Last: another thread that finds the backend finds its kernels.
+    registry.add_backend(backend)

@@ -130,3 +130,23 @@ def test_tensors_on_a_cuda_device_compute_what_those_on_the_cpu_do():
         result = function(x.to("cuda"), y.to("cuda"))
         assert result.device.type == "cuda"
         assert tt.allclose(result.to("cpu"), function(x, y), rtol=1e-4, atol=1e-5)
+
+
+def test_a_thread_that_finds_the_backend_finds_its_kernels():
+    from tt.backends.cpu import plugin as cpu
+    from tt.backends.cuda import plugin as cuda
+
+    class Registry:
+        def __init__(self):
+            self.calls = []
+
+        def add(self, table):
+            self.calls.append("kernels")
+
+        def add_backend(self, backend):
+            self.calls.append("backend")
+
+    for plugin in (cpu, cuda):
+        registry = Registry()
+        plugin.tt_register(registry)
+        assert len(registry.calls) > 1 and registry.calls.index("backend") == len(registry.calls) - 1
