@@ -201,9 +201,10 @@ def compile_source(source: Source, names: Sequence[str], arch: str) -> Compiled:
 
 
 def _failure(source: Source, names: Sequence[str], options: tuple[str, ...], log: str) -> errors.CompileError:
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
     return errors.CompileError(
         source.name,
-        f"NVRTC does not compile {', '.join(names)} ({' '.join(options)})",
+        f"NVRTC does not compile {shown} ({' '.join(options)})",
         problems=explain_log(log, {source.name: source.text, **source.headers}),
         command=("nvrtc", *options),
         output=log,

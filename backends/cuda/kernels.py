@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.array_api import ArrayApiBackend
 from tt.backends.cuda import (
+    activation,
+    copies,
     indexing,
     loss,
     normalization,
     optimizer,
+    pointwise,
     random,
     reduction,
     scan,
@@ -32,10 +35,13 @@ if TYPE_CHECKING:
 __all__ = ["kernel_tables"]
 
 _FAMILIES: Final = (
+    activation,
+    copies,
     indexing,
     loss,
     normalization,
     optimizer,
+    pointwise,
     random,
     reduction,
     scan,

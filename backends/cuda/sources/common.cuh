@@ -194,7 +194,9 @@ TT_FLOAT_LIMITS(int64, -9223372036854775807ll - 1, 9223372036854775807ll);
 template <typename To, typename From>
 struct converter {
     TT_INLINE static To of(From value) {
-        if constexpr (is_complex<To>::value) {
+        if constexpr (is_same<To, From>::value) {
+            return value;
+        } else if constexpr (is_complex<To>::value) {
             if constexpr (is_complex<From>::value) return To(value);
             else return To(decltype(To::re)(converter<decltype(To::re), From>::of(value)));
         } else if constexpr (is_complex<From>::value) {

@@ -8,6 +8,7 @@ The arguments that Python packs are compared with the parameters that the kernel
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -16,7 +17,7 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ class HostEngine:
         self._lock = threading.RLock()
         self._runtime: Any = None
         self._seed = 0
+        self._collected: dict[ProgramKernel, None] | None = None
 
     # --- the protocol of engines -----------------------------------------------------------------------------------
 
@@ -75,6 +77,9 @@ class HostEngine:
     ) -> None:
         """Launch a kernel, and wait for it."""
         with self._lock:
+            if self._collected is not None:
+                self._collected[kernel] = None
+                return
             if kernel not in self._entries:
                 self.prepare([kernel])
             entry, signature = self._entries[kernel]
@@ -103,6 +108,16 @@ class HostEngine:
                 raise KernelProblemError(f"{kernel}: {problem.value.decode()}")
 
     # --- compiling -------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Run nothing meanwhile, and compile at the end what would have been launched, all of a program together."""
+        self._collected = {}
+        try:
+            yield
+        finally:
+            collected, self._collected = self._collected, None
+        self.prepare(collected)
 
     def prepare(self, kernels: Iterable[ProgramKernel]) -> None:
         """Compile kernels, those of one program together: much faster than one by one."""

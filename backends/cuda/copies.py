@@ -1,0 +1,141 @@
+"""Copies and conversions between any layouts and dtypes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.backends.array_api.kit import ORDERS
+from tt.backends.cuda.elementwise import POINTWISE, Layout, collapse, run
+from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.pointwise import fill
+from tt.core.library import KernelTable, errors
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["cast", "copy_into", "duplicate", "tables"]
+
+WORDS: Final = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
+"""Size of an element -> a type of that size, which a transposition moves."""
+
+TILE: Final = 32
+_MAX_GRID: Final = (1 << 16) - 1
+
+
+def duplicate(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
+    """Return a copy in memory of its own, whose dimensions have the same order."""
+    return run(backend, "Copy", [handle], handle.dtype)
+
+
+def cast(backend: CudaBackend, handle: StridedHandle, dtype: Any) -> StridedHandle:
+    """Return the elements in another dtype; of complex numbers the real part, if the dtype is real."""
+    return run(backend, "Copy", [handle], dtype)
+
+
+def copy_into(backend: CudaBackend, target: StridedHandle, source: StridedHandle) -> None:
+    """Write the source, converted and broadcast, into the target.
+
+    Raises
+    ------
+    ShapeError
+        When it does not broadcast.
+    """
+    if source.shape != target.shape:
+        lead = target.ndim - source.ndim
+        fits = lead >= 0 and all(a in (1, b) for a, b in zip(source.shape, target.shape[lead:], strict=True))
+        if not fits:
+            raise errors.ShapeError(f"the shape {source.shape} does not broadcast to {target.shape}")
+        strides = [0 if a == 1 else s for a, s in zip(source.shape, source.strides, strict=True)]
+        source = source.view(target.shape, (*[0] * lead, *strides))
+    if not _transposed(backend, target, source):
+        run(backend, "Copy", [source], target.dtype, (), target)
+
+
+def _transposed(backend: CudaBackend, target: StridedHandle, source: StridedHandle) -> bool:
+    """Copy by tiles in shared memory if that is what the layouts ask for; tell whether it was done."""
+    if source.dtype != target.dtype or 0 in target.shape or source.shares_memory(target):
+        return False
+    found = _tiles(collapse(target.shape, [target.strides, source.strides]))
+    if found is None:
+        return False
+    sizes, numbers = found
+    batches, rows, columns = sizes
+    across, down = -(-columns // TILE), -(-rows // TILE)
+    POINTWISE.kernel(f"transpose_tiles<{WORDS[target.dtype.itemsize]}>")(
+        backend, (across, min(down, _MAX_GRID), min(batches, _MAX_GRID)), (TILE, 8), (target, source, rows, *numbers)
+    )  # fmt: skip
+    return True
+
+
+def _tiles(layout: Layout) -> tuple[tuple[int, int, int], tuple[int, ...]] | None:
+    """Return batches, rows and columns of a transposition, and what follows the rows in its kernel's parameters."""
+    sizes, (out, own) = layout
+    if len(sizes) not in (2, 3) or out[-1] != 1 or own[-1] == 1 or sizes[-1] < TILE // 2:
+        return None
+    try:
+        down = own.index(1)
+    except ValueError:
+        return None
+    if sizes[down] < TILE // 2 or out[down] <= 0:
+        return None
+    others = [d for d in range(len(sizes) - 1) if d != down]
+    batches = sizes[others[0]] if others else 1
+    in_batch, out_batch = (own[others[0]], out[others[0]]) if others else (0, 0)
+    return (batches, sizes[down], sizes[-1]), (sizes[-1], own[-1], in_batch, out[down], out_batch, batches)
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------
+
+
+def tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the kernels of this family; nothing is compiled."""
+    table = KernelTable(device="cuda")
+
+    def laid_out(like: StridedHandle, dtype: Any, memory_format: Any) -> StridedHandle:
+        """Return a copy in a memory format."""
+        name = str(memory_format).rpartition(".")[2]
+        if name in ("preserve_format", "None"):
+            return cast(backend, like, dtype)
+        order = ORDERS.get(name)
+        if order is None:
+            made = backend.empty(like.shape, dtype)
+        else:
+            dense = backend.empty([like.shape[d] for d in order], dtype)
+            made = dense.view(like.shape, [dense.strides[order.index(d)] for d in range(len(order))])
+        copy_into(backend, made, like)
+        return made
+
+    @table.kernel("clone", half="native", priority=1)
+    def clone(self: StridedHandle) -> StridedHandle:
+        return duplicate(backend, self)
+
+    @table.kernel("clone", half="native", priority=1, check=True)
+    def clone_in_format(self: StridedHandle, memory_format: Any) -> StridedHandle:
+        return laid_out(self, self.dtype, memory_format)
+
+    @table.kernel("_to_copy", half="native", priority=1)
+    def to_copy(self: StridedHandle, dtype: Any) -> StridedHandle:
+        return cast(backend, self, dtype)
+
+    @table.kernel("_to_copy", half="native", priority=1, check=True)
+    def to_copy_in_format(self: StridedHandle, dtype: Any, memory_format: Any) -> StridedHandle:
+        return laid_out(self, dtype, memory_format)
+
+    @table.kernel("copy", form="inplace", half="native", priority=1)
+    def copy(self: StridedHandle, src: StridedHandle) -> None:
+        copy_into(backend, self, src)
+
+    @table.kernel("fill", form="inplace", half="native", priority=1)
+    def filled(self: StridedHandle, value: Any) -> None:
+        if isinstance(value, StridedHandle):
+            if value.ndim:
+                raise errors.ShapeError(
+                    f"fill_(): the value is a number or a tensor without dimensions, not one with {value.ndim}"
+                )
+            copy_into(backend, self, value)
+            return
+        if isinstance(value, complex) and self.dtype.kind != "c":
+            raise errors.DtypeError(f"{value} is a complex number, which {self.dtype} cannot hold")
+        fill(backend, self, value)
+
+    return [table]

@@ -1,0 +1,288 @@
+"""Kernels that work element by element: which functor of `pointwise.cuh` serves an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tt.backends.array_api.pointwise import check_alpha, check_rounding
+from tt.backends.cuda.elementwise import run
+from tt.backends.cuda.handle import StridedHandle
+from tt.core.library import KernelTable, errors, result_type
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.backend import CudaBackend
+
+__all__ = ["BOOL", "FLOATING", "Pointwise", "fill", "tables"]
+
+FLOATING: Final = ("float16", "bfloat16", "float32", "float64")
+BOOL: Final = np.dtype(bool)
+
+# --- operator: functor -----------------------------------------------------------------------------------------
+
+ONE: Final = {
+    "exp": "Exp", "exp2": "Exp2", "expm1": "Expm1", "log": "Log", "log2": "Log2", "log10": "Log10", "log1p": "Log1p",
+    "sqrt": "Sqrt", "rsqrt": "Rsqrt", "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos",
+    "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh", "acosh": "Acosh",
+    "atanh": "Atanh", "sigmoid": "Sigmoid", "erf": "Erf", "erfc": "Erfc", "lgamma": "Lgamma", "floor": "Floor",
+    "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "frac": "Frac", "deg2rad": "Deg2Rad", "rad2deg": "Rad2Deg",
+}  # fmt: skip
+NUMBERS_ONE: Final = {"neg": "Neg", "square": "Square"}
+TESTS: Final = {"isnan": "IsNan", "isinf": "IsInf", "isfinite": "IsFinite", "logical_not": "LogicalNot"}
+REAL_TESTS: Final = {"isposinf": "IsPosInf", "isneginf": "IsNegInf", "signbit": "SignBit"}
+TWO: Final = {
+    "remainder": "Remainder", "fmod": "Fmod", "floor_divide": "DivFloor", "copysign": "CopySign", "atan2": "Atan2",
+    "hypot": "Hypot", "logaddexp": "LogAddExp", "logaddexp2": "LogAddExp2", "xlogy": "XLogY",
+    "special_xlog1py": "XLog1PY", "remainder.Scalar": "Remainder",
+}  # fmt: skip
+REAL_TWO: Final = {"maximum": "Maximum2", "minimum": "Minimum2", "fmax": "Fmax", "fmin": "Fmin"}
+ORDERED: Final = {"lt": "Lt", "le": "Le", "gt": "Gt", "ge": "Ge"}
+LOGIC: Final = {"logical_and": "LogicalAnd", "logical_or": "LogicalOr", "logical_xor": "LogicalXor"}
+BITS: Final = {"bitwise_and": "BitAnd", "bitwise_or": "BitOr", "bitwise_xor": "BitXor"}
+
+
+def tables(backend: CudaBackend) -> list[KernelTable]:
+    """Return the kernels of this family; nothing is compiled."""
+    made = Pointwise(backend)
+    _arithmetic(made)
+    _functions(made)
+    _comparison(made)
+    _selection(made)
+    return [made.table]
+
+
+class Pointwise:
+    """A table of kernels that are functors of `pointwise.cuh`.
+
+    Parameters
+    ----------
+    backend : CudaBackend
+        For which the kernels are.
+    """
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self.backend = backend
+        self.table = KernelTable(device="cuda")
+
+    def serve(
+        self, op: str, takes: tuple[str, ...], function: Callable[..., Any], dtypes: Any, half: Any = "same"
+    ) -> None:
+        """Add a function that returns a new handle, or writes into one more argument."""
+        for form in ("functional", "out"):
+            self.table.kernel(
+                op, function, dtypes=dtypes, takes=takes, half=half, priority=1, form=form  # type: ignore[arg-type]
+            )  # fmt: skip
+
+    def one(
+        self,
+        functor: str,
+        self_: StridedHandle,
+        numbers: tuple[Any, ...] = (),
+        dtype: Any = None,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
+        """Apply a functor of one operand."""
+        return run(self.backend, functor, [self_], dtype or self_.dtype, numbers, out)
+
+    def two(
+        self,
+        functor: str,
+        first: Any,
+        second: Any,
+        numbers: tuple[Any, ...] = (),
+        dtype: Any = None,
+        out: StridedHandle | None = None,
+    ) -> StridedHandle:
+        """Apply a functor of two operands, one of which may be a Python number; it becomes number 0."""
+        if not isinstance(second, StridedHandle):
+            return run(
+                self.backend, f"{functor}Right", [first], dtype or first.dtype, (second, *numbers[1:]), out
+            )
+        if not isinstance(first, StridedHandle):
+            return run(
+                self.backend, f"{functor}Left", [second], dtype or second.dtype, (first, *numbers[1:]), out
+            )
+        return run(self.backend, functor, [first, second], dtype or first.dtype, numbers, out)
+
+    def serve_one(
+        self, ops: dict[str, str], dtypes: Any, result: Any = None, half: Any = "same", first: str = "self"
+    ) -> None:
+        """Serve operators of one operand."""
+        for op, functor in ops.items():
+
+            def function(self_: Any, out: Any = None, functor: str = functor) -> StridedHandle:
+                return self.one(functor, self_, (), result, out)
+
+            self.serve(op, (first,), function, dtypes, half)
+
+    def serve_two(
+        self,
+        ops: dict[str, str],
+        dtypes: Any,
+        result: Any = None,
+        half: Any = "same",
+        takes: tuple[str, str] = ("self", "other"),
+    ) -> None:
+        """Serve operators of two operands."""
+        for op, functor in ops.items():
+
+            def function(first: Any, second: Any, out: Any = None, functor: str = functor) -> StridedHandle:
+                return self.two(functor, first, second, (), result, out)
+
+            self.serve(op, takes, function, dtypes, half)
+
+
+# --- arithmetic ------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(made: Pointwise) -> None:
+    def scaled(op: str, functor: str) -> Callable[..., StridedHandle]:
+        def function(self: Any, other: Any, alpha: Any, out: Any = None) -> StridedHandle:
+            kind = self.dtype.kind
+            if alpha == 1 and not isinstance(alpha, bool):
+                return made.two(functor, self, other, (), None, out)
+            check_alpha(op, kind in "iu", kind == "b", kind == "c", alpha)
+            return made.two(f"{functor}Scaled", self, other, (0, alpha), None, out)
+
+        return function
+
+    for op, functor, dtypes in (
+        ("add", "Add", "all"),
+        ("sub", "Sub", "number"),
+        ("rsub", "ReverseSub", "number"),
+    ):
+        made.serve(op, ("self", "other", "alpha"), scaled(op, functor), dtypes)
+    made.serve_two({"mul": "Mul"}, "all")
+    made.serve_two({"div": "Div"}, "floating_complex")
+    made.serve_two(TWO, FLOATING)
+    made.serve_two(REAL_TWO, "real")
+    made.serve_two({"nextafter": "NextAfter"}, ("float32", "float64"))
+    made.serve_two({"heaviside": "Heaviside"}, FLOATING, takes=("self", "values"))
+    made.serve_one(NUMBERS_ONE, "number")
+    made.serve_one({"reciprocal": "Reciprocal"}, "floating_complex")
+    made.serve_one({"sign": "Sign"}, "real")
+
+    def absolute(self: Any, out: Any = None) -> StridedHandle:
+        real = np.dtype(f"f{self.dtype.itemsize // 2}") if self.dtype.kind == "c" else None
+        return made.one("Abs", self, (), real, out)
+
+    made.serve("abs", ("self",), absolute, "number")
+
+    def power(self: Any, exponent: Any, out: Any = None) -> StridedHandle:
+        if not isinstance(exponent, StridedHandle) and exponent == 2 and not isinstance(exponent, bool):
+            return made.one("Square", self, (), None, out)
+        return made.two("Pow", self, exponent, (), None, out)
+
+    made.serve("pow", ("self", "exponent"), power, FLOATING)
+    made.serve("pow.Scalar", ("self", "exponent"), power, FLOATING)
+
+    def div_mode(self: Any, other: Any, rounding_mode: str, out: Any = None) -> StridedHandle:
+        check_rounding(rounding_mode)
+        return made.two("DivFloor" if rounding_mode == "floor" else "DivTrunc", self, other, (), None, out)
+
+    made.serve("div.mode", ("self", "other", "rounding_mode"), div_mode, FLOATING)
+
+
+# --- functions -------------------------------------------------------------------------------------------------
+
+
+def _functions(made: Pointwise) -> None:
+    made.serve_one(ONE, FLOATING)
+    made.serve_one({"bitwise_not": "BitNot"}, "integral_bool")
+    made.serve_one({"conj": "Conj", "conj_physical": "Conj"}, "all", half="native")
+
+    def nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any, out: Any = None) -> StridedHandle:
+        import ml_dtypes
+
+        limits = ml_dtypes.finfo(self.dtype)
+        numbers = (
+            0.0 if nan is None else nan,
+            float(limits.max) if posinf is None else posinf,
+            float(limits.min) if neginf is None else neginf,
+        )
+        return made.one("NanToNum", self, numbers, None, out)
+
+    made.serve("nan_to_num", ("self", "nan", "posinf", "neginf"), nan_to_num, FLOATING)
+
+
+# --- comparison and logic --------------------------------------------------------------------------------------
+
+
+def _comparison(made: Pointwise) -> None:
+    made.serve_one(TESTS, "all", BOOL, "native")
+    made.serve_one(REAL_TESTS, FLOATING, BOOL, "native")
+    made.serve_two({"eq": "Eq", "ne": "Ne"}, "all", BOOL, "native")
+    made.serve_two(ORDERED, "real", BOOL, "native")
+    made.serve_two(LOGIC, "all", BOOL, "native")
+    made.serve_two(BITS, "integral_bool")
+
+
+# --- selection and mixtures ------------------------------------------------------------------------------------
+
+
+def _selection(made: Pointwise) -> None:
+    backend = made.backend
+
+    def where(condition: Any, self: Any, other: Any, out: Any = None) -> StridedHandle:
+        if condition.dtype != BOOL:
+            raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
+        given = [value for value in (self, other) if isinstance(value, StridedHandle)]
+        dtype = given[0].dtype if given else backend.native_dtype(result_type(self, other))
+        if len(given) == 2:
+            return run(backend, "Where", [condition, self, other], dtype, (), out)
+        if not given:
+            both = [fill(backend, backend.empty((), dtype), value) for value in (self, other)]
+            return run(backend, "Where", [condition, *both], dtype, (), out)
+        functor, number = ("WhereRight", other) if given[0] is self else ("WhereLeft", self)
+        return run(backend, functor, [condition, given[0]], dtype, (number,), out)
+
+    made.serve("where", ("condition", "self", "other"), where, "all", "native")
+
+    def clamp(self: Any, min: Any, max: Any, out: Any = None) -> StridedHandle:
+        if min is None and max is None:
+            raise errors.ArgumentError("clamp", "min and max are both None: give one of them")
+        if isinstance(min, StridedHandle) and isinstance(max, StridedHandle):
+            return run(backend, "Clamp", [self, min, max], self.dtype, (), out)
+        if min is None or max is None:
+            low = max is None
+            return made.two("Maximum2" if low else "Minimum2", self, min if low else max, (), None, out)
+        if isinstance(min, StridedHandle) or isinstance(max, StridedHandle):
+            return made.two("Minimum2", made.two("Maximum2", self, min), max, (), None, out)
+        return made.one("ClampNumbers", self, (min, max), None, out)
+
+    made.serve("clamp", ("self", "min", "max"), clamp, "real_number")
+    made.serve_two({"clamp_min": "Maximum2"}, "real_number", takes=("self", "min"))
+    made.serve_two({"clamp_max": "Minimum2"}, "real_number", takes=("self", "max"))
+
+    def lerp(self: Any, end: Any, weight: Any, out: Any = None) -> StridedHandle:
+        if isinstance(weight, StridedHandle):
+            return run(backend, "Lerp", [self, end, weight], self.dtype, (), out)
+        _expect_number("lerp", "weight", weight, self.dtype)
+        return run(backend, "LerpNumber", [self, end], self.dtype, (weight,), out)
+
+    for op in ("lerp", "lerp.Scalar"):
+        made.serve(op, ("self", "end", "weight"), lerp, FLOATING)
+    for op, functor, dtypes in (("addcmul", "AddCMul", "number"), ("addcdiv", "AddCDiv", "floating_complex")):
+
+        def mixed(
+            self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None, functor: str = functor
+        ) -> StridedHandle:
+            _expect_number(functor.lower(), "value", value, self.dtype)
+            return run(backend, functor, [self, tensor1, tensor2], self.dtype, (value,), out)
+
+        made.serve(op, ("self", "tensor1", "tensor2", "value"), mixed, dtypes)
+
+
+def _expect_number(op: str, name: str, value: Any, dtype: Any) -> None:
+    """Raise unless a factor fits the dtype of the result."""
+    if (isinstance(value, complex) and dtype.kind != "c") or (
+        isinstance(value, float) and dtype.kind in "iu"
+    ):
+        raise errors.DtypeError(f"{op}(): the {name} {value} cannot be converted to {dtype}")
+
+
+def fill(backend: CudaBackend, target: StridedHandle, value: Any) -> StridedHandle:
+    """Write a Python number into every element."""
+    return run(backend, "Fill", [target], target.dtype, (value,), target)
