@@ -95,6 +95,7 @@ TT_INLINE float to_odd(double value) {
     float found = float(value);
     if (!(value - value == 0.0) || double(found) == value) return found;
     uint32 word = of(found);
+    if (found == 0.0f) return to_float(word | 1u);
     if (found - found != 0.0f) return to_float(word - 1u);
     double back = double(found);
     if (back < 0 ? back < value : back > value) word -= 1u;

@@ -302,6 +302,17 @@ struct Operands {
     const void *a, *b, *c;
 };
 
+// The elements of an operand of which a vector of results is made: its own, or one for all where the step is 0.
+template <int LANES, typename T>
+TT_INLINE vector<T, LANES> lanes(const void* from, int64 at, int64 step) {
+    const T* place = static_cast<const T*>(from) + at;
+    if (step) return load_vector<LANES>(place);
+    vector<T, LANES> same;
+    T value = *place;
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) same.at[k] = value;
+    return same;
+}
 
 template <typename Op, typename Out, typename In> struct Apply;
 
@@ -317,26 +328,15 @@ struct Apply<Op, Out, Types<A>> {
         else return convert<Out>(Op::of(compute_t<A>(a), n));
     }
     template <int LANES>
-    TT_INLINE static vector<Out, LANES> many(Operands in, int64 i, int64, int64, int64, int64, int64, const Numbers& n) {
-        vector<A, LANES> a = load_vector<LANES>(static_cast<const A*>(in.a) + i);
+    TT_INLINE static vector<Out, LANES> many(
+        Operands in, int64 i, int64, int64, int64 si, int64, int64, const Numbers& n) {
+        vector<A, LANES> a = lanes<LANES, A>(in.a, i, si);
         vector<Out, LANES> out;
 #pragma unroll
         for (int k = 0; k < LANES; ++k) out.at[k] = value(a.at[k], n);
         return out;
     }
 };
-
-// The elements of an operand of which a vector of results is made: its own, or one for all where the step is 0.
-template <int LANES, typename T>
-TT_INLINE vector<T, LANES> lanes(const void* from, int64 at, int64 step) {
-    const T* place = static_cast<const T*>(from) + at;
-    if (step) return load_vector<LANES>(place);
-    vector<T, LANES> same;
-    T value = *place;
-#pragma unroll
-    for (int k = 0; k < LANES; ++k) same.at[k] = value;
-    return same;
-}
 
 template <typename Op, typename Out, typename A, typename B>
 struct Apply<Op, Out, Types<A, B>> {
