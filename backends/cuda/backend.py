@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tt.backends.cuda import copies
 from tt.backends.cuda.availability import find_driver, reason
 from tt.backends.cuda.engine import CupyEngine, Engine
 from tt.backends.cuda.failures import Failures
@@ -263,7 +264,7 @@ class CudaBackend(Backend):
 
     def cast(self, handle: StridedHandle, native_dtype: Any) -> StridedHandle:
         """Return the elements in another dtype."""
-        return self.normalise(handle.array.astype(native_dtype))
+        return copies.cast(self, handle, np.dtype(native_dtype))
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> StridedHandle:
         """Return a contiguous handle over new memory."""
@@ -271,11 +272,11 @@ class CudaBackend(Backend):
 
     def copy_into(self, target: StridedHandle, source: StridedHandle) -> None:
         """Write the source, cast and broadcast, into the target."""
-        target.array[...] = source.array
+        copies.copy_into(self, target, source)
 
     def clone(self, handle: StridedHandle) -> StridedHandle:
-        """Return a copy in memory of its own."""
-        return self.normalise(handle.array.copy())
+        """Return a copy in memory of its own, in row-major order."""
+        return copies.in_rows(self, handle)
 
     # --- to and from the host and other devices ------------------------------------------------------------------
 

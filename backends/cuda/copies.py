@@ -13,7 +13,7 @@ from tt.core.library import KernelTable, errors
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["cast", "copy_into", "duplicate", "tables"]
+__all__ = ["cast", "copy_into", "duplicate", "in_rows", "tables"]
 
 WORDS: Final = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 """Size of an element -> a type of that size, which a transposition moves."""
@@ -25,6 +25,13 @@ _MAX_GRID: Final = (1 << 16) - 1
 def duplicate(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
     """Return a copy in memory of its own, whose dimensions have the same order."""
     return run(backend, "Copy", [handle], handle.dtype)
+
+
+def in_rows(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
+    """Return a copy in memory of its own, in row-major order."""
+    made = backend.empty(handle.shape, handle.dtype)
+    copy_into(backend, made, handle)
+    return made
 
 
 def cast(backend: CudaBackend, handle: StridedHandle, dtype: Any) -> StridedHandle:

@@ -57,7 +57,7 @@ class Program:
     --------
     >>> from tt.backends.cuda.programs import Program
     >>> program = Program("pointwise.cuh")
-    >>> program.kernel("copy<float32>") is program.kernel("copy<float32>")
+    >>> program.kernel("transpose_tiles<uint32>") is program.kernel("transpose_tiles<uint32>")
     True
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.backends.cuda.fake_cupy import Driver, FakeCupy
 from tt.backends.cuda.backend import CudaBackend
+from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.kernels import kernel_tables
 from tt.core.library import REGISTRY
 
@@ -27,6 +28,16 @@ class FakeCuda(CudaBackend):
 
     def device_count(self) -> int:
         return self.cupy._driver.devices
+
+    # Copies by the library, as the fake runs no kernels of programs.
+    def cast(self, handle: StridedHandle, native_dtype: Any) -> StridedHandle:
+        return self.normalise(handle.array.astype(native_dtype))
+
+    def copy_into(self, target: StridedHandle, source: StridedHandle) -> None:
+        target.array[...] = source.array
+
+    def clone(self, handle: StridedHandle) -> StridedHandle:
+        return self.normalise(handle.array.copy())
 
 
 @contextmanager

@@ -76,16 +76,16 @@ def test_sorting_keeps_equal_elements_in_order(descending):
     np.testing.assert_array_equal(namespace.sort(values, axis=1, descending=descending), expected)
 
 
-def test_the_backend_s_methods_work_on_handles(backend):
-    handle = backend.empty((2, 3), np.float32)
-    backend.copy_into(handle, backend.normalise(np.arange(3)))
+def test_the_backend_s_methods_work_on_handles(host_backend):
+    handle = host_backend.empty((2, 3), np.float32)
+    host_backend.copy_into(handle, host_backend.normalise(np.arange(3)))
     np.testing.assert_array_equal(handle.array, np.broadcast_to(np.arange(3), (2, 3)))
-    copy = backend.clone(handle)
+    copy = host_backend.clone(handle)
     assert not copy.shares_memory(handle)
-    assert backend.cast(handle, np.dtype(np.int64)).dtype == np.int64
-    assert (backend.strides(handle), backend.offset(handle)) == ((3, 1), 0)
-    assert backend.storage_nbytes(backend.storage_owner(handle)) == 24
-    assert backend.storage_data_ptr(backend.storage_owner(handle)) == backend.data_ptr(handle)
+    assert host_backend.cast(handle, np.dtype(np.int64)).dtype == np.int64
+    assert (host_backend.strides(handle), host_backend.offset(handle)) == ((3, 1), 0)
+    assert host_backend.storage_nbytes(host_backend.storage_owner(handle)) == 24
+    assert host_backend.storage_data_ptr(host_backend.storage_owner(handle)) == host_backend.data_ptr(handle)
 
 
 def test_tensors_show_the_index_of_their_device(backend, monkeypatch):

@@ -13,6 +13,12 @@ from tt.backends.cuda.programs import SOURCES, Program, packer_of
 from tt.core.errors import ArgumentError, CompileError, ValueRangeError
 
 HEAD = '#include "common.cuh"\n'
+COPY = """
+template <typename T>
+__global__ void duplicate(T* target, const T* source, int64 count) {
+    for (int64 i = first_element(); i < count; i += element_step()) target[i] = source[i];
+}
+"""
 
 
 @pytest.fixture
@@ -38,13 +44,13 @@ def test_nothing_is_read_or_imported_until_a_kernel_is_launched():
 
 def test_a_source_brings_what_it_includes():
     source = Program("pointwise.cuh").source
-    assert list(source.headers) == ["common.cuh"] and "copy" in source.text
+    assert list(source.headers) == ["common.cuh"] and "pointwise_flat" in source.text
 
 
-def test_a_kernel_copies(host_backend):
+def test_a_kernel_copies(host_backend, program):
     x = host_backend.normalise(np.arange(1000, dtype=np.float32))
     y = host_backend.empty((1000,), np.float32)
-    Program("pointwise.cuh").kernel("copy<float32>")(host_backend, (3,), (128,), (y, x, 1000))
+    program(COPY).kernel("duplicate<float32>")(host_backend, (3,), (128,), (y, x, 1000))
     np.testing.assert_array_equal(y.array, x.array)
 
 
@@ -166,16 +172,15 @@ __global__ void f(T* out, const T* in) {
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_nvrtc_compiles_without_a_gpu(nvrtc, arch):
-    found = nvrtc.compile_source(
-        Program("pointwise.cuh").source, ["copy<bfloat16>", "copy<complex128>"], arch
-    )
-    assert found.code[:4] == b"\x7fELF" and found.names["copy<bfloat16>"].encode() in found.code
+def test_nvrtc_compiles_without_a_gpu(nvrtc, program, arch):
+    names = ["duplicate<bfloat16>", "duplicate<complex128>"]
+    found = nvrtc.compile_source(program(COPY).source, names, arch)
+    assert found.code[:4] == b"\x7fELF" and all(found.names[name].encode() in found.code for name in names)
 
 
-def test_a_gpu_newer_than_nvrtc_gets_ptx(nvrtc):
-    found = nvrtc.compile_source(Program("pointwise.cuh").source, ["copy<int8>"], "sm_999")
-    assert b".entry " + found.names["copy<int8>"].encode() in found.code
+def test_a_gpu_newer_than_nvrtc_gets_ptx(nvrtc, program):
+    found = nvrtc.compile_source(program(COPY).source, ["duplicate<int8>"], "sm_999")
+    assert b".entry " + found.names["duplicate<int8>"].encode() in found.code
     with pytest.raises(
         ValueRangeError, match=r"'volta' is no architecture of CUDA; NVRTC .* compiles for sm_"
     ):
