@@ -72,7 +72,7 @@ class Pointwise:
         """Add a function that returns a new handle, or writes into one more argument."""
         for form in ("functional", "out"):
             self.table.kernel(
-                op, function, dtypes=dtypes, takes=takes, half=half, priority=1, form=form  # type: ignore[arg-type]
+                op, function, dtypes=dtypes, takes=takes, half=half, priority=1, form=form
             )  # fmt: skip
 
     def one(
@@ -196,7 +196,7 @@ def _functions(made: Pointwise) -> None:
     def nan_to_num(self: Any, nan: Any, posinf: Any, neginf: Any, out: Any = None) -> StridedHandle:
         import ml_dtypes
 
-        limits = ml_dtypes.finfo(self.dtype)
+        limits = ml_dtypes.finfo(self.dtype)  # type: ignore[no-untyped-call]
         numbers = (
             0.0 if nan is None else nan,
             float(limits.max) if posinf is None else posinf,

@@ -100,7 +100,7 @@ def test_rows_wider_than_the_kernels_take_the_weights_to_memory(own):
     mask[0, 2] = False
     before = len(backend.engine.launches)
     check(own, q, k, v, mask=mask, causal=True, scale=0.05)
-    assert len(backend.engine.launches) == before
+    assert not any(name.startswith("attention_") for name, *_ in backend.engine.launches[before:])
 
 
 def test_numbers_that_are_none_stay_so_in_their_row_only(own):
