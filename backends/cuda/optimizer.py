@@ -148,8 +148,9 @@ class Stepper:
             flat += [array.data_ptr for array in arrays]
             flat += (*room, address, prod(arrays[0].shape), kind)
         key = tuple(flat)
+        captured = self.backend.transfers.captured is not None
         with self._lock:
-            found = self._tables.get(key)
+            found = None if captured else self._tables.get(key)
             if found is not None:
                 self._tables.move_to_end(key)
                 return found
@@ -158,13 +159,23 @@ class Stepper:
         owners = np.repeat(np.arange(len(members)), counts)
         starts = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
         chunks = np.stack([owners, starts * CHUNK], axis=1).astype(np.int64)
-        upload = self.backend.namespace.asarray
-        found = self.backend.normalise(upload(rows)), self.backend.normalise(upload(chunks)), len(chunks)
+        found = self._upload(rows), self._upload(chunks), len(chunks)
+        if captured:
+            return found  # it is the graph's: its content comes with each replay
         with self._lock:
             self._tables[key] = found
             if len(self._tables) > _REMEMBERED:
                 self._tables.popitem(last=False)
         return found
+
+    def _upload(self, array: np.ndarray[Any, Any]) -> StridedHandle:
+        """Return an array on the device; while a graph is captured, by a copy that it keeps and repeats."""
+        backend = self.backend
+        if backend.transfers.captured is None:
+            return backend.normalise(backend.namespace.asarray(array))
+        locked = backend.transfers.pinned(array.shape, array.dtype)
+        locked[...] = array
+        return backend.transfers.upload(locked, backend.current_device(), non_blocking=True)
 
 
 @lru_cache(maxsize=4096)

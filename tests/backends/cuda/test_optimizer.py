@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -151,6 +153,22 @@ def test_the_tables_of_addresses_stay_on_the_device(run, monkeypatch):
     others = adam("float32")[0]
     run.inplace("_fused_adam_", *others, *options)
     assert len(uploads) == 4
+
+
+def test_tables_of_a_captured_step_belong_to_its_graph(run, monkeypatch):
+    kept = []
+
+    def upload(array, index, non_blocking):
+        kept.append((array, index, non_blocking))
+        return run.handle(array)
+
+    transfers = SimpleNamespace(captured=[], pinned=np.empty, upload=upload)
+    lists, options = adam("float32")
+    run.inplace("_fused_adam_", *lists, *options)
+    monkeypatch.setattr(run.backend, "transfers", transfers)
+    for count in (2, 4):  # neither those of the step before nor those of another graph are taken
+        expect_step(run, "_fused_adam_", lists, options, 2e-6)
+        assert len(kept) == count and all(non_blocking for _, _, non_blocking in kept)
 
 
 @pytest.mark.parametrize("layout", ["transposed", "mixed", "gaps"])

@@ -1,0 +1,77 @@
+"""Kernels under AddressSanitizer: nothing is read or written outside of an array."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.backends.cuda.conftest import SANITIZE
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+FAMILIES = sorted(
+    path.name for path in HERE.glob("test_*.py")
+    if path.name != Path(__file__).name and re.search(r"\bhost_(engine|backend)\b", path.read_text())
+)  # fmt: skip
+"""The tests whose kernels run on the host."""
+
+OVERRUN = """
+import sys
+from pathlib import Path
+import numpy as np
+from tests.backends.cuda.shim.engine import HostEngine
+from tests.backends.cuda.test_handle import HostMemory
+from tt.backends.cuda.backend import CudaBackend
+from tt.backends.cuda.programs import Program
+
+folder = Path(sys.argv[1])
+(folder / "sample.cuh").write_text(
+    "__global__ void fill(float* out, long long n) { for (long long i = 0; i < n; i++) out[i] = 1; }"
+)
+backend = CudaBackend(HostMemory(), lambda: np, HostEngine(folder, sanitize=True))
+out = backend.empty((100,), np.float32)
+Program("sample.cuh", folder=folder).kernel("fill")(backend, (1,), (1,), (out, int(sys.argv[2])))
+"""
+
+
+@pytest.fixture(scope="module")
+def sanitized():
+    """The environment in which AddressSanitizer is loaded before Python."""
+    compiler = shutil.which("g++")
+    found = (
+        compiler
+        and subprocess.run(
+            [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    )
+    if not found or not os.path.isabs(found):
+        pytest.skip("g++ with the library of AddressSanitizer is not installed")
+    # Python itself keeps memory until it ends.
+    return {**os.environ, "LD_PRELOAD": found, "ASAN_OPTIONS": "detect_leaks=0", SANITIZE: "1"}
+
+
+def run(environment, *command):
+    return subprocess.run(
+        [sys.executable, *command], env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.exhaustive
+def test_what_is_written_outside_of_an_array_is_found(sanitized, tmp_path):
+    fine = run(sanitized, "-c", OVERRUN, str(tmp_path), "100")
+    assert fine.returncode == 0, fine.stderr
+    wrong = run(sanitized, "-c", OVERRUN, str(tmp_path), "101")
+    assert wrong.returncode and "AddressSanitizer: heap-buffer-overflow" in wrong.stderr
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernels_stay_within_their_memory(sanitized, family):
+    found = run(sanitized, "-m", "pytest", "-q", "-x", "-k", "not compile", str(HERE / family))
+    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-4000:]
