@@ -226,7 +226,7 @@ class _Norms:
         each = samples * lines.inner
         parts = max(1, min(blocks // weights, -(-each // (threads * 4))), each // (threads * 256))
         sums = workspace(backend, parts * weights * 2 * size)
-        PROGRAM.kernel(f"norm_weight_channels<{dtype}, {threads}>")(
+        PROGRAM.kernel(f"norm_weight_channels<{dtype}, {index_type(each)}, {threads}>")(
             backend, (min(weights * parts, 2**31 - 1),), (threads,),
             (grad, input, statistics, sums, samples, weights, lines.channels, lines.inner, parts),
         )  # fmt: skip
@@ -254,9 +254,13 @@ class _Norms:
         weight, bias = (self._as(value, dtype) for value in (weight, bias))
         if out.nbytes:
             channels, inner, count, lanes = self._by_channel(input)
+            factors, threads = backend.empty((channels,), wide(dtype)), self.tuning.threads
+            PROGRAM.kernel(f"batch_norm_factors<{name_of(dtype)}>")(
+                backend, (-(-channels // threads),), (threads,), (weight, var, factors, channels, float(eps))
+            )
             PROGRAM.kernel(f"batch_norm_apply<{name_of(dtype)}, {lanes}, {index_type(count)}>")(
-                backend, (elementwise(count // lanes, self.tuning),), (self.tuning.threads,),
-                (input, weight, bias, mean, var, out, count, channels, inner, float(eps)),
+                backend, (elementwise(count // lanes, self.tuning),), (threads,),
+                (input, factors, bias, mean, out, count, channels, inner),
             )  # fmt: skip
         return out, mean, var
 
@@ -284,16 +288,16 @@ class _Norms:
         )  # fmt: skip
         channels = input.shape[1]
         weights, biases = backend.empty((channels,), dtype), backend.empty((channels,), dtype)
+        factors, size = backend.empty((3 * channels,), compute), prod(input.shape) // max(channels, 1)
         PROGRAM.kernel(f"batch_norm_weights<{name_of(dtype)}>")(
             backend, (-(-channels // threads),), (threads,),
-            (sum_g, sum_gx, var, weights, biases, channels, float(eps)),
+            (sum_g, sum_gx, weight, var, weights, biases, factors, channels, size, bool(training), float(eps)),
         )  # fmt: skip
         if out.nbytes:
             channels, inner, count, lanes = self._by_channel(input, grad)
             PROGRAM.kernel(f"batch_norm_slope<{name_of(dtype)}, {lanes}, {index_type(count)}>")(
                 backend, (elementwise(count // lanes, self.tuning),), (threads,),
-                (grad, input, weight, mean, var, sum_g, sum_gx, out, count, channels, inner, bool(training),
-                 float(eps)),
+                (grad, input, mean, factors, out, count, channels, inner),
             )  # fmt: skip
         return out, weights, biases
 

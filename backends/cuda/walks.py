@@ -53,6 +53,9 @@ _ACCUMULATOR: Final = 32
 _SHORT: Final = 512
 """Up to this length some lanes serve a line, beyond it a block."""
 
+_MANY: Final = 8
+"""So many times the blocks of a launch, lines are enough for a warp each up to a length of 8 times _SHORT."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
@@ -220,7 +223,13 @@ def _plan(
         walk = (lines, lines, 0, 0, 0, 0, 0, 0, 1)
         grid = min(-(-lines // tuning.threads), 2**31 - 1)
         return Plan(
-            f"reduce_groups<{{}}, 1, int32, {tuning.threads}>", grid, _packed(walk), 1, lines, count, result
+            f"reduce_groups<{{}}, 1, 1, int32, {tuning.threads}>",
+            grid,
+            _packed(walk),
+            1,
+            lines,
+            count,
+            result,
         )
     if not ordered:
         reduced.sort(key=lambda dim: -abs(dim[1]))
@@ -249,9 +258,11 @@ def _packed(walk: tuple[int, ...]) -> bytes:
 def _rows(lines: int, count: int, lanes: int, index: str, tuning: Tuning) -> tuple[str, int, int]:
     """Return the kernel, the blocks and the parts for lines whose elements are neighbours, or no worse than that."""
     threads = tuning.threads
-    if count <= _SHORT:
-        group = 1 if count <= 4 else 8 if count <= 64 else 32
-        return f"reduce_groups<{{}}, {group}, {index}, {threads}>", -(-lines * group // threads), 1
+    if count <= _SHORT or (count <= 8 * _SHORT and lines >= _MANY * tuning.blocks):
+        lanes = lanes if count % lanes == 0 else 1
+        group = 1 if count <= 4 * lanes else 8 if count <= 64 * lanes else 32
+        name = f"reduce_groups<{{}}, {group}, {lanes}, {index}, {threads}>"
+        return name, -(-lines * group // threads), 1
     parts = max(1, min(tuning.blocks // lines, -(-count // (threads * lanes * 4))))
     return f"reduce_rows<{{}}, {lanes}, {index}, {threads}>", lines * parts, parts
 
@@ -354,18 +365,19 @@ def _with_last(backend: CudaBackend, handle: StridedHandle, dims: tuple[int, ...
 def line_width(count: int, lanes: int, tuning: Tuning) -> tuple[int, int, int]:
     """Return how many threads serve a line, what each keeps of it in registers, and how many lines a block serves.
 
-    A line of up to 1024 elements stays in the registers of a warp; a longer one is read again by its block, which the
-    first-level cache serves: kept in registers it would leave room for too few blocks to hide the latency of memory.
+    As long as a thread has no more than 32 elements of it, a line stays in the registers of a warp, or else of a block.
+    A longer one is read again by its block, which the caches serve.
 
     Examples
     --------
     >>> from tt.backends.cuda.walks import Tuning, line_width
     >>> line_width(100, 4, Tuning()), line_width(5000, 4, Tuning())
-    ((32, 1, 8), (256, 0, 1))
+    ((32, 1, 8), (256, 8, 1))
     """
-    packs = 1
-    while packs * 32 * lanes < count:
-        packs *= 2
-    if packs * lanes > 32:
-        return tuning.threads, 0, 1
-    return 32, packs, tuning.threads // 32
+    for width in (32, tuning.threads):
+        packs = 1
+        while packs * width * lanes < count:
+            packs *= 2
+        if packs * lanes <= 32:
+            return width, packs, tuning.threads // width
+    return tuning.threads, 0, 1

@@ -158,21 +158,33 @@ __global__ void class_slopes(const T* grad, const T* input, const int64* target,
         const int64 i = unit * VEC;
         const vector<T, VEC> x = load_vector<VEC>(input + i);
         vector<T, VEC> y;
+        const Index row = Index(i) / Index(inner);
+        Index j = Index(i) - row * Index(inner), sample = row / Index(classes), c = row - sample * Index(classes);
+        int64 t = ignored;
+        C g, own, share;
+        loss::Whole<C> whole;
 #pragma unroll
         for (int v = 0; v < VEC; v++) {
-            const Index e = Index(i + v), row = e / Index(inner), sample = row / Index(classes);
-            const int64 c = row - sample * Index(classes), k = int64(sample) * inner + (e - row * Index(inner)), t = target[k];
+            if (v == 0 || c == 0 || inner > 1) {  // another target
+                const int64 k = int64(sample) * inner + j;
+                t = target[k];
+                g = C(grad[each ? k : 0]);
+                if (kept) g /= *kept;
+                own = C(1 - smoothing) * loss::weight_of(weight, t, classes, ignored) * g;
+                share = own + even * all * g;
+                whole = lse_wide ? lse_wide[k] : loss::Whole<C>{C(lse[k]), C(0)};
+            }
             C found = C(0);
             if (t != ignored) {
-                C g = C(grad[each ? k : 0]);
-                if (kept) g /= *kept;
-                const C own = C(1 - smoothing) * loss::weight_of(weight, t, classes, ignored) * g;
-                const loss::Whole<C> whole = lse_wide ? lse_wide[k] : loss::Whole<C>{C(lse[k]), C(0)};
-                found = math::exp(-whole.less(C(x.at[v]))) * (own + even * all * g);
+                found = math::exp(-whole.less(C(x.at[v]))) * share;
                 if (smoothing > 0) found -= even * g * (weight ? C(weight[c]) : C(1));
                 if (c == t) found -= own;
             }
             y.at[v] = T(found);
+            if (++j == Index(inner)) {
+                j = 0;
+                if (++c == Index(classes)) c = 0, ++sample;
+            }
         }
         store_vector<VEC>(out + i, y);
     }

@@ -45,33 +45,36 @@ TT_INLINE void leave(const typename Op::Acc& acc, const Walk& walk, int64 k, int
     else Op::finish(acc, Op::own(extra, k), fact, walk.count, out ? out + k : nullptr, second ? second + k : nullptr);
 }
 
+// Take VEC neighbours from a place on, of which the first has the number i.
+template <typename Op, int VEC>
+TT_INLINE void take_some(typename Op::Acc& acc, const typename Op::Element* a, const typename Op::Element* b, int64 place,
+                         int64 i, typename Op::Own own, double fact) {
+    using C = compute_t<typename Op::Element>;
+    const auto x = load_vector<VEC>(a + place);
+    if constexpr (Op::INPUTS == 2) {
+        const auto y = load_vector<VEC>(b + place);
+#pragma unroll
+        for (int v = 0; v < VEC; v++) Op::take(acc, C(x.at[v]), C(y.at[v]), i + v, own, fact);
+    } else {
+#pragma unroll
+        for (int v = 0; v < VEC; v++) Op::take(acc, C(x.at[v]), C(0), i + v, own, fact);
+    }
+}
+
 // A block for a line, or for a part of it; VEC elements at a time where they are neighbours.
 template <typename Op, int VEC, typename Index, int THREADS>
 __global__ void reduce_rows(const typename Op::Element* a, const typename Op::Element* b, const typename Op::Extra* extra,
                             typename Op::Result* out, typename Op::Second* second, typename Op::Acc* partial, double fact,
                             Walk walk) {
-    using T = typename Op::Element;
-    using C = compute_t<T>;
+    using C = compute_t<typename Op::Element>;
     for (int64 task = blockIdx.x; task < walk.lines * walk.parts; task += gridDim.x) {
         const int64 k = task / walk.parts, part = task - k * walk.parts, base = walk.template line<Index>(k);
         const int64 units = walk.count / VEC, last = units * (part + 1) / walk.parts;
         const typename Op::Own own = Op::own(extra, k);
         typename Op::Acc acc = Op::start();
         for (int64 unit = units * part / walk.parts + threadIdx.x; unit < last; unit += THREADS) {
-            const int64 i = unit * VEC, place = base + walk.template element<Index>(i);
-            vector<T, VEC> x, y;
-            if constexpr (VEC > 1) {
-                x = load_vector<VEC>(a + place);
-                if constexpr (Op::INPUTS == 2) y = load_vector<VEC>(b + place);
-            } else {
-                x.at[0] = a[place];
-                if constexpr (Op::INPUTS == 2) y.at[0] = b[place];
-            }
-#pragma unroll
-            for (int v = 0; v < VEC; v++) {
-                if constexpr (Op::INPUTS == 2) Op::take(acc, C(x.at[v]), C(y.at[v]), i + v, own, fact);
-                else Op::take(acc, C(x.at[v]), C(0), i + v, own, fact);
-            }
+            const int64 i = unit * VEC;
+            take_some<Op, VEC>(acc, a, b, base + walk.template element<Index>(i), i, own, fact);
         }
         if (VEC > 1 && part + 1 == walk.parts)  // what is left of a line that is no multiple of VEC
             for (int64 i = units * VEC + threadIdx.x; i < walk.count; i += THREADS) {
@@ -83,8 +86,8 @@ __global__ void reduce_rows(const typename Op::Element* a, const typename Op::El
     }
 }
 
-// LANES neighbouring lanes for a short line.
-template <typename Op, int LANES, typename Index, int THREADS>
+// LANES neighbouring lanes for a short line, VEC elements at a time, of which its length is a multiple.
+template <typename Op, int LANES, int VEC, typename Index, int THREADS>
 __global__ void reduce_groups(const typename Op::Element* a, const typename Op::Element* b, const typename Op::Extra* extra,
                               typename Op::Result* out, typename Op::Second* second, typename Op::Acc* partial, double fact,
                               Walk walk) {
@@ -98,10 +101,8 @@ __global__ void reduce_groups(const typename Op::Element* a, const typename Op::
         if (k < walk.lines) {
             const int64 base = walk.template line<Index>(k);
             const typename Op::Own own = Op::own(extra, k);
-            for (int64 i = lane; i < walk.count; i += LANES) {
-                const int64 place = base + walk.template element<Index>(i);
-                Op::take(acc, C(a[place]), Op::INPUTS == 2 ? C(b[place]) : C(0), i, own, fact);
-            }
+            for (int64 i = int64(lane) * VEC; i < walk.count; i += LANES * VEC)
+                take_some<Op, VEC>(acc, a, b, base + walk.template element<Index>(i), i, own, fact);
         }
         merge_lanes<Op, LANES>(acc);
         if (k < walk.lines && lane == 0) leave<Op>(acc, walk, k, 0, fact, extra, out, second, partial);

@@ -94,7 +94,7 @@ def batch_norm_backward(g, x, weight, mean, var, training, eps):
 
 
 def line_cases(dtype):
-    for lines, n in ((3, 1), (3, 31), (5, 32), (40, 33), (3, 1000), (2, 4097), (3, 4096)):
+    for lines, n in ((3, 1), (3, 31), (5, 32), (40, 33), (3, 1000), (2, 1999), (2, 4097), (3, 4096)):
         x, g = rows((lines, n), dtype, offset=2), rows((lines, n), dtype, 1)
         w, b = rows((n,), dtype, 2), rows((n,), dtype, 3)
         yield Case("layer_norm", (x, (n,), w, b, 1e-5), layer_norm, f"{n}", 32)

@@ -97,6 +97,7 @@ def layouts(dtype, offset):
         return rows(shape, dtype, scale=0.5, offset=offset)
 
     yield from ((x(3, n), -1, f"{n}") for n in (1, 3, 31, 32, 33, 1000, 4097))
+    yield x(70, 700), 1, "many"
     yield x(1, 5000), (0, 1), "parts"
     yield x(2, 3001), 1, "parts of two"
     yield x(), None, "number"

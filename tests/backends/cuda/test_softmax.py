@@ -34,7 +34,7 @@ def log_softmax_backward(g, y, dim):
 
 OPS = {"softmax": softmax, "log_softmax": log_softmax}
 BACKWARD = {"_softmax_backward": softmax_backward, "_log_softmax_backward": log_softmax_backward}
-LENGTHS = (1, 31, 32, 33, 1000, 4097)
+LENGTHS = (1, 31, 32, 33, 1000, 2000, 4097)
 
 
 def forward_cases(op, dtype):
@@ -74,7 +74,7 @@ def cases(dtypes, ops=(*OPS, *BACKWARD)):
 CASES = [
     *cases([np.float32], ("softmax", "_softmax_backward")),
     *[c for c in cases([BFLOAT16], ("log_softmax", "_log_softmax_backward")) if c.name in
-      ("33", "1000", "4097", "columns", "special", "strided", "large")],
+      ("33", "2000", "4097", "columns", "special", "strided", "large")],
 ]  # fmt: skip
 
 
