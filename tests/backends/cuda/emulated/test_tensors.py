@@ -188,6 +188,12 @@ def test_pickled_tensors_keep_the_order_of_their_dimensions():
         assert again.stride() == strides
 
 
+def test_a_storage_is_as_large_as_its_tensor():
+    assert tt.zeros(3, device="cuda").untyped_storage().nbytes() == 12
+    with pytest.raises(RuntimeError):
+        tt.zeros(3, device="cuda").as_strided((4,), (1,))
+
+
 # --- random numbers ----------------------------------------------------------------------------------------------
 
 
