@@ -10,7 +10,8 @@ pytestmark = pytest.mark.gpu
 
 OPS = [
     "add", "remainder", "sum.dim", "softmax", "layer_norm", "cumsum", "gather", "scatter_add", "index_put", "matmul",
-    "sort", "linalg_solve", "linalg_cholesky_ex", "_fft_c2c", "conv2d", "randn", "view_as_real", "cat", "where", "nll_loss",
+    "sort", "linalg_solve", "linalg_cholesky_ex", "_fft_c2c", "conv2d", "randn", "view_as_real", "cat", "where",
+    "nll_loss",
 ]  # fmt: skip
 
 
