@@ -33,7 +33,7 @@ __all__ = ["DTYPES", "CublasLt", "Factor", "factor_of", "problem"]
 WORKSPACE: Final = 32 << 20
 """The most bytes that a product may use beside its operands; Hopper's best kernels ask for so many."""
 
-INSTALL: Final = "pip install 'nvmath-python[cu12]' (or cu13, as your CuPy)"
+INSTALL: Final = "pip install 'tt-tensor[cuda12-libraries]' (or cuda13-libraries, as your CuPy)"
 
 # cudaDataType_t and cublasComputeType_t of a dtype: in memory, in which it computes, and of the factors alpha and beta.
 DTYPES: Final = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DTYPES", "Cudnn", "Plan", "problem"]
 
-INSTALL: Final = "pip install nvidia-cudnn-frontend nvidia-cudnn-cu12 (or cu13, as your CuPy)"
+INSTALL: Final = "pip install 'tt-tensor[cuda12-libraries]' (or cuda13-libraries, as your CuPy)"
 
 DTYPES: Final = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
 """A dtype -> what cuDNN calls it."""
