@@ -213,8 +213,8 @@ class Allocator:
         return errors.OutOfMemoryError(
             f"cuda:{device}",
             asked=nbytes,
-            allocated=ledger.allocated_bytes.current,
-            reserved=ledger.reserved_bytes.current,
+            allocated=ledger.bytes,
+            reserved=ledger.reserved.current,
             free=free,
             total=total,
             limit=limit or None,

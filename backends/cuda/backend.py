@@ -83,7 +83,7 @@ class CudaBackend(Backend):
     def current_device(self) -> int:
         """Return the index of this thread's current device; 0 where CUDA cannot be used."""
         # Of one device there is nothing to ask.
-        return 0 if self.device_count() < 2 or self.available() else int(self.library().cuda.Device().id)
+        return 0 if self.device_count() < 2 or self.available() else int(self.library().cuda.get_device_id())
 
     def set_device(self, index: int) -> None:
         """Make a device the current one of this thread."""

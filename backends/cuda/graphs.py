@@ -57,7 +57,8 @@ def is_current_stream_capturing() -> bool:
     found = backend(usable=False)
     if found.available() is not None or not found.is_initialized():
         return False
-    return bool(found.library().cuda.get_current_stream().is_capturing())
+    stream = found.library().cuda.get_current_stream()
+    return bool(stream.ptr and stream.is_capturing())  # the default stream cannot be
 
 
 class _Capturing(Mode):

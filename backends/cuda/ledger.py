@@ -15,9 +15,8 @@ import sys
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 __all__ = ["Block", "History", "Ledger", "Statistic", "stack_frames"]
 
@@ -48,9 +47,12 @@ class Statistic:
         self.freed += amount
         self.current -= amount
 
+    def numbers(self) -> Numbers:
+        """Return the number, the largest, and the sums."""
+        return self.current, self.peak, self.allocated, self.freed
 
-@dataclass(frozen=True, slots=True)
-class Block:
+
+class Block(NamedTuple):
     """Memory that is in use.
 
     Attributes
@@ -106,16 +108,14 @@ def stack_frames() -> list[dict[str, Any]]:
     return frames
 
 
-NAMES = (
-    "allocation",
-    "allocated_bytes",
-    "requested_bytes",
-    "active",
-    "active_bytes",
-    "segment",
-    "reserved_bytes",
-)
-"""The statistics, as PyTorch calls them."""
+_Facts = tuple[int, int, int, list[dict[str, Any]]]
+"""The fields of a `Block`, which is made of them when it is asked for."""
+
+_UNRECORDED: Final[list[dict[str, Any]]] = []
+"""The frames of what happens while nothing is recorded."""
+
+Numbers = tuple[int, int, int, int]
+"""A statistic: as it is, the largest so far, and the sums of what was added and taken away."""
 
 
 class Ledger:
@@ -134,30 +134,46 @@ class Ledger:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.allocation, self.allocated_bytes, self.requested_bytes = Statistic(), Statistic(), Statistic()
-        self.active, self.active_bytes = Statistic(), Statistic()
-        self.segment, self.reserved_bytes = Statistic(), Statistic()
+        # What is handed out: how many blocks, their bytes as the pool rounds them, and as they were asked for.  Plain
+        # numbers, since this is counted at every allocation; what was freed is what the sum has more than the number.
+        self.count = self.count_peak = self.count_sum = 0
+        self.bytes = self.bytes_peak = self.bytes_sum = 0
+        self.requested = self.requested_peak = self.requested_sum = 0
+        # What streams still use after it was freed is active, too.
+        self.waiting: dict[int, _Facts] = {}
+        self.waiting_bytes = self.active_peak = self.active_bytes_peak = 0
+        self.segment, self.reserved = Statistic(), Statistic()
         self.alloc_retries = self.ooms = self.device_allocs = self.device_frees = self.stream_waits = 0
-        self.blocks: dict[int, Block] = {}
-        self.waiting: dict[int, Block] = {}
+        self.blocks: dict[int, _Facts] = {}
         self.segments: dict[int, tuple[int, int]] = {}
         self.history: History | None = None
+        self._forgotten: dict[str, Numbers] = {}
 
     # --- what happens ------------------------------------------------------------------------------------------
 
     def allocated(self, ptr: int, size: int, requested: int, stream: int) -> None:
         """Note that memory was handed out."""
-        history, frames = self.history, []
-        if history is not None:
-            frames = stack_frames() if history.stacks else []
-        block = Block(size, requested, stream, frames)
+        history = self.history
+        frames = stack_frames() if history is not None and history.stacks else _UNRECORDED
+        block = size, requested, stream, frames
         with self.lock:
             self.blocks[ptr] = block
-            self.allocation.add(1)
-            self.allocated_bytes.add(size)
-            self.requested_bytes.add(requested)
-            self.active.add(1)
-            self.active_bytes.add(size)
+            self.count_sum += 1
+            self.bytes_sum += size
+            self.requested_sum += requested
+            self.count = count = self.count + 1
+            self.bytes = total = self.bytes + size
+            self.requested = asked = self.requested + requested
+            if count > self.count_peak:
+                self.count_peak = count
+            if total > self.bytes_peak:
+                self.bytes_peak = total
+            if asked > self.requested_peak:
+                self.requested_peak = asked
+            # The largest numbers of what is active differ from these only while blocks wait.
+            if self.waiting_bytes:
+                self.active_peak = max(self.active_peak, count + len(self.waiting))
+                self.active_bytes_peak = max(self.active_bytes_peak, total + self.waiting_bytes)
         if history is not None:
             history.note("alloc", ptr, size, stream, frames)
 
@@ -165,95 +181,112 @@ class Ledger:
         """Note that memory is not needed any more; `waits`: other streams still work with it."""
         with self.lock:
             block = self.blocks.pop(ptr)
-            size = block.size
-            self.allocation.take(1)
-            self.allocated_bytes.take(size)
-            self.requested_bytes.take(block.requested)
+            size = block[0]
+            self.count -= 1
+            self.bytes -= size
+            self.requested -= block[1]
             if waits:
                 self.waiting[ptr] = block
-            else:
-                self.active.take(1)
-                self.active_bytes.take(size)
+                self.waiting_bytes += size
         history = self.history
         if history is not None:
-            frames = stack_frames() if history.stacks else []
-            history.note("free_requested", ptr, size, block.stream, frames)
+            frames = stack_frames() if history.stacks else _UNRECORDED
+            history.note("free_requested", ptr, size, block[2], frames)
             if not waits:
-                history.note("free_completed", ptr, size, block.stream, frames)
+                history.note("free_completed", ptr, size, block[2], frames)
 
     def released(self, ptr: int) -> None:
         """Note that no stream works any more with memory that was freed."""
         with self.lock:
             block = self.waiting.pop(ptr)
-            self.active.take(1)
-            self.active_bytes.take(block.size)
+            self.waiting_bytes -= block[0]
         if self.history is not None:
-            self.history.note("free_completed", ptr, block.size, block.stream, [])
+            self.history.note("free_completed", ptr, block[0], block[2], _UNRECORDED)
 
     def grown(self, ptr: int, size: int, stream: int) -> None:
         """Note that the pool got memory from the device."""
         with self.lock:
             self.segments[ptr] = (size, stream)
             self.segment.add(1)
-            self.reserved_bytes.add(size)
+            self.reserved.add(size)
             self.device_allocs += 1
         if self.history is not None:
-            self.history.note("segment_alloc", ptr, size, stream, [])
+            self.history.note("segment_alloc", ptr, size, stream, _UNRECORDED)
 
     def shrunk(self, ptr: int) -> None:
         """Note that the pool gave memory back to the device."""
         with self.lock:
             size, stream = self.segments.pop(ptr)
             self.segment.take(1)
-            self.reserved_bytes.take(size)
+            self.reserved.take(size)
             self.device_frees += 1
         if self.history is not None:
-            self.history.note("segment_free", ptr, size, stream, [])
+            self.history.note("segment_free", ptr, size, stream, _UNRECORDED)
 
     def failed(self, size: int, free: int, stream: int) -> None:
         """Note that memory could not be had."""
         self.ooms += 1
         if self.history is not None:
-            self.history.note("oom", free, size, stream, stack_frames() if self.history.stacks else [])
+            self.history.note(
+                "oom", free, size, stream, stack_frames() if self.history.stacks else _UNRECORDED
+            )
 
     # --- what is asked -----------------------------------------------------------------------------------------
 
-    def _statistics(self) -> list[tuple[str, Statistic]]:
-        return [(name, getattr(self, name)) for name in NAMES]
+    def _numbers(self) -> dict[str, Numbers]:
+        """Return the statistics since the beginning."""
+        active, active_bytes = self.count + len(self.waiting), self.bytes + self.waiting_bytes
+        active_peak, active_bytes_peak = (
+            max(self.active_peak, self.count_peak),
+            max(self.active_bytes_peak, self.bytes_peak),
+        )
+        asked = self.requested
+        return {
+            "allocation": (self.count, self.count_peak, self.count_sum, self.count_sum - self.count),
+            "allocated_bytes": (self.bytes, self.bytes_peak, self.bytes_sum, self.bytes_sum - self.bytes),
+            "requested_bytes": (asked, self.requested_peak, self.requested_sum, self.requested_sum - asked),
+            "active": (active, active_peak, self.count_sum, self.count_sum - active),
+            "active_bytes": (active_bytes, active_bytes_peak, self.bytes_sum, self.bytes_sum - active_bytes),
+            "segment": self.segment.numbers(),
+            "reserved_bytes": self.reserved.numbers(),
+        }
 
     def stats(self) -> dict[str, int]:
         """Return the statistics under PyTorch's names; CuPy's pool keeps large and small blocks together ("all")."""
         with self.lock:
-            found = {
-                f"{name}.all.{part}": int(getattr(statistic, part))
-                for name, statistic in self._statistics()
-                for part in ("current", "peak", "allocated", "freed")
-            }
+            numbers = self._numbers()
+        found = {}
+        for name, (current, peak, added, taken) in numbers.items():
+            _, _, added_before, taken_before = self._forgotten.get(name, (0, 0, 0, 0))
             found |= {
-                "num_alloc_retries": self.alloc_retries, "num_ooms": self.ooms,
-                "num_device_alloc": self.device_allocs, "num_device_free": self.device_frees,
-                "num_sync_all_streams": self.stream_waits, "max_split_size": -1,
+                f"{name}.all.current": current, f"{name}.all.peak": peak,
+                f"{name}.all.allocated": added - added_before, f"{name}.all.freed": taken - taken_before,
             }  # fmt: skip
-        return found
+        return found | {
+            "num_alloc_retries": self.alloc_retries, "num_ooms": self.ooms,
+            "num_device_alloc": self.device_allocs, "num_device_free": self.device_frees,
+            "num_sync_all_streams": self.stream_waits, "max_split_size": -1,
+        }  # fmt: skip
 
     def reset_peaks(self) -> None:
         """Let the largest numbers begin with what is there now."""
         with self.lock:
-            for _, statistic in self._statistics():
-                statistic.peak = statistic.current
+            self.count_peak, self.bytes_peak, self.requested_peak = self.count, self.bytes, self.requested
+            self.active_peak = self.count + len(self.waiting)
+            self.active_bytes_peak = self.bytes + self.waiting_bytes
+            self.segment.peak, self.reserved.peak = self.segment.current, self.reserved.current
 
     def reset_sums(self) -> None:
         """Let the sums and the counts of failures begin with nothing."""
         with self.lock:
-            for _, statistic in self._statistics():
-                statistic.allocated = statistic.freed = 0
+            self._forgotten = self._numbers()
             self.alloc_retries = self.ooms = self.device_allocs = self.device_frees = self.stream_waits = 0
 
     def snapshot(self, device: int) -> list[dict[str, Any]]:
         """Return the segments with their blocks, as PyTorch's `memory_snapshot` has them."""
         with self.lock:
-            blocks = [(ptr, block, "active_allocated") for ptr, block in self.blocks.items()]
-            blocks += [(ptr, block, "active_awaiting_free") for ptr, block in self.waiting.items()]
+            blocks = [(ptr, Block(*facts), "active_allocated") for ptr, facts in self.blocks.items()]
+            blocks += [(ptr, Block(*facts), "active_awaiting_free") for ptr, facts in self.waiting.items()]
             segments = dict(self.segments)
         blocks.sort(key=lambda found: found[0])
         for ptr, block, _ in blocks:  # memory of an allocator that has no segments

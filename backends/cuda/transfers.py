@@ -146,7 +146,7 @@ class Transfers:
                 stream.synchronize()
 
     def _refuse_capture(self, stream: Any, may_go_on: bool) -> None:
-        if self.captured is not None and not may_go_on and stream.is_capturing():
+        if self.captured is not None and not may_go_on and stream.ptr and stream.is_capturing():
             raise errors.DeviceError(
                 "cannot copy between the host and a CUDA device during CUDA graph capture\n"
                 "  try: a tensor of page-locked memory (pin_memory) and non_blocking=True"
