@@ -143,26 +143,29 @@ class CudaBackend(Backend):
             raise errors.DeviceError(f"synchronize(): not while a CUDA graph is captured: {error}") from error
         self.failures.raise_first()
 
+    def _stream(self, native: Any) -> CudaStream:
+        return CudaStream(native, self.failures.raise_first)
+
     def new_stream(self, device: Device, priority: int = 0) -> CudaStream:
         """Return a new stream of CuPy, which does not wait for the default one."""
         with self.on(device.index or 0):
-            return CudaStream(self.library().cuda.Stream(non_blocking=True, priority=priority))
+            return self._stream(self.library().cuda.Stream(non_blocking=True, priority=priority))
 
     def external_stream(self, pointer: int, device: Device) -> CudaStream:
         """Return a stream that another library made."""
         cuda = self.library().cuda
         with self.on(device.index or 0):
             if hasattr(cuda.Stream, "from_external"):
-                return CudaStream(cuda.Stream.from_external(ForeignStream(pointer)))
-            return CudaStream(cuda.ExternalStream(pointer, device.index or 0))  # CuPy 13
+                return self._stream(cuda.Stream.from_external(ForeignStream(pointer)))
+            return self._stream(cuda.ExternalStream(pointer, device.index or 0))  # CuPy 13
 
     def default_stream(self, device: Device) -> CudaStream:
         """Return the stream that is the current one where none was chosen."""
-        return CudaStream(self.library().cuda.Stream.null)
+        return self._stream(self.library().cuda.Stream.null)
 
     def current_stream(self, device: Device) -> CudaStream:
         """Return this thread's current stream on a device."""
-        return CudaStream(self.library().cuda.get_current_stream(device.index or 0))
+        return self._stream(self.library().cuda.get_current_stream(device.index or 0))
 
     def set_stream(self, stream: CudaStream, device: Device) -> None:
         """Make a stream the current one of this thread on a device."""
@@ -173,7 +176,7 @@ class CudaBackend(Backend):
         """Return a new event of CuPy."""
         with self.on(device.index or 0):
             native = self.library().cuda.Event(block=blocking, disable_timing=not timing)
-            return CudaEvent(self.library, native)
+            return CudaEvent(self.library, native, self.failures.raise_first)
 
     def record_stream(self, handle: StridedHandle, stream: CudaStream) -> None:
         """Keep the memory of a handle, when it is freed, until a stream has done what it was given."""

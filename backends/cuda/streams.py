@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["CudaEvent", "CudaStream", "ForeignStream"]
@@ -16,12 +17,14 @@ class CudaEvent:
         Returns CuPy.
     native : object
         Its event.
+    waited : callable, optional
+        Called after the host has waited: it raises what went wrong on the device.
     """
 
-    __slots__ = ("_library", "native")
+    __slots__ = ("_library", "_waited", "native")
 
-    def __init__(self, library: Any, native: Any) -> None:
-        self._library, self.native = library, native
+    def __init__(self, library: Any, native: Any, waited: Callable[[], None] | None = None) -> None:
+        self._library, self.native, self._waited = library, native, waited
 
     @property
     def ptr(self) -> int:
@@ -35,6 +38,8 @@ class CudaEvent:
     def synchronize(self) -> None:
         """Wait until the work before the event is done."""
         self.native.synchronize()
+        if self._waited is not None:
+            self._waited()
 
     def elapsed_time(self, end: CudaEvent) -> float:
         """Return the milliseconds from this event to another."""
@@ -48,12 +53,14 @@ class CudaStream:
     ----------
     native : object
         The stream of CuPy.
+    waited : callable, optional
+        Called after the host has waited: it raises what went wrong on the device.
     """
 
-    __slots__ = ("native", "ptr")
+    __slots__ = ("_waited", "native", "ptr")
 
-    def __init__(self, native: Any) -> None:
-        self.native, self.ptr = native, int(native.ptr)
+    def __init__(self, native: Any, waited: Callable[[], None] | None = None) -> None:
+        self.native, self.ptr, self._waited = native, int(native.ptr), waited
 
     @property
     def priority(self) -> int:
@@ -67,6 +74,8 @@ class CudaStream:
     def synchronize(self) -> None:
         """Wait until all work of the stream is done."""
         self.native.synchronize()
+        if self._waited is not None:
+            self._waited()
 
     def record(self, event: CudaEvent) -> None:
         """Record an event behind the work of the stream."""

@@ -157,6 +157,22 @@ def test_events_measure_time_and_wait(cuda):
         elsewhere.record(tt.cuda.Stream(0))
 
 
+def test_whoever_waits_hears_what_went_wrong_on_the_device(cuda, monkeypatch):
+    heard = []
+    monkeypatch.setattr(cuda.backend.failures, "raise_first", lambda: heard.append("heard"))
+    stream, event = tt.cuda.Stream(), tt.cuda.Event()
+    event.record(stream)
+    for wait in (
+        stream.synchronize,
+        event.synchronize,
+        tt.cuda.synchronize,
+        lambda: tt.ones(1, device="cuda").cpu(),
+    ):
+        heard.clear()
+        wait()
+        assert heard
+
+
 # --- copies ----------------------------------------------------------------------------------------------------
 
 
