@@ -255,7 +255,7 @@ class Ledger:
         """Return the statistics under PyTorch's names; CuPy's pool keeps large and small blocks together ("all")."""
         with self.lock:
             numbers = self._numbers()
-        found = {}
+        found: dict[str, int] = {}
         for name, (current, peak, added, taken) in numbers.items():
             _, _, added_before, taken_before = self._forgotten.get(name, (0, 0, 0, 0))
             found |= {
