@@ -2,6 +2,7 @@
 #include "elementwise.h"
 #include "fallback.h"
 #include "vector_math.h"
+#include "vector_inverse.h"
 
 /* --- functions of one argument ------------------------------------------------------------------------------ */
 
@@ -28,6 +29,7 @@ DEAR(sigmoid)
 DEAR(erf)
 DEAR(erfc)
 DEAR(ndtr)
+DEAR(erfinv)
 
 CHEAP(sqrt, sqrtf(a), sqrt(a))
 CHEAP(rsqrt, 1.0f / sqrtf(a), 1.0 / sqrt(a))
@@ -40,6 +42,29 @@ CHEAP(ceil, ceilf(a), ceil(a))
 CHEAP(trunc, truncf(a), trunc(a))
 CHEAP(frac, a - truncf(a), a - trunc(a))
 CHEAP(sign, (float)((a > 0.0f) - (a < 0.0f)), (double)((a > 0.0) - (a < 0.0)))
+
+/* lgamma(self, out=None): not in double precision, for which NumPy's kernel is registered. */
+TT_CLONES static void lgamma_float(char *const *data, npy_intp count, const void *params)
+{
+    const float *x = (const float *)data[0];
+    float *y = (float *)data[1];
+    double wide[TT_LGAMMA_BLOCK];
+    (void)params;
+    for (npy_intp begin = 0; begin < count; begin += TT_LGAMMA_BLOCK) {
+        npy_intp n = count - begin < TT_LGAMMA_BLOCK ? count - begin : TT_LGAMMA_BLOCK;
+        for (npy_intp i = 0; i < n; i++) wide[i] = (double)x[begin + i];
+        tt_lgamma_block(wide, n);
+        for (npy_intp i = 0; i < n; i++) y[begin + i] = (float)wide[i];
+    }
+}
+
+static PyObject *call_lgamma(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    static const tt_op op = {"lgamma", 1, 0, false, TT_GRAIN_DEAR, lgamma_float, NULL};
+    if (count > 0 && PyArray_Check(args[0]) && tt_dtype_of((PyArrayObject *)args[0]) == TT_F64)
+        return tt_refuse_dtype("lgamma", (PyArrayObject *)args[0]);
+    return tt_call(&op, args, count);
+}
 
 /* Beyond the reach of the reduction, C's function; such arguments are rare and come in blocks. */
 #define WAVE_LOOP(NAME, T, FUNCTION, LIMIT, LARGEST, LIBRARY) \
@@ -216,7 +241,8 @@ static PyObject *call_lerp(PyObject *module, PyObject *const *args, Py_ssize_t c
 
 static PyMethodDef methods[] = {
     ONE(exp), ONE(exp2), ONE(expm1), ONE(log), ONE(log2), ONE(log10), ONE(log1p), ONE(asin), ONE(acos), ONE(atan),
-    ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(sigmoid), ONE(erf), ONE(erfc), ONE(ndtr),
+    ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(sigmoid), ONE(erf), ONE(erfc), ONE(ndtr), ONE(erfinv),
+    ONE(lgamma),
     ONE(sqrt), ONE(rsqrt), ONE(reciprocal), ONE(neg), ONE(abs), ONE(square), ONE(floor), ONE(ceil), ONE(trunc),
     ONE(frac), ONE(sign), ONE(sin), ONE(cos), ONE(tan), ONE(isnan), ONE(isinf), ONE(isfinite),
     TWO(add), TWO(sub), TWO(rsub), TWO(mul), TWO(div), TWO(maximum), TWO(minimum), TWO(fmax), TWO(fmin),

@@ -19,8 +19,8 @@ FLOATING: Final = ("float16", "bfloat16", "float32", "float64")
 
 ONE: Final = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "sqrt", "rsqrt", "reciprocal", "neg", "abs",
-    "square", "floor", "ceil", "trunc", "frac", "sign", "isnan", "isinf", "isfinite",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "sqrt", "rsqrt", "reciprocal", "neg",
+    "abs", "square", "floor", "ceil", "trunc", "frac", "sign", "isnan", "isinf", "isfinite",
 )  # fmt: skip
 TWO: Final = (
     "add", "sub", "rsub", "mul", "div", "maximum", "minimum", "fmax", "fmin", "copysign", "atan2", "hypot",
@@ -69,4 +69,5 @@ if NATIVE is not None:
     both_forms(cpu, "clamp_max", NATIVE.minimum, ("self", "max"))
     for _op in ("pow", "pow.Scalar"):  # in double precision NumPy has vectorised functions
         both_forms(cpu, _op, NATIVE.pow, ("self", "exponent"), SINGLE)
+    both_forms(cpu, "lgamma", NATIVE.lgamma, ("self",), SINGLE)
     both_forms(cpu, "remainder.Scalar", NATIVE.remainder, ("self", "other"))

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
+import tt
 from tt.backends.cpu.native.loading import load, status
 
 P: Any = load("pointwise")
@@ -208,3 +210,41 @@ def test_a_remainder_is_that_of_the_exact_quotient(a, b):
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(P.fmod(x, y), np.fmod(x, y))
         np.testing.assert_array_equal(P.remainder(x, y), np.remainder(x, y))
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 4e-7), (np.float64, 1e-14)])
+def test_the_inverse_of_the_error_function(dtype, error):
+    rng = np.random.default_rng(0)
+    near_one = 1 - np.logspace(np.log10(np.finfo(dtype).epsneg), -1, 5000)
+    x = np.concatenate([rng.uniform(-1, 1, 50_000), near_one, -near_one, np.logspace(-37, -1, 1000)]).astype(
+        dtype
+    )
+    np.testing.assert_allclose(P.erfinv(x), special.erfinv(x.astype(np.float64)), rtol=error)
+    ends = np.array([1, -1, 1.5, -np.inf, np.nan, 0.0, -0.0], dtype)
+    assert np.array_equal(P.erfinv(ends), [np.inf, -np.inf, np.nan, np.nan, np.nan, 0, 0], equal_nan=True)
+    assert np.signbit(P.erfinv(ends)[5:]).tolist() == [False, True]
+
+
+def test_the_logarithm_of_the_gamma_function_also_about_its_zeros():
+    rng = np.random.default_rng(0)
+    ones = np.concatenate(
+        [np.linspace(-0.01, 0.01, 1001), np.logspace(-7, -2, 200), -np.logspace(-7, -2, 200)]
+    )
+    sizes = np.logspace(-44, 36, 2000)
+    parts = [rng.uniform(-30, 60, 20_000), 1 + ones, 2 + ones, sizes, -sizes[sizes < 1e6]]
+    x = np.concatenate(parts).astype(np.float32)
+    wide = tt.lgamma(tt.tensor(x.astype(np.float64))).numpy()
+    with np.errstate(over="ignore"):
+        wanted = wide.astype(np.float32)
+    near = np.abs(wide) < 0.1  # where x is negative, SciPy loses digits there, too
+    found = P.lgamma(x)
+    np.testing.assert_allclose(found[~near], wanted[~near], rtol=3e-7)
+    np.testing.assert_allclose(found[near & (x > 0)], wanted[near & (x > 0)], rtol=3e-7)
+    np.testing.assert_allclose(found[near], wanted[near], rtol=3e-7, atol=1e-13)
+    ends = np.array([0.0, -0.0, 1, 2, -1, -7, np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32)
+    inf = np.inf
+    assert np.array_equal(
+        P.lgamma(ends), [inf, inf, 0, 0, inf, inf, inf, inf, np.nan, inf, inf], equal_nan=True
+    )
+    with pytest.raises(TypeError, match="no kernel for float64"):
+        P.lgamma(ends.astype(np.float64))
