@@ -59,7 +59,7 @@ def install(devices: int = 1, memory: int = 1 << 30, *, own_kernels: bool = True
         Whether kernels of programs serve, for which there must be a C++ compiler; those over the array API do anyway.
     """
     from tests.backends.cuda.shim.engine import HostEngine, host_compiler
-    from tt.backends.cuda import availability, backend, kernels
+    from tt.backends.cuda import availability, backend, copies, kernels
 
     driver = availability.Driver(12040, devices)
     modules = fake_modules(devices, memory)
@@ -71,9 +71,25 @@ def install(devices: int = 1, memory: int = 1 << 30, *, own_kernels: bool = True
         folder = Path(os.environ.get("TT_TEST_CUDA_SHIM") or tempfile.mkdtemp(prefix="tt-cuda-shim"))
         backend.CupyEngine = lambda library: HostEngine(folder)  # type: ignore[assignment,misc]
     else:
+        copies.cast, copies.copy_into, copies.in_rows = _cast, _copy_into, _in_rows
         every = kernels.kernel_tables
         kernels.kernel_tables = lambda found: [_general(table) for table in every(found)]
     return modules["cupy"]
+
+
+def _cast(backend: Any, handle: Any, dtype: Any) -> Any:
+    """Cast by CuPy, as where there are no kernels of programs."""
+    array = handle.array.real if handle.dtype.kind == "c" and dtype.kind not in "cb" else handle.array
+    return backend.normalise(array.astype(dtype))
+
+
+def _copy_into(backend: Any, target: Any, source: Any) -> None:
+    real = source.dtype.kind == "c" and target.dtype.kind not in "cb"
+    target.array[...] = source.array.real if real else source.array
+
+
+def _in_rows(backend: Any, handle: Any) -> Any:
+    return backend.normalise(handle.array.copy())
 
 
 def _general(table: Any) -> Any:

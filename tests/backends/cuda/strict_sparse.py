@@ -29,7 +29,7 @@ class Matrix:
             if not all(isinstance(part, ndarray) for part in arg):
                 raise TypeError(f"{self.kind}: not arrays of CuPy")
             self._host = getattr(scipy.sparse, self.kind)(
-                plain(tuple(arg), self.kind), shape=shape, dtype=dtype
+                tuple(part.get() for part in arg), shape=shape, dtype=dtype
             )
         if self._host.dtype.char not in DTYPES:
             raise ValueError("Only bool, float32, float64, complex64 and complex128 are supported")
