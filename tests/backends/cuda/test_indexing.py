@@ -231,10 +231,12 @@ def test_too_many_dimensions_are_an_error_that_says_so():
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_source_compiles_for_gpus(nvrtc, arch):
-    assert set(nvrtc.compile_source(INDEXING.source, NAMES, arch).names) == set(NAMES)
+    names = NAMES[::3] if arch == "sm_80" else NAMES[1::3]
+    assert set(nvrtc.compile_source(INDEXING.source, names, arch).names) == set(names)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_all_of_the_source_compiles_for_gpus(nvrtc, arch):
-    assert set(nvrtc.compile_source(INDEXING.source, WIDE, arch).names) == set(WIDE)
+    names = [*NAMES, *WIDE]
+    assert set(nvrtc.compile_source(INDEXING.source, names, arch).names) == set(names)

@@ -259,7 +259,7 @@ def test_a_source_as_large_as_memory_is_not_copied(run, host_engine):
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_source_compiles_for_gpus(nvrtc, arch):
-    names = KERNELS if arch == "sm_90" else KERNELS[:8]
+    names = KERNELS[::4] if arch == "sm_80" else KERNELS[1::4]
     assert set(nvrtc.compile_source(SCATTERING.source, names, arch).names) == set(names)
 
 
