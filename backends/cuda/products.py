@@ -29,11 +29,11 @@ class Products:
     ----------
     backend : CudaBackend
         Where they run.
-    library : CublasLt
-        The door to the library.
+    library : CublasLt or None
+        The door to the library; without one, all is computed by arrays.
     """
 
-    def __init__(self, backend: CudaBackend, library: CublasLt) -> None:
+    def __init__(self, backend: CudaBackend, library: CublasLt | None) -> None:
         self.backend, self.library = backend, library
 
     def product(
@@ -55,7 +55,7 @@ class Products:
             added is not None and added.ndim == 1 and added.shape[0] == shape[-1] and (alpha, beta) == (1, 1)
         )
         epilogue = bias and one.dtype.name in REAL
-        if one.shape[-1]:
+        if one.shape[-1] and self.library is not None:
             if added is None or epilogue:
                 dense = self._dense(added)
                 if self.library.multiply(one, two, out, bias=dense, activation=activation, alpha=alpha):
@@ -161,22 +161,14 @@ def tables(backend: CudaBackend, library: CublasLt) -> list[KernelTable]:
         "dtypes": tuple(DTYPES), "half": "native", "priority": 2, "available": library.problem, "by": "cuBLASLt",
     }  # fmt: skip
 
-    def checked(one: StridedHandle, two: StridedHandle, ndim: int) -> None:
-        if (
-            not one.ndim == two.ndim == ndim
-            or one.shape[-1] != two.shape[-2]
-            or one.shape[:-2] != two.shape[:-2]
-        ):
-            raise ValueError("the product of other dimensions")  # the shape rule says which
-
     @table.kernel("mm", **options)
     def mm(self: StridedHandle, mat2: StridedHandle) -> StridedHandle:
-        checked(self, mat2, 2)
+        _checked(self, mat2, 2)
         return products.product(self, mat2)
 
     @table.kernel("bmm", **options)
     def bmm(self: StridedHandle, mat2: StridedHandle) -> StridedHandle:
-        checked(self, mat2, 3)
+        _checked(self, mat2, 3)
         return products.product(self, mat2)
 
     @table.kernel("matmul", **options)
@@ -187,26 +179,42 @@ def tables(backend: CudaBackend, library: CublasLt) -> list[KernelTable]:
     def addmm(
         self: StridedHandle, mat1: StridedHandle, mat2: StridedHandle, beta: Any, alpha: Any
     ) -> StridedHandle:
-        checked(mat1, mat2, 2)
+        _checked(mat1, mat2, 2)
         _fitting(self, (mat1.shape[0], mat2.shape[1]))
         return products.product(mat1, mat2, self, alpha, beta)
+
+    _add_with_sum(table, products, **options)
+    plain = KernelTable(device="cuda")
+    # Composed of a product and a sum, half precision would be rounded twice.
+    _add_with_sum(plain, Products(backend, None), dtypes="number", priority=1)
+    return [plain, table]
+
+
+def _add_with_sum(table: KernelTable, products: Products, **options: Any) -> None:
+    """Add the kernels of products to which something is added."""
 
     @table.kernel("baddbmm", **options)
     def baddbmm(
         self: StridedHandle, batch1: StridedHandle, batch2: StridedHandle, beta: Any, alpha: Any
     ) -> StridedHandle:
-        checked(batch1, batch2, 3)
+        _checked(batch1, batch2, 3)
         _fitting(self, (*batch1.shape[:2], batch2.shape[2]))
+        if self.dtype.kind in "iu":
+            beta, alpha = int(beta), int(alpha)
         return products.product(batch1, batch2, self, alpha, beta)
 
     @table.kernel("linear", **options)
     def linear(input: StridedHandle, weight: StridedHandle, bias: StridedHandle | None) -> StridedHandle:
         return products.linear(input, weight, bias)
 
-    return [table]
-
 
 def _fitting(added: StridedHandle, shape: tuple[int, ...]) -> None:
     """Refuse what does not broadcast to a shape."""
     if added.ndim > len(shape) or np.broadcast_shapes(added.shape, shape) != shape:
         raise ValueError("what is added does not fit the product")  # the shape rule says why
+
+
+def _checked(one: StridedHandle, two: StridedHandle, ndim: int) -> None:
+    """Refuse factors that do not fit each other."""
+    if not one.ndim == two.ndim == ndim or one.shape[-1] != two.shape[-2] or one.shape[:-2] != two.shape[:-2]:
+        raise ValueError("the product of other dimensions")  # the shape rule says which

@@ -16,6 +16,15 @@ from tt.core.library import KernelTable
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
+class AlignedMemory(HostMemory):
+    """Memory of the host whose addresses are multiples of 256, as a GPU's are: plans of libraries depend on that."""
+
+    def allocate(self, nbytes: int) -> Any:
+        space = np.zeros(nbytes + 256, np.uint8)
+        offset = -space.ctypes.data % 256
+        return space[offset : offset + nbytes]
+
+
 class HostLibrary:
     """NumPy in the place of CuPy, with one device and a stream."""
 
@@ -32,7 +41,7 @@ class HostLibrary:
 def backend_on(engine: Any = None) -> CudaBackend:
     """Return a backend over NumPy's memory, of which libraries learn device 0 and stream 7."""
     library = HostLibrary()
-    return CudaBackend(HostMemory(), lambda: library, engine)
+    return CudaBackend(AlignedMemory(), lambda: library, engine)
 
 
 def served(tables: Iterable[KernelTable]) -> list[dict[str, Callable[..., Any]]]:

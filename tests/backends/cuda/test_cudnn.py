@@ -232,9 +232,9 @@ class Described:
         return None
 
 
-def test_the_module_takes_the_graphs_of_convolutions_and_infers_their_results():
+def test_the_module_takes_the_graphs_of_convolutions_and_infers_their_results(host_engine):
     described = Described(real())
-    backend = backend_on()
+    backend = backend_on(host_engine)
     kernels = served(convolution.tables(backend, described))[1]
     x, w, bias = (backend.normalise(values(1, size)) for size in ((2, 4, 9, 8), (6, 2, 3, 3), (6,)))
     y = kernels["conv2d"](x, w, bias, 2, 1, 1, 2)
@@ -244,9 +244,9 @@ def test_the_module_takes_the_graphs_of_convolutions_and_infers_their_results():
     assert [list(d) for d in dims] == [[2, 6, 5, 4], [2, 4, 9, 8], [6, 2, 3, 3]]
 
 
-def test_the_module_takes_the_graphs_of_attention():
+def test_the_module_takes_the_graphs_of_attention(host_engine):
     described = Described(real())
-    backend = backend_on()
+    backend = backend_on(host_engine)
     kernels = served(attention.tables(backend, described))[1]
     q, k, g = (
         backend.normalise(values(1, size, "float16"))

@@ -25,10 +25,10 @@ def lt():
 
 
 @pytest.fixture
-def called(lt):
+def called(lt, host_engine):
     """Calls an operator with arrays; the number of products that the library computed is checked."""
-    backend = backend_on()
-    kernels = served(products.tables(backend, CublasLt(backend, lambda: lt, lambda: None)))[0]
+    backend = backend_on(host_engine)
+    kernels = served(products.tables(backend, CublasLt(backend, lambda: lt, lambda: None)))[1]
 
     def call(op, *args, by_library=1):
         before = len(lt.products)
@@ -102,12 +102,12 @@ shapes = st.lists(st.integers(1, 3), max_size=2)
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_matmul_broadcasts_as_numpy(data):
+@given(data=st.data())
+def test_matmul_broadcasts_as_numpy(host_engine, data):
     lt = FakeCublasLt()
-    backend = backend_on()
+    backend = backend_on(host_engine)
     library = CublasLt(backend, lambda: lt, lambda: None)
-    kernels = served(products.tables(backend, library))[0]
+    kernels = served(products.tables(backend, library))[1]
     batch = data.draw(shapes)
     one, two = (tuple(data.draw(st.sampled_from([n, 1])) for n in batch) for _ in range(2))
     one = one[data.draw(st.integers(0, len(one))) :]
@@ -153,11 +153,11 @@ def test_plans_are_kept_by_what_they_depend_on(lt, called):
     assert lt.asked == 3 and {p["stream"] for p in lt.products} == {7}
 
 
-def test_plans_that_are_dropped_give_their_descriptors_back(lt):
-    backend = backend_on()
+def test_plans_that_are_dropped_give_their_descriptors_back(lt, host_engine):
+    backend = backend_on(host_engine)
     library = CublasLt(backend, lambda: lt, lambda: None)
     library.plans._most = 2
-    kernels = served(products.tables(backend, library))[0]
+    kernels = served(products.tables(backend, library))[1]
     for size in (1, 2, 3, 4):
         kernels["mm"](*(backend.normalise(values(i, (size, size))) for i in range(2)))
     kinds = [facts["kind"] for facts in lt.live.values()]
@@ -189,6 +189,18 @@ def test_switches_know_their_names_and_values():
     with pytest.raises(UnknownNameError), matmul.flags(allow_tf32=True, other=True):
         pass
     assert repr(matmul) == "MatmulSettings(allow_tf32=False)"
+
+
+def test_without_the_library_a_sum_is_part_of_the_product(host_engine):
+    backend = backend_on(host_engine)
+    plain = served(products.tables(backend, CublasLt(backend)))[0]
+    assert set(plain) == {"linear", "baddbmm"}
+    x, w, bias = values(1, (2, 4, 6)), values(2, (3, 6)), values(3, (3,))
+    close(plain["linear"](*map(backend.normalise, (x, w, bias))), x @ w.T + bias)
+    close(plain["linear"](backend.normalise(x[0, 0]), backend.normalise(w), None), w @ x[0, 0])
+    a, b, c = values(1, (4, 2, 3), "int64"), values(2, (4, 3, 5), "int64"), values(3, (2, 5), "int64")
+    found = plain["baddbmm"](*map(backend.normalise, (c, a, b)), 2.0, 3.0)
+    np.testing.assert_array_equal(found.array, 2 * c + 3 * (a @ b))
 
 
 # --- the names that are used are those of the real bindings ----------------------------------------------------------
