@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tt.cli import demo, env, new, ops, output, plugins
+from tt.cli import cuda, demo, env, new, ops, output, plugins
 from tt.cli.options import help_if_alone
 from tt.core.errors import ArgumentError, TTError, UnknownNameError, UnknownOpError
 
@@ -74,9 +74,10 @@ def build() -> typer.Typer:
     app.add_typer(ops.app, name="ops")
     app.add_typer(plugins.app, name="plugins")
     app.add_typer(new.app, name="new")
+    app.add_typer(cuda.app, name="cuda")
     app.command("env")(env.env)
     app.command("demo")(demo.demo)
-    add_plugin_commands(app, taken={"ops", "plugins", "new", "env", "demo"})
+    add_plugin_commands(app, taken={"ops", "plugins", "new", "cuda", "env", "demo"})
     return app
 
 

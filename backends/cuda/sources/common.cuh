@@ -345,7 +345,7 @@ template <typename T> TT_INLINE bool operator!=(complex<T> a, complex<T> b) { re
 
 // --- warps and blocks ------------------------------------------------------------------------------------------
 
-constexpr unsigned int FULL_MASK = 0xffffffffu;
+[[maybe_unused]] constexpr unsigned int FULL_MASK = 0xffffffffu;
 
 // Values of other lanes; 8 bytes go as two words, so that each type with 4 or 8 bytes can be exchanged.
 template <typename T>

@@ -1,0 +1,265 @@
+"""Compiles the kernels that users run most before they are needed: `tt cuda warmup`.
+
+Which kernels an operator launches is known to its table alone, so the operators are called: on handles without memory,
+with an engine that notes what it should launch.  Nothing of a GPU is needed for that.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tt.backends.cuda.backend import CudaBackend
+from tt.backends.cuda.cache import cache_folder, cached_kernel, kernel_key, read_kernel
+from tt.backends.cuda.programs import ProgramKernel
+from tt.core.library import errors, to_dtype
+
+__all__ = ["DTYPES", "Warmed", "common_kernels", "compile_all", "present_arch"]
+
+DTYPES: Final = ("float32", "bfloat16", "float16")
+"""Whose kernels are compiled by default."""
+
+ROWS, COLUMNS = 256, 1024
+
+# --- operators: what they are called with ----------------------------------------------------------------------
+# x and y have the dtype and 256 rows of 1024; `row` is one, `column` a number for each row, `turned` a transposed y.
+
+ONE: Final = (
+    "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "neg", "abs", "square", "reciprocal", "relu",
+    "silu", "isnan", "isfinite", "clone",
+)  # fmt: skip
+TWO: Final = ("add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge")
+OTHERS: Final = (
+    ("gelu", ("x",), {"approximate": "none"}), ("gelu", ("x",), {"approximate": "tanh"}),
+    ("leaky_relu", ("x",), {"negative_slope": 0.01}), ("clamp", ("x",), {"min": 0.0, "max": 1.0}),
+    ("where", ("mask", "x", "y"), {}), ("where", ("mask", "x"), {"other": 0.0}),
+    ("lerp.Scalar", ("x", "y"), {"weight": 0.5}), ("addcmul", ("x", "y", "y"), {"value": 1}),
+    ("addcdiv", ("x", "y", "y"), {"value": 1}), ("fill", ("x",), {"value": 0.0}), ("copy", ("x", "turned"), {}),
+    ("gelu_backward", ("x", "y"), {"approximate": "none"}), ("silu_backward", ("x", "y"), {}),
+    ("threshold_backward", ("x", "y"), {"threshold": 0.0}), ("sigmoid_backward", ("x", "y"), {}),
+    ("tanh_backward", ("x", "y"), {}),
+    ("softmax", ("x",), {"dim": -1}), ("log_softmax", ("x",), {"dim": -1}),
+    ("_softmax_backward", ("x", "y"), {"dim": -1}), ("_log_softmax_backward", ("x", "y"), {"dim": -1}),
+    ("sum", ("x",), {}), ("mean", ("x",), {}), ("sum.dim", ("x",), {"dim": [-1], "keepdim": False}),
+    ("mean.dim", ("x",), {"dim": [-1], "keepdim": False}), ("sum.dim", ("x",), {"dim": [0], "keepdim": False}),
+    ("amax", ("x",), {"dim": [-1], "keepdim": False}), ("argmax", ("x",), {"dim": -1, "keepdim": False}),
+    ("cumsum", ("x",), {"dim": -1}),
+    ("layer_norm", ("x",), {"normalized_shape": (COLUMNS,), "weight": "row", "bias": "row", "eps": 1e-5}),
+    ("_layer_norm_backward", ("x", "y"), {"normalized_shape": (COLUMNS,), "weight": "row", "eps": 1e-5}),
+    ("rms_norm", ("x",), {"normalized_shape": (COLUMNS,), "weight": "row", "eps": 1e-5}),
+)  # fmt: skip
+
+
+# --- handles without memory ------------------------------------------------------------------------------------
+
+
+class _Nothing:
+    """Memory that has a size and an address, and no bytes."""
+
+    def allocate(self, nbytes: int) -> Any:
+        return _Block(nbytes)
+
+    def nbytes(self, owner: Any) -> int:
+        return int(owner.size)
+
+    def address(self, owner: Any) -> int:
+        return 1 << 20  # as those of the pool, a multiple of 512
+
+    def array(self, *description: Any) -> Any:
+        raise errors.DeviceError("there is no memory here")
+
+    def describe(self, array: Any) -> tuple[Any, int]:
+        raise errors.DeviceError("there is no memory here")
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    size: int
+
+
+class _Notes:
+    """An engine that launches nothing."""
+
+    synchronous = True
+
+    def __init__(self) -> None:
+        self.kernels: dict[ProgramKernel, None] = {}
+
+    def launch(
+        self,
+        kernel: ProgramKernel,
+        grid: Sequence[int],
+        block: Sequence[int],
+        packer: struct.Struct,
+        values: Sequence[Any],
+        shared: int,
+    ) -> None:
+        self.kernels[kernel] = None
+
+
+def _no_library() -> Any:
+    raise errors.DeviceError("this needs no library")
+
+
+def common_kernels(dtypes: Sequence[str] = DTYPES) -> list[ProgramKernel]:
+    """Return the kernels that users run most, in the order in which programs meet them.
+
+    Examples
+    --------
+    >>> from tt.backends.cuda.warmup import common_kernels
+    >>> common_kernels(["float32"])[0]
+    pointwise.cuh: pointwise_flat<Exp, float32, Types<float32>>
+    """
+    from tt.backends.cuda.kernels import kernel_tables
+
+    notes = _Notes()
+    backend = CudaBackend(_Nothing(), _no_library, notes)
+    tables = kernel_tables(backend)
+    natives = {name: np.dtype(backend.native_dtype(to_dtype(name))) for name in dtypes}
+    for name, native in natives.items():
+        served: dict[str, list[Any]] = {}
+        for table in tables:
+            for kernel in table.kernels:
+                if kernel.form != "out" and kernel.priority:
+                    served.setdefault(kernel.op, []).append(kernel)
+        for op, args, numbers in _calls(backend, name, native):
+            _call(served, op, args, numbers)
+        for other in natives.values():
+            if other is not native:
+                backend.cast(backend.empty((ROWS, COLUMNS), native), other)
+    return list(notes.kernels)
+
+
+def _calls(
+    backend: CudaBackend, name: str, native: Any
+) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    x, y = (backend.empty((ROWS, COLUMNS), native) for _ in range(2))
+    named = {
+        "x": x, "y": y, "row": backend.empty((COLUMNS,), native), "column": backend.empty((ROWS, 1), native),
+        "mask": backend.empty((ROWS, COLUMNS), np.dtype(bool)), "turned": y.view((ROWS, COLUMNS), (1, ROWS)),
+    }  # fmt: skip
+    for op in ONE:
+        yield op, (x,), {}
+    for op in TWO:
+        for other in (y, named["row"], named["column"], 2.5):
+            yield op, (x, other), {"alpha": 1}
+    for op, places, numbers in OTHERS:
+        rest = {
+            key: named.get(value, value) if isinstance(value, str) else value
+            for key, value in numbers.items()
+        }
+        yield op, tuple(named[place] for place in places), rest
+
+
+def _call(served: dict[str, list[Any]], op: str, args: tuple[Any, ...], numbers: dict[str, Any]) -> None:
+    """Call the kernel of an operator that takes what is given."""
+    for kernel in served[op]:
+        takes = kernel.takes or tuple(
+            kernel.function.__code__.co_varnames[: kernel.function.__code__.co_argcount]
+        )
+        rest = takes[len(args) :]
+        if len(takes) >= len(args) and all(name in numbers for name in rest):
+            kernel.function(*args, *(numbers[name] for name in rest))
+            return
+    raise errors.UnsupportedError(
+        f"no kernel of {op} takes {len(args)} tensors and {', '.join(numbers) or 'nothing'}"
+    )
+
+
+# --- compiling -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What became of a kernel.
+
+    Attributes
+    ----------
+    kernel, arch : str
+        Which one, and for which architecture.
+    state : str
+        "compiled", "cached" (it was there) or "failed".
+    seconds : float
+        How long it took.
+    error : str
+        Why it failed.
+    """
+
+    kernel: str
+    arch: str
+    state: str
+    seconds: float
+    error: str = ""
+
+
+def present_arch() -> str:
+    """Return the architecture of the current GPU.
+
+    Raises
+    ------
+    DeviceError
+        When there is none that can be used, with the reason.
+    """
+    from tt.backends.cuda.memory import cupy
+
+    return f"sm_{cupy().cuda.Device().compute_capability}"
+
+
+def compile_all(
+    kernels: Sequence[ProgramKernel],
+    archs: Sequence[str],
+    told: Callable[[Warmed], None] = lambda warmed: None,
+    folder: Path | None = None,
+    workers: int | None = None,
+) -> list[Warmed]:
+    """Compile kernels into the cache, several at a time.
+
+    Parameters
+    ----------
+    kernels : sequence of ProgramKernel
+        Which ones.
+    archs : sequence of str
+        For which architectures.
+    told : callable
+        Gets what became of each as soon as it is known.
+    folder : Path, optional
+        Where they are kept, instead of `cache_folder()`.
+    workers : int, optional
+        How many compile at a time; by default one for each core.
+
+    Raises
+    ------
+    DeviceError, ValueRangeError
+        When there is no compiler, or it does not know an architecture.
+    """
+    from tt.backends.cuda.compiler import usable_arch
+
+    for arch in archs:
+        usable_arch(arch)  # before anything is compiled
+    place = cache_folder() if folder is None else folder
+
+    def warm(kernel: ProgramKernel, arch: str) -> Warmed:
+        began = time.perf_counter()
+        if read_kernel(place / f"{kernel_key(kernel, arch)}.bin", kernel.name) is not None:
+            return Warmed(str(kernel), arch, "cached", time.perf_counter() - began)
+        try:
+            cached_kernel(kernel, arch, place)
+        except errors.CompileError as error:
+            return Warmed(str(kernel), arch, "failed", time.perf_counter() - began, str(error))
+        return Warmed(str(kernel), arch, "compiled", time.perf_counter() - began)
+
+    found = []
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        waiting = [pool.submit(warm, kernel, arch) for arch in archs for kernel in kernels]
+        for future in as_completed(waiting):
+            found.append(future.result())
+            told(found[-1])
+    return found

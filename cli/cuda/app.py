@@ -1,0 +1,21 @@
+"""The group `tt cuda` with its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from tt.cli.cuda.warmup import warmup
+from tt.cli.options import help_if_alone
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.callback(invoke_without_command=True)
+def cuda(context: typer.Context) -> None:
+    """The kernels of CUDA on this machine."""
+    help_if_alone(context)
+
+
+app.command("warmup")(warmup)

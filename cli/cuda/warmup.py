@@ -1,0 +1,78 @@
+"""`tt cuda warmup`: compiles kernels before a program needs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from tt.cli import output
+from tt.cli.options import Json
+from tt.core.errors import ArgumentError, DeviceError
+
+__all__ = ["warmup"]
+
+FAILED = 1
+
+
+def warmup(
+    arch: Annotated[
+        list[str] | None,
+        typer.Option("--arch", help="Compile for this architecture, as in sm_90; may be repeated."),
+    ] = None,
+    dtype: Annotated[
+        list[str] | None,
+        typer.Option("--dtype", help="Compile the kernels of this dtype; may be repeated."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compile the CUDA kernels that programs run most, so that the first call of each does not wait.
+
+    By default for the GPU of this machine. With --arch no GPU is needed, only NVRTC: a container can be built warm. What
+    was compiled stays in TT_CUDA_CACHE_DIR.
+
+    Exit codes: 0 all kernels are there; 1 some do not compile, or nothing can be compiled here; 2 wrong options.
+    """
+    from tt.backends.cuda.cache import cache_folder
+    from tt.backends.cuda.warmup import DTYPES, common_kernels, compile_all, present_arch
+
+    for name in dtype or ():
+        if name not in (*DTYPES, "float64"):
+            raise ArgumentError(
+                "tt cuda warmup", f"--dtype is one of {', '.join((*DTYPES, 'float64'))}, not {name!r}"
+            )
+    try:
+        archs = list(dict.fromkeys(arch)) if arch else [present_arch()]
+    except DeviceError as error:
+        raise DeviceError(f"{error}\n  try: tt cuda warmup --arch sm_90, which needs no GPU") from None
+    kernels = common_kernels(list(dict.fromkeys(dtype or DTYPES)))
+    done = 0
+    with output.progress(f"compiling for {', '.join(archs)}", len(kernels) * len(archs)) as step:
+
+        def told(warmed: object) -> None:
+            nonlocal done
+            done += 1
+            step(done, "")
+
+        found = compile_all(kernels, archs, told)
+    counts = Counter(warmed.state for warmed in found)
+    if as_json:
+        output.as_json({
+            "folder": str(cache_folder()), "archs": archs, "kernels": len(kernels),
+            **{state: counts[state] for state in ("compiled", "cached", "failed")},
+            "failures": [asdict(warmed) for warmed in found if warmed.state == "failed"],
+        })  # fmt: skip
+    else:
+        output.text(
+            f"{len(kernels)} kernels for {', '.join(archs)}: {counts['compiled']} compiled, "
+            f"{counts['cached']} were there, {counts['failed']} failed",
+            f"kept in {cache_folder()}",
+        )
+    if counts["failed"]:
+        if not as_json:
+            for warmed in found:
+                if warmed.state == "failed":
+                    output.problem(warmed.error)
+        raise typer.Exit(FAILED)
