@@ -37,7 +37,7 @@ ONE: Final = (
     "silu", "isnan", "isfinite", "clone",
 )  # fmt: skip
 TWO: Final = ("add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ne", "lt", "le", "gt", "ge")
-OTHERS: Final = (
+OTHERS: Final[tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...]] = (
     ("gelu", ("x",), {"approximate": "none"}), ("gelu", ("x",), {"approximate": "tanh"}),
     ("leaky_relu", ("x",), {"negative_slope": 0.01}), ("clamp", ("x",), {"min": 0.0, "max": 1.0}),
     ("where", ("mask", "x", "y"), {}), ("where", ("mask", "x"), {"other": 0.0}),

@@ -30,8 +30,8 @@ def warmup(
 ) -> None:
     """Compile the CUDA kernels that programs run most, so that the first call of each does not wait.
 
-    By default for the GPU of this machine. With --arch no GPU is needed, only NVRTC: a container can be built warm. What
-    was compiled stays in TT_CUDA_CACHE_DIR.
+    By default for the GPU of this machine. With --arch no GPU is needed, only NVRTC: a container can be built warm.
+    What was compiled stays in TT_CUDA_CACHE_DIR.
 
     Exit codes: 0 all kernels are there; 1 some do not compile, or nothing can be compiled here; 2 wrong options.
     """
