@@ -54,11 +54,18 @@ def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTab
         ("_layer_norm_backward", norms.layer_norm_backward, ("grad", "input", *shape, "eps")),
         ("_rms_norm_backward", norms.rms_norm_backward, ("grad", "input", *shape, "eps")),
         ("_group_norm_backward", norms.group_norm_backward, ("grad", "input", *groups, "eps")),
-        ("_batch_norm", norms.batch_norm, _BATCH),
-        ("_batch_norm_backward", norms.batch_norm_backward,
-         ("grad", "input", "weight", "mean", "var", "training", "eps")),
     ):  # fmt: skip
         table.kernel(op, function, dtypes=FLOATING, takes=takes, half="native", priority=1)
+    # Of a half dtype in float32: statistics that are rounded before they are applied would cost results their digits.
+    wide_only = ("float32", "float64")
+    table.kernel("_batch_norm", norms.batch_norm, dtypes=wide_only, takes=_BATCH, priority=1)
+    table.kernel(
+        "_batch_norm_backward",
+        norms.batch_norm_backward,
+        dtypes=wide_only,
+        takes=("grad", "input", "weight", "mean", "var", "training", "eps"),
+        priority=1,
+    )
     return [table]
 
 

@@ -142,6 +142,8 @@ def channel_cases(dtype):
         yield Case(
             "_group_norm_backward", (g, strided(x), groups, None, 1e-5), group_norm_backward, "strided", 128
         )
+    if np.dtype(dtype).itemsize == 2:
+        return  # batches are normalised in float32 at least
     for shape in ((3, 6, 5, 4), (2, 5, 33), (50, 33), (3, 2, 50, 41)):
         x, g = rows(shape, dtype, offset=2), rows(shape, dtype, 1)
         w, b = rows(shape[1:2], dtype, 2), rows(shape[1:2], dtype, 3)
@@ -160,9 +162,8 @@ def channel_cases(dtype):
             )
             rest = (0, *range(2, x.ndim))
             own = [s(x.astype("f8"), rest).astype(dtype) for s in (np.mean, np.var)]
-            if np.dtype(dtype).itemsize > 2:  # the mean of halves is rounded before the gradient sees it
-                args: tuple = (change(g), change(x), w, *own, True, 1e-5)
-                yield Case("_batch_norm_backward", args, batch_norm_backward, name, 128)
+            args: tuple = (change(g), change(x), w, *own, True, 1e-5)
+            yield Case("_batch_norm_backward", args, batch_norm_backward, name, 128)
             args = (g, change(x), None, mean, var, False, 1e-5)
             yield Case("_batch_norm_backward", args, batch_norm_backward, f"{name} known", 128)
 

@@ -12,12 +12,13 @@ INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 
 def in_dtype(function):
-    """Return a scan of NumPy's in float64, or in the integers of the argument, which wrap around."""
+    """Return a scan of NumPy's in more than float64, or in the integers of the argument, which wrap around."""
 
     def reference(x, dim):
         if not x.ndim:
             return x
-        return function.accumulate(x, axis=dim, dtype=x.dtype)
+        wide = np.longdouble if x.dtype.kind == "f" else x.dtype
+        return function.accumulate(x, axis=dim, dtype=wide).astype(x.dtype)
 
     return reference
 
