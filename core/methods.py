@@ -84,7 +84,7 @@ def _written(found: Any) -> Callable[[Any, Any], Any] | None:
     if not isinstance(found, BinaryCaller):
         return None
     caller = _calling(found)
-    return written.written(found, lambda args, kwargs: caller(*args, **kwargs))
+    return written.written(found, lambda args, kwargs: caller(*args, **kwargs), (None, None))
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

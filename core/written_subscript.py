@@ -31,7 +31,8 @@ class _Views:
     slice: Callable[..., Any]
 
     def __getattr__(self, name: str) -> Any:
-        found = written(getattr(ops, name), _missed)
+        caller = getattr(ops, name)
+        found = written(caller, _missed, (None,) * len(caller.operator.arguments))
         setattr(self, name, found)
         return found
 

@@ -25,6 +25,8 @@ def view(self: Array, size: Sequence[int]) -> Array:
             raise ValueError(
                 "negative size"
             )  # NumPy takes any; the shape rule says it in the operator's words
+    if self.flags.c_contiguous:
+        return self.reshape(size)  # half of the time of what follows
     return self.reshape(size, copy=False)  # raises where a copy would be needed
 
 
@@ -167,7 +169,13 @@ def slice_(self: Array, dim: int, start: int | None, end: int | None, step: int)
     ndim = self.ndim
     if step <= 0 or not -ndim <= dim < ndim:
         raise ValueError("a slice without a positive step, or of a dimension that is not there")
-    found: Array = self[(slice(None),) * (dim % ndim) + (slice(start, end, step),)]
+    found: Array
+    if dim == 0:
+        found = self[start:end:step]
+    elif dim == 1:
+        found = self[:, start:end:step]
+    else:
+        found = self[(slice(None),) * (dim % ndim) + (slice(start, end, step),)]
     return found
 
 

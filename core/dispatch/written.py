@@ -40,6 +40,9 @@ ABSENT: Final[Any] = object()
 
 _CODES: Final = 16  # dtypes, and some room
 
+_TYPES: Final[dict[int, type]] = {q.INT: int, q.BOOL: bool, q.STRING: str}
+"""The kinds of parameters that take one type as it is."""
+
 _PLAIN_CALLS: Final = tuple(kind.__call__ for kind in (Caller, UnaryCaller, BinaryCaller))
 
 
@@ -72,7 +75,9 @@ def _given(values: tuple[Any, ...], more: tuple[Any, ...]) -> tuple[Any, ...]:
 # --- one operator ------------------------------------------------------------------------------------------------
 
 
-def written(caller: Caller, missed: Callable[..., Any]) -> Callable[..., Any] | None:
+def written(
+    caller: Caller, missed: Callable[..., Any], types: tuple[type | None, ...] | None = None
+) -> Callable[..., Any] | None:
     """Return the function that dispatches calls of an operator; None where it has none.
 
     Parameters
@@ -81,6 +86,9 @@ def written(caller: Caller, missed: Callable[..., Any]) -> Callable[..., Any] | 
         The form of the operator.
     missed : callable
         Gets the arguments as they were written, positional and named, of calls that the function leaves.
+    types : tuple, optional
+        Says that calls have exactly as many arguments, all by position, and of which type each is, or None.  Such a
+        function costs a tenth less, since it has no place for others.
     """
     if caller.kinds is None:
         caller.operator.describe_parameters(caller)
@@ -94,7 +102,12 @@ def written(caller: Caller, missed: Callable[..., Any]) -> Callable[..., Any] | 
         return None
     if any(caller.defaults[i] is q.UNLIKE_ANY for i in range(caller.positional, count)):
         return None
-    writer = _Writer(caller, missed)
+    if types is not None:
+        sizes = types[caller.variadic :] if caller.variadic >= 0 else ()
+        single = len(types) <= caller.positional
+        if len(types) < caller.required or not (single or all(kind is int for kind in sizes)):
+            return None
+    writer = _Writer(caller, missed, types)
     return make(writer.head, writer.lines, writer.constants)
 
 
@@ -111,32 +124,39 @@ class _Writer:
         What the body refers to.
     """
 
-    def __init__(self, caller: Caller, missed: Callable[..., Any]) -> None:
-        self.caller = caller
+    def __init__(
+        self, caller: Caller, missed: Callable[..., Any], types: tuple[type | None, ...] | None = None
+    ) -> None:
+        self.caller, self.types = caller, types
         self.tables: dict[str, tuple[int, ...]] = {}
-        takes_out = caller.functional and caller.operator.writes_out
         positional = caller.positional
-        variadic = caller.variadic >= 0
-        names = [f"p{i}" for i in range(positional)]
+        variadic = caller.variadic >= 0 and types is None
+        takes_out = caller.functional and caller.operator.writes_out and types is None
+        names = [f"p{i}" for i in range(positional if types is None else len(types))]
         fixed = names[:-1] if variadic else names
-        head = [f"{name}=ABSENT" for name in fixed] + ["/"] * bool(fixed)
-        self.head = ", ".join([*head, "*more", *["out=None"] * takes_out, "**named"])
         given = f"({''.join(f'{name}, ' for name in fixed)})"
-        self.leave = f"return missed(given({given}, {'()' if variadic else 'more'}), named)"
-        if variadic:
-            self.leave = f"return missed((*given({given}, ()), *more), named)"
+        if types is not None:
+            self.head = ", ".join([*names, "/"] if names else [])
+            self.leave = f"return missed({given}, {{}})"
+        else:
+            head = [f"{name}=ABSENT" for name in fixed] + ["/"] * bool(fixed)
+            self.head = ", ".join([*head, "*more", *["out=None"] * takes_out, "**named"])
+            given = f"(*given({given}, ()), *more)" if variadic else f"given({given}, more)"
+            self.leave = f"return missed({given}, named)"
         self.looked_up = False
-        self.values = list(names)
+        self.values = [f"p{i}" for i in range(positional)]
         looks = [line for i in range(positional) for line in self._parameter(i)]
         if caller.target_shift:
             looks.append(f"bits |= {self._codes(caller.target_shift)}[p0.spec.code]")
         if not self.looked_up:
             looks.insert(0, "keys = bits = 0")
         rest = [f"d{i}" for i in range(positional, len(caller.defaults))]
-        self.lines = ["if named:" if variadic else "if named or more:"]
-        if takes_out:
-            self.lines += _in(["if out is not None:", "    named['out'] = out"])
-        self.lines += _in([self.leave])
+        self.lines = []
+        if types is None:
+            self.lines.append("if named:" if variadic else "if named or more:")
+            if takes_out:
+                self.lines += _in(["if out is not None:", "    named['out'] = out"])
+            self.lines += _in([self.leave])
         if takes_out:
             filled = [
                 name if i < caller.required else f"d{i} if {name} is ABSENT else {name}"
@@ -144,6 +164,7 @@ class _Writer:
             ]
             self.lines += [
                 "if out is not None:",
+                "    fill = filling[0] or learn_to_fill()",
                 f"    result = fill({', '.join([*filled, *rest])}, out)",
                 "    if result is not MISSED:",
                 "        return result",
@@ -182,9 +203,10 @@ class _Writer:
             "Tensor": Tensor,
             "TensorBase": TensorBase,
             "caller": caller,
-            "fill": _filler(caller) if takes_out and not variadic else _leave,
             "find": caller.find,
+            "filling": (filling := [None]),
             "given": _given,
+            "learn_to_fill": _learning(caller, filling, takes_out and not variadic),
             "missed": missed,
             "write_entry": write_entry,
         }
@@ -206,14 +228,17 @@ class _Writer:
         assert caller.kinds is not None
         kind = caller.kinds[i]
         optional, kind = kind >= q.NONE_TAKEN, kind & 15
+        types = self.types
+        if types is not None:
+            return self._given_parameter(i, optional, kind) if i < len(types) else self._left_out(i)
         # What is completed or converted gets another name: `leave` hands on the arguments as they were written.
-        given = caller.form == "out" or (i < caller.required and caller.defaults[i] is q.UNLIKE_ANY)
-        if i == caller.variadic or not given or kind in (q.SIZES, q.FLOAT, q.TENSORS):
+        required = i < caller.required and caller.defaults[i] is q.UNLIKE_ANY
+        if i == caller.variadic or not required:
             self.values[i] = f"v{i}"
-        lines = self._checks(i, kind)
-        if optional:
-            lines = [f"if {'more[0]' if i == caller.variadic else f'p{i}'} is not None:", *_in(lines)]
         if i == caller.variadic:
+            lines = self._checks(i, kind)
+            if optional:
+                lines = ["if more[0] is not None:", *_in(lines)]
             return [
                 "if len(more) == 1 and type(more[0]) is not int:",
                 f"    v{i} = more[0]",
@@ -226,9 +251,30 @@ class _Writer:
                 "    if not more:",  # none are given, or the default is meant
                 "        raise TypeError",
             ]
+        lines = self._given_parameter(i, optional, kind)
+        return lines if required else [f"if p{i} is ABSENT:", f"    v{i} = d{i}", "else:", *_in(lines)]
+
+    def _left_out(self, i: int) -> list[str]:
+        self.values[i] = f"d{i}"
+        return []
+
+    def _given_parameter(self, i: int, optional: bool, kind: int) -> list[str]:
+        """Return the lines for an argument that is there."""
+        types = self.types
+        if types is not None and i == self.caller.variadic and types[i] is int:
+            self.values[i] = f"v{i}"
+            return [f"v{i} = ({''.join(f'p{k}, ' for k in range(i, len(types)))})"]
+        known = None if types is None else types[i]
+        if known is not None and known is _TYPES.get(kind):
+            return []
+        if kind in (q.SIZES, q.FLOAT, q.TENSORS):
+            self.values[i] = f"v{i}"
+        lines = self._checks(i, kind)
+        if optional:
+            lines = [f"if p{i} is not None:", *_in(lines)]
         if self.values[i] == f"v{i}":
             lines.insert(0, f"v{i} = p{i}")
-        return lines if given else [f"if p{i} is ABSENT:", f"    v{i} = d{i}", "else:", *_in(lines)]
+        return lines
 
     def _checks(self, i: int, kind: int) -> list[str]:
         caller, name = self.caller, self.values[i]
@@ -302,9 +348,8 @@ class _Writer:
         if kind == q.DTYPE_OBJECT:
             lines = [f"if type({name}) is not Dtype:", *leave]
             return [*lines, f"bits |= {self._codes(shift)}[{name}.code]"] if shift > 0 else lines
-        types = {q.INT: "int", q.BOOL: "bool", q.STRING: "str"}
-        if kind in types:
-            return [f"if type({name}) is not {types[kind]}:", *leave]
+        if kind in _TYPES:
+            return [f"if type({name}) is not {_TYPES[kind].__name__}:", *leave]
         return [f"if {name} is not d{i}:", *leave]
 
 
@@ -312,19 +357,17 @@ def _leave(*args: Any) -> Any:
     return MISSED
 
 
-def _filler(caller: Caller) -> Callable[..., Any]:
-    """Return the function of the form with `out=`, which is written once `Caller.quick_out` has met such a call."""
-    function: Callable[..., Any] | None = None
+def _learning(caller: Caller, filling: list[Any], possible: bool) -> Callable[[], Callable[..., Any]]:
+    """Return what returns the function of the form with `out=`; it is written after `Caller.quick_out` met a call."""
 
-    def fill(*args: Any) -> Any:
-        nonlocal function
-        if function is None:
-            if caller.out_caller is None:
-                return MISSED
-            function = written(caller.out_caller, lambda args, named: MISSED) or _leave
-        return function(*args)
+    def learn_to_fill() -> Callable[..., Any]:
+        filler = caller.out_caller
+        if filler is None or not possible:
+            return _leave
+        filling[0] = written(filler, lambda args, named: MISSED, (None,) * len(filler.defaults)) or _leave
+        return filling[0]
 
-    return fill
+    return learn_to_fill
 
 
 def _in(lines: list[str]) -> list[str]:
@@ -354,38 +397,37 @@ def take_over_packet(packet: Packet) -> None:
     if type(packet).__call__ is not Packet.__call__:
         return
     functions: dict[Any, Callable[..., Any] | None] = {}
-    choices = packet.choices
-    unary = packet.unary
+    find = functions.get
+    general = packet.call
 
-    def missed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return packet.call(args, kwargs)
-
-    def learn(key: Any) -> None:
-        """Note what takes arguments of these types, once that is known."""
-        plain = unary is not None and len(key) == 1 and issubclass(key[0], TensorBase)
-        caller = unary if plain else choices.get(key)
-        if caller is not None and caller.last.epoch >= 0:
-            functions[key] = written(caller, missed)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            return packet.call(args, kwargs)
-        count = len(args)
-        if count == 1:
-            key: Any = type(args[0])
-        elif count == 2:
-            key = type(args[0]), type(args[1])
-        else:
-            key = tuple(map(type, args))
-        function = functions.get(key)
-        if function is not None:
-            return function(*args)
-        result = packet.call(args, kwargs)
-        if key not in functions:
-            learn((key,) if count == 1 else key)
-            if count == 1 and (key,) in functions:
-                functions[key] = functions[(key,)]
+    def learn(args: tuple[Any, ...]) -> Any:
+        """Make a call, and write out what took arguments of these types."""
+        result = general(args, {})
+        types = tuple(map(type, args))
+        caller = packet.choices.get(types)
+        if caller is None and len(args) == 1 and isinstance(args[0], TensorBase):
+            caller = packet.unary
+        key: Any = types if len(types) != 1 else types[0]
+        if key not in functions and caller is not None and caller.last.epoch >= 0:
+            functions[key] = written(caller, general, types)
         return result
+
+    def call(p0: Any = ABSENT, p1: Any = ABSENT, p2: Any = ABSENT, /, *more: Any, **named: Any) -> Any:
+        if named or more or p0 is ABSENT:
+            args = _given((p0, p1, p2), more)
+            return general(args, named) if named or not more else further(args)
+        if p1 is ABSENT:
+            function = find(type(p0))
+            return learn((p0,)) if function is None else function(p0)
+        if p2 is ABSENT:
+            function = find((type(p0), type(p1)))
+            return learn((p0, p1)) if function is None else function(p0, p1)
+        function = find((type(p0), type(p1), type(p2)))
+        return learn((p0, p1, p2)) if function is None else function(p0, p1, p2)
+
+    def further(args: tuple[Any, ...]) -> Any:
+        function = find(tuple(map(type, args)))
+        return learn(args) if function is None else function(*args)
 
     _become(packet, call)
 

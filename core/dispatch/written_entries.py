@@ -118,7 +118,9 @@ class _Body:
             if casts or optional or self.caller.lengths[position] < 0:
                 self.constants["prepare"] = entry.prepare
                 return f"prepare({name}, {position})"
-            return f"[item.handle for item in {name}]"
+            # A comprehension is a call of its own.
+            two = f"[{name}[0].handle, {name}[1].handle]"
+            return f"({two} if len({name}) == 2 else [item.handle for item in {name}])"
         if position == entry.dtype_at:
             self.constants["native_dtype"] = entry.backend.native_dtype(entry.spec.dtype)
             return "native_dtype"
