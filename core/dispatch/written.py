@@ -144,14 +144,30 @@ class _Writer:
             given = f"(*given({given}, ()), *more)" if variadic else f"given({given}, more)"
             self.leave = f"return missed({given}, named)"
         self.looked_up = False
+        self.lines: list[str] = []
         self.values = [f"p{i}" for i in range(positional)]
-        looks = [line for i in range(positional) for line in self._parameter(i)]
+        looks = {i: self._parameter(i) for i in range(positional)}
+        self.constants = {}
+        tensors = [i for i in looks if looks[i] and self._tells(i)]
+        plain = bool(tensors) and all(self._is_plain(i) for i in tensors)
+        reads = [line for i in (tensors if plain else looks) for line in looks[i]]
         if caller.target_shift:
-            looks.append(f"bits |= {self._codes(caller.target_shift)}[p0.spec.code]")
+            reads.append(f"bits |= {self._codes(caller.target_shift)}[p0.spec.code]")
         if not self.looked_up:
-            looks.insert(0, "keys = bits = 0")
+            reads.insert(0, "keys = bits = 0")
+        if not self._has_tensor():
+            # As in `Caller.quick`: the place is known, and nobody has set another device.
+            reads += ["if keys == 0:", "    keys = caller.home", "    if STATE.placed or not keys:"]
+            reads += ["        raise TypeError"]
+        reads += [
+            "entry = caller.last",
+            "if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:",
+            "    entry = find(keys, bits)",
+        ]
+        if plain:
+            reads = self._unless_same(tensors, reads)
+            reads += [line for i in looks if i not in tensors for line in looks[i]]
         rest = [f"d{i}" for i in range(positional, len(caller.defaults))]
-        self.lines = []
         if types is None:
             self.lines.append("if named:" if variadic else "if named or more:")
             if takes_out:
@@ -173,26 +189,17 @@ class _Writer:
             ]
         self.lines += [
             "try:",
-            *(f"    {line}" for line in looks),
+            *_in(reads),
             "except (AttributeError, TypeError):",
-            "    keys, bits = -1, 0",  # of no entry
-        ]
-        if not self._has_tensor():
-            # As in `Caller.quick`: the place is known, and nobody has set another device.
-            self.lines += ["if keys == 0:", "    keys = caller.home", "    if STATE.placed or not keys:"]
-            self.lines += [f"        {self.leave}"]
-        self.lines += [
-            "entry = caller.last",
-            "if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:",
-            "    entry = find(keys, bits)",
-            "    if entry is None:",
-            f"        {self.leave}",
+            "    entry = None",
+            "if entry is None:",
+            f"    {self.leave}",
             "serve = entry.serve",
             "if serve is None:",
             "    serve = write_entry(entry, caller)",
             f"return serve({', '.join([*self.values, *rest])})",
         ]
-        self.constants = {
+        self.constants |= {
             **self.tables,
             **{f"d{i}": default for i, default in enumerate(caller.defaults)},
             "ABSENT": ABSENT,
@@ -210,6 +217,56 @@ class _Writer:
             "missed": missed,
             "write_entry": write_entry,
         }
+
+    def _tells(self, i: int) -> bool:
+        """Tell whether an argument has a part in the keys or bits."""
+        caller = self.caller
+        assert caller.kinds is not None
+        kind, shift = caller.kinds[i] & 15, caller.shifts[i]
+        return kind in (q.TENSOR, q.OPERAND, q.TENSORS) or (kind in (q.NUMBER, q.DTYPE_OBJECT) and shift >= 0)
+
+    def _is_plain(self, i: int) -> bool:
+        """Tell whether an argument is a tensor, or a tensor or number, in each call."""
+        caller = self.caller
+        assert caller.kinds is not None
+        return self.values[i] == f"p{i}" and caller.kinds[i] in (q.TENSOR, q.OPERAND)
+
+    def _unless_same(self, tensors: list[int], reads: list[str]) -> list[str]:
+        """Return lines that find the entry only where keys or bits are other objects than in the last call.
+
+        Tensors of one kind share these objects, so that comparing identities nearly always suffices.  The entry tells
+        by its epoch whether it is still right.
+        """
+        assert self.caller.kinds is not None
+        names, differ, note, values = [], [], [], []
+        for i in tensors:
+            names += [f"k{i}", f"b{i}"]
+            read = f"p{i}.keys is not k{i} or p{i}.promotion is not b{i}"
+            if self.caller.kinds[i] == q.TENSOR:
+                differ.append(read)
+                values += [f"p{i}.keys", f"p{i}.promotion"]
+            else:
+                names.append(f"t{i}")
+                differ.append(f"type(p{i}) is not t{i} or (t{i} is Tensor and ({read}))")
+                values += [f"k{i}", f"b{i}", f"t{i}"]
+                note += [
+                    f"k{i} = b{i} = None",
+                    f"t{i} = type(p{i})",
+                    f"if t{i} is Tensor:",
+                    f"    k{i}, b{i} = p{i}.keys, p{i}.promotion",
+                    f"elif isinstance(p{i}, TensorBase):",
+                    f"    t{i} = None",  # instances of one subclass may have different keys
+                ]
+        self.constants["last"] = (ABSENT,) * (len(names) + 1)
+        self.lines.append("nonlocal last")
+        return [
+            f"{', '.join(names)}, entry = last",
+            f"if {' or '.join(differ)} or entry.epoch != STATE.guard:",
+            *_in(reads),
+            "    if entry is not None:",
+            *_in(_in(note)),
+            f"        last = ({', '.join(values)}, entry)",
+        ]
 
     def _has_tensor(self) -> bool:
         """Tell whether a call that gets as far has keys: its first argument is a tensor."""
@@ -407,23 +464,43 @@ def take_over_packet(packet: Packet) -> None:
         caller = packet.choices.get(types)
         if caller is None and len(args) == 1 and isinstance(args[0], TensorBase):
             caller = packet.unary
-        key: Any = types if len(types) != 1 else types[0]
-        if key not in functions and caller is not None and caller.last.epoch >= 0:
-            functions[key] = written(caller, general, types)
+        if types not in functions and caller is not None and caller.last.epoch >= 0:
+            functions[types] = written(caller, general, types)
         return result
 
+    # The types and the function of the last call, for one, two and three arguments; each is replaced as a whole.
+    last1: Any = (ABSENT, None)
+    last2: Any = (ABSENT, None, None)
+    last3: Any = (ABSENT, None, None, None)
+
     def call(p0: Any = ABSENT, p1: Any = ABSENT, p2: Any = ABSENT, /, *more: Any, **named: Any) -> Any:
+        nonlocal last1, last2, last3
         if named or more or p0 is ABSENT:
             args = _given((p0, p1, p2), more)
             return general(args, named) if named or not more else further(args)
         if p1 is ABSENT:
-            function = find(type(p0))
-            return learn((p0,)) if function is None else function(p0)
+            t0, function = last1
+            if type(p0) is not t0:
+                function = find((type(p0),))
+                if function is None:
+                    return learn((p0,))
+                last1 = type(p0), function
+            return function(p0)
         if p2 is ABSENT:
-            function = find((type(p0), type(p1)))
-            return learn((p0, p1)) if function is None else function(p0, p1)
-        function = find((type(p0), type(p1), type(p2)))
-        return learn((p0, p1, p2)) if function is None else function(p0, p1, p2)
+            t0, t1, function = last2
+            if type(p0) is not t0 or type(p1) is not t1:
+                function = find((type(p0), type(p1)))
+                if function is None:
+                    return learn((p0, p1))
+                last2 = type(p0), type(p1), function
+            return function(p0, p1)
+        t0, t1, t2, function = last3
+        if type(p0) is not t0 or type(p1) is not t1 or type(p2) is not t2:
+            function = find((type(p0), type(p1), type(p2)))
+            if function is None:
+                return learn((p0, p1, p2))
+            last3 = type(p0), type(p1), type(p2), function
+        return function(p0, p1, p2)
 
     def further(args: tuple[Any, ...]) -> Any:
         function = find(tuple(map(type, args)))
