@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["select"]
+__all__ = ["FEW", "select"]
 
 BITS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
 FEW: Final = 4096

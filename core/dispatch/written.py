@@ -266,6 +266,8 @@ class _Writer:
             "    if entry is not None:",
             *_in(_in(note)),
             f"        last = ({', '.join(values)}, entry)",
+            "elif caller.last is not entry:",
+            "    caller.last = entry",
         ]
 
     def _has_tensor(self) -> bool:
@@ -365,20 +367,15 @@ class _Writer:
             each = ["keys |= item.keys"]
             if shift == 0:
                 each.append("bits |= item.promotion")
-            elif shift > 0:
-                each += ["if code == 0:", f"    code = {self._codes(shift)}[item.spec.code]"]
-            else:
+            elif shift < 0:
                 each.append("item.promotion")
             if length < 0:
                 each = ["if item is not None:", *_in(each)]
-            lines += [
-                "code = 0",
-                f"for item in {name}:",
-                *_in(each),
-                "bits |= code",
-                f"{name} = list({name})",
-            ]
-            return lines
+            if shift > 0:  # the first one tells
+                first = f"{name}[0]" if length >= 0 else f"next((v for v in {name} if v is not None), None)"
+                lines += [f"item = {first} if {name} else None", "if item is not None:"]
+                lines.append(f"    bits |= {self._codes(shift)}[item.spec.code]")
+            return [*lines, f"for item in {name}:", *_in(each), f"{name} = list({name})"]
         if kind == q.SIZES:
             several = [
                 f"elif type({name}) is tuple or type({name}) is list:",

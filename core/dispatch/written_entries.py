@@ -112,7 +112,7 @@ class _Body:
             if casts:
                 text = f"({text} if {name}.spec.code == code else cast({text}, native))"
             if kind == q.OPERAND:
-                text = f"({text} if isinstance({name}, TensorBase) else {name})"
+                text = f"({text} if type({name}) is Tensor or isinstance({name}, TensorBase) else {name})"
             return f"(None if {name} is None else {text})" if optional else text
         if kind == q.TENSORS:
             if casts or optional or self.caller.lengths[position] < 0:

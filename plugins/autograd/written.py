@@ -14,11 +14,14 @@ from tt.plugins.autograd.graph import STATE, Record
 
 __all__ = ["write_rule"]
 
+PLAIN, TENSOR, TENSORS, RESULT, FACT = range(5)
+"""What a slot of a plan holds; see `rules`."""
+
 
 def write_rule(
     rule: Any, entry: Any, below: Callable[..., Any] | None, make: Callable[..., Callable[..., Any]]
 ) -> Callable[..., Any] | None:
-    """Return the function of a rule with one or two differentiable arguments that makes one result; else None.
+    """Return the function of a rule whose operator takes no lists and makes one result that is no view; else None.
 
     Parameters
     ----------
@@ -36,13 +39,13 @@ def write_rule(
         return None
     spec = entry.below.specs[0] if len(entry.below.specs) == 1 else None
     recorded = spec is not None and STATE.floating >> spec.code & 1
-    if below is None or rule.first < 0 or rule.is_view or entry.below.result != 0 or not recorded:
+    if below is None or rule.list_places or rule.is_view or entry.below.result != 0 or not recorded:
         return None
     names = [f"p{i}" for i in range(len(entry.operator.arguments))]
     args = f"({''.join(f'{name}, ' for name in names)})"
     again = f"return call(entry, {args})"
     lines = ["if STATE.switched_off or STATE.packing or STATE.anomaly:", f"    {again}", "needs = 0"]
-    places = [rule.first] if rule.second < 0 else [rule.first, rule.second]
+    places = rule.differentiable
     arguments = entry.operator.arguments
     for place, position in enumerate(places):
         name, type_ = names[position], arguments[position].type
@@ -75,13 +78,10 @@ def write_rule(
         "node.outputs = 1",
         "node.sequence = tick()",
         "node.rule = rule",
-        "plan = node.plan = plans[needs] or rule.plan(needs)",
+        "node.plan = plans[needs] or rule.plan(needs)",
         "node.shape = result.handle.shape",
         "node.spec = result.spec",
-        "if plan.slots:",
-        f"    save(node, {args}, result)",
-        "else:",
-        "    node.saved = ()",
+        f"(savers[needs] or learn_to_save(node.plan, needs))(node, {''.join(f'{name}, ' for name in names)}result)",
         "record = new_record(Record)",
         "record.node = node",
         "record.number = 0",
@@ -104,7 +104,64 @@ def write_rule(
         "numbers": (0,) * len(places),
         "plans": rule.plans,
         "rule": rule,
-        "save": rules.save,
+        "savers": (savers := [None] * (1 << len(places))),
+        "learn_to_save": _learning(savers, names, make),
         "tick": STATE.tick,
     }
     return make(", ".join(names), lines, constants)
+
+
+def _learning(savers: list[Any], names: list[str], make: Callable[..., Any]) -> Callable[[Any, int], Any]:
+    """Return what makes the function that saves for one set of needy arguments, and remembers it."""
+
+    def learn_to_save(plan: Any, needs: int) -> Any:
+        savers[needs] = write_saving(plan, names, make)
+        return savers[needs]
+
+    return learn_to_save
+
+
+def write_saving(plan: Any, names: list[str], make: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
+    """Return the function that fills the slots of a node: what `rules.save` does for a plan."""
+    from tt.plugins.autograd import rules
+    from tt.plugins.autograd import saved as saved_tensors
+
+    head = ", ".join(["node", *names, "result"])
+    facts: dict[str, Any] = {f"fact{i}": fact for i, (_, _, fact) in enumerate(plan.slots)}
+    values, lines, changes = [], [], []
+    for i, (kind, position, _) in enumerate(plan.slots):
+        if kind == TENSORS:
+
+            def save(node: Any, *args: Any) -> None:
+                rules.save(node, args[:-1], args[-1])
+
+            return save
+        value = names[position] if kind in (PLAIN, TENSOR) else f"v{i}"
+        if kind == RESULT:
+            lines.append(f"v{i} = bare_alias(result)")
+        elif kind == FACT:
+            lines.append(f"v{i} = fact{i}({names[position]})")
+        values.append(value)
+        if kind in (TENSOR, RESULT):
+            lines += [
+                f"if isinstance({value}, TensorBase):",
+                f"    if {value}.keys & inference:",
+                "        raise_inference(node.rule.node_name)",
+                f"    s{i} = {value}.storage",
+                f"    c{i} = 0 if s{i} is None else s{i}.version",
+                "else:",
+                f"    c{i} = 0",
+            ]
+            changes.append(f"c{i}")
+    lines.append(f"node.saved = ({''.join(f'{value}, ' for value in values)})")
+    if changes:
+        lines += [f"if {' or '.join(changes)}:", "    node.versions = versions(node.plan, node.saved)"]
+    constants = {
+        **facts,
+        "TensorBase": TensorBase,
+        "bare_alias": rules.bare_alias,
+        "inference": STATE.inference_bit,
+        "raise_inference": saved_tensors.raise_inference,
+        "versions": saved_tensors.versions,
+    }
+    return make(head, lines, constants)

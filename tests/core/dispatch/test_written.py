@@ -41,6 +41,13 @@ def test_operators_of_the_same_shape_share_their_code() -> None:
     )
 
 
+def test_the_last_entry_is_that_of_the_last_call() -> None:
+    x, i = tt.ones(2), tt.ones(2, dtype=tt.int64)
+    caller = REGISTRY.caller("add", "functional")
+    for call, dtype in [(lambda y: y + y, tt.float32), (lambda y: tt.add(y, y), tt.int64)] * 3:
+        assert call(x if dtype is tt.float32 else i).dtype is dtype and caller.last.spec.dtype is dtype
+
+
 def test_a_registered_kernel_takes_effect_at_the_next_call_and_so_does_its_removal(probe: Any) -> None:
     probe.kernel("mul", np.multiply)
     x = probe.tensor([3.0], tt.float32)
