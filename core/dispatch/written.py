@@ -147,7 +147,7 @@ class _Writer:
         self.lines: list[str] = []
         self.values = [f"p{i}" for i in range(positional)]
         looks = {i: self._parameter(i) for i in range(positional)}
-        self.constants = {}
+        self.constants: dict[str, Any] = {}
         tensors = [i for i in looks if looks[i] and self._tells(i)]
         plain = bool(tensors) and all(self._is_plain(i) for i in tensors)
         reads = [line for i in (tensors if plain else looks) for line in looks[i]]
@@ -372,8 +372,8 @@ class _Writer:
             if length < 0:
                 each = ["if item is not None:", *_in(each)]
             if shift > 0:  # the first one tells
-                first = f"{name}[0]" if length >= 0 else f"next((v for v in {name} if v is not None), None)"
-                lines += [f"item = {first} if {name} else None", "if item is not None:"]
+                leading = f"{name}[0]" if length >= 0 else f"next((v for v in {name} if v is not None), None)"
+                lines += [f"item = {leading} if {name} else None", "if item is not None:"]
                 lines.append(f"    bits |= {self._codes(shift)}[item.spec.code]")
             return [*lines, f"for item in {name}:", *_in(each), f"{name} = list({name})"]
         if kind == q.SIZES:
@@ -418,8 +418,9 @@ def _learning(caller: Caller, filling: list[Any], possible: bool) -> Callable[[]
         filler = caller.out_caller
         if filler is None or not possible:
             return _leave
-        filling[0] = written(filler, lambda args, named: MISSED, (None,) * len(filler.defaults)) or _leave
-        return filling[0]
+        function = written(filler, lambda args, named: MISSED, (None,) * len(filler.defaults)) or _leave
+        filling[0] = function
+        return function
 
     return learn_to_fill
 
