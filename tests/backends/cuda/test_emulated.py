@@ -41,4 +41,4 @@ def test_on_an_emulated_device(file):
 @pytest.mark.parametrize("kernels", ["0", "1"], ids=["over the array API", "with kernels of programs"])
 def test_every_operator_on_an_emulated_device(kernels, shim_folder):
     variables = {DEVICES: "1", KERNELS: kernels, "TT_TEST_CUDA_SHIM": str(shim_folder)}
-    assert run("test_conformance.py", "-m", "exhaustive", **variables) > 1000
+    assert run("test_conformance.py", "-m", "exhaustive", **variables) > 100
