@@ -163,7 +163,7 @@ def _repeated(tensor: Any) -> Any:
     if not tensor.dtype.is_floating_point:
         return tensor
     values = np.abs(as_array(tensor).astype(np.float64))
-    if (np.diff(values, axis=-1) >= 0).all():  # what has to be sorted stays so
+    if (values[..., 1:] >= values[..., :-1]).all():  # what has to be sorted stays so
         values = np.repeat(values, COPIES, axis=-1) / 8 + 0.1
     else:
         values = np.concatenate([values] * COPIES, axis=-1) / 8 + 0.1
