@@ -16,6 +16,7 @@ IGNORED = -100
 
 def spread(x, target, weight):
     """Return scores with the classes last, targets in the classes, and the weight of each target."""
+    x = x.astype(np.longdouble)  # in float64 the losses of scores far from 0 are less exact than the kernel's
     x = np.moveaxis(x, 1, -1) if x.ndim > 1 else x
     weight = np.ones(x.shape[-1]) if weight is None else weight
     safe = np.where(target == IGNORED, 0, target.astype(np.int64))

@@ -12,6 +12,7 @@ from tt.backends.cuda.normalization import PROGRAM, tables
 
 
 def standard(x, axis, eps, centred=True):
+    x = x.astype(np.longdouble)  # in float64 the mean of numbers far from 0 is less exact than the kernel's
     mean = x.mean(axis, keepdims=True) if centred else 0.0
     scale = 1 / np.sqrt(((x - mean) ** 2).mean(axis, keepdims=True) + eps)
     return (x - mean) * scale, scale
