@@ -248,6 +248,10 @@ def run(
     if out is None:
         out = _result(backend, shape, strides, dtype)
     else:
+        if out.shape != shape:
+            raise errors.ShapeError(
+                f"the result has the shape {shape}, and what it is written into {out.shape}"
+            )
         operands = [_apart(backend, operand, out) for operand in operands]
         strides = [h.strides if h.shape == shape else _spread(h, shape) for h in operands]
     if 0 in shape:
