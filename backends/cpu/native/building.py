@@ -39,12 +39,10 @@ FLAGS: Final = (
 )  # fmt: skip
 """No -ffast-math: NaN, infinities, signed zeros and denormal numbers stay what they are."""
 
-WIDE_VECTORS: Final = (
-    ("-mprefer-vector-width=512",) if (sys.platform, platform.machine()) == ("linux", "x86_64") else ()
-)
-"""Where AVX-512 is compiled for (the clones of `isa.h`): long polynomials wait for their own results, so twice the
-elements in flight are up to a third faster; compilers prefer 256 bits otherwise, for the first processors that had
-more."""
+WIDE_VECTORS: Final = frozenset({"_activation", "_pointwise"})
+"""The extensions of long polynomials, whose steps wait for each other: with twice the elements in flight they are up
+to a third faster.  Where AVX-512 is compiled for (`TT_CLONES`), compilers prefer 256 bits, and for all that moves data
+they are right: transposing a matrix takes half as long again with 512."""
 
 INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
@@ -191,7 +189,9 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    flags = [] if sys.platform == "win32" else [*FLAGS, *WIDE_VECTORS]
+    flags = [] if sys.platform == "win32" else list(FLAGS)
+    if (sys.platform, platform.machine()) == ("linux", "x86_64") and name.rpartition(".")[2] in WIDE_VECTORS:
+        flags.append("-mprefer-vector-width=512")
     extension = Extension(
         name,
         [str(source)],
