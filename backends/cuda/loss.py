@@ -207,8 +207,6 @@ class _Losses:
         count = prod(input.shape)
         if not count:
             return out
-        # Rounded to a half dtype, the logarithms would cost the gradient most of its digits: computed again.
-        precise = self._scores(given, 0.0)[0] if wide(dtype) != dtype else None
         kept = self._kept(given, ignore_index) if reduction == "mean" else None
         weights = None
         if given.weight is not None and label_smoothing > 0:
@@ -217,7 +215,7 @@ class _Losses:
         lanes = 16 // dtype.itemsize if aligned(given.input) and count % (16 // dtype.itemsize) == 0 else 1
         self._kernel(
             f"class_slopes<{name_of(dtype)}, {lanes}, {index_type(count)}>", elementwise(count // lanes, self.tuning),
-            contiguous(backend, grad), given.input, given.target, given.weight, precise,
+            contiguous(backend, grad), given.input, given.target, given.weight,
             contiguous(backend, logsumexp), kept, weights, out, count, given.classes, given.inner, each,
             int(ignore_index), float(label_smoothing),
         )  # fmt: skip

@@ -250,11 +250,7 @@ class _Norms:
             raise ValueError("without training, running_mean and running_var are needed")
         (input,), out = _dense(backend, input)
         if training:
-            dims = (0, *range(2, input.ndim))
-            size = float(prod(input.shape[d] for d in dims))
-            var, mean = self._moments(
-                f"reduction::Variance<{name_of(dtype)}>", (input,), dims, False, (dtype, dtype), fact=size
-            )
+            var, mean = self._statistics(input)
         else:
             # Copies: what a kernel returns shares no memory with its arguments.
             mean, var = (self._as(value, dtype, copy=True) for value in (mean, var))
@@ -271,6 +267,14 @@ class _Norms:
             )  # fmt: skip
         return out, mean, var
 
+    def _statistics(self, input: StridedHandle) -> tuple[Any, ...]:
+        """Return variance and mean of each channel."""
+        dims, dtype = (0, *range(2, input.ndim)), input.dtype
+        return self._moments(
+            f"reduction::Variance<{name_of(dtype)}>", (input,), dims, False, (dtype, dtype),
+            fact=float(prod(input.shape[d] for d in dims)),
+        )  # fmt: skip
+
     def batch_norm_backward(
         self,
         grad: StridedHandle,
@@ -286,6 +290,9 @@ class _Norms:
         if grad.shape != input.shape:
             raise ValueError("a gradient that does not fit the input, which the shape rule refuses")
         (input, grad), out = _dense(backend, input, grad)
+        if training and mean.dtype != dtype:
+            # Statistics rounded to a half dtype have lost what the gradient of the input consists of.
+            var, mean = self._statistics(input)
         weight, mean, var = (self._as(value, dtype) for value in (weight, mean, var))
         compute = wide(dtype)
         centre = mean if dtype == compute else backend.cast(mean, compute)

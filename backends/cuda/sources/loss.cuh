@@ -146,11 +146,9 @@ __global__ void class_weights(const int64* target, const T* weight, compute_t<T>
     }
 }
 
-// The gradient of the scores: (softmax - one at the target), weighted and smoothed.  The logarithms of the sums come as
-// computed (lse_wide), or as rounded to T.
+// The gradient of the scores: (softmax - one at the target), weighted and smoothed.
 template <typename T, int VEC, typename Index>
-__global__ void class_slopes(const T* grad, const T* input, const int64* target, const T* weight,
-                             const loss::Whole<compute_t<T>>* lse_wide, const T* lse, const compute_t<T>* kept, const compute_t<T>* weights, T* out, int64 count,
+__global__ void class_slopes(const T* grad, const T* input, const int64* target, const T* weight, const T* lse, const compute_t<T>* kept, const compute_t<T>* weights, T* out, int64 count,
                              int64 classes, int64 inner, bool each, int64 ignored, double smoothing) {
     using C = compute_t<T>;
     const C even = C(smoothing) / C(classes), all = weights ? *weights : C(classes);
@@ -161,8 +159,7 @@ __global__ void class_slopes(const T* grad, const T* input, const int64* target,
         const Index row = Index(i) / Index(inner);
         Index j = Index(i) - row * Index(inner), sample = row / Index(classes), c = row - sample * Index(classes);
         int64 t = ignored;
-        C g, own, share;
-        loss::Whole<C> whole;
+        C g, own, share, whole;
 #pragma unroll
         for (int v = 0; v < VEC; v++) {
             if (v == 0 || c == 0 || inner > 1) {  // another target
@@ -172,11 +169,11 @@ __global__ void class_slopes(const T* grad, const T* input, const int64* target,
                 if (kept) g /= *kept;
                 own = C(1 - smoothing) * loss::weight_of(weight, t, classes, ignored) * g;
                 share = own + even * all * g;
-                whole = lse_wide ? lse_wide[k] : loss::Whole<C>{C(lse[k]), C(0)};
+                whole = C(lse[k]);
             }
             C found = C(0);
             if (t != ignored) {
-                found = math::exp(-whole.less(C(x.at[v]))) * share;
+                found = math::exp(C(x.at[v]) - whole) * share;
                 if (smoothing > 0) found -= even * g * (weight ? C(weight[c]) : C(1));
                 if (c == t) found -= own;
             }

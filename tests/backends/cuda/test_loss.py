@@ -50,8 +50,7 @@ def cross_entropy_backward(g, x, target, weight, lse, ignored, reduction, smooth
     x, safe, weights, weight = spread(x, target, weight)
     g = np.broadcast_to(g / weights.sum() if reduction == "mean" else g, target.shape)[..., None]
     own, even = (1 - smoothing) * weights[..., None] * g, smoothing / x.shape[-1] * g
-    p = np.exp(x - x.max(-1, keepdims=True))
-    p /= p.sum(-1, keepdims=True)
+    p = np.exp(x - lse[..., None])
     one = np.arange(x.shape[-1]) == safe[..., None]
     found = np.where(
         (target == ignored)[..., None], 0.0, p * (own + even * weight.sum()) - even * weight - own * one

@@ -16,7 +16,7 @@ INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 def axes_of(x, dim):
     if not x.ndim or dim is None or (not isinstance(dim, int) and not len(dim)):
         return None
-    return dim
+    return dim if isinstance(dim, int) else tuple(dim)
 
 
 def over(function, **options):
@@ -53,7 +53,8 @@ def both(function, place):
 def variance(x, dim, correction, keepdim):
     axis = axes_of(x, dim)
     count = x.size if axis is None else math.prod(x.shape[d] for d in np.atleast_1d(axis))
-    mean = x.mean(axis=axis, keepdims=True)
+    # Of equal numbers the mean is that number: a sum in float64 would be off by its last digit.
+    mean = x.mean(axis=axis, keepdims=True, dtype=np.longdouble).astype(x.dtype)
     freedom = max(0, count - (1 if correction is None else correction))
     return np.divide(((x - mean) ** 2).sum(axis=axis, keepdims=keepdim), freedom), mean.reshape(
         x.sum(axis=axis, keepdims=keepdim).shape
