@@ -8,7 +8,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import torch
+import pytest
+
+torch = pytest.importorskip("torch")
 
 KINDS = {"HALF": "float16", "BFLOAT16": "bfloat16", "FLOAT": "float32", "DOUBLE": "float64"}
 
