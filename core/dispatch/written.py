@@ -178,15 +178,15 @@ class _Writer:
                 name if i < caller.required else f"d{i} if {name} is ABSENT else {name}"
                 for i, name in enumerate(names)
             ]
-            self.lines += [
-                "if out is not None:",
+            fill = [
                 "    fill = filling[0] or learn_to_fill()",
                 f"    result = fill({', '.join([*filled, *rest])}, out)",
                 "    if result is not MISSED:",
                 "        return result",
-                "    named['out'] = out",
-                f"    {self.leave}",
             ]
+            # What may be one number or several has no parameter of its own.
+            self.lines += ["if out is not None:", *([] if variadic else fill)]
+            self.lines += ["    named['out'] = out", f"    {self.leave}"]
         self.lines += [
             "try:",
             *_in(reads),
@@ -213,7 +213,7 @@ class _Writer:
             "find": caller.find,
             "filling": (filling := [None]),
             "given": _given,
-            "learn_to_fill": _learning(caller, filling, takes_out and not variadic),
+            "learn_to_fill": _learning(caller, filling),
             "missed": missed,
             "write_entry": write_entry,
         }
@@ -411,12 +411,12 @@ def _leave(*args: Any) -> Any:
     return MISSED
 
 
-def _learning(caller: Caller, filling: list[Any], possible: bool) -> Callable[[], Callable[..., Any]]:
+def _learning(caller: Caller, filling: list[Any]) -> Callable[[], Callable[..., Any]]:
     """Return what returns the function of the form with `out=`; it is written after `Caller.quick_out` met a call."""
 
     def learn_to_fill() -> Callable[..., Any]:
         filler = caller.out_caller
-        if filler is None or not possible:
+        if filler is None:
             return _leave
         function = written(filler, lambda args, named: MISSED, (None,) * len(filler.defaults)) or _leave
         filling[0] = function

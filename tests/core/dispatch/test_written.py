@@ -132,6 +132,15 @@ def test_versions_and_views_are_kept_as_by_the_general_way() -> None:
         assert tt.add(x, y, out=y) is y and y._version == 1 and y.tolist() == [[3.0] * 3] * 2
 
 
+@pytest.mark.parametrize("dims", [(1,), (0, 1), ([1],), ((0, 1),)])
+def test_numbers_that_stand_for_a_list_may_precede_out(dims: tuple[object, ...]) -> None:
+    x = tt.tensor([[1.0, 2.0], [3.0, 5.0]])
+    for _ in range(3):
+        out = tt.empty(0)
+        assert tt.ops.var(x, *dims, out=out) is out
+        assert out.tolist() == tt.ops.var(x, *dims).tolist()
+
+
 def test_gradients_are_those_of_the_general_way() -> None:
     for _ in range(3):
         x = tt.tensor([1.0, 2.0], requires_grad=True)
