@@ -16,7 +16,7 @@ TT_BUILD ?= $(or $(INSTALLED),interpreted)
 export TT_BUILD
 STAMP := $(VENV)/.installed-$(TT_BUILD)
 
-.PHONY: help demo test test-all develop native lint types format docs wheel coverage bench clean
+.PHONY: help demo test test-all test-sweep develop native lint types format docs wheel coverage bench clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -31,8 +31,11 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --d
 test: $(STAMP) ## the tests
 	$(PYTEST)
 
-test-all: $(STAMP) ## the tests and the exhaustive sweep
-	$(PYTEST) -m "" --hypothesis-profile=exhaustive
+test-all: $(STAMP) ## the tests, and those that take long
+	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive
+
+test-sweep: $(STAMP) ## what takes hours: all kernels of CUDA on an emulated device, and under AddressSanitizer
+	$(PYTEST) -m sweep
 
 develop: $(BIN)/python ## install the project into the virtual environment, so that edits take effect at once
 	$(BIN)/python -m pip install --quiet --editable ".[test]"

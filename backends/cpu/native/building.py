@@ -41,7 +41,7 @@ FLAGS: Final = (
 
 WIDE_VECTORS: Final = frozenset({"_activation", "_pointwise"})
 """The extensions of long polynomials, whose steps wait for each other: with twice the elements in flight they are up
-to a third faster.  Where AVX-512 is compiled for (`TT_CLONES`), compilers prefer 256 bits, and for all that moves data
+to a third faster.  For AVX-512 compilers prefer 256 bits, and for all that moves data
 they are right: transposing a matrix takes half as long again with 512."""
 
 INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)

@@ -37,8 +37,15 @@ def test_on_an_emulated_device(file):
     assert run(file, **{DEVICES: devices, KERNELS: "0"}) > 0
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("kernels", ["0", "1"], ids=["over the array API", "with kernels of programs"])
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        pytest.param("0", id="over the array API", marks=pytest.mark.exhaustive),
+        pytest.param(
+            "1", id="with kernels of programs", marks=pytest.mark.sweep
+        ),  # a compiler makes each of them
+    ],
+)
 def test_every_operator_on_an_emulated_device(kernels, shim_folder):
     variables = {DEVICES: "1", KERNELS: kernels, "TT_TEST_CUDA_SHIM": str(shim_folder)}
     assert run("test_conformance.py", "-m", "exhaustive", **variables) > 100
