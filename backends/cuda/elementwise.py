@@ -14,6 +14,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import MOST_BLOCKS, THREADS, grid_of, joined
 from tt.backends.cuda.programs import Program, ProgramKernel
 from tt.core.library import errors
 
@@ -26,7 +27,6 @@ __all__ = [
     "Plan",
     "collapse",
     "fits_int32",
-    "grid_for",
     "pack_numbers",
     "plan_of",
     "run",
@@ -38,8 +38,6 @@ POINTWISE: Final = Program("pointwise.cuh")
 MAX_DIMS: Final = 8
 """The most dimensions that a kernel takes; it is that of `common.cuh`."""
 
-THREADS: Final = 256
-_MAX_BLOCKS: Final = 1 << 16
 _NUMBER: Final = struct.Struct("ddq")
 _NO_NUMBERS: Final = bytes(3 * _NUMBER.size)
 _MAX_PLANS: Final = 4096
@@ -78,18 +76,8 @@ def collapse(sizes: Sequence[int], strides: Sequence[Strides]) -> Layout:
     """
     order = [d for d in range(len(sizes)) if sizes[d] != 1]
     order.sort(key=lambda d: -abs(strides[0][d]))
-    merged: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
-    for d in order:
-        if merged and all(found[-1] == own[d] * sizes[d] for found, own in zip(steps, strides, strict=True)):
-            merged[-1] *= sizes[d]
-            for found, own in zip(steps, strides, strict=True):
-                found[-1] = own[d]
-        else:
-            merged.append(sizes[d])
-            for found, own in zip(steps, strides, strict=True):
-                found.append(own[d])
-    return Layout(tuple(merged), tuple(tuple(found) for found in steps))
+    merged, steps = joined([sizes[d] for d in order], [[own[d] for d in order] for own in strides])
+    return Layout(tuple(merged), tuple(map(tuple, steps)))
 
 
 def fits_int32(layout: Layout) -> bool:
@@ -104,14 +92,6 @@ def strided(layout: Layout, operands: int) -> bytes:
     rows = [layout.sizes, *layout.strides, *[()] * (operands - len(layout.strides))]
     flat = [value for row in rows for value in (*row, *[0] * (MAX_DIMS if not row else room))]
     return struct.pack(f"{1 + len(flat)}q", len(layout.sizes), *flat)
-
-
-def grid_for(units: int, threads: int = THREADS) -> tuple[int, ...]:
-    """Return the grid for some units of work, one a thread; above 2^16 blocks, threads take several."""
-    return (min(-(-units // threads), _MAX_BLOCKS),)
-
-
-# --- plans -----------------------------------------------------------------------------------------------------
 
 
 def plan_of(
@@ -142,10 +122,10 @@ def plan_of(
     widest = max(h.dtype.itemsize for h in (out, *operands))
     lanes = 1 if widest >= 16 else 8 if widest <= 2 else 16 // widest
     count = prod(sizes)
-    index = "int32" if fits_int32(layout) and count < 2**31 - THREADS * _MAX_BLOCKS else "int64"
+    index = "int32" if fits_int32(layout) and count < 2**31 - THREADS * MOST_BLOCKS else "int64"
     if not sizes or (len(sizes) == 1 and all(s == (1,) for s in steps) and aligned):
         kernel = POINTWISE.kernel(f"pointwise_flat<{functor}, {types}>")
-        return Plan(kernel, grid_for(max(count // lanes, min(count, lanes))), (count,))
+        return Plan(kernel, grid_of(max(count // lanes, min(count, lanes))), (count,))
     if aligned and len(sizes) <= 2 and sizes[-1] % lanes == 0 and _in_rows(layout, lanes):
         vectors, per_row = count // lanes, sizes[-1] // lanes
         rows = [own[0] if len(sizes) == 2 else 0 for own in steps[1:]]
@@ -153,9 +133,9 @@ def plan_of(
         room = [0] * (3 - len(operands))
         geometry = struct.pack("8q", vectors, per_row, *rows, *room, *inner, *room)
         kernel = POINTWISE.kernel(f"pointwise_rows<{functor}, {index}, {types}>")
-        return Plan(kernel, grid_for(vectors), (geometry,))
+        return Plan(kernel, grid_of(vectors), (geometry,))
     kernel = POINTWISE.kernel(f"pointwise_strided<{functor}, {index}, {types}>")
-    return Plan(kernel, grid_for(count), (count, strided(layout, 4)))
+    return Plan(kernel, grid_of(count), (count, strided(layout, 4)))
 
 
 def _in_rows(layout: Layout, lanes: int) -> bool:

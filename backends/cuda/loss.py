@@ -13,16 +13,15 @@ import numpy as np
 
 from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import contiguous, name_of
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.walks import (
     FLOATING,
     Tuning,
     Walker,
     aligned,
-    contiguous,
     elementwise,
     index_type,
-    name_of,
     wide,
     workspace,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +17,7 @@ from tt.core.library import fitted_number, from_numpy_dtype
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["Mover", "along_dim", "axis_of", "bytes_of", "joint_shape", "name_of", "slices_of"]
+__all__ = ["Mover", "along_dim", "axis_of", "bytes_of", "joint_shape", "slices_of"]
 
 INDEXING: Final = Program("indexing.cuh")
 
@@ -60,13 +59,6 @@ def slices_of(handle: StridedHandle, axis: int, index: StridedHandle) -> tuple[S
     base = (*strides[:axis], 0, *strides[axis + 1 :])
     along = (*(0,) * axis, stride, *(0,) * (len(sizes) - axis - 1))
     return sizes, base, along_dim(handle, axis, index, along)
-
-
-@cache
-def name_of(dtype: Any) -> str:
-    """Return the name of a dtype; NumPy computes it anew each time, which takes longer than a launch."""
-    name: str = np.dtype(dtype).name
-    return name
 
 
 def bytes_of(value: Any, dtype: np.dtype[Any]) -> bytes:

@@ -15,17 +15,16 @@ import numpy as np
 
 from tt.backends.cuda import reduction
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import contiguous, name_of
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.walks import (
     FLOATING,
     Tuning,
     Walker,
     aligned,
-    contiguous,
     elementwise,
     index_type,
     line_width,
-    name_of,
     wide,
     workspace,
 )

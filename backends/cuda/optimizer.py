@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.moving import Mover, name_of
+from tt.backends.cuda.layouts import name_of
+from tt.backends.cuda.moving import Mover
 from tt.backends.cuda.programs import Program
 from tt.core.library import KernelTable
 

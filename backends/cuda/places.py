@@ -13,17 +13,17 @@ from functools import lru_cache
 from math import prod
 from typing import Any, Final, NamedTuple
 
+from tt.backends.cuda.layouts import THREADS, grid_of, joined
 from tt.core.library import contiguous_strides, errors
 
 __all__ = [
-    "BLOCK", "INDICES", "UNITS", "Indexed", "Plan", "broadcast_strides", "contiguous", "grid_of",
+    "BLOCK", "INDICES", "UNITS", "Indexed", "Plan", "broadcast_strides", "contiguous",
     "integer_of", "make_plan", "pointed",
 ]  # fmt: skip
 
 DIMS: Final = 12
 INDICES: Final = 8
-BLOCK: Final = (256,)
-_MOST_BLOCKS: Final = 1 << 16
+BLOCK: Final = (THREADS,)
 UNITS: Final = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "Unit16"}
 """Bytes -> the type that moves them."""
 
@@ -71,11 +71,6 @@ class Plan:
     unit: str
     integer: str
     grid: tuple[int, ...]
-
-
-def grid_of(count: int) -> tuple[int, ...]:
-    """Return how many blocks go over so many elements."""
-    return (min(-(-count // BLOCK[0]), _MOST_BLOCKS),)
 
 
 def integer_of(*reaches: int) -> str:
@@ -149,7 +144,9 @@ def make_plan(
         )
     count = prod(sizes)
     rows = [list(base), list(other), *(list(index.strides) for index in indices)]
-    shape, rows = _joined(list(sizes), rows, kept)
+    shape, rows = joined(sizes, rows, kept)
+    if not shape:
+        shape, rows = [1], [[0] for _ in rows]
     if len(shape) > DIMS:
         raise errors.UnsupportedError(
             f"a tensor whose memory has {len(shape)} dimensions that cannot be joined; kernels of CUDA take {DIMS}\n"
@@ -180,25 +177,6 @@ def make_plan(
         len(shape), sum(1 << k for k, index in enumerate(indices) if index.wide), int(wraps), 0,
     )  # fmt: skip
     return Plan(layout, UNITS.get(unit, ""), integer_of(count, *reach), grid_of(count))
-
-
-def _joined(sizes: list[int], rows: list[list[int]], kept: int) -> tuple[list[int], list[list[int]]]:
-    """Return sizes and strides without dimensions of one element, neighbours joined where every array allows it."""
-    shape: list[int] = []
-    found: list[list[int]] = [[] for _ in rows]
-    last = len(sizes) - kept
-    for d, size in enumerate(sizes):
-        if size == 1 and d < last:
-            continue
-        if shape and d < last and all(f[-1] == row[d] * size for f, row in zip(found, rows, strict=True)):
-            shape[-1] *= size
-            for f, row in zip(found, rows, strict=True):
-                f[-1] = row[d]
-        else:
-            shape.append(size)
-            for f, row in zip(found, rows, strict=True):
-                f.append(row[d])
-    return (shape, found) if shape else ([1], [[0] for _ in rows])
 
 
 def _unit(shape: list[int], rows: list[list[int]], steps: list[int], itemsize: int, alignment: int) -> int:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import THREADS, contiguous, grid_of
 from tt.backends.cuda.programs import Program
-from tt.backends.cuda.windows import THREADS, each, grid_of, packed, three
+from tt.backends.cuda.windows import each, packed, three
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
@@ -114,10 +115,6 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     return [table]
 
 
-def _dense(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
-    return handle if handle.is_contiguous else backend.clone(handle)
-
-
 def _launch(backend: CudaBackend, name: str, count: int, *args: Any) -> None:
     PROGRAM.kernel(name)(backend, grid_of(count), (THREADS,), args)
 
@@ -130,7 +127,7 @@ def _largest(backend: CudaBackend, count: int) -> Callable[..., tuple[StridedHan
         shape = (*windows.lead, *windows.out)
         values, places = backend.empty(shape, input.dtype), backend.empty(shape, "int64")
         name = f"largest<{input.dtype.name}>"
-        _launch(backend, name, prod(shape), _dense(backend, input), values, places, windows.packed)
+        _launch(backend, name, prod(shape), contiguous(backend, input), values, places, windows.packed)
         return values, places
 
     return largest
@@ -141,7 +138,7 @@ def _unpool(backend: CudaBackend) -> Callable[..., StridedHandle]:
         dtype = values.dtype.name
         sums = backend.normalise(backend.namespace.zeros(tuple(size), dtype=np.dtype(ADDED[dtype])))
         each_of, channel = prod(values.shape[values.ndim - dims :]), prod(size[len(size) - dims :])
-        dense = _dense(backend, values), _dense(backend, indices)
+        dense = contiguous(backend, values), contiguous(backend, indices)
         name = f"placed_sums<{dtype}, {ADDED[dtype]}>"
         _launch(backend, name, prod(values.shape), *dense, sums, each_of, channel, prod(values.shape))
         return sums if ADDED[dtype] == dtype else backend.cast(sums, values.dtype)
@@ -161,7 +158,7 @@ def _mean(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
     ) -> StridedHandle:
         windows = Windows.over(input, count, kernel_size, stride, padding, 1, ceil_mode)
         y = backend.empty((*windows.lead, *windows.out), input.dtype)
-        args = (_dense(backend, input), y, count_include_pad, divisor_override or 0, windows.packed)
+        args = (contiguous(backend, input), y, count_include_pad, divisor_override or 0, windows.packed)
         _launch(backend, f"mean<{input.dtype.name}, false>", prod(y.shape), *args)
         return y
 
@@ -192,7 +189,7 @@ def _mean_backward(backend: CudaBackend) -> Callable[..., StridedHandle]:
         lead = grad.shape[: grad.ndim - len(size)]
         windows = Windows(lead, size, kernel_size, stride, padding, 1, ceil_mode)
         x = backend.empty((*lead, *size), grad.dtype)
-        args = (_dense(backend, grad), x, count_include_pad, divisor_override or 0, windows.packed)
+        args = (contiguous(backend, grad), x, count_include_pad, divisor_override or 0, windows.packed)
         _launch(backend, f"mean_backward<{grad.dtype.name}, false>", prod(x.shape), *args)
         return x
 
@@ -206,7 +203,7 @@ def _adaptive(backend: CudaBackend, count: int) -> Callable[..., StridedHandle]:
         wanted = wanted * count if len(wanted) == 1 else wanted
         out = tuple(size if want is None else want for size, want in zip(sizes, wanted, strict=True))
         y = backend.empty((*lead, *out), input.dtype)
-        args = (_dense(backend, input), y, False, 0, covering(lead, sizes, out))
+        args = (contiguous(backend, input), y, False, 0, covering(lead, sizes, out))
         _launch(backend, f"mean<{input.dtype.name}, true>", prod(y.shape), *args)
         return y
 
@@ -218,7 +215,7 @@ def _adaptive_backward(backend: CudaBackend) -> Callable[..., StridedHandle]:
         count = len(size)
         lead, out = grad.shape[: grad.ndim - count], grad.shape[grad.ndim - count :]
         x = backend.empty((*lead, *size), grad.dtype)
-        args = (_dense(backend, grad), x, False, 0, covering(lead, size, out))
+        args = (contiguous(backend, grad), x, False, 0, covering(lead, size, out))
         _launch(backend, f"mean_backward<{grad.dtype.name}, true>", prod(x.shape), *args)
         return x
 

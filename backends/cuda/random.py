@@ -21,8 +21,9 @@ from tt.backends.array_api.random import (
 )
 from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.moving import Mover, name_of
-from tt.backends.cuda.places import BLOCK, grid_of
+from tt.backends.cuda.layouts import grid_of, name_of
+from tt.backends.cuda.moving import Mover
+from tt.backends.cuda.places import BLOCK
 from tt.backends.cuda.programs import Program
 from tt.core.library import KernelTable, errors, reserve
 

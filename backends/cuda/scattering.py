@@ -18,16 +18,9 @@ import numpy as np
 from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.indexing import choose, one_value, places_along
-from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, name_of, slices_of
-from tt.backends.cuda.places import (
-    BLOCK,
-    Indexed,
-    broadcast_strides,
-    contiguous,
-    grid_of,
-    integer_of,
-    make_plan,
-)
+from tt.backends.cuda.layouts import grid_of, name_of
+from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, slices_of
+from tt.backends.cuda.places import BLOCK, Indexed, broadcast_strides, contiguous, integer_of, make_plan
 from tt.backends.cuda.programs import Program
 from tt.core.library import KernelTable, errors
 

@@ -8,8 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import grid_of
 from tt.backends.cuda.moving import INDEXING, Mover, axis_of
-from tt.backends.cuda.places import BLOCK, UNITS, contiguous, grid_of, integer_of
+from tt.backends.cuda.places import BLOCK, UNITS, contiguous, integer_of
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:

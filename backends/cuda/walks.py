@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import joined
 from tt.core.library import contiguous_strides
 
 if TYPE_CHECKING:
@@ -35,11 +36,9 @@ __all__ = [
     "aligned",
     "axes",
     "collapsed",
-    "contiguous",
     "elementwise",
     "index_type",
     "line_width",
-    "name_of",
     "wide",
     "workspace",
 ]
@@ -78,12 +77,6 @@ class Tuning:
 
 
 @cache
-def name_of(dtype: np.dtype[Any]) -> str:
-    """Return the name of a dtype, which NumPy puts together anew each time."""
-    return dtype.name
-
-
-@cache
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype in which elements are computed: float32 for the half dtypes."""
     return np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") else dtype
@@ -92,11 +85,6 @@ def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def aligned(*handles: StridedHandle) -> bool:
     """Tell whether 16 bytes can be loaded at once from the first elements on."""
     return all(handle.data_ptr % 16 == 0 for handle in handles)
-
-
-def contiguous(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
-    """Return a handle in row-major order, itself if it is so."""
-    return handle if handle.is_contiguous else backend.clone(handle)
 
 
 def workspace(backend: CudaBackend, nbytes: int) -> StridedHandle:
@@ -144,15 +132,8 @@ def collapsed(dims: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     >>> collapsed([(2, 12), (3, 4), (4, 1)]), collapsed([(2, 24), (3, 4), (4, 1)])
     ([(24, 1)], [(2, 24), (12, 1)])
     """
-    found: list[tuple[int, int]] = []
-    for size, stride in dims:
-        if size == 1:
-            continue
-        if found and found[-1][1] == size * stride:
-            found[-1] = (found[-1][0] * size, stride)
-        else:
-            found.append((size, stride))
-    return found
+    sizes, (strides,) = joined([size for size, _ in dims], [[stride for _, stride in dims]])
+    return list(zip(sizes, strides, strict=True))
 
 
 # --- plans -----------------------------------------------------------------------------------------------------

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-__all__ = ["THREADS", "each", "grid_of", "packed", "reach", "three"]
-
-THREADS: Final = 256
-"""How many threads a block has where each thread computes elements of its own."""
-
-BLOCKS: Final = 1 << 14
-"""How many such blocks are started at most; their threads go on with the next elements."""
+__all__ = ["each", "packed", "reach", "three"]
 
 
 def each(value: Any, count: int) -> tuple[int, ...]:
@@ -29,11 +23,6 @@ def three(values: Sequence[int], missing: int) -> tuple[int, ...]:
 def packed(*numbers: int) -> bytes:
     """Return numbers as a struct of int64."""
     return struct.pack(f"@{len(numbers)}q", *numbers)
-
-
-def grid_of(count: int) -> tuple[int, ...]:
-    """Return how many blocks go over so many elements."""
-    return (min(-(-count // THREADS), BLOCKS),)
 
 
 def reach(size: int, pad: int, width: int, gap: int, hop: int) -> int:

@@ -92,6 +92,8 @@ def test_alias_annotations(text, expected):
         ("Scalar x=(1-2.5j)", 1 - 2.5j),
         ("tuple(int, float) x=[1, 2.0]", (1, 2.0)),
         ("tuple(int, int)[] x=[[1, 2], [3, 4]]", ((1, 2), (3, 4))),
+        ("tuple(int)[1] x=[[0]]", ((0,),)),
+        ("tuple(int, int)[2] x=[[1, 2], [1, 2]]", ((1, 2), (1, 2))),
         ("dict(str, float) x={'a': 1.0}", Entries(a=1.0)),
         ("dict(int, bool)? x={}", Entries()),
     ],
