@@ -42,7 +42,7 @@ def test_every_part_is_done_once(count, numbers, grain):
 @native
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells where a thread may run")
 def test_waking_workers_leaves_them_on_the_processors_they_had():
-    program = '''
+    program = """
 import os, time
 from tt.backends.cpu.native.loading import load
 threads = load("threads")
@@ -52,7 +52,7 @@ for _ in range(20):
     threads.sum_below(100_000, 1000)
 found = {frozenset(os.sched_getaffinity(int(task))) for task in os.listdir("/proc/self/task")}
 print(threads.worker_count(), found == {frozenset(os.sched_getaffinity(0))})
-'''
+"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["2", "True"]
 
