@@ -5,9 +5,6 @@
  * never more threads at work than were asked for.  Workers start when first needed.  After a fork the child has none of
  * them and starts its own.
  */
-#if defined(__linux__) && !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* for the processors that a thread may use */
-#endif
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <pthread.h>
