@@ -5039,6 +5039,17 @@ class Tensor(TensorBase):
         Returns beta * self + alpha * (mat1 @ mat2).
         """
         ...
+    def _addmm_activation(self, mat1: Tensor, mat2: Tensor, *, beta: _Scalar = 1, alpha: _Scalar = 1, use_gelu: _bool = False) -> Tensor:
+        """Returns the relu of beta * self + alpha * (mat1 @ mat2), or with use_gelu its gelu by the approximation with tanh, which PyTorch takes on CUDA and not on the CPU.
+
+        Examples
+        --------
+        >>> import tt
+        >>> tt._addmm_activation(tt.tensor([0.0, -3.0]), tt.tensor([[1.0, 2.0], [3.0, 4.0]]), tt.eye(2))
+        tensor([[1., 0.],
+                [3., 1.]])
+        """
+        ...
     def outer(self, vec2: Tensor) -> Tensor:
         """Returns the products of all pairs of elements of two vectors.
 

@@ -60,9 +60,9 @@ class Products:
                 dense = self._dense(added)
                 if self.library.multiply(one, two, out, bias=dense, activation=activation, alpha=alpha):
                     return out
-            elif not activation:
+            else:
                 self.backend.copy_into(out, added)
-                if self.library.multiply(one, two, out, alpha=alpha, beta=beta):
+                if self.library.multiply(one, two, out, activation=activation, alpha=alpha, beta=beta):
                     return out
         return self._by_arrays(one, two, added, alpha, beta, activation)
 
@@ -182,6 +182,15 @@ def tables(backend: CudaBackend, library: CublasLt) -> list[KernelTable]:
         _checked(mat1, mat2, 2)
         _fitting(self, (mat1.shape[0], mat2.shape[1]))
         return products.product(mat1, mat2, self, alpha, beta)
+
+    # The library's activations are of real numbers.  Without it the composite serves.
+    @table.kernel("_addmm_activation", **(options | {"dtypes": REAL}))
+    def addmm_activation(
+        self: StridedHandle, mat1: StridedHandle, mat2: StridedHandle, beta: Any, alpha: Any, use_gelu: bool
+    ) -> StridedHandle:
+        _checked(mat1, mat2, 2)
+        _fitting(self, (mat1.shape[0], mat2.shape[1]))
+        return products.product(mat1, mat2, self, alpha, beta, "gelu" if use_gelu else "relu")
 
     _add_with_sum(table, products, **options)
     plain = KernelTable(device="cuda")

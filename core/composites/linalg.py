@@ -64,6 +64,12 @@ for _op, _product_of in {
     composite(_op, _added(_op, _product_of))
 
 
+@composite("_addmm_activation")
+def addmm_activation(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, use_gelu: bool) -> Any:
+    found = ops.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    return ops.gelu(found, approximate="tanh") if use_gelu else ops.relu(found)
+
+
 @composite("addr")
 def addr(self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     check_shapes("addr", self, vec1, vec2, beta, alpha)

@@ -91,6 +91,14 @@ def addmm(make: Inputs) -> Iterator[Sample]:
     yield Sample((small(make, (3, 4)), args[1], args[2]), name="error: self", error=RuntimeError)
 
 
+@family("addmm_activation")
+def addmm_activation(make: Inputs) -> Iterator[Sample]:
+    for sample in addmm(make):
+        yield sample
+        if sample.error is None and make.dtype.is_floating_point:  # gelu takes no others
+            yield Sample(sample.args, sample.kwargs | {"use_gelu": True}, f"{sample.name}, gelu")
+
+
 def added(make: Inputs, own: Any, one: tuple[int, ...], other: tuple[int, ...]) -> Iterator[Sample]:
     """Yield products added to tensors of several shapes, with factors, and wrong shapes."""
     two = (small(make, one), small(make, other))

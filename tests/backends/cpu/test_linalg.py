@@ -56,6 +56,20 @@ def test_addmm(same, factors, shape, dtype):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("use_gelu", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64"])
+def test_addmm_and_an_activation(same, dtype, use_gelu):
+    if use_gelu and dtype == "int64":
+        pytest.skip("gelu takes no integers")
+
+    def call(m, c, x, y):
+        if m is torch and use_gelu:  # on CUDA PyTorch takes the approximation, on the CPU it does not
+            return torch.nn.functional.gelu(torch.addmm(c, x, y, beta=2, alpha=3), approximate="tanh")
+        return m._addmm_activation(c, x, y, beta=2, alpha=3, use_gelu=use_gelu)
+
+    same(call, sample(5, dtype=dtype), sample(3, 4, dtype=dtype), sample(4, 5, dtype=dtype))
+
+
 def test_addmm_without_beta_does_not_read_self():
     nothing = tt.full((2, 2), float("nan"))
     assert tt.addmm(nothing, tt.eye(2), tt.eye(2), beta=0).tolist() == [[1.0, 0.0], [0.0, 1.0]]

@@ -84,6 +84,32 @@ def test_a_bias_is_added_by_the_library(lt, called):
     assert lt.products[-1]["EPILOGUE"] == lt.Epilogue.DEFAULT
 
 
+def activated(found, use_gelu):
+    tanh = np.tanh(np.sqrt(2 / np.pi) * (found + 0.044715 * found**3))
+    return found * 0.5 * (1 + tanh) if use_gelu else np.maximum(found, 0)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("use_gelu", [False, True])
+def test_an_activation_is_part_of_the_product(lt, called, name, use_gelu):
+    a, b = values(1, (5, 7), name), values(2, (7, 3), name)
+    kind = "GELU" if use_gelu else "RELU"
+    for shape, beta, alpha, epilogue in (
+        ((3,), 1, 1, f"{kind}_BIAS"), ((5, 3), 1, 1, kind), ((5, 1), 2, 1, kind), ((3,), 1, 0.5, kind),
+        ((3,), 0, 1, kind),
+    ):  # fmt: skip
+        c = values(3, shape, name)
+        expected = activated(beta * wide(c) + alpha * wide(a) @ wide(b), use_gelu)
+        close(called("_addmm_activation", c, a, b, beta, alpha, use_gelu), expected, name)
+        assert lt.products[-1]["EPILOGUE"] == lt.Epilogue[epilogue]
+    lt.none_for = {name}
+    for size in (9, 0):  # no algorithm, and nothing to multiply
+        args = values(3, (3,), name), values(1, (5, size), name), values(2, (size, 3), name)
+        expected = activated(wide(args[0]) + wide(args[1]) @ wide(args[2]), use_gelu)
+        close(called("_addmm_activation", *args, 1, 1, use_gelu, by_library=0), expected, name)
+    assert called("_addmm_activation", c, a[:0], b, 1, 1, use_gelu, by_library=0).shape == (0, 3)
+
+
 def test_what_is_added_zero_times_does_not_count(called):
     a, b = values(1, (2, 3)), values(2, (3, 4))
     close(called("addmm", np.full((2, 4), np.nan, np.float32), a, b, 0, 1), a @ b)

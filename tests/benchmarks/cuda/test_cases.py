@@ -27,7 +27,7 @@ def test_a_case_is_complete_and_tt_agrees_with_pytorch_at_tiny_sizes(case):
 
 
 def test_names_are_unique():
-    assert len({case.name for case in CASES}) == len(CASES) == 23
+    assert len({case.name for case in CASES}) == len(CASES) == 24
 
 
 def test_formulas_know_sizes_and_nothing_else():
