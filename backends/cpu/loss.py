@@ -71,26 +71,13 @@ def binary_cross_entropy_with_logits(
 # --- classes ---------------------------------------------------------------------------------------------------
 
 
-@cpu.kernel("nll_loss", dtypes="floating")
-def nll_loss_of_rows(input: Array, target: Array) -> Any:
-    """Serve the most frequent call: rows of classes, no weights, the mean."""
-    if input.ndim != 2 or target.dtype != np.int64 or target.shape != input.shape[:1] or not len(target):
-        return nll_loss(input, target, None, -100, "mean")
-    if (
-        np.maximum.reduce(target.view(np.uint64)) >= input.shape[1]
-    ):  # as unsigned numbers, negative ones are large
-        return nll_loss(input, target, None, -100, "mean")
-    picked = input[np.arange(len(target)), target]
-    return np.divide(-np.add.reduce(picked), picked.dtype.type(len(target)))
-
-
-@cpu.kernel("nll_loss", dtypes="floating")
-def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
+def _places(
+    input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str, op: str
+) -> tuple[Array, Array]:
+    """Return which targets are ignored, and the class of each, which is the first one for those."""
     check_reduction(reduction)
     if target.dtype not in (np.int64, np.uint8):
-        raise errors.DtypeError(
-            f"nll_loss(): expected target dtype to be Long or Byte, but got {target.dtype}"
-        )
+        raise errors.DtypeError(f"{op}(): expected target dtype to be Long or Byte, but got {target.dtype}")
     axis = 1 if input.ndim > 1 else 0
     beside = input.shape[:axis] + input.shape[axis + 1 :]
     if (
@@ -99,12 +86,35 @@ def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: in
         or (weight is not None and weight.shape != input.shape[axis : axis + 1])
     ):
         raise ValueError("sizes that do not fit, which the shape rule refuses")
-    classes = input.shape[axis]
     ignored = target == ignore_index
-    wrong = ((target < 0) | (target >= classes)) & ~ignored
+    wrong = ((target < 0) | (target >= input.shape[axis])) & ~ignored
     if wrong.any():
         raise errors.IndexValueError(f"Target {target[wrong].flat[0]} is out of bounds.")
-    place = np.where(ignored, 0, target)
+    return ignored, np.where(ignored, 0, target)
+
+
+def _rows(input: Array, target: Array) -> Array | None:
+    """Return the numbers of the rows where every row of a matrix has a class of its own; else None."""
+    if input.ndim != 2 or target.dtype != np.int64 or target.shape != input.shape[:1] or not len(target):
+        return None
+    if np.maximum.reduce(target.view(np.uint64)) >= input.shape[1]:
+        return None  # as unsigned numbers, negative ones are large
+    return np.arange(len(target))
+
+
+@cpu.kernel("nll_loss", dtypes="floating")
+def nll_loss_of_rows(input: Array, target: Array) -> Any:
+    """Serve the most frequent call: rows of classes, no weights, the mean."""
+    rows = _rows(input, target)
+    if rows is None:
+        return nll_loss(input, target, None, -100, "mean")
+    picked = input[rows, target]
+    return np.divide(-np.add.reduce(picked), picked.dtype.type(len(target)))
+
+
+@cpu.kernel("nll_loss", dtypes="floating")
+def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
+    ignored, place = _places(input, target, weight, ignore_index, reduction, "nll_loss")
     if input.ndim == 1:
         picked = input[place]
     elif input.ndim == 2:
@@ -126,3 +136,109 @@ def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: in
     else:
         count = np.where(ignored, input.dtype.type(0), chosen).sum(dtype=input.dtype)
     return np.true_divide(total, count)
+
+
+# --- classes, from scores --------------------------------------------------------------------------------------
+
+
+@cpu.kernel("_cross_entropy", dtypes="floating")
+def cross_entropy(
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> tuple[Any, Any]:
+    if weight is None and reduction == "mean" and not label_smoothing and ignore_index < 0:
+        rows = _rows(input, target)
+        if rows is not None:
+            largest = np.maximum.reduce(input, 1, None, None, True)
+            if np.isfinite(largest).all():
+                shifted = np.subtract(input, largest)
+                sums = np.log(np.add.reduce(np.exp(shifted), 1))
+                each = sums - shifted[rows, target]
+                return np.true_divide(np.add.reduce(each), each.dtype.type(len(rows))), sums + largest[:, 0]
+    ignored, place = _places(input, target, weight, ignore_index, reduction, "cross_entropy")
+    scores = np.moveaxis(input, 1, -1) if input.ndim > 1 else input
+    if not scores.shape[-1]:
+        log_probability, logsumexp = np.zeros((*target.shape, 1), input.dtype), np.full(target.shape, -np.inf)
+        logsumexp = logsumexp.astype(input.dtype)
+    else:
+        largest = np.maximum.reduce(scores, -1, keepdims=True)
+        log_probability = scores - largest
+        sums = np.log(np.add.reduce(np.exp(log_probability), -1, keepdims=True))
+        log_probability = np.subtract(log_probability, sums)
+        logsumexp = np.where(np.isnan(sums), largest, largest + sums)[
+            ..., 0
+        ]  # infinite scores have no logarithm
+    weights = _weights(input, place, ignored, weight)
+    picked = np.take_along_axis(log_probability, place[..., None].astype(np.int64), -1)[..., 0]
+    zero = input.dtype.type(0)
+    # Multiplied by 0, an infinite log-probability of an ignored target would be NaN.
+    loss = _reduced(np.where(ignored, zero, -picked * weights), weights, reduction)
+    if label_smoothing:
+        spread = log_probability if weight is None else log_probability * weight
+        even = np.where(ignored, zero, -np.add.reduce(spread, -1))
+        loss = loss * (1 - label_smoothing)
+        loss = loss + _reduced(even, weights, reduction) * (label_smoothing / max(scores.shape[-1], 1))
+    return loss, logsumexp
+
+
+def _weights(input: Array, place: Array, ignored: Array, weight: Array | None) -> Array:
+    """Return the weight of each target, 0 for ignored ones."""
+    return np.where(ignored, input.dtype.type(0), input.dtype.type(1) if weight is None else weight[place])
+
+
+def _reduced(loss: Array, weights: Array, reduction: str) -> Any:
+    if reduction == "none":
+        return loss
+    total = np.add.reduce(loss, None)
+    return np.true_divide(total, np.add.reduce(weights, None)) if reduction == "mean" else total
+
+
+@cpu.kernel("_cross_entropy_backward", dtypes="floating")
+def cross_entropy_backward(
+    grad: Array,
+    input: Array,
+    target: Array,
+    weight: Array | None,
+    logsumexp: Array,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+) -> Any:
+    if logsumexp.shape != target.shape or grad.shape != (target.shape if reduction == "none" else ()):
+        raise ValueError("sizes that do not fit, which the shape rule refuses")
+    if weight is None and reduction != "none" and not label_smoothing and ignore_index < 0:
+        rows = _rows(input, target)
+        if rows is not None:
+            check_reduction(reduction)
+            share = grad / input.dtype.type(len(rows)) if reduction == "mean" else grad
+            if share:
+                slope = np.exp(input - logsumexp[:, None])
+                slope[rows, target] -= 1
+                return np.multiply(slope, share, slope)
+    ignored, place = _places(input, target, weight, ignore_index, reduction, "cross_entropy")
+    axis = 1 if input.ndim > 1 else 0
+    weights = _weights(input, place, ignored, weight)
+    scale = grad / np.add.reduce(weights, None) if reduction == "mean" else grad
+    own = weights * scale * (1 - label_smoothing)
+    share = own
+    if label_smoothing:
+        classes = input.shape[axis]
+        even = np.where(ignored, input.dtype.type(0), scale) * (label_smoothing / max(classes, 1))
+        share = own + even * (classes if weight is None else np.add.reduce(weight))
+    share = np.expand_dims(share, axis)
+    slope = np.exp(input - np.expand_dims(logsumexp, axis))
+    # Where nothing counts, infinite or unknown scores count no more than others.
+    slope[np.broadcast_to(share == 0, slope.shape) & ~np.isfinite(slope)] = 0
+    slope = slope * share
+    if not slope.size:
+        return slope
+    at = np.expand_dims(place, axis).astype(np.int64)
+    np.put_along_axis(slope, at, np.take_along_axis(slope, at, axis) - np.expand_dims(own, axis), axis)
+    if label_smoothing:
+        along = 1 if weight is None else weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
+        slope -= np.expand_dims(even, axis) * along
+    return slope

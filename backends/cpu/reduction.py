@@ -58,9 +58,22 @@ def _blocks(self: Array, axis: int) -> Array:
     return blocks
 
 
+_ONES: Final = {np.dtype(name): np.ones(_LONG, name) for name in ("float32", "float64")}
+"""BLAS adds few numbers, as a product with ones, in half of the time of `np.add.reduce`, and no less exactly."""
+
+
+def column_of_ones(self: Array) -> Array | None:
+    """Return what a matrix is multiplied by for the sums of its short rows; None where there is nothing."""
+    length = self.shape[-1]
+    ones = _ONES.get(self.dtype)
+    return None if ones is None or length > _LONG else ones[:length, None]
+
+
 @cpu.kernel("sum")
 def sum_all(self: Array) -> Any:
     dtype = self.dtype
+    if self.size <= _LONG and dtype in _ONES:
+        return self.ravel().dot(_ONES[dtype][: self.size], np.empty((), dtype))
     if self.size <= _LONG or self.flags.forc:
         # With an array to write to NumPy returns it, and no scalar, from which another array would have to be made.
         return _SUM(self, None, dtype, np.empty((), dtype))
@@ -76,11 +89,15 @@ def sum_dim(self: Array, dim: Any, keepdim: bool) -> Any:
 
 @cpu.kernel("mean", dtypes="floating_complex")
 def mean_all(self: Array) -> Any:
-    return np.true_divide(sum_all(self), self.dtype.type(self.size))
+    result = sum_all(self)
+    return np.true_divide(result, self.dtype.type(self.size), result if type(result) is np.ndarray else None)
 
 
 @cpu.kernel("mean.dim", dtypes="floating_complex")
 def mean_dim(self: Array, dim: Any, keepdim: bool) -> Any:
+    if self.size <= _LONG and self.ndim > 1 and type(dim) is tuple and len(dim) == 1:
+        result = _SUM(self, dim[0], None, None, keepdim)
+        return np.true_divide(result, self.dtype.type(self.shape[dim[0]]), result)
     result = sum_dim(self, dim, keepdim)
     count = self.size if dim is None else _count(self, dim)
     return np.true_divide(result, self.dtype.type(count))

@@ -9,6 +9,7 @@ import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.selection import plain
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
@@ -211,6 +212,9 @@ def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
 # --- joining and rearranged copies -----------------------------------------------------------------------------
 
 
+_concatenate: Final = plain(np.concatenate)
+
+
 @cpu.kernel("cat", half="native")
 def cat(tensors: Sequence[Array], dim: int) -> Array:
     # A vector without elements joins anything, for compatibility.
@@ -218,7 +222,7 @@ def cat(tensors: Sequence[Array], dim: int) -> Array:
         if not t.size:
             tensors = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
             break
-    return np.ascontiguousarray(np.concatenate(tensors, dim))
+    return np.ascontiguousarray(_concatenate(tensors, dim))
 
 
 @cpu.kernel("repeat", half="native")
