@@ -153,7 +153,7 @@ def cross_entropy(
     if weight is None and reduction == "mean" and not label_smoothing and ignore_index < 0:
         rows = _rows(input, target)
         if rows is not None:
-            largest = np.maximum.reduce(input, 1, None, None, True)
+            largest = np.maximum.reduce(input, axis=1, keepdims=True)
             if np.isfinite(largest).all():
                 shifted = np.subtract(input, largest)
                 sums = np.log(np.add.reduce(np.exp(shifted), 1))
