@@ -25,7 +25,8 @@ def refuse_known(kind: Declares, name: str, plugins: Iterable[Plugin]) -> None:
     for plugin in plugins:
         if plugin.name == known.plugin and plugin.state == "blocked":
             raise PluginError(
-                f"the {kind} {name!r} is brought by the {plugin}, which is blocked: {plugin.reason}"
+                f"the {kind} {name!r} is brought by the {plugin}, which is blocked: {plugin.reason}\n"
+                "  see: tt plugins list"
             )
         if plugin.name == known.plugin and plugin.failed:
             raise failed_to_load(kind, name, plugin)

@@ -41,7 +41,11 @@ _MODULES = ("memory", "nvtx")
 __all__ = sorted([*FUNCTIONS, *_SOURCES, *_MODULES])
 
 _module = DeviceModule("cuda")
-_find, _names = lazy_names("tt.cuda", _SOURCES, modules=_MODULES)
+_find, _ = lazy_names("tt.cuda", _SOURCES, modules=_MODULES)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> Any:

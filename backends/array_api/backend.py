@@ -72,6 +72,8 @@ class ArrayApiBackend(Backend):
     """
 
     devices: tuple[Any, ...] = ()
+    library = ""
+    """What is told of a kernel that it computes by: the library's name, by default that of the namespace."""
 
     def __init__(
         self,
@@ -141,7 +143,10 @@ class ArrayApiBackend(Backend):
             if family in ("decomposition", "fft") and self.has_views:
                 # Libraries return matrices and transforms in whatever order is quickest.
                 table.kernels[done:] = [_in_rows(kernel, kit) for kernel in table.kernels[done:]]
-        table.kernels = [kernel for kernel in table.kernels if kernel.op not in without]
+        library = self.library or getattr(self.xp, "__name__", "")
+        table.kernels = [
+            replace(kernel, by=kernel.by or library) for kernel in table.kernels if kernel.op not in without
+        ]
         return table
 
     # --- dtypes ------------------------------------------------------------------------------------------------

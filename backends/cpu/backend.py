@@ -66,6 +66,7 @@ class CpuBackend(ArrayApiBackend):
     """NumPy arrays, with bfloat16 of ml_dtypes."""
 
     module = "tt.cpu"
+    library = "NumPy"
 
     def __init__(self) -> None:
         super().__init__(np, "cpu", mutable=True, has_views=True)

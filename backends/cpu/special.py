@@ -33,7 +33,7 @@ for _op, _name in {
     "special_entr": "entr", "special_i0e": "i0e", "special_i1": "i1", "special_i1e": "i1e",
     "special_ndtri": "ndtri", "special_log_ndtr": "log_ndtr", "special_erfcx": "erfcx",
 }.items():  # fmt: skip
-    cpu.kernel(_op, scipy_function(_name), dtypes="floating")
+    cpu.kernel(_op, scipy_function(_name), dtypes="floating", by="SciPy")
 
 
 # --- error functions -------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def ndtr(self: Any) -> Any:
 # --- the gamma function ----------------------------------------------------------------------------------------
 
 
-@cpu.kernel("lgamma", dtypes="floating")
+@cpu.kernel("lgamma", dtypes="floating", by="SciPy")
 def lgamma(self: Any) -> Any:
     from scipy import special
 
@@ -123,7 +123,7 @@ def _near_zeros(x: Any) -> Any:
     return z * np.polyval(_slopes(), z) - np.where(first, np.log1p(z), 0)
 
 
-@cpu.kernel("polygamma", dtypes="floating")
+@cpu.kernel("polygamma", dtypes="floating", by="SciPy")
 def polygamma(n: int, self: Any) -> Any:
     from scipy import special
 

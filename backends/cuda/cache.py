@@ -25,9 +25,10 @@ from tt.backends.cuda.compiler import OPTIONS, Compiled, compile_source, nvrtc_v
 if TYPE_CHECKING:
     from tt.backends.cuda.programs import ProgramKernel
 
-__all__ = ["cache_folder", "cached_kernel", "kernel_key", "read_kernel", "write_kernel"]
+__all__ = ["VARIABLE", "cache_folder", "cached_kernel", "kernel_key", "read_kernel", "write_kernel"]
 
 VARIABLE: Final = "TT_CUDA_CACHE_DIR"
+"""Of the environment: where compiled kernels are kept."""
 _MAGIC: Final = b"tt-cuda-kernel-1\n"
 _DIGEST: Final = hashlib.sha256().digest_size
 

@@ -159,6 +159,18 @@ def usable_arch(arch: str) -> tuple[str, str]:
     return f"-arch=compute_{older[-1]}", "ptx"
 
 
+def arch_name(arch: str) -> str:
+    """Return the usual name of an architecture that NVRTC compiles for: sm_90 where 90 was written.
+
+    Raises
+    ------
+    ValueRangeError
+        When NVRTC compiles for no such architecture.
+    """
+    usable_arch(arch)
+    return arch if "_" in arch else f"sm_{arch}"
+
+
 def compile_source(source: Source, names: Sequence[str], arch: str) -> Compiled:
     """Compile the kernels of a text that some expressions name.
 

@@ -55,7 +55,7 @@ _FAMILIES: Final = (
 class BareArrays(ArrayApiBackend):
     """What kernels over the array API ask of a backend: here handles are the bare CuPy arrays."""
 
-    device_type, mutable, has_views = "cuda", True, True
+    device_type, mutable, has_views, library = "cuda", True, True, "CuPy"
 
     def __init__(self, namespace: LazyNamespace) -> None:
         # Not the base's: it makes an array to learn its class, and nothing may be made before CUDA is used.

@@ -195,7 +195,7 @@ def tables(backend: CudaBackend, library: CublasLt) -> list[KernelTable]:
     _add_with_sum(table, products, **options)
     plain = KernelTable(device="cuda")
     # Composed of a product and a sum, half precision would be rounded twice.
-    _add_with_sum(plain, Products(backend, None), dtypes="number", priority=1)
+    _add_with_sum(plain, Products(backend, None), dtypes="number", priority=1, by="CuPy")
     return [plain, table]
 
 

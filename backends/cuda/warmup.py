@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cuda.backend import CudaBackend
-from tt.backends.cuda.cache import cache_folder, cached_kernel, kernel_key, read_kernel
+from tt.backends.cuda.cache import VARIABLE, cache_folder, kernel_key, read_kernel, write_kernel
 from tt.backends.cuda.programs import ProgramKernel
 from tt.core.library import errors, to_dtype
 
@@ -239,8 +239,10 @@ def compile_all(
     ------
     DeviceError, ValueRangeError
         When there is no compiler, or it does not know an architecture.
+    ConfigurationError
+        When a kernel cannot be kept: the others are not compiled then.
     """
-    from tt.backends.cuda.compiler import usable_arch
+    from tt.backends.cuda.compiler import compile_source, usable_arch
 
     for arch in archs:
         usable_arch(arch)  # before anything is compiled
@@ -248,18 +250,30 @@ def compile_all(
 
     def warm(kernel: ProgramKernel, arch: str) -> Warmed:
         began = time.perf_counter()
-        if read_kernel(place / f"{kernel_key(kernel, arch)}.bin", kernel.name) is not None:
+        path = place / f"{kernel_key(kernel, arch)}.bin"
+        if read_kernel(path, kernel.name) is not None:
             return Warmed(str(kernel), arch, "cached", time.perf_counter() - began)
         try:
-            cached_kernel(kernel, arch, place)
+            made = compile_source(kernel.program.source, [kernel.name], arch)
         except errors.CompileError as error:
             return Warmed(str(kernel), arch, "failed", time.perf_counter() - began, str(error))
+        write_kernel(path, kernel.name, made)
         return Warmed(str(kernel), arch, "compiled", time.perf_counter() - began)
 
-    found = []
+    found: list[Warmed] = []
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        waiting = [pool.submit(warm, kernel, arch) for arch in archs for kernel in kernels]
-        for future in as_completed(waiting):
-            found.append(future.result())
-            told(found[-1])
+        try:
+            waiting = [pool.submit(warm, kernel, arch) for arch in archs for kernel in kernels]
+            for future in as_completed(waiting):
+                found.append(future.result())
+                told(found[-1])
+        except OSError as error:
+            raise errors.ConfigurationError(
+                str(place),
+                f"compiled kernels cannot be kept there: {'it is a file' if place.is_file() else error.strerror}; "
+                f"{len(found)} of {len(waiting)} are",
+                hint=f"{VARIABLE}=FOLDER, which names another folder",
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
     return found

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tt.cli import output
 from tt.cli.options import Json
-from tt.core.errors import ArgumentError, DeviceError
+from tt.core.errors import DeviceError, UnknownNameError, ValueRangeError
+
+if TYPE_CHECKING:
+    from tt.backends.cuda.warmup import Warmed
 
 __all__ = ["warmup"]
 
@@ -33,28 +36,33 @@ def warmup(
     By default for the GPU of this machine. With --arch no GPU is needed, only NVRTC: a container can be built warm.
     What was compiled stays in TT_CUDA_CACHE_DIR.
 
-    Exit codes: 0 all kernels are there; 1 some do not compile, or nothing can be compiled here; 2 wrong options.
+    Exit codes: 0 all kernels are there; 1 some do not compile, or nothing can be compiled or kept here; 2 wrong
+    options.
     """
     from tt.backends.cuda.cache import cache_folder
+    from tt.backends.cuda.compiler import arch_name, nvrtc_version, usable_arch
     from tt.backends.cuda.warmup import DTYPES, common_kernels, compile_all, present_arch
 
+    known = (*DTYPES, "float64")
     for name in dtype or ():
-        if name not in (*DTYPES, "float64"):
-            raise ArgumentError(
-                "tt cuda warmup", f"--dtype is one of {', '.join((*DTYPES, 'float64'))}, not {name!r}"
-            )
+        if name not in known:
+            raise UnknownNameError("dtype", name, known)
     try:
-        archs = list(dict.fromkeys(arch)) if arch else [present_arch()]
+        archs = list(dict.fromkeys(map(arch_name, arch))) if arch else [present_arch()]
+    except ValueRangeError as error:
+        raise typer.BadParameter(str(error), param_hint="--arch") from None
     except DeviceError as error:
+        if arch:
+            raise
         raise DeviceError(f"{error}\n  try: tt cuda warmup --arch sm_90, which needs no GPU") from None
     kernels = common_kernels(list(dict.fromkeys(dtype or DTYPES)))
     done = 0
     with output.progress(f"compiling for {', '.join(archs)}", len(kernels) * len(archs)) as step:
 
-        def told(warmed: object) -> None:
+        def told(warmed: Warmed) -> None:
             nonlocal done
             done += 1
-            step(done, "")
+            step(done, warmed.kernel)
 
         found = compile_all(kernels, archs, told)
     counts = Counter(warmed.state for warmed in found)
@@ -69,6 +77,12 @@ def warmup(
             f"{len(kernels)} kernels for {', '.join(archs)}: {counts['compiled']} compiled, "
             f"{counts['cached']} were there, {counts['failed']} failed",
             f"kept in {cache_folder()}",
+            *(
+                f"{name}: PTX of {option.removeprefix('-arch=')} by NVRTC {'.'.join(map(str, nvrtc_version()))}, which "
+                "the driver compiles when it is loaded"
+                for name, (option, code) in ((name, usable_arch(name)) for name in archs)
+                if code == "ptx"
+            ),
         )
     if counts["failed"]:
         if not as_json:

@@ -66,7 +66,13 @@ def list_ops(
     if as_json:
         output.as_json(rows)
         return
-    columns = ["operator", "kind", "core", *(["served by", "dtypes"] if place else []), "description"]
+    columns = [
+        "operator",
+        "kind",
+        "core",
+        *(["served by", "computed by", "dtypes"] if place else []),
+        "description",
+    ]
     output.table(columns, [cells(r, place) for r in rows], empty="no operator passes the filters")
 
 
@@ -119,6 +125,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
         found |= {
             "backend": str(place),
             "served_by": served.how,
+            "computed_by": list(served.computed_by),
             "dtypes": list(served.dtypes),
             "sources": list(served.sources),
             "passed_over": list(passed_over(definition, place)),
@@ -132,5 +139,5 @@ def cells(found: dict[str, Any], place: Place | None) -> list[str]:
 
     line = [found["name"], found["kind"], "core" if found["core"] else ""]
     if place is not None:
-        line += [found["served_by"], dtypes_in_words(found["dtypes"])]
+        line += [found["served_by"], ", ".join(found["computed_by"]), dtypes_in_words(found["dtypes"])]
     return [*line, found["doc"].strip().split("\n")[0]]

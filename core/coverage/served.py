@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from tt.core.dispatch.fallback import policy_of
+from tt.core.dispatch.preference import ranks_of
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.dtype import DTYPES, to_dtype
 from tt.core.errors import DtypeError, UnknownNameError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tt.core.backend import Backend
     from tt.core.dispatch.operator import Operator
     from tt.core.dispatch.registry import KernelRegistration
+    from tt.core.dispatch.tables import Kernel
     from tt.core.dtype import dtype as Dtype
     from tt.core.schema.model import OpDefinition
 
@@ -25,6 +27,7 @@ __all__ = [
     "Place",
     "brought_by",
     "compute_dtype",
+    "computed_by",
     "coverage",
     "definitions_of",
     "kernel_dtypes",
@@ -75,6 +78,9 @@ class Coverage:
         The compute dtypes of the kernels; empty for composites, which serve what their parts serve.
     sources : tuple of str
         Who brought the kernels or the composite.
+    computed_by : tuple of str
+        What computes, in the order in which the kernels are tried: a library by its name, or see `computed_by`.  Of a
+        fallback, what does so on the other device.
     """
 
     op: str
@@ -82,6 +88,7 @@ class Coverage:
     how: How
     dtypes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    computed_by: tuple[str, ...] = ()
 
     @property
     def missing(self) -> bool:
@@ -172,6 +179,21 @@ def kernel_dtypes(registration: KernelRegistration, definition: OpDefinition) ->
     return found
 
 
+def computed_by(kernel: Kernel) -> str:
+    """Return what computes in a kernel, in words, from what it declares.
+
+    Examples
+    --------
+    >>> from tt.core.coverage import computed_by
+    >>> from tt.core.library import Kernel
+    >>> computed_by(Kernel("mm", max, by="cuBLASLt")), computed_by(Kernel("mm", max, native=True))
+    ('cuBLASLt', 'compiled kernel')
+    >>> computed_by(Kernel("mm", max))
+    'own kernel'
+    """
+    return kernel.by or ("compiled kernel" if kernel.native else "own kernel")
+
+
 def compute_dtype(operator: Operator, dtype: Dtype) -> Dtype | None:
     """Return the dtype in which a call computes whose arguments have a dtype; None where no argument decides it."""
     from tt.core.dispatch.dtypes import resolve_dtypes
@@ -226,21 +248,32 @@ def coverage(
     if kernels:
         served = set[str]().union(*(kernel_dtypes(r, definition) for r in kernels))
         dtypes = tuple(d.name for d in DTYPES if d.name in served)
-        return Coverage(name, place, "kernel", dtypes, tuple(dict.fromkeys(map(str, kernels))))
+        sources = tuple(dict.fromkeys(map(str, kernels)))
+        return Coverage(name, place, "kernel", dtypes, sources, _computed_by(definition, kernels))
     if backend.generic_kernel(operator) is not None:
-        return Coverage(name, place, "generic kernel", (), (str(REGISTRY.backend_sources[_key(place)]),))
+        source = str(REGISTRY.backend_sources[_key(place)])
+        return Coverage(name, place, "generic kernel", (), (source,), ("own kernel",))
     fallback = _fallback(definition, backend, asked)
     if fallback and backend.prefer_fallback and policy_of(place.device) != "error":
-        return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources)
+        return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources, fallback.computed_by)
     composite = REGISTRY.composite(name)
     if composite is not None:
-        return Coverage(name, place, "composite", (), (str(composite),))
+        return Coverage(name, place, "composite", (), (str(composite),), ("other operators",))
     if fallback:
-        return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources)
+        return Coverage(name, place, "fallback", fallback.dtypes, fallback.sources, fallback.computed_by)
     calls = {r.layouts for r in REGISTRY.kernels.get(name, ())}
     if definition.signature.namespace != "tt" and calls and (place.layout,) not in calls:
         return Coverage(name, place, "other layout")
     return Coverage(name, place, "missing")
+
+
+def _computed_by(definition: OpDefinition, kernels: list[KernelRegistration]) -> tuple[str, ...]:
+    """Return what computes in kernels, in the order in which a call tries them."""
+    if definition.kind == "view":
+        return ("view",)
+    ranks = ranks_of([r.standing() for r in kernels], [r.source for r in kernels])
+    order = sorted(ranks, key=lambda i: (ranks[i], -kernels[i].kernel.priority, not kernels[i].kernel.native))
+    return tuple(dict.fromkeys(computed_by(kernels[i].kernel) for i in order))
 
 
 def _fallback(definition: OpDefinition, backend: Backend, dtype: Dtype | None) -> Coverage | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import pytest
 
 from tt.backends.cuda import warmup
 from tt.backends.cuda.availability import find_driver
+from tt.backends.cuda.cache import write_kernel
+from tt.backends.cuda.compiler import Compiled
 from tt.backends.cuda.programs import Program
 
 Run = Callable[..., Any]
@@ -44,9 +48,9 @@ def test_kernels_are_compiled_and_found_again(run: Run, folder: Path, text: Call
         kept in {folder / "kept"}
     """)
     assert first.err == text("""
-        compiling for sm_80, sm_90: 1/2
-        compiling for sm_80, sm_90: 2/2
-    """).replace("/2\n", "/2 \n")
+        compiling for sm_80, sm_90: 1/2 good.cuh: f<float>
+        compiling for sm_80, sm_90: 2/2 good.cuh: f<float>
+    """)
     again = run("cuda", "warmup", "--arch", "sm_80", "--arch", "sm_90")
     assert again.out.startswith("1 kernels for sm_80, sm_90: 0 compiled, 2 were there, 0 failed\n")
     assert len(list((folder / "kept").iterdir())) == 2
@@ -83,13 +87,99 @@ def test_without_a_gpu_it_says_why_and_what_to_do(run: Run, folder: Path) -> Non
     assert found.err.endswith("  try: tt cuda warmup --arch sm_90, which needs no GPU\n")
 
 
-def test_wrong_options_are_refused(run: Run, folder: Path) -> None:
-    found = run("cuda", "warmup", "--arch", "hopper")
-    assert (found.code, found.out) == (1, "")
-    assert "error: 'hopper' is no architecture of CUDA; NVRTC" in found.err
-    found = run("cuda", "warmup", "--dtype", "int32", "--arch", "sm_80")
+KNOWN = "sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100"
+
+
+@pytest.fixture
+def known(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An NVRTC that says which version it is, and for what it compiles."""
+    from tt.backends.cuda import compiler
+
+    class Known:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+        def getVersion(self) -> tuple[int, int]:  # noqa: N802 - the name in the binding
+            return (12, 9)
+
+        def getSupportedArchs(self) -> list[int]:  # noqa: N802 - the name in the binding
+            return [int(name[3:]) for name in KNOWN.split(", ")]
+
+    real = compiler.nvrtc()
+    monkeypatch.setattr(compiler, "nvrtc", Known)
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("arch", "problem"),
+    [
+        ("hopper", f"'hopper' is no architecture of CUDA; NVRTC 12.9 compiles for {KNOWN}"),
+        ("", f"'' is no architecture of CUDA; NVRTC 12.9 compiles for {KNOWN}"),
+        ("sm_20", f"NVRTC 12.9 does not compile for sm_20; it compiles for {KNOWN}"),
+    ],
+)
+def test_an_architecture_that_cannot_be_compiled_for_is_refused(run: Run, arch: str, problem: str) -> None:
+    found = run("cuda", "warmup", "--arch", arch)
     assert (found.code, found.out) == (2, "")
-    assert "--dtype is one of float32, float64, not 'int32'" in found.err
+    assert found.err == (
+        "Usage: tt cuda warmup [OPTIONS]\nTry 'tt cuda warmup -h' for help.\n\n"
+        f"Error: Invalid value for --arch: {problem}\n"
+    )
+
+
+def test_a_dtype_that_is_not_compiled_is_refused(run: Run, folder: Path) -> None:
+    found = run("cuda", "warmup", "--dtype", "float31", "--arch", "sm_80")
+    assert (found.code, found.out) == (2, "")
+    assert found.err == (
+        "error: unknown dtype 'float31'; did you mean 'float32' or 'float64'?\n  known: float32, float64\n"
+    )
+
+
+@pytest.mark.usefixtures("known")
+def test_an_architecture_newer_than_the_compiler_gets_ptx_and_is_told(
+    run: Run, folder: Path, text: Callable[[str], str]
+) -> None:
+    found = run(
+        "cuda", "warmup", "--arch", "90", "--arch", "sm_90", "--arch", "sm_999", "--arch", "compute_80"
+    )
+    assert found.code == 0
+    assert found.out == text(f"""
+        1 kernels for sm_90, sm_999, compute_80: 3 compiled, 0 were there, 0 failed
+        kept in {folder / "kept"}
+        sm_999: PTX of compute_100 by NVRTC 12.9, which the driver compiles when it is loaded
+        compute_80: PTX of compute_80 by NVRTC 12.9, which the driver compiles when it is loaded
+    """)
+
+
+def test_a_folder_that_cannot_keep_anything_is_an_error(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / "file"
+    file.write_text("no folder")
+    monkeypatch.setenv("TT_CUDA_CACHE_DIR", str(file))
+    found = run("cuda", "warmup", "--arch", "sm_80")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        f"error: {file}: compiled kernels cannot be kept there: it is a file; 0 of 1 are\n"
+        "  try: TT_CUDA_CACHE_DIR=FOLDER, which names another folder\n"
+    )
+
+
+def test_a_full_disk_ends_it(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, name: str, compiled: Compiled) -> None:
+        if path.parent.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_kernel(path, name, compiled)
+
+    monkeypatch.setattr(warmup, "write_kernel", write)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    found = run("cuda", "warmup", "--arch", "sm_80", "--arch", "sm_90")
+    assert (found.code, found.out) == (1, "")
+    assert found.err == (
+        "compiling for sm_80, sm_90: 1/2 good.cuh: f<float>\n"
+        f"error: {folder / 'kept'}: compiled kernels cannot be kept there: No space left on device; 1 of 2 are\n"
+        "  try: TT_CUDA_CACHE_DIR=FOLDER, which names another folder\n"
+    )
 
 
 def test_the_group_alone_shows_its_help(run: Run) -> None:

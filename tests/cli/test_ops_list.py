@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.library import KernelTable
 from tt.core.schema.snapshot import definitions
 
 Run = Callable[..., Any]
@@ -104,3 +107,72 @@ def test_a_wrong_name_exits_with_2_and_names_the_nearest(
     assert ran.code == 2
     assert ran.out == ""
     assert ran.err.startswith(f"error: {message}")
+
+
+# --- who computes ----------------------------------------------------------------------------------------------
+
+EQUAL = "Tells whether two tensors have the same shape and the same elements."
+ALLCLOSE = "Tells whether self and other differ nowhere by more than atol + rtol * abs(other)."
+ITEM = "Returns the only element of a tensor as a Python number."
+
+
+@pytest.fixture
+def gadget(acme: None) -> Iterator[None]:
+    """A device whose kernels say in every way what computes."""
+    from tt.backends.array_api import ArrayApiBackend
+
+    backend = ArrayApiBackend(np, "gadget", mutable=True, has_views=True)
+    own, library = KernelTable(device="gadget"), KernelTable(device="gadget")
+    own.kernel("acme::twice", lambda self: self + self, dtypes="floating")
+    own.kernel("acme::twice", lambda self: self + self, dtypes="floating", native=True)
+    lacking: Any = {
+        "dtypes": ("float32",),
+        "priority": 2,
+        "by": "gadgetBLAS",
+        "available": lambda: "it is not there",
+    }
+    library.kernel("acme::twice", lambda self: self + self, **lacking)
+    plugin = REGISTRY.for_plugin(Source("tt-gadget", "1.0", "gadget"))
+    try:
+        plugin.add_backend(backend)
+        for table in (own, library, backend.kernels()):
+            plugin.add(table)
+        yield
+    finally:
+        plugin.remove()
+
+
+@pytest.mark.usefixtures("gadget")
+def test_a_backend_says_who_computes_in_the_order_in_which_kernels_are_tried(
+    run: Run, normalised: Callable[[str], str], text: Callable[[str], str]
+) -> None:
+    words = ("ops", "list", "--backend", "gadget", "--tag", "data_dependent")
+    assert normalised(run(*words).out) == text(f"""
+        operator  kind  core  served by  computed by  dtypes  description
+        equal  other  kernel  numpy  all  {EQUAL}
+        allclose  composite  composite  other operators  {ALLCLOSE}
+        item  other  core  kernel  numpy  all  {ITEM}
+    """)
+    found = {row["name"]: row for row in json.loads(run("ops", "list", "--backend", "gadget", "--json").out)}
+    computed = {
+        op: found[op]["computed_by"] for op in ("acme::twice", "acme::thrice", "exp", "permute", "gcd")
+    }
+    assert computed == {
+        "acme::twice": ["gadgetBLAS", "compiled kernel", "own kernel"], "acme::thrice": ["other operators"],
+        "exp": ["numpy"], "permute": ["view"], "gcd": ["other operators"],
+    }  # fmt: skip
+
+
+def test_cuda_says_who_computes_without_a_driver(run: Run, text: Callable[[str], str]) -> None:
+    assert run("ops", "list", "--backend", "cuda", "--tag", "data_dependent").out == text(f"""
+        operator  kind       core  served by  computed by      dtypes  description
+        equal     other            kernel     CuPy             all     {EQUAL}
+        allclose  composite        composite  other operators          {ALLCLOSE}
+        item      other      core  kernel     CuPy             all     {ITEM}
+    """)
+    found = {row["name"]: row for row in json.loads(run("ops", "list", "--backend", "cuda", "--json").out)}
+    computed = {op: found[op]["computed_by"] for op in ("add", "sort", "conv2d", "linear", "permute")}
+    assert computed == {
+        "add": ["own kernel", "CuPy"], "sort": ["CuPy"], "conv2d": ["cuDNN", "own kernel"],
+        "linear": ["cuBLASLt", "CuPy"], "permute": ["view"],
+    }  # fmt: skip

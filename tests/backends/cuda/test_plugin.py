@@ -54,6 +54,62 @@ def test_the_reason_is_the_same_in_the_list_and_in_the_error(machine, driver, pa
         tt.zeros(2).to("cuda")
 
 
+ABSENT = """
+import importlib.metadata as metadata
+import sys
+
+found = metadata.Distribution.entry_points.fget
+if sys.argv[1:] == ["not installed"]:
+    metadata.Distribution.entry_points = property(
+        lambda self: metadata.EntryPoints(e for e in found(self) if (e.group, e.name) != ("tt.plugins", "cuda"))
+    )
+import tt
+
+print(tt.cuda.is_available(), tt.cuda.device_count(), tt.cuda.memory_allocated(), tt.device("cpu"))
+for use in (
+    lambda: tt.ones(2, device="cuda"), lambda: tt.tensor(1, device="cuda:7"), lambda: tt.ones(2).cuda(),
+    lambda: tt.ones(2).to("cuda"), lambda: tt.device("cuda"), tt.cuda.synchronize, lambda: tt.cuda.set_device(0),
+):
+    try:
+        use()
+    except tt.errors.TTError as error:
+        print(type(error).__name__, error)
+print((tt.ones(2) + 1).tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [
+        (
+            "not installed",
+            "PluginMissingError the device 'cuda' is brought by the plugin 'cuda', which is not installed\n"
+            "  try: pip install 'tt-tensor[cuda12]' (or cuda13, by the CUDA version of the driver)\n"
+            "  see: tt plugins list\n",
+        ),
+        (
+            "blocked",
+            "PluginError the device 'cuda' is brought by the plugin 'cuda' (tt-tensor VERSION), which is blocked: "
+            "listed in TT_DISABLE_PLUGINS\n  see: tt plugins list\n",
+        ),
+    ],
+)
+def test_an_absent_plugin_is_told_and_the_rest_works(how, error):
+    environ = {**os.environ, "TT_DISABLE_PLUGINS": "cuda"} if how == "blocked" else {**os.environ}
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT, how], env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    error = error.replace("VERSION", state().version)
+    assert done.stdout == "False 0 0 cpu\n" + error * 7 + "[2.0, 2.0]\n"
+
+
+def test_the_namespace_lists_what_it_has():
+    assert (
+        set(dir(tt.cuda)) == set(tt.cuda.__all__) >= {"is_available", "memory", "OutOfMemoryError", "Stream"}
+    )
+
+
 def test_the_namespace_answers_and_refuses_with_the_reason(machine):
     machine(Driver(problem="there is no NVIDIA driver"))
     assert tt.cuda.is_available() is False
