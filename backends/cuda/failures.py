@@ -58,11 +58,22 @@ def _probability(op: str, index: int, dim: int, size: int) -> Exception:
     return errors.ValueRangeError("bernoulli: probabilities lie between 0 and 1, and some do not")
 
 
+def _weight(op: str, index: int, dim: int, size: int) -> Exception:
+    if index:
+        return errors.ValueRangeError(f"{op}(): the weights of a row are all zero, so nothing can be drawn")
+    return errors.ValueRangeError(f"{op}(): a weight is negative, infinite or not a number")
+
+
+def _divisor(op: str, index: int, dim: int, size: int) -> Exception:
+    return errors.DivisionByZeroError("ZeroDivisionError: an integer is divided by zero")
+
+
 KINDS: Final[Mapping[str, Message]] = {
     "gather": _place, "scatter": _place, "scatter_add": _place, "scatter_reduce": _place, "index": _index,
     "index_put": _index, "index_select": _slice, "_embedding": _slice, "embedding_dense_backward": _slice,
     "index_add": _slice, "index_copy": _index, "index_fill": _index, "take": _flat, "put": _flat,
     "masked_scatter": _source, "bernoulli": _probability, "nll_loss": _target, "binary_cross_entropy": _chance,
+    "div": _divisor, "multinomial": _weight,
 }  # fmt: skip
 """What can go wrong on the device, by operator; its place in this mapping is its number there."""
 
@@ -127,7 +138,7 @@ class Failures:
 
         Raises
         ------
-        IndexValueError, ShapeError, ValueRangeError
+        IndexValueError, ShapeError, ValueRangeError, DivisionByZeroError
             What the operator raises on other devices.
         """
         words = self._words

@@ -15,6 +15,7 @@ import numpy as np
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, is_wide, joint_shape, slices_of
 from tt.backends.cuda.places import Indexed, broadcast_strides, contiguous
+from tt.backends.cuda.selecting import true_places
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:
@@ -172,8 +173,11 @@ def _integers(
             if item.shape != self.shape[len(found) : len(found) + item.ndim]:
                 raise IndexError("a mask of another shape")
             if item.ndim:
-                found += [backend.normalise(places) for places in backend.namespace.nonzero(item.array)]
+                places = true_places(mover, item, "index", columns=True)
+                count = places.shape[1]
+                found += [places.view((count,), (1,), d * count) for d in range(item.ndim)]
             else:
+                backend.will_wait("index()")
                 whole.append(mover.empty((int(bool(item.array)),), np.int64))
         else:
             if len(found) >= self.ndim:
@@ -186,6 +190,10 @@ def _integers(
 
 
 def _full(table: KernelTable, mover: Mover) -> None:
+    @table.kernel("nonzero", half="native", priority=1)
+    def nonzero(self: StridedHandle) -> StridedHandle:
+        return true_places(mover, self, "nonzero")
+
     @table.kernel("index", half="native", priority=1)
     def index(self: StridedHandle, indices: Sequence[StridedHandle | None]) -> StridedHandle:
         chosen = choose(mover, self, indices)

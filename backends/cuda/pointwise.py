@@ -29,6 +29,11 @@ ONE: Final = {
     "atanh": "Atanh", "sigmoid": "Sigmoid", "erf": "Erf", "erfc": "Erfc", "lgamma": "Lgamma", "floor": "Floor",
     "ceil": "Ceil", "trunc": "Trunc", "round": "Round", "frac": "Frac", "deg2rad": "Deg2Rad", "rad2deg": "Rad2Deg",
 }  # fmt: skip
+COMPLEX: Final = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid",
+)  # fmt: skip
+"""The functions that complex numbers have, too."""
 NUMBERS_ONE: Final = {"neg": "Neg", "square": "Square"}
 TESTS: Final = {"isnan": "IsNan", "isinf": "IsInf", "isfinite": "IsFinite", "logical_not": "LogicalNot"}
 REAL_TESTS: Final = {"isposinf": "IsPosInf", "isneginf": "IsNegInf", "signbit": "SignBit"}
@@ -175,8 +180,8 @@ def _arithmetic(made: Pointwise) -> None:
             return made.one("Square", self, (), None, out)
         return made.two("Pow", self, exponent, (), None, out)
 
-    made.serve("pow", ("self", "exponent"), power, FLOATING)
-    made.serve("pow.Scalar", ("self", "exponent"), power, FLOATING)
+    made.serve("pow", ("self", "exponent"), power, "floating_complex")
+    made.serve("pow.Scalar", ("self", "exponent"), power, "floating_complex")
 
     def div_mode(self: Any, other: Any, rounding_mode: str, out: Any = None) -> StridedHandle:
         check_rounding(rounding_mode)
@@ -190,6 +195,15 @@ def _arithmetic(made: Pointwise) -> None:
 
 def _functions(made: Pointwise) -> None:
     made.serve_one(ONE, FLOATING)
+    made.serve_one({op: ONE[op] for op in COMPLEX}, "complex")
+    made.serve_one({"sinc": "Sinc"}, "floating_complex")
+
+    def round_digits(self: Any, decimals: int, out: Any = None) -> StridedHandle:
+        if decimals == 0:
+            return made.one("Round", self, (), None, out)
+        return made.one("RoundDigits", self, (10.0 ** abs(decimals), decimals > 0), None, out)
+
+    made.serve("round", ("self", "decimals"), round_digits, FLOATING)
     made.serve_one({"bitwise_not": "BitNot"}, "integral_bool")
     made.serve_one({"conj": "Conj", "conj_physical": "Conj"}, "all", half="native")
 

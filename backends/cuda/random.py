@@ -25,6 +25,7 @@ from tt.backends.cuda.layouts import grid_of, name_of
 from tt.backends.cuda.moving import Mover
 from tt.backends.cuda.places import BLOCK
 from tt.backends.cuda.programs import Program
+from tt.backends.cuda.scan import running_sums
 from tt.core.library import KernelTable, errors, reserve
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
     table, drawing = KernelTable(device="cuda"), Drawing(Mover(backend))
     _of_a_size(table, drawing)
     _like_a_tensor(table, drawing)
+    _by_weights(table, drawing)
     _dropout(table, drawing)
     return [table]
 
@@ -213,6 +215,39 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
         words = count * (2 if self.dtype.itemsize == 8 else 1)
         name = f"draw_exponential<{name_of(self.dtype)}>"
         drawing.launch(name, words, (out, drawing.reserved(generator, words, count), float(lambd)))
+        return out
+
+
+# --- places by their weights -----------------------------------------------------------------------------------
+
+
+def _by_weights(table: KernelTable, drawing: Drawing) -> None:
+    mover, backend, sums = drawing.mover, drawing.backend, running_sums(drawing.backend)
+
+    @table.kernel("multinomial", dtypes="floating", half="native", check=True, priority=1)
+    def multinomial(
+        self: StridedHandle, num_samples: int, replacement: bool, generator: Any
+    ) -> StridedHandle:
+        columns, failures = self.shape[-1], backend.failures
+        weights = mover.contiguous(self)
+        rows, name = prod(self.shape[:-1]), name_of(self.dtype)
+        if rows:
+            noted = (weights, rows, columns, failures.address, kind_of("multinomial"))
+            RANDOM.kernel(f"check_weights<{name}>")(backend, grid_of(32 * rows), BLOCK, noted)
+            failures.launched()
+        out, count = mover.empty((*self.shape[:-1], num_samples), np.dtype(np.int64)), rows * num_samples
+        if not replacement:
+            rates, numbers = mover.empty(self.shape, np.dtype(np.float64)), rows * columns
+            drawn = drawing.reserved(generator, numbers, numbers)
+            drawing.launch(f"draw_rates<{name}>", numbers, (rates, weights, drawn))
+            # Of exponential times with these rates, the smallest come first.
+            order = backend.normalise(backend.namespace.argsort(rates.array, stable=True)) if count else rates
+            return mover.take(out, order, out.shape, order.strides, out.strides)
+        drawn = drawing.reserved(generator, 2 * count, count)
+        wide = weights if name == "float64" else backend.cast(weights, np.dtype(np.float64))
+        if count:
+            args = (out, sums(wide, -1), wide, drawn, num_samples, columns)
+            drawing.launch("pick_places", 2 * count, args)
         return out
 
 

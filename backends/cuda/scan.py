@@ -17,7 +17,7 @@ from tt.core.library import KernelTable
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["PROGRAM", "tables"]
+__all__ = ["PROGRAM", "running_sums", "tables"]
 
 PROGRAM: Final = Program("scan.cuh")
 
@@ -46,6 +46,11 @@ def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTab
         kernel = _kernel(backend, name, places, tuning)
         table.kernel(op, kernel, dtypes=dtypes, takes=("self", "dim"), half="native", priority=1)
     return [table]
+
+
+def running_sums(backend: CudaBackend) -> Callable[[StridedHandle, int], StridedHandle]:
+    """Return a function that adds up along a dimension, for kernels of other families."""
+    return _kernel(backend, "Sum", False, Tuning())
 
 
 class Along(NamedTuple):

@@ -268,7 +268,7 @@ def elu_backward(grad_output: Any, self: Any, alpha: Any, scale: Any, input_scal
 @composite("sigmoid_backward")
 @_gradient
 def sigmoid_backward(grad_output: Any, output: Any) -> Any:
-    return ops.mul(grad_output, ops.conj(ops.mul(output, ops.rsub(output, 1))))
+    return ops.mul(ops.mul(grad_output, ops.conj(ops.rsub(output, 1))), ops.conj(output))
 
 
 @composite("tanh_backward")

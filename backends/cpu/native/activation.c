@@ -122,7 +122,7 @@ TT_OP(silu_backward, 2, 0, TT_GRAIN_DEAR, a * silu_slope_f(b), a * silu_slope(b)
 TT_OP(mish_backward, 2, 0, TT_GRAIN_DEAR, a * mish_slope_f(b), a * mish_slope(b))
 
 /* Below, b is the result of the sigmoid or of tanh. */
-#define SIGMOID_BACKWARD(T, F) (a * (b * (1 - b)))
+#define SIGMOID_BACKWARD(T, F) (a * (1 - b) * b)
 #define TANH_BACKWARD(T, F) (a * (1 - b * b))
 LOOPS(sigmoid_backward, 2, 0, TT_GRAIN_CHEAP, SIGMOID_BACKWARD)
 LOOPS(tanh_backward, 2, 0, TT_GRAIN_CHEAP, TANH_BACKWARD)

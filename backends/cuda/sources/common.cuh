@@ -307,16 +307,16 @@ TT_INLINE T nan() {
     return T(__int_as_float(0x7fc00000));
 }
 
-// The larger and the smaller of two; NaN if one is NaN, as in PyTorch.
+// The larger and the smaller of two; NaN if one is NaN, as in PyTorch.  Of two zeros the second, as on the CPU.
 template <typename T>
 TT_INLINE T maximum(T a, T b) {
-    if constexpr (is_floating<T>::value) return a != a ? a : (b != b || b > a) ? b : a;
-    else return b > a ? b : a;
+    if constexpr (is_floating<T>::value) return a != a || a > b ? a : b;
+    else return a > b ? a : b;
 }
 template <typename T>
 TT_INLINE T minimum(T a, T b) {
-    if constexpr (is_floating<T>::value) return a != a ? a : (b != b || b < a) ? b : a;
-    else return b < a ? b : a;
+    if constexpr (is_floating<T>::value) return a != a || a < b ? a : b;
+    else return a < b ? a : b;
 }
 
 }  // namespace math

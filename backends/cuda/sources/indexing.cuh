@@ -166,6 +166,81 @@ __global__ void copy_rolled(T *out, const T *self, const Places p, const Pointed
     }
 }
 
+// --- true elements -------------------------------------------------------------------------------------------
+
+// In which dimensions places are counted.
+struct Coordinates {
+    int64 ndim, row, column;  // steps in the result: from place to place, from dimension to dimension
+    int64 sizes[64];
+};
+
+// How many elements of each chunk are not zero; a block for a chunk.
+template <typename T, int THREADS>
+__global__ void count_true(int64 *counts, const T *self, int64 count, int64 chunk) {
+    const int64 first = int64(blockIdx.x) * chunk, last = first + chunk < count ? first + chunk : count;
+    int found = 0;
+    for (int64 i = first + threadIdx.x; i < last; i += THREADS) found += convert<bool>(self[i]) ? 1 : 0;
+    found = block_sum<THREADS>(found);
+    if (threadIdx.x == 0) counts[blockIdx.x] = found;
+}
+
+// What lies before the value of a thread in its block, and the sum of all.
+template <int THREADS>
+TT_INLINE int64 before_in_block(int64 own, int64 &whole) {
+    __shared__ int64 slots[THREADS / 32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int64 all = own;
+#pragma unroll
+    for (int delta = 1; delta < 32; delta *= 2) {
+        int64 other = shuffle_up(all, delta);
+        if (lane >= delta) all += other;
+    }
+    __syncthreads();  // the slots may still be read from the call before
+    if (lane == 31) slots[warp] = all;
+    __syncthreads();
+    int64 before = 0;
+    whole = 0;
+    for (int w = 0; w < THREADS / 32; w++) {
+        if (w == warp) before = whole;
+        whole += slots[w];
+    }
+    return before + all - own;
+}
+
+// Turn counts into what lies before each; behind the last follows the sum.  One block.
+template <int THREADS>
+__global__ void sum_before(int64 *counts, int64 blocks) {
+    int64 carry = 0, whole;
+    for (int64 tile = 0; tile < blocks; tile += THREADS) {
+        const int64 i = tile + threadIdx.x;
+        const int64 before = before_in_block<THREADS>(i < blocks ? counts[i] : 0, whole);
+        if (i < blocks) counts[i] = carry + before;
+        carry += whole;
+    }
+    if (threadIdx.x == 0) counts[blocks] = carry;
+}
+
+// The places of the elements that are not zero, in order.
+template <typename T, typename J, int THREADS>
+__global__ void write_true(int64 *out, const int64 *before, const T *self, int64 count, int64 chunk, const Coordinates c) {
+    const int64 first = int64(blockIdx.x) * chunk, last = first + chunk < count ? first + chunk : count;
+    int64 rank = before[blockIdx.x], whole;
+    for (int64 tile = first; tile < last; tile += THREADS) {
+        const int64 i = tile + threadIdx.x;
+        const bool found = i < last && convert<bool>(self[i]);
+        const int64 place = rank + before_in_block<THREADS>(found ? 1 : 0, whole);
+        if (found) {
+            J rest = J(i);
+            for (int d = int(c.ndim) - 1; d >= 0; d--) {
+                J size = J(c.sizes[d]), next = d > 0 ? J(rest / size) : J(0);
+                out[place * c.row + d * c.column] = int64(rest - next * size);
+                rest = next;
+            }
+        }
+        rank += whole;
+    }
+}
+
 // --- joining -----------------------------------------------------------------------------------------------
 
 constexpr int JOINED = 120;

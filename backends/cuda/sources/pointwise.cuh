@@ -2,7 +2,8 @@
 //
 // A kernel is named as in "pointwise_flat<Add, float16, Types<float16, float16>>": the functor, the type of the results,
 // those of the operands.  Functors compute in compute_t of the operands' types; Python numbers come in `Numbers`.
-#include "common.cuh"
+#include "complex.cuh"
+#include "integers.cuh"
 
 // --- numbers ---------------------------------------------------------------------------------------------------
 
@@ -67,14 +68,20 @@ template <typename T> TT_INLINE bool finite(T a) {
     else return true;
 }
 template <typename T> TT_INLINE T sigmoid(T x) {
-    T small = math::exp(-math::fabs(x));
-    return (x < T(0) ? small : T(1)) / (T(1) + small);
+    if constexpr (is_complex<T>::value) {
+        return math::sigmoid(x);
+    } else {
+        T small = math::exp(-math::fabs(x));
+        return (x < T(0) ? small : T(1)) / (T(1) + small);
+    }
 }
 template <typename T> TT_INLINE T softplus(T x) { return math::maximum(x, T(0)) + math::log1p(math::exp(-math::fabs(x))); }
 template <typename T> TT_INLINE T clamp(T x, T low, T high) { return math::minimum(math::maximum(x, low), high); }
+// With the sign of the divisor, also of a zero.
 template <typename T> TT_INLINE T remainder(T a, T b) {
     T rest = math::fmod(a, b);
-    return rest != T(0) && (b < T(0)) != (rest < T(0)) ? rest + b : rest;
+    if (rest == T(0)) return math::copysign(rest, b);
+    return (b < T(0)) != (rest < T(0)) ? rest + b : rest;
 }
 // A division by zero gives what a division gives; a zero has the sign of the exact quotient.
 template <typename T> TT_INLINE T floor_quotient(T a, T b) {
@@ -101,6 +108,14 @@ template <typename T> TT_INLINE T lerp(T a, T b, T weight) {
     } else {
         return math::fabs(weight) < T(0.5) ? a + weight * (b - a) : b - (b - a) * (T(1) - weight);
     }
+}
+// Halves to the even neighbour, with `decimals` digits behind the point, or so many zeros before it.
+template <typename T> TT_INLINE T round_digits(T x, T factor, bool behind) {
+    return behind ? math::rint(x * factor) / factor : math::rint(x / factor) * factor;
+}
+template <typename T> TT_INLINE T sinc(T x) {
+    T angle = x * T(3.14159265358979323846);
+    return angle == T(0) ? T(1) : math::sin(angle) / angle;
 }
 template <typename T> TT_INLINE T gelu_inner(T x) {
     return T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
@@ -145,6 +160,16 @@ TWO(DivTrunc, math::trunc(x / y))
 TWO(Remainder, ops::remainder(x, y))
 TWO(Fmod, math::fmod(x, y))
 TWO(Pow, math::pow(x, y))
+// Of integers; number 1 is the operator and number 2 the address at which a division by zero is noted.
+#define DIVISOR integers::divisor(y, n.given[2].whole, n.given[1].whole)
+TWO(IntegerFloor, integers::floor_quotient(x, DIVISOR))
+TWO(IntegerTrunc, integers::quotient(x, DIVISOR))
+TWO(IntegerRemainder, integers::remainder(x, DIVISOR))
+TWO(IntegerFmod, integers::rest(x, DIVISOR))
+#undef DIVISOR
+TWO(IntegerPow, integers::power(x, y))
+TWO(ShiftLeft, integers::left(x, y))
+TWO(ShiftRight, integers::right(x, y))
 TWO(Maximum2, math::maximum(x, y))
 TWO(Minimum2, math::minimum(x, y))
 TWO(Fmax, x != x ? y : (y != y || x > y) ? x : y)
@@ -200,6 +225,8 @@ ONE(Floor, math::floor(x))
 ONE(Ceil, math::ceil(x))
 ONE(Trunc, math::trunc(x))
 ONE(Round, math::rint(x))
+ONE(RoundDigits, ops::round_digits(x, N(0), n.given[1].whole != 0))
+ONE(Sinc, ops::sinc(x))
 ONE(Frac, x - math::trunc(x))
 ONE(Deg2Rad, x * T(0.017453292519943295769))
 ONE(Rad2Deg, x * T(57.295779513082320877))
@@ -239,12 +266,13 @@ ONE(HardTanh, ops::clamp(x, N(0), N(1)))
 ONE(Threshold, x <= N(0) ? N(1) : x)
 ONE(HardShrink, x >= -N(0) && x <= N(0) ? T(0) : x)
 ONE(SoftShrink, x > N(0) ? x - N(0) : x < -N(0) ? x + N(0) : x != x ? x : T(0))
-ONE(Elu, x > T(0) ? x : N(0) * math::expm1(x))
-ONE(Celu, x > T(0) ? x : N(0) * math::expm1(x / N(0)))
-ONE(Selu, T(1.0507009873554804934) * (x > T(0) ? x : T(1.6732632423543772848) * math::expm1(x)))
+// Of a negative zero, 0.
+ONE(Elu, x > T(0) ? x : T(0) + N(0) * math::expm1(x))
+ONE(Celu, x > T(0) ? x : T(0) + N(0) * math::expm1(x / N(0)))
+ONE(Selu, T(1.0507009873554804934) * (x > T(0) ? x : T(0) + T(1.6732632423543772848) * math::expm1(x)))
 ONE(Silu, x * ops::sigmoid(x))
 ONE(Mish, x * math::tanh(ops::softplus(x)))
-ONE(LogSigmoid, math::minimum(x, T(0)) - math::log1p(math::exp(-math::fabs(x))))
+ONE(LogSigmoid, -ops::softplus(-x)) // of infinity, -0
 ONE(HardSigmoid, ops::clamp(x + T(3), T(0), T(6)) / T(6))
 ONE(HardSwish, x * ops::clamp(x + T(3), T(0), T(6)) / T(6))
 ONE(Softplus, x * N(0) > N(1) ? x : ops::softplus(x * N(0)) / N(0))

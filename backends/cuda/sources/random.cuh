@@ -245,6 +245,61 @@ __global__ void draw_exponential(T *out, const Drawn drawn, double rate) {
     });
 }
 
+// --- places by their weights -------------------------------------------------------------------------------
+
+// Note rows with a weight that is none (index 0), and rows whose weights are all zero (index 1); a warp for a row.
+template <typename T>
+__global__ void check_weights(const T *weights, int64 rows, int64 columns, int64 failure, int64 what) {
+    const int64 warps = int64(element_step()) / 32;
+    for (int64 row = int64(first_element()) / 32; row < rows; row += warps) {
+        bool fine = true, some = false;
+        for (int64 i = threadIdx.x % 32; i < columns; i += 32) {
+            const compute_t<T> weight = compute_t<T>(weights[row * columns + i]);
+            fine = fine && weight >= compute_t<T>(0) && math::isfinite(weight);
+            some = some || weight > compute_t<T>(0);
+        }
+        const bool all_fine = __all_sync(FULL_MASK, fine), any = __any_sync(FULL_MASK, some);
+        if (threadIdx.x % 32 == 0 && !(all_fine && any)) note_failure(uint64(failure), what, all_fine ? 1 : 0, 0, columns);
+    }
+}
+
+// The first place of a row whose sum exceeds a uniform number times that of the row, which has a weight.
+__global__ void pick_places(int64 *out, const double *sums, const double *weights, const Drawn drawn, int64 samples, int64 columns) {
+    each_block(drawn, 2, [&](int64 first, const Words &words) {
+        for (int i = 0; i < 2 && first + i < drawn.count; i++) {
+            const int64 start = (first + i) / samples * columns;
+            const double whole = sums[start + columns - 1];
+            double target = multiply_rounded(Unit<double>::of(words, i), whole);
+            if (!(target < whole)) target = nextafter(whole, 0.0);  // reached by rounding
+            int64 low = 0, high = columns - 1;
+            while (low < high) {
+                const int64 middle = (low + high) / 2;
+                if (sums[start + middle] <= target) low = middle + 1;
+                else high = middle;
+            }
+            // Sums of parts are rounded in different orders, so that one may seem to grow where nothing is added.
+            int64 place = low;
+            while (place < columns && !(weights[start + place] > 0.0)) place++;
+            if (place == columns) {
+                place = low;
+                while (place > 0 && !(weights[start + place] > 0.0)) place--;
+            }
+            out[first + i] = place;
+        }
+    });
+}
+
+// The negative rates of times that are drawn with the weights: of a few places without repetition, the smallest come first.
+template <typename T>
+__global__ void draw_rates(double *out, const T *weights, const Drawn drawn) {
+    each_block(drawn, 4, [&](int64 first, const Words &words) {
+        for (int i = 0; i < 4 && first + i < drawn.count; i++) {
+            const float time = float(-log(double(Unit<float>::of(words, i)) + 2.9802322387695312e-08));
+            out[first + i] = -(double(compute_t<T>(weights[first + i])) / double(time));
+        }
+    });
+}
+
 // --- dropout -----------------------------------------------------------------------------------------------
 
 // Elements whose word is below the limit times `scale`, the others times 0; PARTS is 2 for complex numbers.

@@ -15,11 +15,11 @@ from tt.core.schema.classes import dtype_names
 NUMBERS = {
     "alpha": 2.0, "value": -0.75, "negative_slope": 0.02, "min_val": -0.5, "max_val": 1.25, "threshold": 0.5,
     "lambd": 0.4, "beta": 1.5, "scale": 1.25, "input_scale": 0.5, "nan": 3.5, "posinf": 100.0, "neginf": -50.0,
-    "approximate": "tanh", "rounding_mode": "trunc",
+    "approximate": "tanh", "rounding_mode": "trunc", "decimals": 1,
 }  # fmt: skip
 """Arguments that are no tensors, by their names."""
 
-KEYWORDS = ("alpha", "value", "rounding_mode", "approximate")
+KEYWORDS = ("alpha", "value", "rounding_mode", "approximate", "decimals")
 POSITIONAL = {("threshold", "value"), ("elu_backward", "alpha")}
 """Arguments that operators take by their names only, with few exceptions."""
 

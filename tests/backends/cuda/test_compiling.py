@@ -8,7 +8,7 @@ import pytest
 from tests.backends.cuda.cases import Recorder
 from tests.backends.cuda.kernels import arguments, call, kernels_of
 from tests.backends.cuda.test_handle import HostMemory
-from tt.backends.cuda import activation, pointwise
+from tt.backends.cuda import activation, integral, pointwise
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.copies import cast
 from tt.backends.cuda.elementwise import POINTWISE, run
@@ -23,7 +23,7 @@ def launched(dtype: str) -> list[str]:
     recorder = Recorder()
     backend = CudaBackend(HostMemory(), lambda: np, recorder)
     for (_, name), kernel in kernels_of(
-        [t for f in (pointwise, activation) for t in f.tables(backend)]
+        [t for f in (pointwise, activation, integral) for t in f.tables(backend)]
     ).items():
         if name == dtype:
             call(backend, kernel, arguments(kernel.takes, dtype))
@@ -57,7 +57,7 @@ def test_every_source_compiles_by_itself(nvrtc, source, arch):
 
 
 def test_a_faulty_source_does_not_compile(nvrtc, tmp_path):
-    for name in ("common.cuh", "pointwise.cuh"):
+    for name in ("common.cuh", "complex.cuh", "failures.cuh", "integers.cuh", "pointwise.cuh"):
         text = (SOURCES / name).read_text()
         (tmp_path / name).write_text(
             text.replace("TWO(Mul, ops::times(x, y))", "TWO(Mul, ops::times(x, y, z))")

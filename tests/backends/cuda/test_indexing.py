@@ -17,11 +17,14 @@ from tt.backends.cuda.places import make_plan
 from tt.core import errors
 
 UNITS = ("uint8", "uint16", "uint32", "uint64", "Unit16")
+COUNTED = ("bool", "int8", "float16", "bfloat16", "int32", "float32", "float64", "complex64", "complex128")
 NAMES = [
     *(f"take_places<{unit}, int32, {k}>" for unit in UNITS for k in (0, 1, 2)),
     *(f"put_places<{unit}, int32, {k}>" for unit in UNITS for k in (0, 1)),
     *(f"{name}<{unit}, int32>" for unit in UNITS
       for name in ("fill_masked", "scatter_masked", "copy_triangle", "copy_rolled", "join_rows")),
+    "sum_before<256>", *(f"count_true<{name}, 256>" for name in COUNTED),
+    *(f"write_true<{name}, int32, 256>" for name in COUNTED),
     "take_places<uint32, int32, 3>", "put_places<uint32, int32, 2>", "find_places<int32, 1>", "find_places<int32, 2>",
 ]  # fmt: skip
 """What the tests of this folder launch, compiled at once."""
@@ -33,6 +36,10 @@ WIDE = [
     *(f"find_places<{j}, {k}>" for j in ("int32", "int64") for k in range(1, 9)),
     *(f"{name}<{unit}, int64>" for unit in UNITS
       for name in ("fill_masked", "scatter_masked", "copy_triangle", "copy_rolled", "join_rows")),
+    *(f"write_true<{name}, int64, 256>" for name in COUNTED),
+    *(f"count_true<{name}, 256>" for name in ("uint8", "int16", "int64", "uint16", "uint32", "uint64")),
+    *(f"write_true<{name}, {j}, 256>" for j in ("int32", "int64")
+      for name in ("uint8", "int16", "int64", "uint16", "uint32", "uint64")),
 ]  # fmt: skip
 """What else can be launched."""
 
@@ -212,6 +219,43 @@ def _scattered(x, mask, source):
     found = x.copy()
     found[mask] = source[: mask.sum()]
     return found
+
+
+# --- true elements -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_places_that_are_not_zero_are_those_of_numpy(run, dtype):
+    rng = np.random.default_rng(7)
+    for shape in ((0,), (1,), (7, 3), (2, 1, 3000), (9, 11, 257), (5000,), (3, 0, 2)):
+        x = values(shape, dtype) * (rng.random(shape) < 0.4).astype(dtype)
+        for y in variants(x):
+            found = run("nonzero", y)
+            assert found.dtype == np.int64
+            np.testing.assert_array_equal(found, np.argwhere(x))
+
+
+def test_nan_and_the_smallest_numbers_are_not_zero(run):
+    x = np.array([0.0, -0.0, np.nan, 5e-324, -np.inf])
+    assert run("nonzero", x).tolist() == [[2], [3], [4]]
+    imaginary = np.zeros(5, np.complex128)
+    imaginary.imag = x
+    assert run("nonzero", imaginary).tolist() == [[2], [3], [4]]
+    assert [run("nonzero", np.array(n)).shape for n in (0, 3)] == [(0, 0), (1, 0)]
+
+
+def test_long_masks_are_shared_by_many_blocks(run):
+    mask = np.random.default_rng(1).random(700_000) < 0.5
+    np.testing.assert_array_equal(run("nonzero", mask), np.argwhere(mask))
+    np.testing.assert_array_equal(run("nonzero", np.ones((300, 2000), bool))[-3:, 1], [1997, 1998, 1999])
+
+
+def test_the_host_waits_once_for_the_number_of_places(run, monkeypatch):
+    waits = []
+    monkeypatch.setattr(run.backend, "will_wait", waits.append)
+    run("nonzero", np.ones(5))
+    run("index", np.arange(6.0), [np.arange(6) > 2])
+    assert waits == ["nonzero()", "index()"]
 
 
 def test_neighbouring_dimensions_become_one_and_rows_move_in_large_units():

@@ -22,6 +22,7 @@ KERNELS = [
     *(f"draw_below<{dtype}>" for dtype in ("float16", "bfloat16", "float32", "int64", "bool")), "draw_words",
     *(f"draw_bernoulli<{dtype}, {dtype}>" for dtype in FLOATING), "draw_bernoulli<int64, float32>",
     *(f"drop_elements<{dtype}, 1>" for dtype in FLOATING), *(f"drop_gradient<{dtype}, 1>" for dtype in FLOATING),
+    "pick_places", *(f"{name}<{dtype}>" for name in ("check_weights", "draw_rates") for dtype in FLOATING),
     *(f"{name}<{dtype}, 2>" for name in ("drop_elements", "drop_gradient") for dtype in ("float32", "float64")),
 ]  # fmt: skip
 REST = [
@@ -221,6 +222,43 @@ def test_the_grid_changes_no_number(run, generators, monkeypatch):
     expected = run("randn", (5000,), generators()[0], TYPES["float32"])
     monkeypatch.setattr(random, "grid_of", lambda count: (2,))
     np.testing.assert_array_equal(run("randn", (5000,), generators()[0], TYPES["float32"]), expected)
+
+
+# --- places by their weights ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("name", FLOATING)
+def test_places_drawn_by_weights_are_those_of_the_cpu(run, generators, name, replacement):
+    rng = np.random.default_rng(3)
+    for shape, samples in (((40,), 9), ((3, 1030), 700), ((2, 3, 5), 1), ((0, 4), 2)):
+        weights = (rng.random(shape) * (rng.random(shape) < 0.8) + (np.arange(shape[-1]) == 2)).astype(
+            TYPES[name]
+        )
+        ours, theirs = generators()
+        found = run("multinomial", weights, samples, replacement, ours)
+        np.testing.assert_array_equal(found, cpu.multinomial(weights, samples, replacement, theirs))
+        assert found.dtype == np.int64
+        assert ours.get_offset() == theirs.get_offset()
+
+
+def test_places_without_a_weight_are_never_drawn(run, generators):
+    weights = np.zeros(600)
+    weights[[7, 300, 599]] = 1e-300, 1e-290, 3e-290
+    assert set(run("multinomial", weights, 5000, True, generators()[0])) == {300, 599}
+    wide = np.zeros((1, 9000), np.float32)
+    wide[0, 4321] = 0.1
+    assert (run("multinomial", wide, 100, True, generators()[0]) == 4321).all()
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_weights_that_are_none_are_refused(run, generators, replacement):
+    for wrong in (-1.0, np.inf, np.nan):
+        weights = np.array([[1.0, 2.0], [3.0, wrong]], np.float32)
+        with pytest.raises(errors.ValueRangeError, match="a weight is negative, infinite or not a number"):
+            run("multinomial", weights, 1, replacement, generators()[0])
+    with pytest.raises(errors.ValueRangeError, match="the weights of a row are all zero"):
+        run("multinomial", np.array([[1.0, 2.0], [0.0, 0.0]]), 1, replacement, generators()[0])
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
