@@ -10,6 +10,7 @@ import numpy as np
 
 from tt.backends.cuda import copies
 from tt.backends.cuda.availability import find_driver, reason
+from tt.backends.cuda.captured import CapturedNumbers
 from tt.backends.cuda.engine import CupyEngine, Engine
 from tt.backends.cuda.failures import Failures
 from tt.backends.cuda.handle import Memory, StridedHandle
@@ -60,6 +61,7 @@ class CudaBackend(Backend):
         self.lent: dict[int, Any] = {}
         self._devices: int | None = None
         self.failures = Failures(self)
+        self.captured_numbers: CapturedNumbers | None = None
 
     # --- the devices -------------------------------------------------------------------------------------------
 

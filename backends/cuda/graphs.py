@@ -4,8 +4,9 @@ Note [What a capture allows]
 ----------------------------
 While a stream captures, nothing runs: a host that waits for the device, or asks it for a number, asks for what does
 not exist yet, and CUDA refuses.  CuPy's calls of cuBLAS, cuRAND, cuSOLVER and cuSPARSE refuse too, because these
-libraries allocate memory of their own.  Random numbers are refused here: the counter that the host reserves would be
-the same in every replay.  The first such call ends the capture with an error that names the operator.
+libraries allocate memory of their own.  Random numbers that are not drawn by kernels of tt are refused here: each
+replay would draw the same (see Note [Random numbers of a graph]).  The first such call ends the capture with an error
+that names the operator.
 
 Memory that is allocated during a capture comes from a pool of the graph, which keeps it for as long as the graph can
 be replayed.  That pool may have to grow while a stream captures, so captures are always CUDA's "relaxed" ones.
@@ -21,8 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from tt.backends.cuda.captured import CapturedNumbers
 from tt.backends.cuda.interface import backend
-from tt.core.library import Mode, Tensor, TensorBase, errors
+from tt.core.library import Generator, Mode, Tensor, TensorBase, errors
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 
@@ -64,20 +66,32 @@ def is_current_stream_capturing() -> bool:
 class _Capturing(Mode):
     """Explains what a capture refuses, with the name of the operator."""
 
+    def __init__(self, numbers: CapturedNumbers) -> None:
+        super().__init__()
+        self._numbers = numbers
+
     def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
         """Make a call; an error of CUDA becomes one that names it."""
         if "random" in caller.operator.definition.tags and _on_cuda(caller, args):
-            raise errors.DeviceError(
-                f"{caller.name}(): random numbers cannot be captured in a CUDA graph: each replay would draw the same\n"
-                "  try: draw them before the replay, into a tensor that the graph reads"
-            )
+            generator = next((value for value in args if isinstance(value, Generator)), None)
+            before = self._numbers.taken(generator)
+            result = self._call(caller, args)
+            after = self._numbers.taken(generator)
+            if (after[0] - before[0]) % 2**64 != after[1] - before[1]:
+                raise errors.DeviceError(
+                    f"{caller.name}(): these random numbers cannot be captured in a CUDA graph: each replay would draw "
+                    "the same\n"
+                    "  try: draw them before the replay, into a tensor that the graph reads"
+                )
+            return result
+        return self._call(caller, args)
+
+    def _call(self, caller: Any, args: tuple[Any, ...]) -> Any:
         try:
             return caller.dispatch(args)
         except Exception as error:
-            # Kernels explain what libraries raise; what CUDA and CuPy say of a capture is none of their errors.
-            if isinstance(error, errors.DeviceError) or (
-                isinstance(error, errors.TTError) and "stream capture" not in str(error)
-            ):
+            # Libraries and CUDA say it in words of their own, also where a kernel explains what they raise.
+            if isinstance(error, errors.DeviceError) or "captur" not in str(error).lower():
                 raise
             raise errors.DeviceError(
                 f"{caller.name}(): cannot be captured in a CUDA graph: {error}\n"
@@ -109,6 +123,8 @@ class CUDAGraph:
         self._stream: Any = None
         self._mode: _Capturing | None = None
         self._kept: list[Any] = []
+        self._numbers: CapturedNumbers | None = None
+        self._generators: list[Generator] = []
         self._debug = False
 
     # --- capture -----------------------------------------------------------------------------------------------
@@ -155,15 +171,17 @@ class CUDAGraph:
             )
         self._pool = GraphPool() if pool is None else pool
         self._stream, self._kept = stream, []
+        self._numbers = CapturedNumbers(found, stream, self._generators)  # before the pool is the graph's
         allocator.begin_private(self._pool.open(allocator))
         found.transfers.captured = self._kept
+        found.captured_numbers = self._numbers
         try:
             stream.begin_capture(found.library().cuda.runtime.streamCaptureModeRelaxed)
         except BaseException:
             allocator.end_private()
-            found.transfers.captured = None
+            found.transfers.captured = found.captured_numbers = self._numbers = None
             raise
-        self._mode = _Capturing()
+        self._mode = _Capturing(self._numbers)
         self._mode.__enter__()
 
     def capture_end(self) -> None:
@@ -180,21 +198,47 @@ class CUDAGraph:
         mode, self._mode, self._stream = self._mode, None, None
         mode.__exit__(None, None, None)
         try:
-            self._graph = stream.end_capture()
+            try:
+                graph = stream.end_capture()
+            finally:
+                found.transfers.captured = found.captured_numbers = None
+                found._allocator().end_private()
+                assert self._numbers is not None  # with a mode there are numbers
+                self._numbers.end()
         except found.library().cuda.runtime.CUDARuntimeError as error:
-            self._pool, self._kept = None, []
+            self._forget()
             raise errors.DeviceError(
                 f"capture_end(): the capture was broken by a call that it does not allow: {error}"
             ) from error
-        finally:
-            found.transfers.captured = None
-            found._allocator().end_private()
+        except errors.DeviceError:
+            self._forget()
+            raise
+        self._graph = graph
+
+    def register_generator_state(self, generator: Any) -> None:
+        """Say that the graph draws from a generator; one that is not named is noted when it is first used.
+
+        Raises
+        ------
+        ArgumentError
+            When it is no generator of CUDA.
+        """
+        if not isinstance(generator, Generator) or generator.device.type != "cuda":
+            raise errors.ArgumentError(
+                "register_generator_state",
+                "argument 'generator' must be a generator of CUDA, Generator('cuda')",
+            )
+        if generator not in self._generators:
+            self._generators.append(generator)
 
     # --- replay ------------------------------------------------------------------------------------------------
 
     def replay(self) -> None:
-        """Give the captured work to the current stream."""
-        self._captured("replay").launch(backend().library().cuda.get_current_stream())
+        """Give the captured work to the current stream, after what it draws of the generators."""
+        graph, found = self._captured("replay"), backend()
+        assert self._numbers is not None  # with a graph there are numbers
+        self._numbers.advance()
+        graph.launch(found.library().cuda.get_current_stream())
 
     def _captured(self, what: str) -> Any:
         if self._graph is None:
@@ -205,7 +249,10 @@ class CUDAGraph:
         """Forget the captured work, and give its memory back, as far as no tensor is in it."""
         if self._mode is not None:
             raise errors.DeviceError("reset(): the capture goes on\n  try: graph.capture_end()")
-        self._graph, self._pool, self._kept = None, None, []
+        self._forget()
+
+    def _forget(self) -> None:
+        self._graph, self._pool, self._kept, self._numbers = None, None, [], None
 
     def pool(self) -> GraphPool:
         """Return the graph's pool of memory, for other graphs to share."""

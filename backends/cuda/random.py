@@ -26,6 +26,7 @@ from tt.backends.cuda.moving import Mover
 from tt.backends.cuda.places import BLOCK
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.scan import running_sums
+from tt.backends.cuda.sorting import stable_order
 from tt.core.library import KernelTable, errors, reserve
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ RANDOM: Final = Program("random.cuh")
 PARTS: Final = {"complex64": ("float32", 2), "complex128": ("float64", 2)}
 """Complex dtypes: the dtype of their parts, and how many there are."""
 
-_DRAWN: Final = struct.Struct("@QQq")
+_DRAWN: Final = struct.Struct("@QQqQ")
 _AFFINE: Final = struct.Struct("@ddqq")
 
 
@@ -72,8 +73,12 @@ class Drawing:
 
     def reserved(self, generator: Any, words: int, count: int) -> bytes:
         """Take so many words of a generator; return the struct `Drawn`."""
-        seed, offset = reserve(generator, -(-words // 4), self.backend.device_type)
-        return _DRAWN.pack(seed, offset, count)
+        blocks, numbers = -(-words // 4), self.backend.captured_numbers
+        if numbers is not None and numbers.is_capturing():
+            seed, offset, state = numbers.reserve(generator, blocks)
+        else:
+            (seed, offset), state = reserve(generator, blocks, self.backend.device_type), 0
+        return _DRAWN.pack(seed, offset, count, state)
 
     def launch(self, name: str, words: int, args: Sequence[Any]) -> None:
         """Launch a kernel with a thread for each block of four words."""
@@ -166,9 +171,10 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
         check_permutation(n, int(np.iinfo(kind).max) if kind.kind in "iu" else name_of(kind))
         keys = mover.empty((n,), np.dtype(np.uint64))
         drawing.launch("draw_words", 2 * n, (keys, drawing.reserved(generator, 2 * n, n)))
-        backend = drawing.backend
-        order = backend.normalise(backend.namespace.argsort(keys.array, stable=True))
-        return order if order.dtype == kind else backend.cast(order, kind)
+        if not n:
+            return mover.empty((0,), kind)
+        _, order = stable_order(mover, keys, 2**64 - 1)
+        return order if order.dtype == kind else drawing.backend.cast(order, kind)
 
 
 def _signed(value: int) -> int:

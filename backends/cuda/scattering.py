@@ -22,6 +22,7 @@ from tt.backends.cuda.layouts import grid_of, name_of
 from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, slices_of
 from tt.backends.cuda.places import BLOCK, Indexed, broadcast_strides, contiguous, integer_of, make_plan
 from tt.backends.cuda.programs import Program
+from tt.backends.cuda.sorting import stable_order
 from tt.core.library import KernelTable, errors
 
 if TYPE_CHECKING:
@@ -97,14 +98,13 @@ class Combiner:
         members = places.shape[0]
         if not members or not outer * inner:
             return
-        backend, namespace = self.backend, self.backend.namespace
-        order = namespace.argsort(places.array, stable=True)
-        ordered = backend.normalise(namespace.take(places.array, order, axis=0))
+        backend = self.backend
+        ordered, order = stable_order(self.mover, places, size, bias=1)  # -1 is for values to leave out
         packed = _SEGMENTS.pack(members, outer, size, inner, include, reduce == "mean", by_count, 0)
         count = members * outer * inner
         integer = integer_of(count, outer * size * inner)
         kernel = SCATTERING.kernel(f"combine_segments<{name_of(target.dtype)}, {COMBINE[reduce]}, {integer}>")
-        args = (target, values, ordered, backend.normalise(order), packed)
+        args = (target, values, ordered, order, packed)
         kernel(backend, grid_of(count), BLOCK, args)
 
 

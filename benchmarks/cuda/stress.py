@@ -111,42 +111,39 @@ def streams(random: Random, seconds: float, size: int = 1 << 20) -> int:
 
 
 def graphs(random: Random, seconds: float) -> int:
-    """Capture a training step, replay it, and compare with plain steps; return how often."""
+    """Capture a training step, replay it ten times, and compare with plain steps bit for bit; return how often."""
     import tt
+    from benchmarks.cuda.training import TrainingStep
+    from tt.cuda import CUDAGraph
 
+    products = "cuBLASLt" in tt.explain("mm", ["cuda:float32", "cuda:float32"]).text().split("->")[-1]
     count, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        rows, columns = random.choice([8, 64]), random.choice([16, 128])
-        tt.manual_seed(random.randrange(1000))
-        w = tt.randn(columns, device="cuda")
-        x = tt.randn(rows, columns, device="cuda")
-
-        def step(w: Any = w, x: Any = x) -> Any:
-            leaf = w.detach().requires_grad_()
-            ((x * leaf).tanh().sum(1) ** 2).mean().backward()
-            with tt.no_grad():
-                w.sub_(leaf.grad * 0.01)
-            return w
-
-        start = w.clone()
-        for _ in range(5):
-            step()
-        wanted = w.cpu()
-        w.copy_(start)
+        seed, rows, width = random.randrange(1000), random.choice([8, 64]), random.choice([16, 128])
+        step = TrainingStep(seed, rows, width, products=products)
+        start = step.state()
+        tt.manual_seed(seed)
+        losses = [float(step()) for _ in range(10)]
+        wanted = step.state()
+        step.start_from(start)
         beside = tt.cuda.Stream()
         beside.wait_stream(tt.cuda.current_stream())
         with tt.cuda.stream(beside):
             step()
         tt.cuda.current_stream().wait_stream(beside)
-        graph = tt.cuda.CUDAGraph()
+        graph = CUDAGraph()
         with tt.cuda.graph(graph):
-            step()
-        w.copy_(start)
-        for _ in range(5):
+            loss = step()
+        step.start_from(start)
+        tt.manual_seed(seed)
+        found = []
+        for _ in range(10):
             graph.replay()
-        found = w.cpu()
-        if not tt.allclose(found, wanted, rtol=1e-5, atol=1e-6):
-            raise StressError("five replayed steps differ from five plain ones")
+            found.append(float(loss))
+        expect(found, losses, "the losses of ten replayed steps")
+        for i, (one, other) in enumerate(zip(step.state(), wanted, strict=True)):
+            if not tt.equal(one, other):
+                raise StressError(f"ten replayed steps differ from ten plain ones in tensor {i} of the state")
         count += 1
     return count
 

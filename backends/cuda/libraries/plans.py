@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -69,6 +69,13 @@ def place_of(backend: CudaBackend) -> tuple[int, int]:
     return int(cuda.runtime.getDevice()), int(cuda.get_current_stream().ptr)
 
 
+class _OfGraph(NamedTuple):
+    """A workspace among what a graph keeps."""
+
+    place: tuple[int, int]
+    owner: Any
+
+
 class Workspaces:
     """Memory in which a library works, one piece for each device and stream, which grows when more is asked.
 
@@ -88,12 +95,26 @@ class Workspaces:
         """Return the address of at least so many bytes, 0 for none."""
         if nbytes <= 0:
             return 0
-        memory = self._backend.memory
+        memory, captured = self._backend.memory, self._backend.transfers.captured
+        if captured is not None:
+            return memory.address(self._of_graph(captured, place, nbytes))
         owner = self._owners.get(place)
         if owner is None or memory.nbytes(owner) < nbytes:
             # What is given back here may still be in use: the pool gives it to later work of the same stream only.
             owner = self._owners[place] = memory.allocate(nbytes)
         return memory.address(owner)
+
+    def _of_graph(self, kept: list[Any], place: tuple[int, int], nbytes: int) -> Any:
+        """Return memory that a graph keeps: its replays may run beside other work of the stream that was captured."""
+        for item in kept:
+            if (
+                type(item) is _OfGraph
+                and item.place == place
+                and self._backend.memory.nbytes(item.owner) >= nbytes
+            ):
+                return item.owner
+        kept.append(_OfGraph(place, self._backend.memory.allocate(nbytes)))
+        return kept[-1].owner
 
     def clear(self) -> None:
         """Give the memory back."""

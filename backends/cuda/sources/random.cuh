@@ -33,17 +33,26 @@ TT_INLINE uint64 joined(const Words &words, int pair) {
     return words.w[2 * pair] | uint64(words.w[2 * pair + 1]) << 32;
 }
 
-// The state of a generator when the call was made.
+// The state of a generator when the call was made.  A graph has it in memory, where each replay writes it anew: `state` is the
+// address of seed and offset, and the offset here counts from there.
 struct Drawn {
     uint64 seed, offset;
     int64 count;  // numbers
+    const uint64 *state;
 };
+
+__global__ void write_state(const uint64 address, const uint64 seed, const uint64 offset) {
+    uint64 *state = reinterpret_cast<uint64 *>(address);
+    state[0] = seed;
+    state[1] = offset;
+}
 
 // Calls `write(i, words)` for each block, which makes the numbers 4 i to 4 i + 3, or with 64 bits 2 i and 2 i + 1.
 template <typename Write>
 TT_INLINE void each_block(const Drawn &drawn, int numbers, Write write) {
     const int64 blocks = (drawn.count + numbers - 1) / numbers;
-    for (int64 block = int64(first_element()); block < blocks; block += int64(element_step())) write(block * numbers, philox(drawn.seed, drawn.offset + uint64(block)));
+    const uint64 seed = drawn.state ? drawn.state[0] : drawn.seed, offset = drawn.state ? drawn.state[1] + drawn.offset : drawn.offset;
+    for (int64 block = int64(first_element()); block < blocks; block += int64(element_step())) write(block * numbers, philox(seed, offset + uint64(block)));
 }
 
 // Writes up to N neighbouring numbers, all at once where they fit.

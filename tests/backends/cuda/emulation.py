@@ -23,13 +23,16 @@ from tests.backends.cuda import strict_functions, strict_sparse
 from tests.backends.cuda.fake_cupy import Driver as FakeDriver
 from tests.backends.cuda.fake_cupy import FakeCupy
 
-__all__ = ["DEVICES", "KERNELS", "fake_modules", "install"]
+__all__ = ["DEVICES", "KERNELS", "PRODUCTS", "fake_modules", "install"]
 
 DEVICES: Final = "TT_TEST_EMULATED_CUDA"
 """The variable that says how many devices tests get; without it, `emulated/` is not collected."""
 
 KERNELS: Final = "TT_TEST_CUDA_KERNELS"
 """Where it is 0, the kernels over the array API serve alone."""
+
+PRODUCTS: Final = "TT_TEST_CUDA_PRODUCTS"
+"""Where it is 1, there is a cuBLASLt."""
 
 
 def fake_modules(devices: int = 1, memory: int = 1 << 30) -> dict[str, Any]:
@@ -48,7 +51,9 @@ def fake_modules(devices: int = 1, memory: int = 1 << 30) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def install(devices: int = 1, memory: int = 1 << 30, *, own_kernels: bool = True) -> Any:
+def install(
+    devices: int = 1, memory: int = 1 << 30, *, own_kernels: bool = True, products: bool = False
+) -> Any:
     """Let `device="cuda"` work from now on; returns the fake CuPy.
 
     Parameters
@@ -57,6 +62,8 @@ def install(devices: int = 1, memory: int = 1 << 30, *, own_kernels: bool = True
         How many devices there are, and the bytes of each.
     own_kernels : bool
         Whether kernels of programs serve, for which there must be a C++ compiler; those over the array API do anyway.
+    products : bool
+        Whether cuBLASLt is there, whose products a graph can capture, unlike CuPy's.
     """
     from tests.backends.cuda.shim.engine import HostEngine, host_compiler
     from tt.backends.cuda import availability, backend, copies, kernels
@@ -69,13 +76,41 @@ def install(devices: int = 1, memory: int = 1 << 30, *, own_kernels: bool = True
     backend.find_driver = lambda: driver  # type: ignore[assignment]
     if own_kernels and host_compiler() is not None:
         folder = Path(os.environ.get("TT_TEST_CUDA_SHIM") or tempfile.mkdtemp(prefix="tt-cuda-shim"))
-        backend.CupyEngine = lambda library: HostEngine(folder)  # type: ignore[assignment,misc]
+        backend.CupyEngine = lambda library: _engine(HostEngine, folder, modules["cupy"])  # type: ignore[assignment,misc]
     else:
         copies.cast, copies.copy_into, copies.in_rows = _cast, _copy_into, _in_rows
         every = kernels.kernel_tables
         kernels.kernel_tables = lambda found: [_general(table) for table in every(found)]
         _copy_by_library(backend.CudaBackend)
+    if products:
+        _install_products(modules["cupy"])
     return modules["cupy"]
+
+
+def _engine(base: Any, folder: Path, cupy: Any) -> Any:
+    """Return an engine of the host whose launches belong to streams, so that graphs capture them."""
+
+    class Engine(base):  # type: ignore[misc]
+        def launch(self, *args: Any) -> None:
+            super().launch(*args)
+            driver, again = cupy._driver, super().launch
+            driver.submit(cupy.cuda.get_current_stream().ptr, None, lambda: again(*args))
+
+    return Engine(folder)
+
+
+def _install_products(cupy: Any) -> None:
+    """Let cuBLASLt be there, as a fake whose products graphs capture."""
+    from tests.backends.cuda.fake_cublaslt import FakeCublasLt
+    from tt.backends.cuda.libraries import cublaslt
+
+    class Bindings(FakeCublasLt):
+        def _submit(self, work: Any) -> None:
+            work()
+            cupy._driver.submit(cupy.cuda.get_current_stream().ptr, None, work)
+
+    real, bindings = cublaslt.CublasLt, Bindings()
+    cublaslt.CublasLt = lambda found: real(found, lambda: bindings, lambda: None)  # type: ignore[assignment,misc]
 
 
 def _cast(backend: Any, handle: Any, dtype: Any) -> Any:

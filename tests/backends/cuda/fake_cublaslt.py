@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -155,16 +156,26 @@ class FakeCublasLt:
         self.products.append({**how, "stream": stream})
         scale = np.dtype(SCALES[how["scale"]])
         factors = [
-            np.frombuffer((ctypes.c_uint8 * scale.itemsize).from_address(p), scale)[0] for p in (alpha, beta)
+            np.frombuffer((ctypes.c_uint8 * scale.itemsize).from_address(p), scale)[0].copy()
+            for p in (alpha, beta)
         ]
-        wide = np.complex128 if scale.kind == "c" else np.float64
-        one, two = (self._matrix(p, layout).astype(wide) for p, layout in ((a, la), (b, lb)))
+        # What the host reads is read now; a graph does the rest again.
+        how, layouts = dict(how), [dict(self.live[layout]) for layout in (la, lb, lc, ld)]
+        self._submit(lambda: self._multiply(how, factors, (a, b, c, d), layouts))
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        """Do a piece of work of the current stream."""
+        work()
+
+    def _multiply(self, how: Any, factors: Any, pointers: Any, layouts: Any) -> None:
+        wide = np.complex128 if np.dtype(SCALES[how["scale"]]).kind == "c" else np.float64
+        one, two, three, result = (self._matrix(*pair) for pair in zip(pointers, layouts, strict=True))
+        one, two = one.astype(wide), two.astype(wide)
         one = one.swapaxes(-1, -2) if how["TRANSA"] else one
         two = two.swapaxes(-1, -2) if how["TRANSB"] else two
-        result = self._matrix(d, ld)
         found = factors[0] * (one @ two)
         if factors[1]:
-            found = found + factors[1] * self._matrix(c, lc).astype(wide)
+            found = found + factors[1] * three.astype(wide)
         epilogue = Epilogue(how["EPILOGUE"]).name
         if "BIAS" in epilogue:
             dtype = result.dtype
@@ -176,8 +187,8 @@ class FakeCublasLt:
             found = found * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (found + 0.044715 * found**3)))
         result[...] = found.astype(result.dtype)
 
-    def _matrix(self, pointer: int, layout: int) -> Any:
-        facts = self.live[layout]
+    @staticmethod
+    def _matrix(pointer: int, facts: dict[str, Any]) -> Any:
         name = MEMORY[facts["memory"]]
         dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
         batch, step = facts["BATCH_COUNT"], facts["STRIDED_BATCH_OFFSET"]

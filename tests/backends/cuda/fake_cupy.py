@@ -31,6 +31,9 @@ __all__ = ["CUDARuntimeError", "Driver", "FakeCupy", "OutOfMemoryError"]
 NEEDS_LIBRARY: Final = frozenset({"matmul", "dot", "tensordot", "einsum", "vdot", "inner"})
 """Functions whose CuPy version calls cuBLAS, which refuses to be captured."""
 
+WAITING: Final = frozenset({"sort", "argsort", "lexsort", "nonzero", "flatnonzero", "argwhere", "unique"})
+"""Functions whose CuPy version waits for the device inside, which a capture does not allow."""
+
 
 # --- arrays ------------------------------------------------------------------------------------------------------
 
@@ -221,6 +224,8 @@ class FakeCupy:
         work = driver.work(self._current().ptr)
         if work.capture is not None and (library or name in NEEDS_LIBRARY):
             raise RuntimeError("calling cuBLAS API during stream capture is currently unsupported")
+        if name in WAITING:
+            driver.refuse_capture(work)
         plain_args, plain_kwargs = _plain(args), _plain(kwargs)
         result = func(*plain_args, **plain_kwargs)
         made: list[tuple[Any, Any]] = []

@@ -117,6 +117,7 @@ class Driver:
         self.lock = threading.RLock()
         self.local = threading.local()
         self._starts: list[int] = []
+        self._before: dict[int, np.ndarray[Any, Any]] = {}
         self._numbers = itertools.count(0x1000, 0x10)
 
     # --- devices -----------------------------------------------------------------------------------------------
@@ -200,9 +201,9 @@ class Driver:
     def copy(self, pointer: int, device: int | None, piece: Callable[[], None]) -> None:
         """Do a piece of work of a stream when it is given, or when something waits for it, if the driver holds it."""
         work = self.work(pointer, device)
-        if work.capture is None and not self.holding:
-            piece()
-        elif work.capture is None:
+        if work.capture is not None or not self.holding:
+            piece()  # of a capture, it is undone in the end
+        else:
             work.later.append(piece)
         self.submit(pointer, device, piece)
 
@@ -219,6 +220,29 @@ class Driver:
         for found in capturing:
             found.invalid = True
             raise CUDARuntimeError(900)
+
+    def begin_capture(self, work: Work) -> None:
+        """Begin to note the work of a stream; remember what memory holds."""
+        work.capture, work.invalid = [], False
+        with self.lock:
+            self._before = {start: space.copy() for start, (space, _, _) in self.segments.items()}
+            self._before |= {start: np.array(space) for start, space in self.pinned.items()}
+
+    def end_capture(self, work: Work) -> list[Callable[[], None]] | None:
+        """Return the work that was noted, and undo it: during a capture nothing runs."""
+        steps, work.capture = work.capture, None
+        with self.lock:
+            before, self._before = self._before, {}
+            spaces = {start: space for start, (space, _, _) in self.segments.items()}
+            for start, space in spaces.items():
+                if start in before and len(before[start]) == len(space):
+                    space[:] = before[start]
+                else:
+                    space[:] = 0xCD
+            for start, space in self.pinned.items():
+                if start in before:
+                    space[:] = before[start]
+        return steps
 
     def finish(self) -> None:
         """Let all pending work be done."""

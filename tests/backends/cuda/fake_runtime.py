@@ -136,11 +136,11 @@ def make_cuda(fake: FakeCupy) -> Any:
             if not self.ptr:
                 raise CUDARuntimeError(900)
             driver.log.append(("begin capture", self.ptr, 2 if mode is None else mode))
-            self._work().capture, self._work().invalid = [], False
+            driver.begin_capture(self._work())
 
         def end_capture(self) -> Graph:
             work = self._work()
-            steps, work.capture = work.capture, None
+            steps = driver.end_capture(work)
             if steps is None:
                 raise CUDARuntimeError(1)
             if work.invalid:

@@ -22,6 +22,7 @@ from tests.backends.cuda.strict_arrays import (
     wrapped,
     wrapping,
 )
+from tests.backends.cuda.strict_streams import belong_to_streams
 
 __all__ = ["errstate", "fill_module"]
 
@@ -357,4 +358,6 @@ def fill_module(fake: Any, module: Any) -> Any:
     fake.ndarray = ndarray
     _fill(module)
     module.cuda, module.get_default_memory_pool = fake.cuda, fake.get_default_memory_pool
+    module._driver = fake._driver
+    belong_to_streams(fake, module, [name for name, text in FACTS["methods"].items() if text])
     return module

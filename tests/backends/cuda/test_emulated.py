@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.cuda.emulation import DEVICES, KERNELS
+from tests.backends.cuda.emulation import DEVICES, KERNELS, PRODUCTS
+from tests.backends.cuda.shim.engine import host_compiler
 
 HERE = Path(__file__).parent / "emulated"
-FILES = sorted(path.name for path in HERE.glob("test_*.py"))
+GRAPHS = "test_graphs.py"
+FILES = sorted(path.name for path in HERE.glob("test_*.py") if path.name != GRAPHS)
 
 
 def run(file: str, *options: str, **variables: str) -> int:
@@ -35,6 +37,12 @@ def test_on_an_emulated_device(file):
     devices = "2" if file == "test_devices.py" else "1"
     # Compiling the kernels of programs takes long, so the sweep below has them, and their own tests.
     assert run(file, **{DEVICES: devices, KERNELS: "0"}) > 0
+
+
+@pytest.mark.skipif(host_compiler() is None, reason="there is no C++ compiler")
+def test_graphs_on_an_emulated_device(shim_folder):
+    variables = {DEVICES: "1", KERNELS: "1", PRODUCTS: "1", "TT_TEST_CUDA_SHIM": str(shim_folder)}
+    assert run(GRAPHS, **variables) > 5
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,7 @@ def test_a_whole_training_step_is_replayed(cuda):
     expected = [step(eager).item() for _ in range(4)]
     start = graphed.detach().clone()
     graph, loss = captured(lambda: step(graphed))
-    with tt.no_grad():
-        graphed.copy_(start)  # what the fake did during the capture, a GPU does not do
+    assert tt.equal(graphed.detach(), start), "a capture runs nothing"
     found = []
     for _ in range(4):
         graph.replay()
@@ -74,10 +73,9 @@ def test_a_graph_keeps_its_memory_and_gives_it_back(cuda):
     tt.cuda.empty_cache()
     before = tt.cuda.memory_reserved()
     graph, y = captured(lambda: x + 1)
-    held = tt.cuda.memory_reserved()
-    assert held > before
     tt.cuda.empty_cache()
-    assert tt.cuda.memory_reserved() == held, "the graph would write to memory that is not its own"
+    held = tt.cuda.memory_reserved()
+    assert held > before, "the graph would write to memory that is not its own"
     graph.replay()
     del y
     graph.reset()

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from tests.backends.cuda.running import Running, prepared
+from tests.backends.cuda.test_sorting import STEPS
 from tt.backends.cpu import random as cpu
 from tt.backends.cuda import random
 from tt.backends.cuda.moving import INDEXING
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.random import RANDOM
+from tt.backends.cuda.sorting import SORTING
 from tt.core import errors
 from tt.core.library import Generator
 
@@ -40,7 +42,8 @@ TYPES = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in (*FLOATING, 
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled(host_engine):
-    prepared(host_engine, RANDOM, KERNELS)
+    prepared(host_engine, RANDOM, [*KERNELS, "write_state"])
+    prepared(host_engine, SORTING, STEPS)
     prepared(
         host_engine,
         INDEXING,
@@ -272,3 +275,28 @@ def test_the_source_compiles_for_gpus(nvrtc, arch):
 def test_all_of_the_source_compiles_for_gpus(nvrtc, arch):
     names = [*KERNELS, *REST]
     assert set(nvrtc.compile_source(RANDOM.source, names, arch).names) == set(names)
+
+
+def test_kernels_of_a_graph_count_from_its_state(host_backend):
+    class Numbers:
+        """What a capture gives: seed and offset in memory, and counters from there."""
+
+        state = host_backend.empty((2,), np.uint64)
+
+        def is_capturing(self):
+            return True
+
+        def reserve(self, generator, count):
+            first = generator.get_offset()
+            return 0, generator.reserve(count)[1] - first + 7, self.state.data_ptr
+
+    generator = Generator("cuda").manual_seed(SEED)
+    generator.set_offset(OFFSET)
+    expected = [Running(host_backend, random)("rand", (9,), generator, np.dtype(np.float32))]
+    host_backend.captured_numbers = Numbers()
+    address = np.uint64(Numbers.state.data_ptr)
+    for seed, offset in ((SEED, OFFSET - 7), (SEED + 1, OFFSET - 7)):
+        RANDOM.kernel("write_state")(host_backend, (1,), (1,), (address, np.uint64(seed), np.uint64(offset)))
+        expected.append(Running(host_backend, random)("rand", (9,), generator, np.dtype(np.float32)))
+    np.testing.assert_array_equal(expected[0], expected[1])
+    assert (expected[0] != expected[2]).any()

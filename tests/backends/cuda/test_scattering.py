@@ -8,11 +8,13 @@ import pytest
 
 from tests.backends.cuda.running import Running, prepared
 from tests.backends.cuda.test_indexing import DTYPES, NAMES, values, variants
+from tests.backends.cuda.test_sorting import STEPS
 from tt.backends.cpu import scattering as cpu
 from tt.backends.cpu.indexing import cpu as cpu_indexing
 from tt.backends.cuda import scattering
 from tt.backends.cuda.moving import INDEXING
 from tt.backends.cuda.scattering import ATOMIC, SCATTERING
+from tt.backends.cuda.sorting import SORTING
 from tt.core import errors
 
 ORDERED = ("Adding", "Multiplying", "Largest", "Smallest")
@@ -35,6 +37,7 @@ KINDS = [d for d in DTYPES if d != np.float64]
 def compiled(host_engine):
     prepared(host_engine, INDEXING, NAMES)
     prepared(host_engine, SCATTERING, KERNELS)
+    prepared(host_engine, SORTING, STEPS)
 
 
 @pytest.fixture
@@ -254,7 +257,8 @@ def test_values_that_do_not_broadcast_are_an_error(run):
 def test_a_source_as_large_as_memory_is_not_copied(run, host_engine):
     host_engine.launches.clear()
     run("scatter_reduce", np.zeros(4, np.float32), 0, np.array([0, 0]), np.ones(2, np.float32), "prod", True)
-    assert [name.split("<")[0] for name, *_ in host_engine.launches] == ["find_places", "combine_segments"]
+    names = [name.split("<")[0] for name, *_ in host_engine.launches]
+    assert names == ["find_places", *STEPS, "combine_segments"]
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])

@@ -1,0 +1,115 @@
+"""What the functions of `strict_functions` do to streams: a graph captures them, or they make the host wait.
+
+CuPy gives the work of a function to the current stream.  A graph that is captured meanwhile has it, and does it again
+in each replay; what calls cuBLAS, cuSOLVER or cuSPARSE refuses, and what waits is refused by CUDA.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from tests.backends.cuda.strict_arrays import ndarray
+
+__all__ = ["LIBRARIES", "TO_HOST", "WAITING", "belong_to_streams"]
+
+LIBRARIES: Final = frozenset({
+    "matmul", "dot", "tensordot", "vdot", "inner", "outer", "kron", "einsum", "__matmul__",
+})  # fmt: skip
+"""Functions of CuPy that call cuBLAS, beside those of `cupy.linalg`."""
+
+WAITING: Final = frozenset({
+    "sort", "argsort", "lexsort", "msort",  # Thrust waits for its stream
+    "nonzero", "flatnonzero", "argwhere", "unique", "bincount", "compress", "extract",  # as many as the values say
+    "allclose",
+})  # fmt: skip
+"""Functions of CuPy that wait for the device before they return."""
+
+TO_HOST: Final = (
+    "get", "item", "tolist", "__bool__", "__int__", "__float__", "__complex__", "__index__", "__repr__",
+)  # fmt: skip
+"""Methods of arrays that copy to the host."""
+
+OPERATORS: Final = tuple(
+    f"__{prefix}{name}__"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+    for prefix in ("", "r", "i")
+) + tuple(f"__{name}__" for name in (
+    "lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "invert", "abs", "matmul", "setitem", "getitem",
+))  # fmt: skip
+
+
+class _Depth(threading.local):
+    """How many functions of CuPy this thread is in: those inside of another are no work of their own."""
+
+    value = 0
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    if isinstance(value, ndarray):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _arrays(item)
+
+
+def belong_to_streams(fake: Any, module: Any, methods: Any) -> None:
+    """Let functions of a module, and methods of its arrays, belong to the streams of a `FakeCupy`.
+
+    Parameters
+    ----------
+    fake : FakeCupy
+        Has the streams.
+    module : module
+        Made by `strict_functions.fill_module`.
+    methods : sequence of str
+        Names of methods of arrays, beside operators.
+    """
+    driver, depth = fake._driver, _Depth()
+
+    def streamed(function: Callable[..., Any], name: str, library: bool = False) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if depth.value:
+                return function(*args, **kwargs)
+            stream = fake._current()
+            work = driver.work(stream.ptr)
+            if work.capture is not None and (library or name in LIBRARIES):
+                raise RuntimeError("calling cuBLAS API during stream capture is currently unsupported")
+            masked = name == "__getitem__" and any(a.dtype == bool for a in _arrays(args[1:]))
+            if name in WAITING or name in TO_HOST or masked:
+                driver.wait(stream.ptr)
+            depth.value += 1
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                depth.value -= 1
+            if work.capture is not None:
+                driver.submit(stream.ptr, None, lambda: again(function, args, kwargs, result))
+            return result
+
+        return call
+
+    def again(function: Any, args: Any, kwargs: Any, result: Any) -> None:
+        depth.value += 1
+        try:
+            fresh = function(*args, **kwargs)
+        finally:
+            depth.value -= 1
+        for old, new in zip(_arrays(result), _arrays(fresh), strict=True):
+            if old.data.ptr != new.data.ptr:
+                old._host[...] = new._host
+
+    for space, library in ((module, False), (module.linalg, True), (module.fft, False)):
+        for name, found in list(vars(space).items()):
+            if callable(found) and not isinstance(found, type) and not name.startswith("_"):
+                made = streamed(found, name, library)
+                if hasattr(found, "at"):
+                    made.at = streamed(found.at, "at")
+                setattr(space, name, made)
+    for name in {*methods, *OPERATORS, *TO_HOST} & set(dir(ndarray)):
+        original = getattr(ndarray, f"_plain_{name}", None) or getattr(ndarray, name)
+        setattr(ndarray, f"_plain_{name}", original)
+        setattr(ndarray, name, streamed(original, name))
