@@ -7,13 +7,11 @@ import os
 import numpy as np
 import pytest
 
+from tests.backends.cuda.sanitizing import SANITIZE
 from tests.backends.cuda.shim.engine import HostEngine, host_compiler
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
 from tt.core.errors import DeviceError
-
-SANITIZE = "TT_SHIM_SANITIZE"
-"""Set where AddressSanitizer was loaded before Python."""
 
 
 @pytest.fixture(scope="session")

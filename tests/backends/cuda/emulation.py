@@ -22,6 +22,7 @@ from typing import Any, Final
 from tests.backends.cuda import strict_functions, strict_sparse
 from tests.backends.cuda.fake_cupy import Driver as FakeDriver
 from tests.backends.cuda.fake_cupy import FakeCupy
+from tests.backends.cuda.sanitizing import SANITIZE
 
 __all__ = ["DEVICES", "KERNELS", "PRODUCTS", "fake_modules", "install"]
 
@@ -96,7 +97,7 @@ def _engine(base: Any, folder: Path, cupy: Any) -> Any:
             driver, again = cupy._driver, super().launch
             driver.submit(cupy.cuda.get_current_stream().ptr, None, lambda: again(*args))
 
-    return Engine(folder)
+    return Engine(folder, sanitize=bool(os.environ.get(SANITIZE)))
 
 
 def _install_products(cupy: Any) -> None:

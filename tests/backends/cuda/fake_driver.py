@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tests.backends.cuda.sanitizing import GAP, allow, forbid
+
 if TYPE_CHECKING:
     from tests.backends.cuda.fake_cupy import FakeCupy
 
@@ -159,6 +161,7 @@ class Driver:
                 raise CUDARuntimeError(17)
             space, device, size = self.segments.pop(address)
             self._starts.remove(address)
+            allow(address, size)
             space[:] = 0xDD
             self.used[device] -= size
 
@@ -339,7 +342,8 @@ class MemoryPool:
         self._limits: Counter[int] = Counter()
 
     def malloc(self, size: int) -> MemoryPointer:
-        size, device = rounded(size), self._cupy._driver.device
+        asked, device = size, self._cupy._driver.device
+        size = rounded(size) + GAP if asked else 0
         if not size:
             return MemoryPointer(BaseMemory(), 0)
         stream = self._cupy._current(device).ptr
@@ -359,6 +363,8 @@ class MemoryPool:
             else:
                 chunk = _Chunk(self._grow(size, device), 0, size, stream)
             self._in_use[chunk.ptr] = chunk
+            allow(chunk.ptr, asked)
+            forbid(chunk.ptr + asked, size - asked)
         return MemoryPointer(_PooledMemory(chunk, self), 0)
 
     def _grow(self, size: int, device: int) -> BaseMemory:
@@ -377,11 +383,13 @@ class MemoryPool:
             else:
                 break
         self._total[device] += size
+        forbid(mem.ptr, size)
         return mem
 
     def _free(self, ptr: int, device: int) -> None:
         with self._lock:
             chunk = self._in_use.pop(ptr)
+            forbid(chunk.ptr, chunk.size)
             arena = self._arenas.setdefault((device, chunk.stream), [])
             for first, second in ((chunk, chunk.next), (chunk.prev, chunk)):
                 if first is not None and second is not None and (first in arena or second in arena):

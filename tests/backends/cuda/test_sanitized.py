@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.cuda.conftest import SANITIZE
+from tests.backends.cuda.emulation import DEVICES, KERNELS
+from tests.backends.cuda.sanitizing import SANITIZE
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -37,6 +38,25 @@ folder = Path(sys.argv[1])
 backend = CudaBackend(HostMemory(), lambda: np, HostEngine(folder, sanitize=True))
 out = backend.empty((100,), np.float32)
 Program("sample.cuh", folder=folder).kernel("fill")(backend, (1,), (1,), (out, int(sys.argv[2])))
+"""
+
+EMULATED_OVERRUN = """
+import sys
+from pathlib import Path
+from tests.backends.cuda.emulation import install
+install()
+import tt
+from tt.backends.cuda.programs import Program
+
+folder = Path(sys.argv[1])
+(folder / "sample.cuh").write_text(
+    "__global__ void fill(long long place, long long n) { for (long long i = 0; i < n; i++) ((float*)place)[i] = 1; }"
+)
+out, other = tt.zeros(100, device="cuda"), tt.zeros(100, device="cuda")
+place, backend = out.data_ptr(), tt.library.REGISTRY.backend("cuda")
+if sys.argv[3:] == ["freed"]:
+    del out
+Program("sample.cuh", folder=folder).kernel("fill")(backend, (1,), (1,), (place, int(sys.argv[2])))
 """
 
 
@@ -70,17 +90,37 @@ def test_what_is_written_outside_of_an_array_is_found(sanitized, tmp_path):
     assert wrong.returncode and "AddressSanitizer: heap-buffer-overflow" in wrong.stderr
 
 
-# Compiling and checking every kernel takes long, so the sweep has most of them.
-FIRST = ("test_copies.py", "test_scan.py")
+@pytest.mark.exhaustive
+def test_what_is_written_outside_of_a_block_of_the_emulated_device_is_found(sanitized, tmp_path):
+    fine = run(sanitized, "-c", EMULATED_OVERRUN, str(tmp_path), "100")
+    assert fine.returncode == 0, fine.stderr
+    for arguments in (["101"], ["100", "freed"]):
+        wrong = run(sanitized, "-c", EMULATED_OVERRUN, str(tmp_path), *arguments)
+        assert wrong.returncode and "AddressSanitizer: use-after-poison" in wrong.stderr
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        pytest.param(name, marks=pytest.mark.exhaustive if name in FIRST else pytest.mark.sweep)
-        for name in FAMILIES
-    ],
-)
-def test_kernels_stay_within_their_memory(sanitized, family):
-    found = run(sanitized, "-m", "pytest", "-q", str(HERE / family))
+def passed(environment, *options):
+    """Run tests, and return how many passed."""
+    found = run(environment, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cov", *options)
     assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-4000:]
+    return int(re.search(r"(\d+) passed", found.stdout.splitlines()[-1])[1])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernels_stay_within_their_memory(sanitized, family):
+    assert passed(sanitized, str(HERE / family))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("family", FAMILIES)
+def test_kernels_of_every_dtype_stay_within_their_memory(sanitized, family):
+    assert passed(sanitized, "-m", "not sweep", str(HERE / family))
+
+
+# A compiler makes each kernel, most of them alone: hours.
+@pytest.mark.sweep
+@pytest.mark.parametrize("which", ["not exhaustive and not sweep", "exhaustive"], ids=["some", "all"])
+def test_operators_stay_within_their_memory(sanitized, shim_folder, which):
+    environment = {**sanitized, DEVICES: "1", KERNELS: "1", "TT_TEST_CUDA_SHIM": str(shim_folder)}
+    assert passed(environment, "-m", which, str(HERE / "emulated" / "test_conformance.py"))
