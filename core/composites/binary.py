@@ -251,9 +251,8 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
     self, tensor1, tensor2 = promoted(self, tensor1, tensor2)
     factor, dtype = fitting_value("addcdiv", value, self), self.dtype
     self, tensor1, tensor2 = (widened(tensor) for tensor in (self, tensor1, tensor2))
-    return as_type(
-        ops.add(self, ops.div(tensor1 if factor == 1 else ops.mul(tensor1, factor), tensor2)), dtype
-    )
+    quotient = ops.div(tensor1, tensor2)
+    return as_type(ops.add(self, quotient) if factor == 1 else ops.add(self, quotient, alpha=factor), dtype)
 
 
 def lerp(self: Any, end: Any, weight: Any) -> Any:

@@ -32,9 +32,11 @@ LOOPS(softshrink, 1, 1, TT_GRAIN_CHEAP, SOFTSHRINK)
 
 #define THRESHOLD_BACKWARD(T, F) (b <= N(T, 0) ? (T)0 : a)
 #define LEAKY_RELU_BACKWARD(T, F) (b > 0 ? a : a * N(T, 0))
+#define PRELU(T, F) (a > 0 ? a : a * b)
 #define HARDTANH_BACKWARD(T, F) (b <= N(T, 0) || b >= N(T, 1) ? (T)0 : a)
 #define SHRINK_BACKWARD(T, F) (b >= -N(T, 0) && b <= N(T, 0) ? (T)0 : a)
 LOOPS(threshold_backward, 2, 1, TT_GRAIN_CHEAP, THRESHOLD_BACKWARD)
+LOOPS(prelu, 2, 0, TT_GRAIN_CHEAP, PRELU)
 LOOPS(leaky_relu_backward, 2, 1, TT_GRAIN_CHEAP, LEAKY_RELU_BACKWARD)
 LOOPS(hardtanh_backward, 2, 2, TT_GRAIN_CHEAP, HARDTANH_BACKWARD)
 LOOPS(shrink_backward, 2, 1, TT_GRAIN_CHEAP, SHRINK_BACKWARD)
@@ -299,7 +301,7 @@ static PyMethodDef methods[] = {
     TT_METHOD_AS("softshrink", call_checked_softshrink, "softshrink(self, lambd, out=None)"),
     ONE(hardshrink, ", lambd"), ONE(elu, ", alpha"), ONE(celu, ", alpha"), ONE(selu, ""), ONE(silu, ""),
     ONE(logsigmoid, ""), ONE(mish, ""), ONE(hardsigmoid, ""), ONE(hardswish, ""), ONE(softplus, ", beta, threshold"),
-    ONE(gelu, ", approximate"), GRADIENT(threshold_backward, "self, threshold"),
+    ONE(gelu, ", approximate"), ONE(prelu, ", weight"), GRADIENT(threshold_backward, "self, threshold"),
     GRADIENT(leaky_relu_backward, "self, negative_slope"), GRADIENT(hardtanh_backward, "self, min_val, max_val"),
     GRADIENT(shrink_backward, "self, lambd"), GRADIENT(silu_backward, "self"), GRADIENT(mish_backward, "self"),
     GRADIENT(elu_backward, "self, alpha, scale, input_scale"), GRADIENT(sigmoid_backward, "output"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from tt.backends.cpu.native.loading import load
-from tt.backends.cpu.native.pointwise import both_forms
+from tt.backends.cpu.native.pointwise import FLOATING, both_forms
 from tt.core.library import KernelTable
 
 __all__ = ["cpu"]
@@ -54,3 +54,8 @@ if NATIVE is not None:
     for _first, _table in (("self", FUNCTIONS), ("grad_output", GRADIENTS)):
         for _op, _rest in _table.items():
             both_forms(cpu, _op, getattr(NATIVE, _op), (_first, *_rest))
+
+    @cpu.kernel("prelu", dtypes=FLOATING, check=True, native=True)
+    def prelu(self: Any, weight: Any) -> Any:
+        shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
+        return NATIVE.prelu(self, weight.reshape(shape))

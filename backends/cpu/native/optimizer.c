@@ -9,6 +9,7 @@ NUMPY(fused_adagrad);
 
 #define MOST_LISTS 5 /* parameters, gradients, states */
 #define GRAIN 16384
+#define UNSCALED 4096 /* gradients that are in the cache when the step reads them */
 
 typedef struct {
     char *arrays[MOST_LISTS]; /* NULL: not given */
@@ -190,24 +191,80 @@ static bool scaling(Step *s, PyObject *grad_scale, PyObject *found_inf, bool *st
     return true;
 }
 
-static void take_step(Step *s, PyObject *const *lists, int number, Py_ssize_t at, tt_body single, tt_body twice)
+/* What is done to one array of each list, and the elements of the arrays before it. */
+typedef struct {
+    Step step;
+    tt_body take, unscale;
+    int64_t before, size;
+} Task;
+
+typedef struct {
+    Task *tasks;
+    Py_ssize_t count;
+} Tasks;
+
+/* One job over the elements of all arrays: small arrays need no threads of their own, and nobody waits between two. */
+static void run_tasks(int64_t begin, int64_t end, void *context)
 {
+    const Tasks *all = context;
+    Py_ssize_t low = 0, high = all->count - 1; /* the last task that begins at or before `begin` */
+    while (low < high) {
+        Py_ssize_t middle = (low + high + 1) / 2;
+        if (all->tasks[middle].before <= begin) low = middle;
+        else high = middle - 1;
+    }
+    for (Task *task = &all->tasks[low]; begin < end; task++) {
+        int64_t from = begin - task->before, to = end - task->before < task->size ? end - task->before : task->size;
+        begin = task->before + to;
+        for (; task->unscale != NULL && from < to; from += UNSCALED) {
+            int64_t until = from + UNSCALED < to ? from + UNSCALED : to;
+            task->unscale(from, until, &task->step);
+            task->take(from, until, &task->step);
+        }
+        if (from < to) task->take(from, to, &task->step);
+    }
+}
+
+/* The step of the arrays at a place of the lists. */
+static void set_task(Tasks *all, Py_ssize_t at, const Step *s, PyObject *const *lists, int number, tt_body single, tt_body twice)
+{
+    Task *task = &all->tasks[at];
     PyArrayObject *param = NULL;
+    task->step = *s;
+    task->step.sign = s->maximize ? -1 : 1;
     for (int list = 0; list < number; list++) {
         PyObject **items = NULL;
-        s->arrays[list] = NULL;
+        task->step.arrays[list] = NULL;
         if (lists[list] == NULL) continue;
         items_of(lists[list], &items);
         if (list == 0) param = (PyArrayObject *)items[at];
-        s->arrays[list] = PyArray_BYTES((PyArrayObject *)items[at]);
+        task->step.arrays[list] = PyArray_BYTES((PyArrayObject *)items[at]);
     }
-    int64_t n = PyArray_SIZE(param);
     bool floats = tt_dtype_of(param) == TT_F32;
-    s->sign = s->maximize ? -1 : 1;
-    TT_BEGIN_WORK(n)
-    if (s->scaled) tt_parallel_for(0, n, GRAIN, floats ? unscale_f32 : unscale_f64, s);
-    tt_parallel_for(0, n, GRAIN, floats ? single : twice, s);
+    task->take = floats ? single : twice;
+    task->unscale = !s->scaled ? NULL : floats ? unscale_f32 : unscale_f64;
+    task->size = PyArray_SIZE(param);
+    task->before = at == 0 ? 0 : task[-1].before + task[-1].size;
+}
+
+/* Memory for the steps of all arrays; false with an error. */
+static bool begin_tasks(Tasks *all, PyObject *params)
+{
+    all->count = PySequence_Fast_GET_SIZE(params);
+    all->tasks = malloc((size_t)all->count * sizeof(Task));
+    if (all->tasks == NULL) PyErr_NoMemory();
+    return all->tasks != NULL;
+}
+
+static PyObject *end_tasks(Tasks *all)
+{
+    const Task *last = &all->tasks[all->count - 1];
+    int64_t total = last->before + last->size;
+    TT_BEGIN_WORK(total)
+    tt_parallel_for(0, total, GRAIN, run_tasks, all);
     TT_END_WORK
+    free(all->tasks);
+    return Py_NewRef(Py_None);
 }
 
 TT_INLINE bool flag_of(PyObject *object, bool *value)
@@ -228,8 +285,11 @@ static PyObject *fused_sgd(PyObject *module, PyObject *const *args, Py_ssize_t c
                 flag_of(args[8], &s.maximize) && flag_of(args[9], &s.first) && scaling(&s, args[10], args[11], &stops);
     PyObject *lists[] = {args[0], args[1], fine && s.momentum != 0 ? args[2] : NULL};
     if (!fine || !alike(lists, 3)) return tt_leave(&numpy_fused_sgd, args, count);
-    for (Py_ssize_t i = 0; !stops && i < PySequence_Fast_GET_SIZE(args[0]); i++) take_step(&s, lists, 3, i, sgd_f32, sgd_f64);
-    return Py_NewRef(Py_None);
+    if (stops) return Py_NewRef(Py_None);
+    Tasks all;
+    if (!begin_tasks(&all, args[0])) return NULL;
+    for (Py_ssize_t i = 0; i < all.count; i++) set_task(&all, i, &s, lists, 3, sgd_f32, sgd_f64);
+    return end_tasks(&all);
 }
 
 /* fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
@@ -247,13 +307,16 @@ static PyObject *adam(PyObject *const *args, Py_ssize_t count, bool decoupled, t
     double step;
     for (Py_ssize_t i = 0; fine && i < PySequence_Fast_GET_SIZE(args[0]); i++) fine = number_of(steps[i], &step);
     if (!fine) return tt_leave(numpy, args, count);
-    for (Py_ssize_t i = 0; !stops && i < PySequence_Fast_GET_SIZE(args[0]); i++) {
+    if (stops) return Py_NewRef(Py_None);
+    Tasks all;
+    if (!begin_tasks(&all, args[0])) return NULL;
+    for (Py_ssize_t i = 0; i < all.count; i++) {
         number_of(steps[i], &step);
         s.step_size = s.lr / (1 - pow(s.beta1, step));
         s.root = sqrt(1 - pow(s.beta2, step));
-        take_step(&s, lists, 5, i, adam_f32, adam_f64);
+        set_task(&all, i, &s, lists, 5, adam_f32, adam_f64);
     }
-    return Py_NewRef(Py_None);
+    return end_tasks(&all);
 }
 
 static PyObject *fused_adam(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -282,12 +345,15 @@ static PyObject *fused_adagrad(PyObject *module, PyObject *const *args, Py_ssize
     fine = fine && alike(lists, 3) && items_of(args[3], &steps) == PySequence_Fast_GET_SIZE(args[0]);
     for (Py_ssize_t i = 0; fine && i < PySequence_Fast_GET_SIZE(args[0]); i++) fine = number_of(steps[i], &step);
     if (!fine) return tt_leave(&numpy_fused_adagrad, args, count);
-    for (Py_ssize_t i = 0; !stops && i < PySequence_Fast_GET_SIZE(args[0]); i++) {
+    if (stops) return Py_NewRef(Py_None);
+    Tasks all;
+    if (!begin_tasks(&all, args[0])) return NULL;
+    for (Py_ssize_t i = 0; i < all.count; i++) {
         number_of(steps[i], &step);
         s.step_size = s.lr / (1 + (step - 1) * fall);
-        take_step(&s, lists, 3, i, adagrad_f32, adagrad_f64);
+        set_task(&all, i, &s, lists, 3, adagrad_f32, adagrad_f64);
     }
-    return Py_NewRef(Py_None);
+    return end_tasks(&all);
 }
 
 static PyMethodDef methods[] = {

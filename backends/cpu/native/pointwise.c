@@ -128,16 +128,17 @@ TT_INLINE double hypot_of_doubles(double a, double b)
 
 TT_OP(hypot, 2, 0, TT_GRAIN_CHEAP, hypot_of_floats(a, b), hypot_of_doubles(a, b))
 
+/* Equal ones, which may be infinite, are no distance apart. */
 TT_INLINE float logaddexp_f(float a, float b)
 {
-    float large = a > b ? a : b, y = large + tt_log1p_f(tt_exp_f(-fabsf(a - b)));
-    return a == b ? a + 0x1.62e430p-1f : y;
+    float large = a > b ? a : b, apart = fabsf(a - b), size = a == b ? 0.0f : apart;
+    return large + tt_log1p_unit_f(tt_exp_f(-size));
 }
 
 TT_INLINE double logaddexp_d(double a, double b)
 {
-    double large = a > b ? a : b, y = large + tt_log1p(tt_exp(-fabs(a - b)));
-    return a == b ? a + 0x1.62e42fefa39efp-1 : y;
+    double large = a > b ? a : b, apart = fabs(a - b), size = a == b ? 0.0 : apart;
+    return large + tt_log1p_unit(tt_exp(-size));
 }
 
 TT_OP(logaddexp, 2, 0, TT_GRAIN_DEAR, logaddexp_f(a, b), logaddexp_d(a, b))
@@ -159,41 +160,13 @@ TT_TEST(ge, 2, a >= b)
 TT_TEST(isnan, 1, a != a)
 TT_TEST(isinf, 1, a - a != a - a && a == a)
 TT_TEST(isfinite, 1, a - a == a - a)
+TT_TEST(logical_not, 1, a == 0)
 
 #include "pointwise_integers.inc"
 
 /* --- three arguments ---------------------------------------------------------------------------------------- */
 
-/* NaN where any of the three is one; the upper bound wins where the bounds cross. */
-#define BOUNDED(NAME, T) \
-    TT_INLINE T NAME(T x, T low, T high) \
-    { \
-        T y = x > low ? x : low, z; \
-        y = x != x ? x : y; \
-        z = y < high ? y : high; \
-        return y != y ? y : z; \
-    }
-BOUNDED(bounded_f, float)
-BOUNDED(bounded_d, double)
-TT_OP(bounded, 3, 0, TT_GRAIN_CHEAP, bounded_f(a, b, c), bounded_d(a, b, c))
-
-/* clamp(self, min, max): a bound that is None is infinite. */
-static PyObject *call_clamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    if (!tt_expect_count("clamp", count, 3, 4)) return NULL;
-    if (args[1] == Py_None && args[2] == Py_None)
-        return tt_call_python("tt.backends.cpu.pointwise", "clamp", args, 3);
-    PyObject *bounds[4] = {args[0], args[1], args[2], count > 3 ? args[3] : NULL};
-    PyObject *infinity = NULL;
-    if (args[1] == Py_None || args[2] == Py_None) {
-        int missing = args[1] == Py_None ? 1 : 2;
-        infinity = bounds[missing] = PyFloat_FromDouble(missing == 1 ? -Py_HUGE_VAL : Py_HUGE_VAL);
-        if (infinity == NULL) return NULL;
-    }
-    PyObject *result = call_bounded(module, bounds, count);
-    Py_XDECREF(infinity);
-    return result;
-}
+#include "pointwise_bounds.inc"
 
 TT_OP(plain_addcmul, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b * c), a + number[0] * (b * c))
 
@@ -244,7 +217,7 @@ static PyMethodDef methods[] = {
     ONE(sinh), ONE(cosh), ONE(tanh), ONE(asinh), ONE(acosh), ONE(atanh), ONE(sigmoid), ONE(erf), ONE(erfc), ONE(ndtr), ONE(erfinv),
     ONE(lgamma),
     ONE(sqrt), ONE(rsqrt), ONE(reciprocal), ONE(neg), ONE(abs), ONE(square), ONE(floor), ONE(ceil), ONE(trunc),
-    ONE(frac), ONE(sign), ONE(sin), ONE(cos), ONE(tan), ONE(isnan), ONE(isinf), ONE(isfinite),
+    ONE(frac), ONE(sign), ONE(sin), ONE(cos), ONE(tan), ONE(isnan), ONE(isinf), ONE(isfinite), ONE(logical_not),
     TWO(add), TWO(sub), TWO(rsub), TWO(mul), TWO(div), TWO(maximum), TWO(minimum), TWO(fmax), TWO(fmin),
     TT_OP_METHOD(add_alpha, "self, other, alpha"), TT_OP_METHOD(sub_alpha, "self, other, alpha"),
     TT_OP_METHOD(rsub_alpha, "self, other, alpha"), TWO(copysign), TWO(atan2), TWO(hypot), TWO(logaddexp), TWO(xlogy),
@@ -252,8 +225,9 @@ static PyMethodDef methods[] = {
     TT_OP_METHOD(pow, "self, exponent"), TWO(eq), TWO(ne), TWO(lt), TWO(le), TWO(gt), TWO(ge),
 #define INTEGERS(NAME) TT_METHOD_AS(#NAME "_integers", call_##NAME##_integers, #NAME "_integers(self, other, out=None)")
     INTEGERS(add), INTEGERS(sub), INTEGERS(rsub), INTEGERS(mul), INTEGERS(maximum), INTEGERS(minimum), INTEGERS(eq),
-    INTEGERS(ne), INTEGERS(lt), INTEGERS(le), INTEGERS(gt), INTEGERS(ge),
-    TT_OP_METHOD(clamp, "self, min, max"), TT_OP_METHOD(addcmul, "self, tensor1, tensor2, value"),
+    INTEGERS(ne), INTEGERS(lt), INTEGERS(le), INTEGERS(gt), INTEGERS(ge), INTEGERS(remainder), INTEGERS(floor_divide),
+    TT_OP_METHOD(clamp, "self, min, max"), TT_OP_METHOD(clamp_integers, "self, min, max"),
+    TT_OP_METHOD(nan_to_num, "self, nan, posinf, neginf"), TT_OP_METHOD(logit, "self, eps"), TT_OP_METHOD(addcmul, "self, tensor1, tensor2, value"),
     TT_OP_METHOD(lerp, "self, end, weight"),
     {NULL, NULL, 0, NULL},
 };

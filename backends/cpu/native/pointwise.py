@@ -20,7 +20,7 @@ FLOATING: Final = ("float16", "bfloat16", "float32", "float64")
 ONE: Final = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
     "cosh", "tanh", "asinh", "acosh", "atanh", "sigmoid", "erf", "erfc", "erfinv", "sqrt", "rsqrt", "reciprocal", "neg",
-    "abs", "square", "floor", "ceil", "trunc", "frac", "sign", "isnan", "isinf", "isfinite",
+    "abs", "square", "floor", "ceil", "trunc", "frac", "sign", "isnan", "isinf", "isfinite", "logical_not",
 )  # fmt: skip
 TWO: Final = (
     "add", "sub", "rsub", "mul", "div", "maximum", "minimum", "fmax", "fmin", "copysign", "atan2", "hypot",
@@ -34,15 +34,18 @@ OTHERS: Final = {
     "div_mode": ("div.mode", ("self", "other", "rounding_mode")),
     "clamp": ("clamp", ("self", "min", "max")),
     "addcmul": ("addcmul", ("self", "tensor1", "tensor2", "value")),
+    "logit": ("logit", ("self", "eps")),
     "lerp": ("lerp.Scalar", ("self", "end", "weight")),
     "xlog1py": ("special_xlog1py", ("self", "other")),
     "ndtr": ("special_ndtr", ("self",)),
 }
 
 
-INTEGERS: Final = ("add", "sub", "rsub", "mul", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge")
+INTEGERS: Final = (
+    "add", "sub", "rsub", "mul", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge", "remainder", "floor_divide",
+)  # fmt: skip
 
-COMPARED: Final = ("eq", "ne", "lt", "le", "gt", "ge")
+COMPARED: Final = ("eq", "ne", "lt", "le", "gt", "ge", "logical_not")
 SINGLE: Final = ("float16", "bfloat16", "float32")
 
 
@@ -65,6 +68,10 @@ if NATIVE is not None:
     for _function, (_op, _takes) in OTHERS.items():
         both_forms(cpu, _op, getattr(NATIVE, _function), _takes)
     both_forms(cpu, "lerp", NATIVE.lerp, ("self", "end", "weight"))
+    both_forms(cpu, "clamp", NATIVE.clamp_integers, ("self", "min", "max"), ("int32", "int64"))
+    both_forms(
+        cpu, "nan_to_num", NATIVE.nan_to_num, ("self", "nan", "posinf", "neginf"), ("float32", "float64")
+    )
     both_forms(cpu, "clamp_min", NATIVE.maximum, ("self", "min"))
     both_forms(cpu, "clamp_max", NATIVE.minimum, ("self", "max"))
     for _op in ("pow", "pow.Scalar"):  # in double precision NumPy has vectorised functions

@@ -178,6 +178,21 @@ TT_INLINE double tt_split(double x, double *e)
     return m - 1.0;
 }
 
+/* The same for x that are no denormal numbers. */
+TT_INLINE float tt_split_plain_f(float x, float *e)
+{
+    int32_t bits = (int32_t)((uint32_t)tt_bits_f(x) - 0x3f3504f3u);
+    *e = (float)(bits >> 23);
+    return tt_from_bits_f((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+}
+
+TT_INLINE double tt_split_plain(double x, double *e)
+{
+    int64_t bits = (int64_t)((uint64_t)tt_bits(x) - 0x3fe6a09e667f3bcdULL);
+    *e = tt_from_bits((bits >> 52) + tt_bits(TT_ROUNDER)) - TT_ROUNDER;
+    return tt_from_bits((bits & 0xfffffffffffffLL) + 0x3fe6a09e667f3bcdLL) - 1.0;
+}
+
 /* log(1 + f) - f + f^2 / 2, and log(1 + f) as f less something small */
 TT_INLINE float tt_log_rest_f(float f)
 {
@@ -218,6 +233,20 @@ TT_INLINE double tt_log_special(double x, double y)
     y = x == (double)INFINITY ? x : y;
     y = x == 0.0 ? -(double)INFINITY : y;
     return x >= 0.0 ? y : (double)NAN;
+}
+
+/* The logarithm of a positive normal number; of anything else, any number. */
+TT_INLINE float tt_log_plain_f(float x)
+{
+    float e, f = tt_split_plain_f(x, &e);
+    float rest = tt_log_rest_f(f) + e * 0x1.7f7d1cp-20f;
+    return (f + (rest - 0.5f * (f * f))) + e * 0x1.62e4p-1f;
+}
+
+TT_INLINE double tt_log_plain(double x)
+{
+    double e, f = tt_split_plain(x, &e);
+    return e * 0x1.62e42feep-1 - ((tt_log_less(f) - e * 0x1.a39ef35793c76p-33) - f);
 }
 
 TT_INLINE float tt_log_f(float x)

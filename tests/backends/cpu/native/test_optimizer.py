@@ -199,3 +199,23 @@ def test_arithmetic_on_lists_is_that_of_pytorch(name):
     assert len(ours) == len(theirs)
     for one, two in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one.numpy(), two.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(1, 40_000, 3), (20_000, 0, 20_001, 7), (5,) * 9])
+def test_lists_of_any_sizes_are_one_job(sizes):
+    """Threads share the elements of all arrays; each is stepped once, by the numbers of its own array."""
+    if native is None:
+        pytest.skip("native kernels are not in use")
+    rng = np.random.default_rng(0)
+    made = [[abs(rng.standard_normal(size)).astype("f4") for size in sizes] for _ in range(4)]
+    steps = [np.array(1.0 + place, "f4") for place in range(len(sizes))]
+    copies = [[array.copy() for array in part] for part in made]
+    scale = np.array(2.0, "f4")
+    native.fused_adam(*made, [], steps, *ADAM.values(), scale, None)
+    for place in range(len(sizes)):
+        reference.fused_adam(
+            *([part[place]] for part in copies), [], [steps[place]], *ADAM.values(), scale, None
+        )
+    for found, wanted in zip(made, copies, strict=True):
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
