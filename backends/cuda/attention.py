@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import packed
 from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
 from tt.backends.cuda.libraries.cudnn import Cudnn
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.settings import cudnn as settings
-from tt.backends.cuda.windows import packed
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import THREADS, contiguous, grid_of
+from tt.backends.cuda.layouts import THREADS, contiguous, grid_of, packed
 from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
 from tt.backends.cuda.libraries.cudnn import Cudnn
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.settings import cudnn as settings
-from tt.backends.cuda.windows import each, packed, reach, three
+from tt.backends.cuda.windows import each, reach, three
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, is_wide, joint_shape, slices_of
-from tt.backends.cuda.places import Indexed, broadcast_strides, contiguous
+from tt.backends.cuda.layouts import axis_of
+from tt.backends.cuda.moving import Mover, along_dim, bytes_of, is_wide, joint_shape, slices_of
+from tt.backends.cuda.places import Indexed, broadcast_strides
 from tt.backends.cuda.selecting import true_places
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, contiguous_strides
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -46,7 +47,7 @@ def _along(table: KernelTable, mover: Mover) -> None:
         if 0 in index.shape:
             return out
         sizes, base, chosen = places_along(self, axis, index)
-        return mover.take(out, self, sizes, base, contiguous(sizes), [(index, chosen)], "gather")
+        return mover.take(out, self, sizes, base, contiguous_strides(sizes), [(index, chosen)], "gather")
 
     @table.kernel("index_select", half="native", priority=1)
     def index_select(self: StridedHandle, dim: int, index: StridedHandle) -> StridedHandle:
@@ -55,7 +56,9 @@ def _along(table: KernelTable, mover: Mover) -> None:
         if not self.ndim and sizes != (1,):
             raise ValueError("one index for a number")
         out = mover.empty(sizes if self.ndim else (), self.dtype)
-        return mover.take(out, self, sizes, base, contiguous(sizes), [(index, chosen)], "index_select")
+        return mover.take(
+            out, self, sizes, base, contiguous_strides(sizes), [(index, chosen)], "index_select"
+        )
 
     @table.kernel("take", half="native", priority=1)
     def take(self: StridedHandle, index: StridedHandle) -> StridedHandle:

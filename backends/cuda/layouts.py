@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
     from tt.backends.cuda.handle import StridedHandle
 
-__all__ = ["MOST_BLOCKS", "THREADS", "contiguous", "grid_of", "joined", "name_of"]
+__all__ = ["MOST_BLOCKS", "THREADS", "axis_of", "contiguous", "grid_of", "joined", "name_of", "packed"]
 
 THREADS: Final = 256
 """How many threads a block has where each thread computes elements of its own."""
@@ -43,6 +44,19 @@ def name_of(dtype: np.dtype[Any]) -> str:
 def contiguous(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
     """Return a handle in row-major order, itself if it is so."""
     return handle if handle.is_contiguous else backend.clone(handle)
+
+
+def axis_of(dim: int, ndim: int) -> int:
+    """Return a dimension counted from the front; the shape rule explains the IndexError to the user."""
+    limit = ndim or 1
+    if not -limit <= dim < limit:
+        raise IndexError(f"dimension {dim} of {ndim}")
+    return dim % limit
+
+
+def packed(*numbers: int) -> bytes:
+    """Return numbers as a struct of int64."""
+    return struct.pack(f"@{len(numbers)}q", *numbers)
 
 
 def joined(

@@ -10,14 +10,14 @@ import numpy as np
 
 from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.places import BLOCK, Indexed, Plan, broadcast_strides, contiguous, make_plan, pointed
+from tt.backends.cuda.places import BLOCK, Indexed, Plan, broadcast_strides, make_plan, pointed
 from tt.backends.cuda.programs import Program
-from tt.core.library import fitted_number, from_numpy_dtype
+from tt.core.library import contiguous_strides, fitted_number, from_numpy_dtype
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["Mover", "along_dim", "axis_of", "bytes_of", "joint_shape", "slices_of"]
+__all__ = ["Mover", "along_dim", "bytes_of", "joint_shape", "slices_of"]
 
 INDEXING: Final = Program("indexing.cuh")
 
@@ -25,14 +25,6 @@ _FLOATS: Final = {4: struct.Struct("@f"), 8: struct.Struct("@d")}
 
 Index = tuple[StridedHandle, Indexed]
 Shape = tuple[int, ...]
-
-
-def axis_of(dim: int, ndim: int) -> int:
-    """Return a dimension counted from the front; the shape rule explains the IndexError."""
-    limit = ndim or 1
-    if not -limit <= dim < limit:
-        raise IndexError("a dimension that is not there")
-    return dim % limit
 
 
 def is_wide(index: StridedHandle) -> bool:
@@ -159,7 +151,14 @@ class Mover:
         out = self.empty(sizes, np.dtype(np.int64))
         if 0 not in sizes:
             plan = make_plan(
-                sizes, base, contiguous(sizes), tuple([i for _, i in indices]), 0, 1, kind_of(op), wraps
+                sizes,
+                base,
+                contiguous_strides(sizes),
+                tuple([i for _, i in indices]),
+                0,
+                1,
+                kind_of(op),
+                wraps,
             )
             name = f"find_places<{plan.integer}, {len(indices)}>"
             self._launch(name, plan, (out, plan.layout, self.pointed(indices), skipped))

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tt.backends.cuda.layouts import THREADS, grid_of, joined
-from tt.core.library import contiguous_strides, errors
+from tt.core.library import errors
 
 __all__ = [
-    "BLOCK", "INDICES", "UNITS", "Indexed", "Plan", "broadcast_strides", "contiguous",
+    "BLOCK", "INDICES", "UNITS", "Indexed", "Plan", "broadcast_strides",
     "integer_of", "make_plan", "pointed",
 ]  # fmt: skip
 
@@ -191,8 +191,3 @@ def _unit(shape: list[int], rows: list[list[int]], steps: list[int], itemsize: i
         if alignment % unit == 0 and not any(n % factor for n in whole):
             return unit
     return itemsize
-
-
-def contiguous(shape: Sequence[Any]) -> tuple[int, ...]:
-    """Return row-major strides."""
-    return tuple(contiguous_strides(tuple(shape)))

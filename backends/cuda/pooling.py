@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import THREADS, contiguous, grid_of
+from tt.backends.cuda.layouts import THREADS, contiguous, grid_of, packed
 from tt.backends.cuda.programs import Program
-from tt.backends.cuda.windows import each, packed, three
+from tt.backends.cuda.windows import each, three
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:

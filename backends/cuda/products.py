@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import contiguous
 from tt.backends.cuda.libraries.cublaslt import DTYPES, CublasLt
 from tt.core.library import KernelTable, contiguous_strides
 
@@ -57,7 +58,7 @@ class Products:
         epilogue = bias and one.dtype.name in REAL
         if one.shape[-1] and self.library is not None:
             if added is None or epilogue:
-                dense = self._dense(added)
+                dense = None if added is None else contiguous(self.backend, added)
                 if self.library.multiply(one, two, out, bias=dense, activation=activation, alpha=alpha):
                     return out
             else:
@@ -65,9 +66,6 @@ class Products:
                 if self.library.multiply(one, two, out, activation=activation, alpha=alpha, beta=beta):
                     return out
         return self._by_arrays(one, two, added, alpha, beta, activation)
-
-    def _dense(self, handle: StridedHandle | None) -> StridedHandle | None:
-        return handle if handle is None or handle.is_contiguous else self.backend.clone(handle)
 
     def _by_arrays(
         self,

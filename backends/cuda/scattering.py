@@ -18,12 +18,12 @@ import numpy as np
 from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.indexing import choose, one_value, places_along
-from tt.backends.cuda.layouts import grid_of, name_of
-from tt.backends.cuda.moving import Mover, along_dim, axis_of, bytes_of, slices_of
-from tt.backends.cuda.places import BLOCK, Indexed, broadcast_strides, contiguous, integer_of, make_plan
+from tt.backends.cuda.layouts import axis_of, grid_of, name_of
+from tt.backends.cuda.moving import Mover, along_dim, bytes_of, slices_of
+from tt.backends.cuda.places import BLOCK, Indexed, broadcast_strides, integer_of, make_plan
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.sorting import stable_order
-from tt.core.library import KernelTable, errors
+from tt.core.library import KernelTable, contiguous_strides, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -183,7 +183,7 @@ def _reduce(
     places = mover.places(sizes, base, [(index, chosen)], op)
     values = src
     if not (src.is_contiguous and (src.shape or (1,)) == sizes):
-        values = mover.take(mover.empty(sizes, src.dtype), src, sizes, strides, contiguous(sizes))
+        values = mover.take(mover.empty(sizes, src.dtype), src, sizes, strides, contiguous_strides(sizes))
     combiner.segments(target, values, places, (1, prod(target.shape), 1), reduce, include)
     if target is not self:
         mover.copy_into(self, target)
@@ -225,7 +225,9 @@ def _slices(table: KernelTable, combiner: Combiner) -> None:
             combiner.add_atomically(self, source, sizes, base, strides, (index, chosen), "index_add", one)
             return
         target = mover.contiguous(self)
-        values = mover.take(mover.empty(sizes, source.dtype), source, sizes, strides, contiguous(sizes))
+        values = mover.take(
+            mover.empty(sizes, source.dtype), source, sizes, strides, contiguous_strides(sizes)
+        )
         shape = (prod(sizes[:axis]), chosen.size, prod(sizes[axis + 1 :]))
         combiner.segments(target, values, _vector(mover, index, chosen, "index_add"), shape)
         if target is not self:
@@ -316,7 +318,7 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
         if 0 in index.shape:
             return
         target, values = mover.contiguous(self), mover.contiguous(source)
-        strides, base = contiguous(index.shape), (0,) * index.ndim
+        strides, base = contiguous_strides(index.shape), (0,) * index.ndim
         chosen = Indexed(index.strides, prod(self.shape), 1, 0, True)
         if accumulate:
             places = mover.places(index.shape, base, [(index, chosen)], "put", wraps=True)

@@ -8,10 +8,10 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import grid_of
-from tt.backends.cuda.moving import INDEXING, Mover, axis_of
-from tt.backends.cuda.places import BLOCK, UNITS, contiguous, integer_of
-from tt.core.library import KernelTable
+from tt.backends.cuda.layouts import axis_of, grid_of
+from tt.backends.cuda.moving import INDEXING, Mover
+from tt.backends.cuda.places import BLOCK, UNITS, integer_of
+from tt.core.library import KernelTable, contiguous_strides
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -61,7 +61,7 @@ def tables(backend: CudaBackend) -> list[KernelTable]:
                 raise ValueError("one shift without dimensions")
             flat = mover.contiguous(self).view((prod(self.shape),), (1,))
             return mover.rolled(flat, (shifts[0] % max(flat.shape[0], 1),)).view(
-                self.shape, contiguous(self.shape)
+                self.shape, contiguous_strides(self.shape)
             )
         if len(shifts) != len(dims) or not self.ndim:
             raise ValueError("a shift for each dimension")

@@ -13,20 +13,13 @@ import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.layouts import axis_of
 from tt.core.library import KernelTable, errors, view_strides
 
 __all__ = ["cuda"]
 
 cuda: Final = KernelTable(device="cuda")
 Handle = StridedHandle
-
-
-def axis_of(dim: int, ndim: int) -> int:
-    """Return a dimension counted from the front; the shape rule explains the IndexError to the user."""
-    limit = ndim or 1
-    if not -limit <= dim < limit:
-        raise IndexError(f"dimension {dim} of {ndim}")
-    return dim % limit
 
 
 # --- the same elements in another shape ------------------------------------------------------------------------

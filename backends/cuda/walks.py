@@ -11,7 +11,6 @@ timing.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import joined
+from tt.backends.cuda.layouts import joined, packed
 from tt.core.library import contiguous_strides
 
 if TYPE_CHECKING:
@@ -206,7 +205,7 @@ def _plan(
         return Plan(
             f"reduce_groups<{{}}, 1, 1, int32, {tuning.threads}>",
             grid,
-            _packed(walk),
+            packed(*walk),
             1,
             lines,
             count,
@@ -229,11 +228,7 @@ def _plan(
         name, tasks, parts = _rows(lines, count, lanes if vectors else 1, index, tuning)
     walk = (lines, line_inner[0], line_outer[1], line_inner[1],
             count, across_inner[0], across_outer[1], across_inner[1], parts)  # fmt: skip
-    return Plan(name, min(tasks, 2**31 - 1), _packed(walk), parts, lines, count, result)
-
-
-def _packed(walk: tuple[int, ...]) -> bytes:
-    return struct.pack("@9q", *walk)
+    return Plan(name, min(tasks, 2**31 - 1), packed(*walk), parts, lines, count, result)
 
 
 def _rows(lines: int, count: int, lanes: int, index: str, tuning: Tuning) -> tuple[str, int, int]:

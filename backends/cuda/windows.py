@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["each", "packed", "reach", "three"]
+__all__ = ["each", "reach", "three"]
 
 
 def each(value: Any, count: int) -> tuple[int, ...]:
@@ -18,11 +17,6 @@ def each(value: Any, count: int) -> tuple[int, ...]:
 def three(values: Sequence[int], missing: int) -> tuple[int, ...]:
     """Return numbers for three dimensions: fewer are the last ones."""
     return (missing,) * (3 - len(values)) + tuple(values)
-
-
-def packed(*numbers: int) -> bytes:
-    """Return numbers as a struct of int64."""
-    return struct.pack(f"@{len(numbers)}q", *numbers)
 
 
 def reach(size: int, pad: int, width: int, gap: int, hop: int) -> int:
