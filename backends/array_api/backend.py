@@ -200,6 +200,10 @@ class ArrayApiBackend(Backend):
         """Turn a number, or an array of another class of the library, into an array."""
         return self.xp.asarray(result)
 
+    def number(self, value: Any, native_dtype: Any) -> Any:
+        """Return a Python number in a dtype, to stand beside an array: an array without dimensions, or a scalar."""
+        return self.xp.asarray(value, dtype=native_dtype)
+
     def cast(self, handle: Any, native_dtype: Any) -> Any:
         """Return the array in another dtype; of complex numbers the real part, if the dtype is real."""
         if self.is_kind(handle.dtype, "complex floating"):

@@ -33,7 +33,7 @@ def _bits(kit: Kit) -> None:
     def within(self: Any, places: Any) -> tuple[Any, Any, int]:
         """Return the places as an array, whether there are as many, and the number of bits; others shift all out."""
         bits = xp.iinfo(self.dtype).bits
-        places = operand(places, self)
+        places = places if kit.is_array(places) else xp.asarray(places, dtype=self.dtype)
         return places, (places >= 0) & (places < bits), bits
 
     @kit.kernel("bitwise_left_shift", dtypes="integral")

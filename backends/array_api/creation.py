@@ -106,7 +106,7 @@ def add_kernels(kit: Kit) -> None:
         parts = xp.astype(xp.where(finite, imag, xp.zeros_like(imag)), dtype) * 1j
         for value in (math.inf, -math.inf, math.nan):
             here = imag == value if value == value else xp.isnan(imag)
-            parts = xp.where(here, xp.asarray(complex(0, value), dtype=dtype), parts)
+            parts = xp.where(here, kit.number(complex(0, value), dtype), parts)
         return xp.astype(real, dtype) + parts
 
 

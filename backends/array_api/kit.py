@@ -91,8 +91,12 @@ class Kit:
         return hasattr(value, "shape")
 
     def operand(self, value: Any, like: Array) -> Array:
-        """Return an argument as an array: a number takes the dtype of the array beside it."""
-        return value if self.is_array(value) else self.xp.asarray(value, dtype=like.dtype)
+        """Return an argument as an array or scalar: a number takes the dtype of the array beside it."""
+        return value if self.is_array(value) else self.backend.number(value, like.dtype)
+
+    def number(self, value: Any, dtype: Any) -> Any:
+        """Return a number in a dtype, to stand beside an array of it."""
+        return self.backend.number(value, dtype)
 
     def is_kind(self, value: Array, kind: str | tuple[str, ...]) -> bool:
         """Tell whether an array's dtype is of a kind of the standard ("bool", "integral", "complex floating")."""

@@ -54,7 +54,7 @@ def _arithmetic(kit: Kit) -> None:
         is_complex = kit.is_kind(self, "complex floating")
         check_alpha(op, kit.is_kind(self, "integral"), boolean, is_complex, alpha)
         if boolean:
-            return xp.logical_and(other, xp.asarray(bool(alpha)))
+            return xp.logical_and(other, kit.number(bool(alpha), xp.bool))
         return other * operand(alpha, self)
 
     @kit.kernel("add")
@@ -76,10 +76,15 @@ def _arithmetic(kit: Kit) -> None:
         if kit.is_kind(self, "integral"):
             if not kit.is_array(exponent) and exponent < 0:
                 raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
-            return _integer_power(kit, self, operand(exponent, self))
+            if not kit.is_array(exponent):
+                return xp.pow(self, operand(exponent, self))
+            return _integer_power(kit, self, exponent)
         return xp.pow(self, operand(exponent, self))
 
-    kit.kernel("pow.Scalar", lambda self, exponent: power(operand(self, exponent), exponent), dtypes="number")
+    @kit.kernel("pow.Scalar", dtypes="number")
+    def power_of_number(self: Any, exponent: Any) -> Any:
+        return power(xp.asarray(self, dtype=exponent.dtype), exponent)
+
     kit.kernel("neg", lambda self: xp.negative(self) if not kit.is_kind(self, "unsigned integer") else ~self + 1,
                dtypes="number")  # fmt: skip
     kit.kernel("abs", lambda self: xp.abs(self), dtypes="number")
@@ -161,9 +166,7 @@ def _floor_quotient(kit: Kit, self: Any, other: Any) -> Any:
     rounded = xp.where(quotient - rounded > 0.5, rounded + 1, rounded)
     rounded = xp.where(rounded == 0, self / other * 0, rounded)  # a zero has the sign of the exact quotient
     # By an infinite number the quotient is a zero, or the next below it.
-    beyond = xp.where(
-        (self == 0) | ((self < 0) == (other < 0)), self / other, xp.asarray(-1.0, dtype=self.dtype)
-    )
+    beyond = xp.where((self == 0) | ((self < 0) == (other < 0)), self / other, kit.number(-1.0, self.dtype))
     rounded = xp.where(xp.isinf(other) & xp.isfinite(self), beyond, rounded)
     return xp.where(other == 0, self / other, rounded)
 
@@ -307,7 +310,7 @@ def _selection(kit: Kit) -> None:
         like = self if kit.is_array(self) else other
         if not kit.is_array(like):
             native = kit.backend.native_dtype(result_type(self, other))
-            self, other = xp.asarray(self, dtype=native), xp.asarray(other, dtype=native)
+            self, other = kit.number(self, native), kit.number(other, native)
         else:
             self, other = operand(self, like), operand(other, like)
         if not kit.is_kind(condition, "bool"):

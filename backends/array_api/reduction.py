@@ -32,7 +32,7 @@ def _sums(kit: Kit) -> None:
 
     def mean(self: Any, dim: Any, keepdim: bool) -> Any:
         # A mean of nothing is 0 / 0 in the arithmetic of the dtype, not of Python.
-        return total(self, dim, keepdim) / xp.asarray(count(self, dim), dtype=self.dtype)
+        return total(self, dim, keepdim) / kit.number(count(self, dim), self.dtype)
 
     kit.kernel("sum", lambda self: total(self, None, False))
     kit.kernel("sum.dim", total)
@@ -130,7 +130,7 @@ def _moments(kit: Kit) -> None:
         """Return variance and mean in two passes, which loses no digits where the mean is large."""
         axes = kit.axes(dim, self.ndim)
         count = kit.product(self.shape[axis] for axis in axes) if self.ndim else 1
-        mean = xp.sum(self, axis=axes, keepdims=True, dtype=self.dtype) / xp.asarray(count, dtype=self.dtype)
+        mean = xp.sum(self, axis=axes, keepdims=True, dtype=self.dtype) / kit.number(count, self.dtype)
         deviation = self - mean
         if kit.is_kind(self, "complex floating"):
             squares = xp.real(deviation) ** 2 + xp.imag(deviation) ** 2
@@ -139,7 +139,7 @@ def _moments(kit: Kit) -> None:
         freedom = max(0, count - (1 if correction is None else correction))
         total = xp.sum(squares, axis=axes, keepdims=keepdim, dtype=squares.dtype)
         shape = tuple(total.shape)
-        return total / xp.asarray(freedom, dtype=squares.dtype), xp.reshape(mean, shape)
+        return total / kit.number(freedom, squares.dtype), xp.reshape(mean, shape)
 
     options: Any = {"dtypes": "floating_complex"}
     kit.kernel("var_mean", moments, **options)

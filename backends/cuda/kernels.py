@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from tt.backends.array_api import ArrayApiBackend
 from tt.backends.cuda import (
     activation,
@@ -79,6 +81,13 @@ class BareArrays(ArrayApiBackend):
         """Return an array in another dtype; of complex numbers the real part, if the dtype is real."""
         real = handle.dtype.kind == "c" and native_dtype.kind not in "cb"
         return (handle.real if real else handle).astype(native_dtype)
+
+    def number(self, value: Any, native_dtype: Any) -> Any:
+        """Return a NumPy scalar, which CuPy passes by value; of bfloat16, which CuPy takes none of, an array."""
+        if native_dtype == self.xp.bfloat16:
+            return self.xp.asarray(value, dtype=native_dtype)
+        with np.errstate(all="ignore"):
+            return np.dtype(native_dtype).type(value)
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element as a Python number."""

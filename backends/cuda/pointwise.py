@@ -204,6 +204,13 @@ def _functions(made: Pointwise) -> None:
         return made.one("RoundDigits", self, (10.0 ** abs(decimals), decimals > 0), None, out)
 
     made.serve("round", ("self", "decimals"), round_digits, FLOATING)
+
+    def complex_(real: Any, imag: Any, out: Any = None) -> StridedHandle:
+        return run(
+            made.backend, "MakeComplex", [real, imag], np.dtype(f"c{2 * real.dtype.itemsize}"), (), out
+        )
+
+    made.serve("complex", ("real", "imag"), complex_, ("float32", "float64"), half="native")
     made.serve_one({"bitwise_not": "BitNot"}, "integral_bool")
     made.serve_one({"conj": "Conj", "conj_physical": "Conj"}, "all", half="native")
 

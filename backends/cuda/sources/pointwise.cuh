@@ -310,6 +310,7 @@ struct GeluTanhBackward {
 // --- copies; a conversion between types is one, too
 struct Copy { template <typename T> TT_INLINE static T of(T x, const Numbers&) { return x; } };
 ONE(Fill, N(0))
+struct MakeComplex { template <typename T> TT_INLINE static complex<T> of(T x, T y, const Numbers&) { return {x, y}; } };
 struct Conj {
     template <typename T> TT_INLINE static T of(T x, const Numbers&) {
         if constexpr (is_complex<T>::value) return T(x.re, -x.im);

@@ -144,3 +144,15 @@ def test_whole_powers_are_products(host_backend):
     assert power(z, 0).array.tolist() == [1, 1, 1]
     nothing = host_backend.normalise(np.array([0j], np.complex64))
     assert np.isnan(power(nothing, -1).array).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_parts_are_joined_as_they_are(host_backend, dtype):
+    parts = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5], dtype)
+    joined = kernels_of(pointwise.tables(host_backend))["complex", dtype].function
+    real, imaginary = (np.array(part) for part in zip(*itertools.product(parts, parts), strict=True))
+    found = joined(host_backend.normalise(real), host_backend.normalise(imaginary))
+    assert found.dtype == np.dtype(f"c{2 * real.itemsize}")
+    for part, given in ((found.array.real, real), (found.array.imag, imaginary)):
+        np.testing.assert_array_equal(part, given)
+        np.testing.assert_array_equal(np.signbit(part), np.signbit(given))

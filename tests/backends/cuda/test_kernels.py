@@ -3,6 +3,7 @@ CuPy's own arithmetic is not."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -40,6 +41,31 @@ def test_a_kernel_takes_and_returns_handles(backend):
     result = kernel.function(*({"self": left, "other": right, "alpha": 2}[name] for name in kernel.takes))
     assert type(result) is StridedHandle
     np.testing.assert_array_equal(result.array, np.arange(6.0).reshape(2, 3) + 2)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "complex64", "bool"])
+def test_numbers_are_passed_by_value(dtype):
+    # An array made of a number would be one more launch.
+    class Library:
+        def __getattr__(self, name):
+            if name in ("full", "asarray", "array"):
+                raise AssertionError(f"{name} was called")
+            return getattr(np, name)
+
+    backend = CudaBackend(HostMemory(), Library)
+    x = backend.normalise(np.ones((2, 3), dtype))
+    served = {kernel.op: kernel.function for kernel in kernel_tables(backend)[0].kernels}
+    for op in ("mul", "eq", *(() if dtype == "complex64" else ("le", "ge"))):
+        np.testing.assert_array_equal(served[op](x, 1).array, np.ones((2, 3)))
+
+
+def test_numbers_of_bfloat16_are_arrays(backend):
+    # CuPy takes no scalars of bfloat16.
+    general = kernel_tables(backend)[0].kernels
+    multiply = next(kernel.function for kernel in general if kernel.op == "mul")
+    found = multiply(backend.normalise(np.ones(3, ml_dtypes.bfloat16)), 1.5)
+    assert found.dtype.name == "bfloat16"
+    assert found.array.tolist() == [1.5] * 3
 
 
 def test_views_share_the_memory_of_their_base(backend):
