@@ -215,6 +215,10 @@ class _BatchNormBackwardResult(NamedTuple):
     weight_grad: Tensor
     bias_grad: Tensor
 
+class _AttentionResult(NamedTuple):
+    output: Tensor
+    logsumexp: Tensor
+
 class _AttentionBackwardResult(NamedTuple):
     query_grad: Tensor
     key_grad: Tensor

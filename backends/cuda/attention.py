@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import packed
+from tt.backends.cuda.layouts import THREADS, contiguous, grid_of, packed
 from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
 from tt.backends.cuda.libraries.cudnn import Cudnn
 from tt.backends.cuda.programs import Program
@@ -29,14 +29,27 @@ ROWS: Final = 32
 """How many queries (or keys) a block has; each has four threads."""
 FEW: Final = 8
 """How many it has where there are no more."""
-KERNELS: Final = ("attention_forward", "attention_sums", "attention_queries", "attention_keys")
+KERNELS: Final = ("attention_forward", "attention_queries", "attention_keys")
 
 
 def kernel_names(dtype: str) -> list[str]:
     """Return the names of all kernels for a dtype."""
-    return [
+    tiled = [
         f"{name}<{dtype}, {width}, {rows}>" for name in KERNELS for width in WIDTHS for rows in (ROWS, FEW)
     ]
+    return [f"attention_means<{dtype}>", *tiled]
+
+
+def wide_type(handle: StridedHandle) -> np.dtype[Any]:
+    """Return the dtype in which the elements of a handle are summed."""
+    return np.dtype("float64" if handle.dtype.name == "float64" else "float32")
+
+
+class Found(NamedTuple):
+    """What attention has returned: the result, and the logarithms of the sums, which lie in order."""
+
+    output: StridedHandle
+    sums: StridedHandle
 
 
 class Call(NamedTuple):
@@ -86,27 +99,53 @@ class OwnKernels:
         mask = None if mask is None else self.in_four(mask)
         return Call(self.in_four(q), self.in_four(k), self.in_four(v), mask, causal, float(scale))
 
-    def forward(self, call: Call, result: StridedHandle) -> None:
-        """Write the result, in row-major order."""
+    def found(self, output: StridedHandle, sums: StridedHandle) -> Found:
+        """Return results in four dimensions, and the numbers of each query, which lie in order, in three."""
+        rows = sums.shape[-1]
+        heads = prod(sums.shape[1:-1]) if sums.ndim == 3 else prod(sums.shape[:-1])
+        batch = sums.shape[0] if sums.ndim == 3 else 1
+        return Found(self.in_four(output), sums.view((batch, heads, rows), (heads * rows, rows, 1)))
+
+    def summed(self, sums: StridedHandle, like: StridedHandle) -> StridedHandle:
+        """Return the numbers of each query in the dtype in which the kernels read them."""
+        dtype = wide_type(like)
+        return sums if sums.dtype == dtype else self.backend.cast(sums, dtype)
+
+    def forward(self, call: Call, found: Found) -> None:
+        """Write the result, in row-major order, and the logarithms of its sums."""
         width = self.width(call)
         if width is None:
-            weights = self.weights(call)
-            self.backend.copy_into(result, self.backend.normalise(weights @ self.wide(call.v)))
+            weights, sums = self.weights(call)
+            self.backend.copy_into(found.output, self.backend.normalise(weights @ self.wide(call.v)))
+            self.backend.copy_into(found.sums, self.backend.normalise(sums))
             return
-        handles = (call.q, call.k, call.v, call.mask, result)
+        handles = (call.q, call.k, call.v, call.mask, *found)
         self.launch("attention_forward", call, width, handles, layouts(call), call.q.shape[2])
 
-    def backward(self, call: Call, g: StridedHandle, results: tuple[StridedHandle, ...]) -> None:
+    def backward(
+        self, call: Call, g: StridedHandle, found: Found, results: tuple[StridedHandle, ...]
+    ) -> None:
         """Write the gradients of queries, keys and values, in row-major order."""
         width = self.width(call)
         if width is None:
-            self.backward_in_memory(call, g, results)
+            self.backward_in_memory(call, g, found, results)
             return
-        wide = np.float64 if call.q.dtype.name == "float64" else np.float32
-        sums, means = (self.backend.empty((call.items, call.q.shape[2]), wide) for _ in range(2))
-        handles = (call.q, call.k, call.v, call.mask, g, sums, means)
+        means = self.backend.empty(found.sums.shape, found.sums.dtype)
+        count = call.items * call.q.shape[2]
+        args = (
+            found.output,
+            g,
+            means,
+            layout(found.output),
+            layout(g),
+            call.heads,
+            call.q.shape[2],
+            g.shape[3],
+        )
+        kernel = PROGRAM.kernel(f"attention_means<{call.q.dtype.name}>")
+        kernel(self.backend, grid_of(4 * count), (THREADS,), (*args, count))
+        handles = (call.q, call.k, call.v, call.mask, g, found.sums, means)
         strides = (*layouts(call), layout(g))
-        self.launch("attention_sums", call, width, handles, strides, call.q.shape[2])
         self.launch("attention_queries", call, width, (*handles, results[0]), strides, call.q.shape[2])
         self.launch("attention_keys", call, width, (*handles, *results[1:]), strides, call.k.shape[2])
 
@@ -135,11 +174,11 @@ class OwnKernels:
 
     def wide(self, handle: StridedHandle) -> Any:
         """Return an array in float32 at least, which arrays of bfloat16 could not be."""
-        name = "float64" if handle.dtype.name == "float64" else "float32"
-        return (handle if handle.dtype.name == name else self.backend.cast(handle, np.dtype(name))).array
+        dtype = wide_type(handle)
+        return (handle if handle.dtype == dtype else self.backend.cast(handle, dtype)).array
 
-    def weights(self, call: Call) -> Any:
-        """Return the share of each key in the result of each query, as an array."""
+    def scores(self, call: Call) -> Any:
+        """Return the scaled products, -inf where a pair takes no part, as an array."""
         xp = self.backend.namespace
         scores = xp.matmul(self.wide(call.q) * call.scale, self.wide(call.k).swapaxes(-1, -2))
         part = None if call.mask is None else call.mask.array
@@ -149,19 +188,30 @@ class OwnKernels:
             part = lower if part is None else xp.logical_and(part, lower)
         if part is not None:
             scores = xp.where(part, scores, scores.dtype.type(-np.inf))
-        if not scores.shape[-1]:
-            return scores
-        greatest = xp.max(scores, axis=-1, keepdims=True)
-        greatest = xp.where(greatest == -np.inf, scores.dtype.type(0), greatest)
-        found = xp.exp(scores - greatest)
-        total = xp.sum(found, axis=-1, keepdims=True)
-        return found / xp.where(total == 0, scores.dtype.type(1), total)
+        return scores
 
-    def backward_in_memory(self, call: Call, g: StridedHandle, results: tuple[StridedHandle, ...]) -> None:
+    def weights(self, call: Call) -> tuple[Any, Any]:
+        """Return the share of each key in the result of each query, and the logarithms of the sums, as arrays."""
+        xp, scores = self.backend.namespace, self.scores(call)
+        none = scores.dtype.type(-np.inf)
+        if not scores.shape[-1]:
+            return scores, xp.full(scores.shape[:-1], none, dtype=scores.dtype)
+        greatest = xp.max(scores, axis=-1, keepdims=True)
+        empty = greatest == none
+        greatest = xp.where(empty, scores.dtype.type(0), greatest)
+        found = xp.exp(scores - greatest)
+        total = xp.where(empty, scores.dtype.type(1), xp.sum(found, axis=-1, keepdims=True))
+        return found / total, xp.where(empty, none, greatest + xp.log(total))[..., 0]
+
+    def backward_in_memory(
+        self, call: Call, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
+    ) -> None:
         """Write the gradients of wide rows."""
-        xp, weights, slope = self.backend.namespace, self.weights(call), self.wide(g)
+        xp, scores, slope = self.backend.namespace, self.scores(call), self.wide(g)
+        total = kept.sums.array[..., None]
+        weights = xp.exp(scores - xp.where(total == -np.inf, total.dtype.type(np.inf), total))
         changes = xp.matmul(slope, self.wide(call.v).swapaxes(-1, -2))
-        mean = xp.sum(weights * changes, axis=-1, keepdims=True)
+        mean = xp.sum(slope * self.wide(kept.output), axis=-1, keepdims=True)
         changes = weights * (changes - mean) * call.scale
         found = (
             xp.matmul(changes, self.wide(call.k)),
@@ -200,19 +250,17 @@ class CudnnKernels(OwnKernels):
         super().__init__(backend)
         self.cudnn = cudnn
 
-    def forward(self, call: Call, result: StridedHandle) -> None:
-        """Write the result, in row-major order."""
-        if not self.fits(call) or not self.sdpa(call, result, None):
-            super().forward(call, result)
+    def forward(self, call: Call, found: Found) -> None:
+        """Write the result, in row-major order, and the logarithms of its sums."""
+        if not self.fits(call) or not self.sdpa(call, found):
+            super().forward(call, found)
 
-    def backward(self, call: Call, g: StridedHandle, results: tuple[StridedHandle, ...]) -> None:
+    def backward(
+        self, call: Call, g: StridedHandle, found: Found, results: tuple[StridedHandle, ...]
+    ) -> None:
         """Write the gradients of queries, keys and values, in row-major order."""
-        if self.fits(call):
-            out = self.backend.empty((*call.q.shape[:3], call.v.shape[3]), call.q.dtype)
-            stats = self.backend.empty((*call.q.shape[:3], 1), np.float32)
-            if self.sdpa(call, out, stats) and self.sdpa_backward(call, g, out, stats, results):
-                return
-        super().backward(call, g, results)
+        if not self.fits(call) or not self.sdpa_backward(call, g, found, results):
+            super().backward(call, g, found, results)
 
     def fits(self, call: Call) -> bool:
         """Tell whether cuDNN computes it as tt does: a row that a mask leaves empty would be no number there."""
@@ -225,9 +273,11 @@ class CudnnKernels(OwnKernels):
         )
         return handle if plain else self.backend.clone(handle)
 
-    def sdpa(self, call: Call, out: StridedHandle, stats: StridedHandle | None) -> bool:
-        """Ask for attention, with the logarithms of the sums where backward follows."""
-        handles = {1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: out}
+    def sdpa(self, call: Call, result: Found) -> bool:
+        """Ask for attention and the logarithms of the sums."""
+        handles = {
+            1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: result.output, 5: stats_of(result),
+        }  # fmt: skip
         described = {uid: (list(h.shape), list(strides_of(h))) for uid, h in handles.items()}
         dtype = call.q.dtype.name
 
@@ -242,30 +292,25 @@ class CudnnKernels(OwnKernels):
                 k=k,
                 v=v,
                 attn_scale=call.scale,
-                generate_stats=stats is not None,
+                generate_stats=True,
                 use_causal_mask=call.causal,
             )
-            o.set_output(True).set_uid(4).set_data_type(kind).set_dim(described[4][0]).set_stride(
-                described[4][1]
-            )
-            if stats is not None:
-                found.set_output(True).set_uid(5).set_data_type(cudnn.data_type.FLOAT)
-                found.set_dim(list(stats.shape)).set_stride(list(strides_of(stats)))
+            for uid, tensor in ((4, o), (5, found)):
+                tensor.set_output(True).set_uid(uid).set_data_type(
+                    kind if uid == 4 else cudnn.data_type.FLOAT
+                )
+                tensor.set_dim(described[uid][0]).set_stride(described[uid][1])
 
-        key = ("attention", dtype, str(described), call.causal, call.scale, stats is not None)
-        pointers = {uid: handle.data_ptr for uid, handle in handles.items()}
-        if stats is not None:
-            pointers[5] = stats.data_ptr
-        return self.cudnn.run(key, make, dtype, pointers)
+        key = ("attention", dtype, str(described), call.causal, call.scale)
+        return self.cudnn.run(key, make, dtype, {uid: handle.data_ptr for uid, handle in handles.items()})
 
     def sdpa_backward(
-        self, call: Call, g: StridedHandle, out: StridedHandle, stats: StridedHandle,
-        results: tuple[StridedHandle, ...],
-    ) -> bool:  # fmt: skip
+        self, call: Call, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
+    ) -> bool:
         """Ask for the gradients."""
         handles = {
-            1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: out, 5: self.rows(g), 6: stats,
-            7: results[0], 8: results[1], 9: results[2],
+            1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: self.rows(kept.output),
+            5: self.rows(g), 6: stats_of(kept), 7: results[0], 8: results[1], 9: results[2],
         }  # fmt: skip
         described = {uid: (list(h.shape), list(strides_of(h))) for uid, h in handles.items()}
         dtype, deterministic = call.q.dtype.name, settings.deterministic
@@ -294,6 +339,12 @@ class CudnnKernels(OwnKernels):
 
         key = ("attention_backward", dtype, str(described), call.causal, call.scale, deterministic)
         return self.cudnn.run(key, make, dtype, {uid: handle.data_ptr for uid, handle in handles.items()})
+
+
+def stats_of(found: Found) -> StridedHandle:
+    """Return the logarithms of the sums as cuDNN knows them, with a last dimension of 1."""
+    sums = found.sums
+    return sums.view((*sums.shape, 1), (*sums.strides, 1))
 
 
 def strides_of(handle: StridedHandle) -> tuple[int, ...]:
@@ -330,7 +381,7 @@ def _add(table: KernelTable, kernels: OwnKernels, **options: Any) -> None:
     table.kernel("_attention_backward", _attention_backward(kernels), **options)
 
 
-def _attention(kernels: OwnKernels) -> Callable[..., StridedHandle]:
+def _attention(kernels: OwnKernels) -> Callable[..., tuple[StridedHandle, ...]]:
     def attention(
         query: StridedHandle,
         key: StridedHandle,
@@ -338,11 +389,12 @@ def _attention(kernels: OwnKernels) -> Callable[..., StridedHandle]:
         mask: StridedHandle | None,
         is_causal: bool,
         scale: float,
-    ) -> StridedHandle:
+    ) -> tuple[StridedHandle, ...]:
         result = kernels.backend.empty((*query.shape[:-1], value.shape[-1]), query.dtype)
+        sums = kernels.backend.empty(query.shape[:-1], wide_type(query))
         call = kernels.called(query, key, value, mask, is_causal, scale)
-        kernels.forward(call, kernels.in_four(result))
-        return result
+        kernels.forward(call, kernels.found(result, sums))
+        return result, sums
 
     return attention
 
@@ -354,12 +406,15 @@ def _attention_backward(kernels: OwnKernels) -> Callable[..., tuple[StridedHandl
         key: StridedHandle,
         value: StridedHandle,
         mask: StridedHandle | None,
+        output: StridedHandle,
+        logsumexp: StridedHandle,
         is_causal: bool,
         scale: float,
     ) -> tuple[StridedHandle, ...]:
         results = tuple(kernels.backend.empty(handle.shape, query.dtype) for handle in (query, key, value))
         call = kernels.called(query, key, value, mask, is_causal, scale)
-        kernels.backward(call, kernels.in_four(grad), tuple(map(kernels.in_four, results)))
+        found = kernels.found(output, contiguous(kernels.backend, kernels.summed(logsumexp, query)))
+        kernels.backward(call, kernels.in_four(grad), found, tuple(map(kernels.in_four, results)))
         return results
 
     return attention_backward

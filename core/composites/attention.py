@@ -78,26 +78,38 @@ def scaled_dot_product_attention(
     q, k, v = (ops.expand(t, (*batch, *t.shape[-2:])) for t in qkv)
     if attn_mask is not None:
         attn_mask = ops.expand(attn_mask, (*batch, q.shape[-2], k.shape[-2]))
-    return ops._attention(q, k, v, attn_mask, is_causal, scale)
+    return ops._attention(q, k, v, attn_mask, is_causal, scale)[0]
 
 
 @composite("_attention")
-def attention(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+def attention(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
     check_shapes("_attention", query, key, value, mask, is_causal, scale)
-    weights = _weights(widened(query), widened(key), mask, is_causal, scale)
-    return as_type(ops.matmul(weights, widened(value)), query.dtype)
+    scores, masked = _scores(widened(query), widened(key), mask, is_causal, scale)
+    if scores.shape[-1]:
+        weights, logsumexp = _softened(scores, masked)
+    else:  # no keys: a sum of nothing
+        weights, logsumexp = (
+            scores,
+            ops.full(scores.shape[:-1], -math.inf, dtype=scores.dtype, device=scores.device),
+        )
+    return as_type(ops.matmul(weights, widened(value)), query.dtype), logsumexp
 
 
 @composite("_attention_backward")
 def attention_backward(
-    grad: Any, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float
-) -> Any:
-    check_shapes("_attention_backward", grad, query, key, value, mask, is_causal, scale)
-    g, q, k, v = (widened(t) for t in (grad, query, key, value))
-    weights = _weights(q, k, mask, is_causal, scale)
-    slopes = ops.matmul(g, ops.transpose(v, -2, -1))
-    mean = ops.sum.dim(ops.mul(weights, slopes), (-1,), True)
-    slopes = ops.mul(ops.mul(weights, ops.sub(slopes, mean)), scale)
+    grad: Any, query: Any, key: Any, value: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool,
+    scale: float,
+) -> tuple[Any, ...]:  # fmt: skip
+    check_shapes("_attention_backward", grad, query, key, value, mask, output, logsumexp, is_causal, scale)
+    g, q, k, v, out = (widened(t) for t in (grad, query, key, value, output))
+    scores, masked = _scores(q, k, mask, is_causal, scale)
+    total = ops.unsqueeze(logsumexp, -1)
+    if masked:  # the scores of rows without any key are all -inf, and so is their sum
+        total = ops.where(ops.eq(total, -math.inf), number(0, total), total)
+    weights = ops.exp(ops.sub(scores, total))
+    mean = ops.sum.dim(ops.mul(g, out), (-1,), True)
+    slopes = ops.sub(ops.matmul(g, ops.transpose(v, -2, -1)), mean)
+    slopes = ops.mul(ops.mul(weights, slopes), scale)
     found = (
         ops.matmul(slopes, k),
         ops.matmul(ops.transpose(slopes, -2, -1), q),
@@ -106,22 +118,43 @@ def attention_backward(
     return tuple(as_type(t, query.dtype) for t in found)
 
 
-def _weights(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> Any:
-    """Return the share of each key in the result of each query."""
+def _scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, bool]:
+    """Return the scaled products of queries and keys, -inf where a pair takes no part, and whether any may not."""
     scores = ops.matmul(ops.mul(q, scale), ops.transpose(k, -2, -1))
     if is_causal:
         rows, columns = scores.shape[-2:]
         lower = ops.tril(ops.ones((rows, columns), dtype=bool_, device=q.device))
         mask = lower if mask is None else ops.logical_and(mask, lower)
-    return ops.softmax.default(scores, -1) if mask is None else _masked_softmax(scores, mask)
+    if mask is None:
+        return scores, False
+    return ops.where(mask, scores, number(-math.inf, scores)), True
 
 
-def _masked_softmax(scores: Any, mask: Any) -> Any:
-    """Return the softmax of scores where a mask is true, or to which it is added; rows without any score get zeros."""
-    if mask.dtype.name == "bool":
-        scores = ops.where(mask, scores, number(-math.inf, scores))
-    else:
-        scores = ops.add(scores, widened(mask))
+def _softened(scores: Any, masked: bool) -> tuple[Any, Any]:
+    """Return the softmax of scores, zeros for rows without any, and the logarithms of the sums of exponentials."""
+    greatest = ops.amax(ops.detach(scores), -1, True)
+    empty, zero = ops.eq(greatest, -math.inf), number(0, scores)
+    # Zeros take part instead of infinities, so that gradients stay finite.
+    greatest = ops.where(empty, zero, greatest) if masked else greatest
+    weights = ops.exp(ops.sub(scores, greatest))
+    total = ops.sum.dim(weights, (-1,), True)
+    total = ops.where(empty, number(1, scores), total) if masked else total
+    logsumexp = ops.add(ops.log(total), greatest)
+    logsumexp = ops.where(empty, number(-math.inf, scores), logsumexp) if masked else logsumexp
+    return ops.div(weights, total), ops.squeeze.dim(logsumexp, -1)
+
+
+def _weights(q: Any, k: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+    """Return the share of each key in the result of each query; a mask of numbers is added to the scores."""
+    added = None if mask is None or mask.dtype is bool_ else mask
+    scores, masked = _scores(q, k, None if added is not None else mask, is_causal, scale)
+    if added is not None:
+        scores, masked = ops.add(scores, widened(added)), True
+    return _masked_softmax(scores) if masked else ops.softmax.default(scores, -1)
+
+
+def _masked_softmax(scores: Any) -> Any:
+    """Return the softmax of scores of which some are -inf; rows without any other get zeros."""
     if not scores.shape.numel():
         return ops.softmax.default(scores, -1)
     empty = ops.eq(ops.amax(ops.detach(scores), -1, True), -math.inf)

@@ -133,6 +133,8 @@ def _result(
         return (compute or default).to_real()
     if rule == "complex":
         return (compute or default).to_complex()
+    if rule == "wide":
+        return upcast_of(compute) or compute or default
     if rule == "none":
         return None
     return to_dtype(rule)

@@ -42,6 +42,7 @@ RESULTS: Final[dict[str, str]] = {
     "dtype": "the argument dtype, else the default dtype",
     "real": "the promoted dtype; a complex one becomes its real dtype",
     "complex": "the complex dtype of the promoted one",
+    "wide": "the promoted dtype; half precision becomes float32",
     "none": "the result is no tensor",
 }
 VARIANTS: Final[dict[str, str]] = {

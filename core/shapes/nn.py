@@ -166,8 +166,8 @@ def attention(query: Described, key: Described, value: Described, attn_mask: Any
 @rule("plain_attention")
 def plain_attention(
     query: Described, key: Described, value: Described, mask: Any = None, *, op: str
-) -> Shape:
-    """As `attention`, for batches of one shape and a mask of bools of the shape of the scores."""
+) -> tuple[Shape, Shape]:
+    """As `attention`, for batches of one shape and a mask of bools of the shape of the scores; and a number a query."""
     batch = tuple(query.shape[:-2])
     for name, tensor in (("key", key), ("value", value), ("mask", mask)):
         if tensor is not None and tuple(tensor.shape[:-2]) != batch:
@@ -180,19 +180,25 @@ def plain_attention(
         raise ShapeError(
             f"{op}(): the mask holds bools of shape {[*batch, *scores]}, and not {mask.dtype} of {list(mask.shape)}"
         )
-    return shape
+    return shape, shape[:-1]
 
 
 @rule("plain_attention_backward")
 def plain_attention_backward(
-    grad: Described, query: Described, key: Described, value: Described, mask: Any = None, *, op: str
-) -> tuple[Shape, Shape, Shape]:
+    grad: Described, query: Described, key: Described, value: Described, mask: Any, output: Described,
+    logsumexp: Described, *, op: str,
+) -> tuple[Shape, Shape, Shape]:  # fmt: skip
     """The gradients of query, key and value."""
-    shape = plain_attention(query, key, value, mask, op=op)
-    if tuple(grad.shape) != shape:
-        raise ShapeError(
-            f"{op}(): the gradient has the shape {list(grad.shape)}, and the result {list(shape)}"
-        )
+    shape, rows = plain_attention(query, key, value, mask, op=op)
+    for name, tensor, wanted in (
+        ("grad", grad, shape),
+        ("output", output, shape),
+        ("logsumexp", logsumexp, rows),
+    ):
+        if tuple(tensor.shape) != wanted:
+            raise ShapeError(
+                f"{op}(): {name} has the shape {list(tensor.shape)}, and should have {list(wanted)}"
+            )
     return tuple(query.shape), tuple(key.shape), tuple(value.shape)
 
 

@@ -1,5 +1,5 @@
 /* Attention: softmax(scale Q K^T) V, a block of queries at a time, so that their scores stay in the cache; and its
- * gradients, for which the scores are computed again.
+ * gradients, for which the weights are computed again from the logarithms of the sums of their exponentials.
  */
 #include "vector_math.h"
 
@@ -10,16 +10,18 @@ typedef struct {
     npy_intp size;                          /* of an element */
     npy_intp number, ndim, shape[NPY_MAXDIMS]; /* of the batch */
     npy_intp queries, keys, width, out;     /* rows of Q; of K and V; columns of Q and K; of V */
-    PyArrayObject *q, *k, *v, *mask, *grad; /* NULL without a mask, without gradients */
-    char *result, *to_q, *to_k, *to_v;
+    PyArrayObject *q, *k, *v, *mask;        /* NULL without a mask */
+    PyArrayObject *grad, *found, *sums;     /* of the gradients: g, the result and its sums */
+    char *result, *totals, *to_q, *to_k, *to_v;
     int causal;
     double scale;
     _Atomic int failed;
 } attention;
 
 #define TT_ATTENTION(T, EXP) \
-    /* Turns scores into weights; those that are masked count as -inf, and rows without any become zeros. */ \
-    TT_CLONES static void soften_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, int masked) \
+    /* Turns scores into weights; those that are masked count as -inf, and rows without any become zeros. \
+     * Returns the logarithm of the sum of their exponentials. */ \
+    TT_CLONES static T soften_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, int masked) \
     { \
         T most[16], sum[16]; \
         npy_intp j = 0; \
@@ -36,7 +38,7 @@ typedef struct {
             for (j = 0; j < seen; j++) nan |= s[j] != s[j]; \
             if (!nan) { \
                 for (j = 0; j < seen; j++) s[j] = 0; \
-                return; \
+                return -INFINITY; \
             } \
         } \
         for (j = 0; j < seen; j++) s[j] = EXP(s[j] - most[0]); \
@@ -45,23 +47,37 @@ typedef struct {
         for (int l = 1; l < 16; l++) sum[0] += sum[l]; \
         T factor = 1 / sum[0]; \
         for (j = 0; j < seen; j++) s[j] *= factor; \
+        return most[0] + (T)log((double)sum[0]); \
     } \
-    /* The gradient of scores from that of weights, in place of the latter. */ \
-    TT_CLONES static void harden_##T(T *g, const T *weights, npy_intp seen, T scale) \
+    /* Turns scores into weights again, given the logarithm of the sum of their exponentials. */ \
+    TT_CLONES static void weigh_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, T total) \
     { \
-        T sum[16] = {0}; \
         npy_intp j = 0; \
-        for (; j + 16 <= seen; j += 16) for (int l = 0; l < 16; l++) sum[l] += g[j + l] * weights[j + l]; \
-        for (; j < seen; j++) sum[0] += g[j] * weights[j]; \
-        for (int l = 1; l < 16; l++) sum[0] += sum[l]; \
-        for (j = 0; j < seen; j++) g[j] = weights[j] * (g[j] - sum[0]) * scale; \
+        if (total == -INFINITY) seen = 0; /* no key takes part */ \
+        if (mask != NULL && step == 1) for (j = 0; j < seen; j++) s[j] = mask[j] ? s[j] * scale - total : -INFINITY; \
+        else if (mask != NULL) for (j = 0; j < seen; j++) s[j] = mask[j * step] ? s[j] * scale - total : -INFINITY; \
+        else for (j = 0; j < seen; j++) s[j] = s[j] * scale - total; \
+        for (j = 0; j < seen; j++) s[j] = EXP(s[j]); \
+        for (j = seen; j < keys; j++) s[j] = 0; \
+    } \
+    /* The gradient of scores from that of weights, in place of the latter, given its mean by the weights. */ \
+    TT_CLONES static void harden_##T(T *g, const T *weights, npy_intp seen, T scale, T mean) \
+    { \
+        for (npy_intp j = 0; j < seen; j++) g[j] = weights[j] * (g[j] - mean) * scale; \
+    } \
+    /* The product of two rows, whose steps are in bytes. */ \
+    static T dot_##T(const char *a, npy_intp step_a, const char *b, npy_intp step_b, npy_intp n) \
+    { \
+        double sum = 0; \
+        for (npy_intp j = 0; j < n; j++) sum += (double)*(const T *)(a + j * step_a) * (double)*(const T *)(b + j * step_b); \
+        return (T)sum; \
     }
 TT_ATTENTION(float, tt_exp_f)
 TT_ATTENTION(double, tt_exp)
 #undef TT_ATTENTION
 
 /* The matrices of one element of the batch. */
-typedef struct { const char *q, *k, *v, *mask, *grad; } attention_part;
+typedef struct { const char *q, *k, *v, *mask, *grad, *found, *sums; } attention_part;
 
 static const char *place_of(const attention *job, PyArrayObject *array, npy_intp number)
 {
@@ -80,8 +96,9 @@ static tt_gemm product_of(const attention *job, npy_intp m, npy_intp n, npy_intp
     return (tt_gemm){m, n, k, a, b, ars, acs, brs, bcs, c, ldc, add};
 }
 
-/* The weights of some queries, in rows of `keys`; returns how many keys any of them sees. */
-static npy_intp weights_of(attention *job, const attention_part *part, npy_intp first, npy_intp rows, char *scores)
+/* The weights of some queries, in rows of `keys`; returns how many keys any of them sees.  The logarithms of the sums are
+ * written to `totals`, or, without, read where the part has them. */
+static npy_intp weights_of(attention *job, const attention_part *part, npy_intp first, npy_intp rows, char *scores, char *totals)
 {
     npy_intp size = job->size, nd = job->ndim, keys = job->keys;
     npy_intp qr = PyArray_STRIDE(job->q, (int)nd) / size, qc = PyArray_STRIDE(job->q, (int)nd + 1) / size;
@@ -97,8 +114,12 @@ static npy_intp weights_of(attention *job, const attention_part *part, npy_intp 
             step = PyArray_STRIDE(job->mask, (int)nd + 1);
         }
         int masked = mask != NULL || job->causal;
-        if (size == 4) soften_float((float *)scores + i * keys, seen, most, (float)job->scale, mask, step, masked);
-        else soften_double((double *)scores + i * keys, seen, most, job->scale, mask, step, masked);
+        char *row = scores + i * keys * size;
+        const char *sum = totals == NULL ? part->sums + (first + i) * PyArray_STRIDE(job->sums, (int)nd) : NULL;
+        if (sum != NULL && size == 4) weigh_float((float *)row, seen, most, (float)job->scale, mask, step, *(const float *)sum);
+        else if (sum != NULL) weigh_double((double *)row, seen, most, job->scale, mask, step, *(const double *)sum);
+        else if (size == 4) ((float *)totals)[i] = soften_float((float *)row, seen, most, (float)job->scale, mask, step, masked);
+        else ((double *)totals)[i] = soften_double((double *)row, seen, most, job->scale, mask, step, masked);
     }
     return most;
 }
@@ -106,7 +127,8 @@ static npy_intp weights_of(attention *job, const attention_part *part, npy_intp 
 static attention_part part_of(const attention *job, npy_intp number)
 {
     return (attention_part){place_of(job, job->q, number), place_of(job, job->k, number), place_of(job, job->v, number),
-                            place_of(job, job->mask, number), place_of(job, job->grad, number)};
+                            place_of(job, job->mask, number), place_of(job, job->grad, number), place_of(job, job->found, number),
+                            place_of(job, job->sums, number)};
 }
 
 /* Blocks of queries [begin, end), counted over the batch. */
@@ -124,10 +146,10 @@ static void attend(int64_t begin, int64_t end, void *context)
         npy_intp number = at / blocks, first = at % blocks * TT_QUERIES;
         npy_intp rows = job->queries - first < TT_QUERIES ? job->queries - first : TT_QUERIES;
         attention_part part = part_of(job, number);
-        npy_intp seen = weights_of(job, &part, first, rows, scores);
+        npy_intp seen = weights_of(job, &part, first, rows, scores, job->totals + (number * job->queries + first) * size);
         char *to = job->result + (number * job->queries + first) * job->out * size;
         tt_gemm sums = product_of(job, rows, job->out, seen, scores, job->keys, 1, part.v, vr, vc, to, job->out, 0);
-        if (tt_gemm_code_of(job->dtype)->serial(&sums)) job->failed = 1;
+        if (job->out && tt_gemm_code_of(job->dtype)->serial(&sums)) job->failed = 1;
     }
     free(scores);
 }
@@ -145,6 +167,7 @@ static void attend_back(int64_t begin, int64_t end, void *context)
     STRIDES(v, v);
     STRIDES(grad, g);
 #undef STRIDES
+    npy_intp fr = PyArray_STRIDE(job->found, (int)nd), fc = PyArray_STRIDE(job->found, (int)nd + 1);
     char *scores = NULL;
     if (posix_memalign((void **)&scores, 64, (size_t)(2 * TT_QUERIES * keys * size))) {
         job->failed = 1;
@@ -158,7 +181,7 @@ static void attend_back(int64_t begin, int64_t end, void *context)
         memset(to_v, 0, (size_t)(keys * out * size));
         for (npy_intp first = 0; first < job->queries; first += TT_QUERIES) {
             npy_intp rows = job->queries - first < TT_QUERIES ? job->queries - first : TT_QUERIES;
-            npy_intp seen = weights_of(job, &part, first, rows, scores);
+            npy_intp seen = weights_of(job, &part, first, rows, scores, NULL);
             const char *g = part.grad + first * gr * size, *q = part.q + first * qr * size;
             char *to_q = job->to_q + (number * job->queries + first) * width * size;
             tt_gemm steps[4] = {
@@ -170,8 +193,9 @@ static void attend_back(int64_t begin, int64_t end, void *context)
             int failed = code->serial(&steps[0]) | code->serial(&steps[1]);
             for (npy_intp i = 0; i < rows; i++) {
                 char *row = slopes + i * keys * size;
-                if (size == 4) harden_float((float *)row, (const float *)scores + i * keys, seen, (float)job->scale);
-                else harden_double((double *)row, (const double *)scores + i * keys, seen, job->scale);
+                const char *slope = g + i * gr * size, *found = part.found + (first + i) * fr;
+                if (size == 4) harden_float((float *)row, (const float *)scores + i * keys, seen, (float)job->scale, dot_float(slope, gc * size, found, fc, out));
+                else harden_double((double *)row, (const double *)scores + i * keys, seen, job->scale, dot_double(slope, gc * size, found, fc, out));
             }
             if (failed | code->serial(&steps[2]) | code->serial(&steps[3])) job->failed = 1;
         }
@@ -179,13 +203,13 @@ static void attend_back(int64_t begin, int64_t end, void *context)
     free(scores);
 }
 
-/* Takes query, key, value, mask, is_causal and scale; false with an error. */
-static bool take_attention(attention *job, PyObject *const *args)
+/* Takes query, key, value and mask, and behind others is_causal and scale; false with an error. */
+static bool take_attention(attention *job, PyObject *const *args, PyObject *const *options)
 {
     job->q = tt_plain(args[0]), job->k = tt_plain(args[1]), job->v = tt_plain(args[2]);
     job->mask = args[3] == Py_None ? NULL : tt_plain(args[3]);
     bool fits = job->q != NULL && job->k != NULL && job->v != NULL && (job->mask != NULL || args[3] == Py_None);
-    fits = fits && (job->causal = PyObject_IsTrue(args[4])) >= 0 && tt_double(args[5], &job->scale);
+    fits = fits && (job->causal = PyObject_IsTrue(options[0])) >= 0 && tt_double(options[1], &job->scale);
     if (fits) {
         job->dtype = tt_dtype_of(job->q);
         int ndim = PyArray_NDIM(job->q);
@@ -214,29 +238,41 @@ static bool take_attention(attention *job, PyObject *const *args)
 static PyObject *_attention(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     attention job = {0};
-    if (!tt_expect_count("_attention", count, 6, 6) || !take_attention(&job, args)) return NULL;
+    if (!tt_expect_count("_attention", count, 6, 6) || !take_attention(&job, args, args + 4)) return NULL;
     npy_intp shape[NPY_MAXDIMS];
     memcpy(shape, PyArray_DIMS(job.q), (size_t)(job.ndim + 1) * sizeof(npy_intp));
     shape[job.ndim + 1] = job.out;
-    PyArrayObject *result = tt_empty((int)job.ndim + 2, shape, job.dtype);
-    if (result == NULL || PyArray_SIZE(result) == 0) return (PyObject *)result;
-    job.result = PyArray_DATA(result);
-    npy_intp blocks = (job.queries + TT_QUERIES - 1) / TT_QUERIES, cost = TT_QUERIES * job.keys * (job.width + job.out + 16);
-    TT_BEGIN_WORK(job.number * blocks * cost / 16)
-    tt_parallel_for(0, job.number * blocks, 1 + 200000 / (cost + 1), attend, &job);
-    TT_END_WORK
-    return finish(result, job.failed);
+    PyArrayObject *result = tt_empty((int)job.ndim + 2, shape, job.dtype), *totals = tt_empty((int)job.ndim + 1, shape, job.dtype);
+    PyObject *found = NULL;
+    if (result != NULL && totals != NULL) {
+        if (PyArray_SIZE(totals)) {
+            job.result = PyArray_DATA(result), job.totals = PyArray_DATA(totals);
+            npy_intp blocks = (job.queries + TT_QUERIES - 1) / TT_QUERIES, cost = TT_QUERIES * job.keys * (job.width + job.out + 16);
+            TT_BEGIN_WORK(job.number * blocks * cost / 16)
+            tt_parallel_for(0, job.number * blocks, 1 + 200000 / (cost + 1), attend, &job);
+            TT_END_WORK
+        }
+        found = job.failed ? PyErr_NoMemory() : PyTuple_Pack(2, result, totals);
+    }
+    Py_XDECREF(result);
+    Py_XDECREF(totals);
+    return found;
 }
 
 static PyObject *_attention_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     attention job = {0};
-    if (!tt_expect_count("_attention_backward", count, 7, 7) || !take_attention(&job, args + 1)) return NULL;
-    job.grad = tt_plain(args[0]);
+    if (!tt_expect_count("_attention_backward", count, 9, 9) || !take_attention(&job, args + 1, args + 7)) return NULL;
+    job.grad = tt_plain(args[0]), job.found = tt_plain(args[5]), job.sums = tt_plain(args[6]);
     int ndim = (int)job.ndim + 2;
-    bool fits = job.grad != NULL && tt_dtype_of(job.grad) == job.dtype && PyArray_NDIM(job.grad) == ndim;
-    for (int d = 0; fits && d < ndim; d++) fits = PyArray_DIM(job.grad, d) == (d < ndim - 1 ? PyArray_DIM(job.q, d) : job.out);
-    if (!fits) return refuse("the gradient does not fit");
+    bool fits = true;
+    PyArrayObject *const given[3] = {job.grad, job.found, job.sums};
+    for (int i = 0; fits && i < 3; i++) {
+        int dims = i < 2 ? ndim : ndim - 1;
+        fits = given[i] != NULL && tt_dtype_of(given[i]) == job.dtype && PyArray_NDIM(given[i]) == dims;
+        for (int d = 0; fits && d < dims; d++) fits = PyArray_DIM(given[i], d) == (d < ndim - 1 ? PyArray_DIM(job.q, d) : job.out);
+    }
+    if (!fits) return refuse("the gradient, the result or its sums do not fit");
     PyArrayObject *to[3] = {tt_empty_of(ndim, PyArray_DIMS(job.q), job.q), tt_empty_of(ndim, PyArray_DIMS(job.k), job.k),
                             tt_empty_of(ndim, PyArray_DIMS(job.v), job.v)};
     PyObject *result = NULL;

@@ -455,7 +455,7 @@ static PyObject *addmm(PyObject *module, PyObject *const *args, Py_ssize_t count
 
 static PyMethodDef methods[] = {
     TT_METHOD(_attention, "_attention(query, key, value, mask, is_causal, scale)"),
-    TT_METHOD(_attention_backward, "_attention_backward(grad, query, key, value, mask, is_causal, scale)"),
+    TT_METHOD(_attention_backward, "_attention_backward(grad, query, key, value, mask, output, logsumexp, is_causal, scale)"),
     TT_METHOD(mm, "mm(self, mat2)"),
     TT_METHOD(mv, "mv(self, vec)"),
     TT_METHOD(dot, "dot(self, tensor)"),

@@ -23,7 +23,7 @@ TAKES: Final = {
     "outer": ("self", "vec2"),
     "matmul": ("self", "other"),
     "_attention": ATTENTION,
-    "_attention_backward": ("grad", *ATTENTION),
+    "_attention_backward": ("grad", *ATTENTION[:4], "output", "logsumexp", *ATTENTION[4:]),
     "linear": ("input", "weight", "bias"),
 }
 

@@ -6,12 +6,13 @@
 // The greatest score so far, the sum of the exponentials and the result are kept relative to that greatest score;
 // where a tile raises it, what was summed is scaled once for the tile.
 //
-// Backward computes the weights again from the logarithm of their sum, which `attention_sums` writes: `attention_queries`
-// walks over keys as the forward does, `attention_keys` has keys and walks over queries.  Nothing is added by atomics, so
-// the gradients are the same in every run.
+// Backward computes the weights again from the logarithm of their sum, which the forward keeps: `attention_means` writes
+// the product of each result and its gradient, `attention_queries` walks over keys as the forward does, `attention_keys`
+// has keys and walks over queries.  Nothing is added by atomics, so the gradients are the same in every run.
 //
-// Every tensor comes as four strides (batch, head, row, column) and any layout is read in place.  A mask of bools may
-// repeat itself with strides of zero.  A query without any key that takes part gives zeros, and has no gradient.
+// Every tensor comes as four strides (batch, head, row, column) and any layout is read in place, but for the results and
+// the numbers that each query has, which lie in order.  A mask of bools may repeat itself with strides of zero.  A query
+// without any key that takes part gives zeros and a logarithm of minus infinity, and has no gradient.
 
 #ifndef TT_ATTENTION_CUH
 #define TT_ATTENTION_CUH
@@ -83,17 +84,15 @@ TT_INLINE bool takes_part(const bool* mask, Layout layout, int64 query, int64 ke
 
 // --- forward -----------------------------------------------------------------------------------------------------------
 
-// With `g`, the gradient of the result, writes what backward needs of each query instead of the result: the logarithm of
-// the sum of its exponentials, and the product of its result and gradient.
-template <typename T, int WIDE, int ROWS, bool BACKWARD>
-__device__ void attend(const T* q, Layout ql, const T* k, Layout kl, const T* v, Layout vl, const bool* mask, Layout ml,
-                       const T* g, Layout gl, T* result, sum_t<T>* sums,
-                       sum_t<T>* means, int64 heads, int64 queries, int64 keys,
-                       int64 width, int64 value_width, bool causal, sum_t<T> scale) {
+template <typename T, int WIDE, int ROWS>
+__global__ void attention_forward(const T* q, const T* k, const T* v, const bool* mask, T* result, sum_t<T>* sums,
+                                  Layout ql, Layout kl, Layout vl, Layout ml, int64 heads, int64 queries, int64 keys,
+                                  int64 width, int64 value_width, bool causal, double scale_given) {
     using S = sum_t<T>;
     const int THREADS = ROWS * LANES, TILE = Rows<S, WIDE>::value;
     __shared__ S key_rows[TILE][WIDE + 1];
     __shared__ S value_rows[TILE][WIDE + 1];
+    const S scale = S(scale_given);
     const int64 batch = blockIdx.x / heads, head = blockIdx.x % heads, item = blockIdx.x;
     const int64 first = int64(blockIdx.y) * ROWS, query = first + threadIdx.x / LANES;
     const int lane = threadIdx.x % LANES;
@@ -132,43 +131,39 @@ __device__ void attend(const T* q, Layout ql, const T* k, Layout kl, const T* v,
     }
     const bool empty = greatest == limits<S>::lowest();
     for (int i = 0; i < WIDE / LANES; i++) found[i] = empty ? S(0) : found[i] / sum;
-    if (!BACKWARD) {
-        store_lane<T, S, WIDE>(found, result + item * queries * value_width, query, inside, value_width, lane);
-        return;
-    }
-    load_lane<T, S, WIDE>(mine, g + batch * gl.batch + head * gl.head, gl, query, inside, value_width, lane);
-    S mean = S(0);
-    for (int i = 0; i < WIDE / LANES; i++) mean += mine[i] * found[i];
-    mean = shared_by_lanes(mean);
-    if (inside && lane == 0) {
-        // Infinity makes every weight of a query without keys zero.
-        sums[item * queries + query] = empty ? limits<S>::highest() : greatest + math::log(sum);
-        means[item * queries + query] = mean;
-    }
-}
-
-template <typename T, int WIDE, int ROWS>
-__global__ void attention_forward(const T* q, const T* k, const T* v, const bool* mask, T* result, Layout ql, Layout kl,
-                                  Layout vl, Layout ml, int64 heads, int64 queries, int64 keys,
-                                  int64 width, int64 value_width, bool causal, double scale) {
-    using S = sum_t<T>;
-    attend<T, WIDE, ROWS, false>(q, ql, k, kl, v, vl, mask, ml, nullptr,
-                                 Layout{0, 0, 0, 0}, result, (S*)nullptr, (S*)nullptr, heads, queries, keys, width,
-                                 value_width, causal, S(scale));
-}
-
-template <typename T, int WIDE, int ROWS>
-__global__ void attention_sums(const T* q, const T* k, const T* v, const bool* mask, const T* g,
-                               sum_t<T>* sums, sum_t<T>* means, Layout ql,
-                               Layout kl, Layout vl, Layout ml, Layout gl, int64 heads, int64 queries,
-                               int64 keys, int64 width, int64 value_width, bool causal, double scale) {
-    using S = sum_t<T>;
-    attend<T, WIDE, ROWS, true>(q, ql, k, kl, v, vl, mask, ml, g,
-                                gl, (T*)nullptr, sums, means, heads, queries, keys, width, value_width,
-                                causal, S(scale));
+    store_lane<T, S, WIDE>(found, result + item * queries * value_width, query, inside, value_width, lane);
+    if (inside && lane == 0)
+        sums[item * queries + query] = empty ? limits<S>::lowest() : greatest + math::log(sum);
 }
 
 // --- backward ----------------------------------------------------------------------------------------------------------
+
+template <typename T>
+__global__ void attention_means(const T* result, const T* g, sum_t<T>* means, Layout rl, Layout gl, int64 heads,
+                                int64 queries, int64 value_width, int64 count) {
+    using S = sum_t<T>;
+    const int lane = threadIdx.x % LANES;
+    const int64 steps = int64(gridDim.x) * blockDim.x / LANES;
+    for (int64 start = int64(blockIdx.x) * blockDim.x / LANES; start < count; start += steps) {
+        const int64 at = start + threadIdx.x / LANES, item = at / queries, row = at % queries;
+        const int64 batch = item / heads, head = item % heads;
+        S sum = S(0);
+        if (at < count) {
+            const T* one = result + batch * rl.batch + head * rl.head + row * rl.row;
+            const T* two = g + batch * gl.batch + head * gl.head + row * gl.row;
+            for (int64 column = lane; column < value_width; column += LANES)
+                sum += convert<S>(one[column * rl.column]) * convert<S>(two[column * gl.column]);
+        }
+        sum = shared_by_lanes(sum);
+        if (at < count && lane == 0) means[at] = sum;
+    }
+}
+
+// The logarithm of a sum of weights with which they are computed again: infinity makes all of an empty row zero.
+template <typename S>
+TT_INLINE S total_of(S sum) {
+    return sum == limits<S>::lowest() ? limits<S>::highest() : sum;
+}
 
 template <typename T, int WIDE, int ROWS>
 __global__ void attention_queries(const T* q, const T* k, const T* v, const bool* mask, const T* g,
@@ -193,7 +188,7 @@ __global__ void attention_queries(const T* q, const T* k, const T* v, const bool
     load_lane<T, S, WIDE>(mine, q + batch * ql.batch + head * ql.head, ql, query, inside, width, lane);
     load_lane<T, S, WIDE>(slope, g + batch * gl.batch + head * gl.head, gl, query, inside, value_width, lane);
     for (int i = 0; i < WIDE / LANES; i++) found[i] = S(0);
-    const S total = inside ? sums[item * queries + query] : limits<S>::highest();
+    const S total = inside ? total_of(sums[item * queries + query]) : limits<S>::highest();
     const S mean = inside ? means[item * queries + query] : S(0);
     const int64 last = first + ROWS < queries ? first + ROWS : queries;
     const int64 end = causal && last < keys ? last : keys;
@@ -248,7 +243,7 @@ __global__ void attention_keys(const T* q, const T* k, const T* v, const bool* m
             const S score = product_of<S, WIDE>(mine, query_rows[j], lane) * scale;
             const S given = product_of<S, WIDE>(values, slope_rows[j], lane);
             if (!inside || query >= queries || !takes_part(mask, ml, query, key, keys, causal)) continue;
-            const S weight = math::exp(score - sums[item * queries + query]);
+            const S weight = math::exp(score - total_of(sums[item * queries + query]));
             const S change = weight * (given - means[item * queries + query]) * scale;
             for (int i = 0; i < WIDE / LANES; i++) {
                 found[i] += change * query_rows[j][lane + i * LANES];

@@ -149,6 +149,8 @@ def check_many(case: Case) -> Iterator[str]:
     except Exception:  # longer arguments do not fit together
         yield SKIPPED
         return
+    # Results in float32 differ by the order of additions; what this looks for shows in half precision, too.
+    result = mapped(result, lambda t: t.to(case.dtype) if t.dtype.is_floating_point else t)
     for reference in (numpy_reference, cpu_reference):
         expected = reference(case.definition, bound)
         if expected is not NotImplemented:

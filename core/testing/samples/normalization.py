@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tt.core.dispatch.registry import ops
 from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Sample
 
 family = FamilyTable()
@@ -226,6 +227,9 @@ def plain_attention_backward(make: Inputs) -> Iterator[Sample]:
         if sample.error is None:
             query, value = sample.args[0], sample.args[2]
             grad = make.tensor(*query.shape[:-1], value.shape[-1])
-            yield Sample((grad, *sample.args), name=sample.name)
+            found = ops._attention(*sample.args)
+            yield Sample((grad, *sample.args[:4], *found, *sample.args[4:]), name=sample.name)
     q = make.tensor(2, 3, 4)
-    yield Sample((q[:1], q, q, q, None, False, 1.0), name="error: gradient", error=RuntimeError)
+    rows = q.sum(-1)
+    yield Sample((q[:1], q, q, q, None, q, rows, False, 1.0), name="error: gradient", error=RuntimeError)
+    yield Sample((q, q, q, q, None, q, q, False, 1.0), name="error: logsumexp", error=RuntimeError)

@@ -1,7 +1,7 @@
 """Formulas of attention.  g is the gradient of the result.
 
-The gradients are one operator, which computes the weights again: the graph keeps nothing but the inputs.  Second
-derivatives go through its composite.
+The gradients are one operator, which computes the weights again from the logarithms of their sums; the graph keeps
+these beside the inputs and the result.  Second derivatives go through its composite.
 """
 
 from __future__ import annotations
@@ -15,10 +15,25 @@ d = Formulas()
 
 
 def attention(
-    g: Any, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float
-) -> tuple[Any, ...]:
+    gs: Any, query: Any, key: Any, value: Any, mask: Any, output: Any, logsumexp: Any, is_causal: bool,
+    scale: float,
+) -> tuple[Any, ...]:  # fmt: skip
     """Through the softmax: g less its mean by the weights; a mask has no gradient."""
-    return *ops._attention_backward(g, query, key, value, mask, is_causal, scale), None
+    g, to_sums = gs
+    if g is None:
+        g = ops.zeros_like(output)
+    if to_sums is None:
+        return (
+            *ops._attention_backward(g, query, key, value, mask, output, logsumexp, is_causal, scale), None,
+        )  # fmt: skip
+    # The sum changes by the weights, as the result would in a column in which all values are one, but for its mean.
+    column = ops.unsqueeze(to_sums, -1).to(g.dtype)
+    ones = ops.new_ones(value, (*value.shape[:-1], 1))
+    *found, to_value = ops._attention_backward(
+        ops.cat((g, column), -1), query, key, ops.cat((value, ones), -1), mask,
+        ops.cat((output, ops.zeros_like(column)), -1), logsumexp, is_causal, scale,
+    )  # fmt: skip
+    return *found, ops.narrow(to_value, -1, 0, value.shape[-1]), None
 
 
 d.joint("_attention", attention)

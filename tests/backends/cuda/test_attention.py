@@ -21,7 +21,7 @@ def own(host_engine):
 
 
 def expected_of(q, k, v, g, mask, causal, scale):
-    """Return the result and its gradients by PyTorch; rows without any key give zeros."""
+    """Return the result, the logarithms of its sums and its gradients by PyTorch; rows without any key give zeros."""
     wide = [torch.from_numpy(a.astype(np.float64)).requires_grad_() for a in (q, k, v)]
     scores = wide[0] @ wide[1].transpose(-1, -2) * scale
     part = torch.ones(scores.shape, dtype=bool) if mask is None else torch.from_numpy(mask.copy())
@@ -32,7 +32,8 @@ def expected_of(q, k, v, g, mask, causal, scale):
     total = found.sum(-1, True)
     result = found / torch.where(total == 0, 1.0, total) @ wide[2]
     result.backward(torch.from_numpy(g.astype(np.float64)))
-    return result.detach().numpy(), [w.grad.numpy() for w in wide]
+    sums = torch.logsumexp(shifted, -1).detach().numpy()
+    return result.detach().numpy(), sums, [w.grad.numpy() for w in wide]
 
 
 def check(own, q, k, v, *, mask=None, causal=False, scale=0.3, tolerance=2e-5):
@@ -40,11 +41,13 @@ def check(own, q, k, v, *, mask=None, causal=False, scale=0.3, tolerance=2e-5):
     g = values(9, (*q.shape[:-1], v.shape[-1]), q.dtype.name)
     handles = [backend.normalise(a) for a in (q, k, v)]
     m = None if mask is None else backend.normalise(mask)
-    expected, grads = expected_of(q, k, v, g, mask, causal, scale)
-    found = kernels["_attention"](*handles, m, causal, scale)
-    assert found.dtype == q.dtype
-    np.testing.assert_allclose(contents(found), expected, atol=tolerance)
-    found = kernels["_attention_backward"](backend.normalise(g), *handles, m, causal, scale)
+    expected, expected_sums, grads = expected_of(q, k, v, g, mask, causal, scale)
+    result, sums = kernels["_attention"](*handles, m, causal, scale)
+    assert result.dtype == q.dtype
+    assert sums.dtype.name == ("float64" if q.dtype.name == "float64" else "float32")
+    np.testing.assert_allclose(contents(result), expected, atol=tolerance)
+    np.testing.assert_allclose(contents(sums), expected_sums, atol=tolerance)
+    found = kernels["_attention_backward"](backend.normalise(g), *handles, m, result, sums, causal, scale)
     for one, gradient in zip(found, grads, strict=True):
         bound = tolerance * max(1, np.abs(gradient).max() if gradient.size else 1)
         np.testing.assert_allclose(contents(one), gradient, atol=bound)
@@ -107,8 +110,9 @@ def test_numbers_that_are_none_stay_so_in_their_row_only(own):
     backend, kernels = own
     q, k, v = (values(i, (9, 4)) for i in range(3))
     q[3, 1] = np.nan
-    found = contents(kernels["_attention"](*(backend.normalise(a) for a in (q, k, v)), None, False, 0.5))
-    assert np.isnan(found[3]).all() and np.isfinite(np.delete(found, 3, 0)).all()
+    result = kernels["_attention"](*(backend.normalise(a) for a in (q, k, v)), None, False, 0.5)
+    for found in map(contents, result):
+        assert np.isnan(found[3]).all() and np.isfinite(np.delete(found, 3, 0)).all()
 
 
 def test_without_keys_the_result_is_zero(own):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tt.core.dtype import bool_, int64, uint8
+from tt.core.dtype import bool_, float32, int64, uint8
 from tt.core.dtype import dtype as Dtype
 from tt.core.tensor_base import TensorBase
 from tt.core.testing.conformance.case import Case, tensors_in
@@ -99,6 +99,8 @@ RESULT_LAWS: Final[dict[str, Law]] = {
          lambda case: _asked(case, lambda: promoted(case)).to_real()),
         ("complex", "The result has the complex dtype of the one to which the arguments promote.",
          lambda case: _asked(case, lambda: promoted(case)).to_complex()),
+        ("wide", "The result has the dtype to which the arguments promote, and float32 for half precision.",
+         lambda case: float32 if promoted(case).name in ("float16", "bfloat16") else promoted(case)),
         ("none", "The result is no tensor.", lambda case: None),
     )
 }  # fmt: skip

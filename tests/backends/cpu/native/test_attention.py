@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(NATIVE is None, reason=f"native kernels are not 
 
 
 def reference(q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float, g: Any) -> tuple[Any, ...]:
-    """Return the result and the gradients of q, k and v."""
+    """Return the result, the logarithms of its sums, and the gradients of q, k and v."""
     q, k, v, g = (t.astype(np.float64) for t in (q, k, v, g))
     scores = q @ k.swapaxes(-1, -2) * scale
     seen = np.ones(scores.shape, bool) if mask is None else mask.copy()
@@ -28,15 +28,17 @@ def reference(q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float, g: 
     weights = np.exp(scores - np.where(np.isfinite(most), most, 0))
     total = weights.sum(-1, keepdims=True)
     weights /= np.where(total == 0, 1, total)
+    with np.errstate(divide="ignore"):
+        sums = (np.where(np.isfinite(most), most, 0) + np.log(total))[..., 0]
     slopes = g @ v.swapaxes(-1, -2)
     slopes = weights * (slopes - (weights * slopes).sum(-1, keepdims=True)) * scale
-    return weights @ v, slopes @ k, slopes.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ g
+    return weights @ v, sums, slopes @ k, slopes.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ g
 
 
 def close(found: Any, expected: Any, dtype: Any) -> None:
     assert found.dtype == dtype
     assert found.shape == expected.shape
-    scale = np.abs(expected).max(initial=1.0)
+    scale = np.abs(np.where(np.isfinite(expected), expected, 0)).max(initial=1.0)
     np.testing.assert_allclose(found, expected, rtol=0, atol=scale * (2e-5 if dtype is np.float32 else 1e-12))
 
 
@@ -64,30 +66,45 @@ def test_values_and_gradients(
     if masked == "rows without any":
         mask[..., 0, :] = False
     expected = reference(q, k, v, mask, causal, 0.3, g)
-    close(NATIVE._attention(q, k, v, mask, causal, 0.3), expected[0], dtype)
-    for found, right in zip(
-        NATIVE._attention_backward(g, q, k, v, mask, causal, 0.3), expected[1:], strict=True
-    ):
+    result = NATIVE._attention(q, k, v, mask, causal, 0.3)
+    gradients = NATIVE._attention_backward(g, q, k, v, mask, *result, causal, 0.3)
+    for found, right in zip((*result, *gradients), expected, strict=True):
         close(found, right, dtype)
+
+
+def test_what_the_forward_pass_returned_may_have_gaps() -> None:
+    q, k, v, g = np.random.default_rng(0).standard_normal((4, 2, 3, 7, 5))
+    result = NATIVE._attention(q, k, v, None, True, 0.3)
+    wide = [np.repeat(t, 2, -1)[..., ::2] for t in (*result, g)]
+    expected = reference(q, k, v, None, True, 0.3, g)
+    found = NATIVE._attention_backward(wide[2], q, k, v, None, wide[0], wide[1], True, 0.3)
+    for one, right in zip(found, expected[2:], strict=True):
+        close(one, right, np.float64)
 
 
 def test_masks_that_are_repeated() -> None:
     q = np.random.default_rng(0).standard_normal((2, 4, 3))
     mask = np.broadcast_to(np.array([True, False, True, True]), (2, 4, 4))
     expected = reference(q, q, q, mask, False, 1.0, q)[0]
-    close(NATIVE._attention(q, q, q, mask, False, 1.0), expected, np.float64)
+    close(NATIVE._attention(q, q, q, mask, False, 1.0)[0], expected, np.float64)
 
 
 def test_no_keys_and_special_values() -> None:
     q = np.ones((2, 3, 4), np.float32)
     none = np.ones((2, 0, 4), np.float32)
-    assert not NATIVE._attention(q, none, none, None, False, 1.0).any()
-    assert NATIVE._attention(none, q, q, None, False, 1.0).shape == (2, 0, 4)
+    result, sums = NATIVE._attention(q, none, none, None, False, 1.0)
+    assert not result.any()
+    assert (sums == -np.inf).all()
+    assert NATIVE._attention(none, q, q, None, False, 1.0)[0].shape == (2, 0, 4)
+    empty, sums = NATIVE._attention(q, q, q[..., :0], None, False, 1.0)
+    assert empty.shape == (2, 3, 0)
+    np.testing.assert_allclose(sums, 4 + np.log(3), rtol=1e-6)
     q[0, 1, 0] = np.nan
-    found = NATIVE._attention(q, np.ones_like(q), np.ones_like(q), None, False, 1.0)
+    found, sums = NATIVE._attention(q, np.ones_like(q), np.ones_like(q), None, False, 1.0)
+    np.testing.assert_array_equal(np.isnan(sums), [[False, True, False], [False] * 3])
     np.testing.assert_array_equal(np.isnan(found).any(-1), [[False, True, False], [False] * 3])
     huge = np.full((1, 2, 4), 1e4)  # exp of the scores overflows
-    np.testing.assert_allclose(NATIVE._attention(huge, huge, np.ones((1, 2, 4)), None, False, 1.0), 1)
+    np.testing.assert_allclose(NATIVE._attention(huge, huge, np.ones((1, 2, 4)), None, False, 1.0)[0], 1)
 
 
 def test_threads_do_not_change_results() -> None:
@@ -97,12 +114,8 @@ def test_threads_do_not_change_results() -> None:
     try:
         for count in (1, 3):
             threads.set_num_threads(count)
-            found.append(
-                (
-                    NATIVE._attention(q, q, q, None, True, 0.2),
-                    *NATIVE._attention_backward(q, q, q, q, None, True, 0.2),
-                )
-            )
+            result = NATIVE._attention(q, q, q, None, True, 0.2)
+            found.append((*result, *NATIVE._attention_backward(q, q, q, q, None, *result, True, 0.2)))
     finally:
         threads.set_num_threads(before)
     for one, other in zip(*found, strict=True):
@@ -122,5 +135,12 @@ def test_what_does_not_fit_is_refused() -> None:
     for arrays in wrong:
         with pytest.raises(ValueError):
             NATIVE._attention(*arrays, False, 1.0)
-    with pytest.raises(ValueError):
-        NATIVE._attention_backward(q[:, :2], q, q, q, None, False, 1.0)
+    rows = q[..., 0]
+    for wrong_one in (
+        (q[:, :2], q, rows),
+        (q, q[..., :2], rows),
+        (q, q, rows[:1]),
+        (q, q, rows.astype(np.float32)),
+    ):
+        with pytest.raises(ValueError):
+            NATIVE._attention_backward(wrong_one[0], q, q, q, None, *wrong_one[1:], False, 1.0)
