@@ -127,6 +127,7 @@ _LAZY = {
 _MODULES = (
     "accelerator",
     "autograd",
+    "backends",
     "cpu",
     "cuda",
     "errors",

@@ -14,12 +14,26 @@ _SOURCES = {
         (
             "caching_allocator_alloc",
             "caching_allocator_delete",
+            "get_stream_from_external",
             "get_sync_debug_mode",
             "ipc_collect",
             "is_bf16_supported",
+            "is_tf32_supported",
             "set_sync_debug_mode",
         ),
         "tt.backends.cuda.interface",
+    ),
+    **dict.fromkeys(
+        (
+            "clock_rate",
+            "device_memory_used",
+            "list_gpu_processes",
+            "memory_usage",
+            "power_draw",
+            "temperature",
+            "utilization",
+        ),
+        "tt.backends.cuda.monitor",
     ),
     **dict.fromkeys(
         ("CUDAPluggableAllocator", "change_current_allocator", "get_allocator_backend"),
@@ -36,9 +50,9 @@ _SOURCES = {
         "tt.backends.cuda.graphs",
     ),
 }
-_MODULES = ("memory", "nvtx")
+_MODULES = ("memory", "nvtx", "profiler")
 
-__all__ = sorted([*FUNCTIONS, *_SOURCES, *_MODULES])
+__all__ = sorted([*FUNCTIONS, *_SOURCES, *_MODULES, "default_generators"])
 
 _module = DeviceModule("cuda")
 _find, _ = lazy_names("tt.cuda", _SOURCES, modules=_MODULES)
@@ -49,4 +63,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "default_generators":  # as many as there are devices, which only using CUDA tells
+        from tt.backends.cuda.interface import default_generators
+
+        return default_generators()
     return getattr(_module, name) if name in FUNCTIONS else _find(name)

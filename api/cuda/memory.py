@@ -3,6 +3,7 @@
 from typing import Any
 
 from tt.backends.cuda.interface import caching_allocator_alloc, caching_allocator_delete
+from tt.backends.cuda.monitor import list_gpu_processes
 from tt.backends.cuda.pluggable import (
     CUDAPluggableAllocator,
     change_current_allocator,
@@ -41,6 +42,7 @@ __all__ = [
     "caching_allocator_delete",
     "change_current_allocator",
     "get_allocator_backend",
+    "list_gpu_processes",
     "memory_picture",
     *_SHARED,
 ]

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tt.backends.array_api.kit import Kit
 from tt.core.library import errors
 
@@ -74,8 +76,7 @@ def add_kernels(kit: Kit) -> None:
             return int(start), int(end)
         if not kit.is_dtype(dtype, "real floating"):
             return float(start), float(end)
-        both = xp.astype(xp.asarray([float(start), float(end)], dtype=xp.float64), dtype)
-        return float(both[0]), float(both[1])
+        return rounded_to(kit, float(start), dtype), rounded_to(kit, float(end), dtype)
 
     @kit.kernel("linspace", dtypes="number", half="native")
     def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Any:
@@ -117,6 +118,17 @@ def fitting(kit: Kit, value: Any, dtype: Any) -> Any:
     if isinstance(value, complex) and not kit.backend.is_kind(dtype, "complex floating"):
         raise errors.DtypeError(f"{value} is a complex number, which {dtype} cannot hold")
     return int(value) if kit.backend.is_kind(dtype, "integral") else value
+
+
+def rounded_to(kit: Kit, value: float, dtype: Any) -> float:
+    """Return a number rounded to a floating point dtype, on the host: for an array, a device would be waited for."""
+    for name in ("float32", "float16", "float64"):
+        if kit.has(name) and kit.find(name) == dtype:
+            with np.errstate(over="ignore"):
+                return float(np.dtype(name).type(value))
+    import ml_dtypes
+
+    return float(ml_dtypes.bfloat16(value))
 
 
 def arange_size(start: Any, end: Any, step: Any, *, wide: bool = False) -> int:

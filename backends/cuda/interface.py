@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from tt.backends.cuda.synchronisation import MODES
-from tt.core.library import REGISTRY, Device, errors
+from tt.core.library import REGISTRY, Device, Generator, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -15,9 +15,12 @@ __all__ = [
     "backend",
     "caching_allocator_alloc",
     "caching_allocator_delete",
+    "default_generators",
+    "get_stream_from_external",
     "get_sync_debug_mode",
     "ipc_collect",
     "is_bf16_supported",
+    "is_tf32_supported",
     "place",
     "set_sync_debug_mode",
 ]
@@ -155,6 +158,30 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     if including_emulation:
         return backend(usable=False).available() is None
     return int(backend().properties().details.get("major", 0)) >= 8
+
+
+def is_tf32_supported() -> bool:
+    """Return whether the current device multiplies in TF32: from compute capability 8.0 on."""
+    return is_bf16_supported(including_emulation=False)
+
+
+def default_generators() -> tuple[Generator, ...]:
+    """Return the generator of random numbers, once for each device: the devices share one."""
+    found = backend(usable=False)
+    return (found.generator(),) * found.device_count()
+
+
+def get_stream_from_external(data_ptr: int, device: Device | str | int | None = None) -> Any:
+    """Return a stream that another library made, given its address; the library has to keep it.
+
+    Raises
+    ------
+    DeviceError
+        When CUDA cannot be used, or the device does not exist.
+    """
+    import tt.cuda
+
+    return tt.cuda.ExternalStream(data_ptr, device)
 
 
 def warn_of_nothing_recorded() -> None:

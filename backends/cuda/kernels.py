@@ -96,10 +96,12 @@ class BareArrays(ArrayApiBackend):
 
 
 WAITS: Final = frozenset({
-    "_bincount", "_unique2", "_unique_consecutive", "equal", "index", "index_put", "item", "masked_select",
-    "nonzero", "unique_dim",
+    "_unique2", "div.mode", "equal", "floor_divide", "gather", "index", "index_put", "index_select", "item",
+    "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv", "linalg_qr", "linalg_solve", "linalg_svd",
+    "nonzero", "remainder", "remainder.Scalar", "scatter", "scatter_add", "scatter_reduce", "unique_dim",
 })  # fmt: skip
-"""Kernels over CuPy's functions that read on the host how many elements there are, or whether indices are valid."""
+"""Kernels over CuPy's functions that read on the host how many elements there are, whether indices or divisors are
+valid, or what a solver says.  `tests/backends/cuda/emulated/test_waits.py` compares the list with what happens."""
 
 
 def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
@@ -141,7 +143,9 @@ def _telling(function: Callable[..., Any], op: str, backend: CudaBackend) -> Cal
     @wraps(function)
     def telling(*args: Any) -> Any:
         backend.will_wait(f"{op}()")
-        return function(*args)
+        found = function(*args)
+        backend.failures.raise_first()
+        return found
 
     return telling
 

@@ -58,6 +58,7 @@ def true_places(mover: Mover, self: StridedHandle, op: str, columns: bool = Fals
         counting(backend, grid, block, (counts, flat, count, chunk))
         INDEXING.kernel(f"sum_before<{THREADS}>")(backend, (1,), block, (counts, blocks))
         found = int(counts.view((), (), blocks).array)
+        backend.failures.raise_first()
     out = mover.empty((ndim, found) if columns else (found, ndim), np.dtype(np.int64))
     if found:
         steps = (1, found) if columns else (ndim, 1)

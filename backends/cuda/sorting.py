@@ -1,4 +1,4 @@
-"""The stable order of integers on CUDA, which a graph can capture: CuPy's sorting waits for the device."""
+"""The stable order of integers on CUDA, found without waiting, so that a graph can capture it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class CudaEvent:
     native : object
         Its event.
     waited : callable, optional
-        Called after the host has waited: it raises what went wrong on the device.
+        Called after the host has waited, or has heard that nothing is left: it raises what went wrong on the device.
     """
 
     __slots__ = ("_library", "_waited", "native")
@@ -32,8 +32,11 @@ class CudaEvent:
         return int(self.native.ptr)
 
     def query(self) -> bool:
-        """Return whether the work before the event is done."""
-        return bool(self.native.done)
+        """Return whether the work before the event is done; if it is, raise what went wrong in it."""
+        done = bool(self.native.done)
+        if done and self._waited is not None:
+            self._waited()
+        return done
 
     def synchronize(self) -> None:
         """Wait until the work before the event is done."""
@@ -54,7 +57,7 @@ class CudaStream:
     native : object
         The stream of CuPy.
     waited : callable, optional
-        Called after the host has waited: it raises what went wrong on the device.
+        Called after the host has waited, or has heard that nothing is left: it raises what went wrong on the device.
     """
 
     __slots__ = ("_waited", "native", "ptr")
@@ -68,8 +71,11 @@ class CudaStream:
         return int(self.native.priority)
 
     def query(self) -> bool:
-        """Return whether all work of the stream is done."""
-        return bool(self.native.done)
+        """Return whether all work of the stream is done; if it is, raise what went wrong in it."""
+        done = bool(self.native.done)
+        if done and self._waited is not None:
+            self._waited()
+        return done
 
     def synchronize(self) -> None:
         """Wait until all work of the stream is done."""

@@ -116,6 +116,7 @@ class Transfers:
         elif pinned:
             self.backend.will_wait("a copy from the host")
             stream.synchronize()
+            self.backend.failures.raise_first()
 
     def download(self, handle: StridedHandle, non_blocking: bool = False) -> np.ndarray[Any, Any]:
         """Return the elements in an array of the host; with `non_blocking` in page-locked memory."""
@@ -144,6 +145,7 @@ class Transfers:
                 self._keep(out, source.owner)
             else:
                 stream.synchronize()
+                self.backend.failures.raise_first()
 
     def _refuse_capture(self, stream: Any, may_go_on: bool) -> None:
         if self.captured is not None and not may_go_on and stream.ptr and stream.is_capturing():

@@ -167,7 +167,7 @@ def api_stub() -> str:
     for name, module in tt._LAZY.items():
         lines.append(f"from {module} import {name} as {name}")
         taken.add(name)
-    present = [m for m in tt._MODULES if _exists(f"api/{m}")]
+    present = [m for m in tt._MODULES if _exists(f"api/{m}") or _exists(m)]
     lines += [f"from tt import {module} as {module}" for module in present]
     lines.append("__version__: str")
     lines += _functions("", {*taken, *present})

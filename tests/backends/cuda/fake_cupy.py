@@ -31,7 +31,7 @@ __all__ = ["CUDARuntimeError", "Driver", "FakeCupy", "OutOfMemoryError"]
 NEEDS_LIBRARY: Final = frozenset({"matmul", "dot", "tensordot", "einsum", "vdot", "inner"})
 """Functions whose CuPy version calls cuBLAS, which refuses to be captured."""
 
-WAITING: Final = frozenset({"sort", "argsort", "lexsort", "nonzero", "flatnonzero", "argwhere", "unique"})
+WAITING: Final = frozenset({"nonzero", "flatnonzero", "argwhere", "unique"})
 """Functions whose CuPy version waits for the device inside, which a capture does not allow."""
 
 

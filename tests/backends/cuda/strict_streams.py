@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tests.backends.cuda.strict_arrays import ndarray
+from tests.backends.cuda.strict_arrays import SETTINGS, ndarray
 
 __all__ = ["LIBRARIES", "TO_HOST", "WAITING", "belong_to_streams"]
 
@@ -20,12 +20,18 @@ LIBRARIES: Final = frozenset({
 })  # fmt: skip
 """Functions of CuPy that call cuBLAS, beside those of `cupy.linalg`."""
 
-WAITING: Final = frozenset({
-    "sort", "argsort", "lexsort", "msort",  # Thrust waits for its stream
-    "nonzero", "flatnonzero", "argwhere", "unique", "bincount", "compress", "extract",  # as many as the values say
-    "allclose",
+WAITING: Final = frozenset(
+    {"nonzero", "flatnonzero", "argwhere", "unique", "bincount", "compress", "extract"}
+)
+"""Functions of CuPy that wait for the device before they return: how much they return depends on values.
+
+Those that sort do not: Thrust works without waiting (`par_nosync` in CuPy's cupy_thrust.cu).
+"""
+
+SOLVERS: Final = frozenset({
+    "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "pinv", "qr", "solve", "svd",
 })  # fmt: skip
-"""Functions of CuPy that wait for the device before they return."""
+"""Functions of `cupy.linalg` that look at what the solver says, and so wait, where `errstate(linalg="raise")` asks."""
 
 TO_HOST: Final = (
     "get", "item", "tolist", "__bool__", "__int__", "__float__", "__complex__", "__index__", "__repr__",
@@ -55,6 +61,17 @@ def _arrays(value: Any) -> Iterator[Any]:
             yield from _arrays(item)
 
 
+def _waits(name: str, args: Any, solver: bool) -> bool:
+    """Tell whether a call of CuPy waits for the device."""
+    if name in ("__getitem__", "__setitem__"):
+        masked = any(a.dtype == bool for a in _arrays(args[1:2]))
+        # One value is written wherever the mask is true; several need their places.
+        return masked and (name == "__getitem__" or any(a.ndim for a in _arrays(args[2:])))
+    if solver:
+        return name in SOLVERS and SETTINGS["linalg"] == "raise"
+    return name in WAITING or name in TO_HOST or (name == "where" and len(args) == 1)
+
+
 def belong_to_streams(fake: Any, module: Any, methods: Any) -> None:
     """Let functions of a module, and methods of its arrays, belong to the streams of a `FakeCupy`.
 
@@ -78,8 +95,7 @@ def belong_to_streams(fake: Any, module: Any, methods: Any) -> None:
             work = driver.work(stream.ptr)
             if work.capture is not None and (library or name in LIBRARIES):
                 raise RuntimeError("calling cuBLAS API during stream capture is currently unsupported")
-            masked = name == "__getitem__" and any(a.dtype == bool for a in _arrays(args[1:]))
-            if name in WAITING or name in TO_HOST or masked:
+            if _waits(name, args, library):
                 driver.wait(stream.ptr)
             depth.value += 1
             try:

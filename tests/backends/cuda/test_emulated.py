@@ -14,8 +14,9 @@ from tests.backends.cuda.emulation import DEVICES, KERNELS, PRODUCTS
 from tests.backends.cuda.shim.engine import host_compiler
 
 HERE = Path(__file__).parent / "emulated"
-GRAPHS = "test_graphs.py"
-FILES = sorted(path.name for path in HERE.glob("test_*.py") if path.name != GRAPHS)
+COMPILED = ("test_faults.py", "test_graphs.py")
+"""Tests that need kernels of programs."""
+FILES = sorted(path.name for path in HERE.glob("test_*.py") if path.name not in COMPILED)
 
 
 def run(file: str, *options: str, **variables: str) -> int:
@@ -40,9 +41,17 @@ def test_on_an_emulated_device(file):
 
 
 @pytest.mark.skipif(host_compiler() is None, reason="there is no C++ compiler")
-def test_graphs_on_an_emulated_device(shim_folder):
+@pytest.mark.parametrize("file", COMPILED)
+def test_with_kernels_of_programs_on_an_emulated_device(file, shim_folder):
     variables = {DEVICES: "1", KERNELS: "1", PRODUCTS: "1", "TT_TEST_CUDA_SHIM": str(shim_folder)}
-    assert run(GRAPHS, **variables) > 5
+    assert run(file, **variables) > 5
+
+
+@pytest.mark.sweep
+@pytest.mark.skipif(host_compiler() is None, reason="there is no C++ compiler")
+def test_every_kernel_of_programs_that_waits_says_so(shim_folder):
+    variables = {DEVICES: "1", KERNELS: "1", "TT_TEST_CUDA_SHIM": str(shim_folder)}
+    assert run("test_waits.py", **variables) > 0
 
 
 @pytest.mark.parametrize(

@@ -374,3 +374,17 @@ def test_ranges_nest_and_every_operator_has_one(cuda):
     pushed = [entry[1] for entry in log if entry[0] == "push"]
     assert pushed == ["tt::exp, sizes = [[2, 3]]", "tt::reshape"]
     assert [entry[0] for entry in log].count("pop") == 2
+
+
+def test_names_of_pytorch_that_say_the_same_in_another_way(cuda):
+    assert tt.cuda.default_generators == (tt.cuda.default_generators[0],) * 2
+    tt.cuda.default_generators[1].manual_seed(9)
+    assert tt.cuda.initial_seed() == 9
+    made = tt.cuda.Stream()
+    assert tt.cuda.get_stream_from_external(made.stream_id).stream_id == made.stream_id
+    assert tt.cuda.is_tf32_supported()
+    with tt.cuda.profiler.profile():
+        tt.ones(1, device="cuda")
+    assert [entry for entry in cuda.driver.log if entry[0].startswith("profiler")] == [
+        ("profiler start",), ("profiler stop",),
+    ]  # fmt: skip
