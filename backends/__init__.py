@@ -3,8 +3,17 @@
 Importing it loads none of them; `tt.backends.cuda` does when it is first used.
 """
 
-from tt.core.lazy_names import lazy_names
+from importlib import import_module
+from types import ModuleType
 
-__all__ = ["array_api", "cpu", "cuda"]
+__all__ = ["array_api", "cpu", "cuda"]  # noqa: F822 - modules, found by __getattr__
 
-__getattr__, __dir__ = lazy_names("tt.backends", {}, modules=("array_api", "cpu", "cuda"))
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return import_module(f"tt.backends.{name}")
+    raise AttributeError(f"module 'tt.backends' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
