@@ -139,6 +139,7 @@ from tt.core.errors import OutOfMemoryError as OutOfMemoryError
 from tt.core.dispatch.overrides import DisableTTFunctionSubclass as DisableTTFunctionSubclass
 from tt import accelerator as accelerator
 from tt import autograd as autograd
+from tt import backends as backends
 from tt import cpu as cpu
 from tt import cuda as cuda
 from tt import errors as errors
