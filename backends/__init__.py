@@ -6,7 +6,7 @@ Importing it loads none of them; `tt.backends.cuda` does when it is first used.
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["array_api", "cpu", "cuda"]  # noqa: F822 - modules, found by __getattr__
+__all__ = ["array_api", "cpu", "cuda"]
 
 
 def __getattr__(name: str) -> ModuleType:
