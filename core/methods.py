@@ -32,7 +32,7 @@ class LazyMethod:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         method = lookup(REGISTRY, "", self.name)
-        setattr(Tensor, self.name, method)
+        setattr(Tensor, self.name, written.bound_by_c(method) if written.ACTIVE else method)
         return method.__get__(instance, owner)
 
 

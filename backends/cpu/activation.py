@@ -10,7 +10,6 @@ import numpy as np
 
 from tt.backends.array_api.activation import check_approximate
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.reduction import column_of_ones
 from tt.backends.cpu.selection import FEW, select
 from tt.backends.cpu.special import erfc
 from tt.core.library import KernelTable, errors
@@ -171,17 +170,37 @@ def _shifted(self: Array, dim: int) -> Array:
 
 @cpu.kernel("softmax", dtypes="floating")
 def softmax(self: Array, dim: int) -> Any:
-    if self.ndim == 2 and (dim == 1 or dim == -1) and 0 < self.size <= FEW:
-        ones = column_of_ones(self)
-        # Where no exponential is very large or small, nothing has to be subtracted.  NaN is not in between.
-        if ones is not None and self.item(self.argmin()) > -_NEAR and self.item(self.argmax()) < _NEAR:
-            result = np.exp(self)
-            return np.divide(result, result.dot(ones), result)
     _expect_dim(self, dim)
     result = _shifted(self, dim)
     np.exp(result, result)
     result /= np.add.reduce(result, axis=dim, keepdims=True)
     return result.reshape(self.shape)
+
+
+def _softmax_of(ones: Array) -> Any:
+    """Return the kernel for one dtype; by a column of ones a matrix is multiplied for the sums of its rows."""
+
+    def softmax_of_few(self: Array, dim: int) -> Any:
+        # Where no exponential is very large or small, nothing has to be subtracted.  NaN is not in between.
+        if (
+            self.ndim == 2
+            and (dim == 1 or dim == -1)
+            and 0 < self.size <= FEW
+            and self.item(self.argmin()) > -_NEAR
+            and self.item(self.argmax()) < _NEAR
+        ):
+            result = _EXP(self)
+            return _DIVIDE(result, result.dot(ones[: self.shape[1]]), result)
+        return softmax(self, dim)
+
+    return softmax_of_few
+
+
+_EXP: Final = np.exp
+_DIVIDE: Final = np.true_divide
+
+for _name in ("float32", "float64"):
+    cpu.kernel("softmax", _softmax_of(np.ones((FEW, 1), _name)), dtypes=(_name,))
 
 
 @cpu.kernel("log_softmax", dtypes="floating")

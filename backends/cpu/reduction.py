@@ -58,26 +58,36 @@ def _blocks(self: Array, axis: int) -> Array:
     return blocks
 
 
-_ONES: Final = {np.dtype(name): np.ones(_LONG, name) for name in ("float32", "float64")}
-"""BLAS adds few numbers, as a product with ones, in half of the time of `np.add.reduce`, and no less exactly."""
-
-
-def column_of_ones(self: Array) -> Array | None:
-    """Return what a matrix is multiplied by for the sums of its short rows; None where there is nothing."""
-    length = self.shape[-1]
-    ones = _ONES.get(self.dtype)
-    return None if ones is None or length > _LONG else ones[:length, None]
-
-
 @cpu.kernel("sum")
 def sum_all(self: Array) -> Any:
     dtype = self.dtype
-    if self.size <= _LONG and dtype in _ONES:
-        return self.ravel().dot(_ONES[dtype][: self.size], np.empty((), dtype))
     if self.size <= _LONG or self.flags.forc:
         # With an array to write to NumPy returns it, and no scalar, from which another array would have to be made.
         return _SUM(self, None, dtype, np.empty((), dtype))
     return total(self, tuple(range(self.ndim)), False)
+
+
+def _sum_of(dtype: Any, ones: Array) -> Any:
+    """Return the kernel of sums of one dtype.
+
+    BLAS adds few numbers, as a product with ones, in half of the time of `np.add.reduce`, and no less exactly.
+    """
+
+    def sum_few(self: Array) -> Any:
+        size = self.size
+        if size > _LONG:
+            return sum_all(self)
+        result = _EMPTY((), dtype)
+        self.ravel().dot(ones[:size], result)  # what it returns is a scalar
+        return result
+
+    return sum_few
+
+
+_EMPTY: Final = np.empty
+
+for _name in ("float32", "float64"):
+    cpu.kernel("sum", _sum_of(np.dtype(_name), np.ones(_LONG, _name)), dtypes=(_name,))
 
 
 @cpu.kernel("sum.dim")

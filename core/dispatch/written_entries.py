@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from tt.core.device import HOME
 from tt.core.dispatch import entry as e
@@ -17,10 +17,11 @@ from tt.core.dispatch.callers import Caller
 from tt.core.dispatch.entry import Choice, Entry
 from tt.core.dispatch.failure import failed
 from tt.core.dispatch.state import STATE
+from tt.core.dispatch.written_text import make
 from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
 
-__all__ = ["write_entry"]
+__all__ = ["write_entry", "write_inline"]
 
 
 def write_entry(entry: Entry, caller: Caller) -> Callable[..., Any]:
@@ -31,14 +32,11 @@ def write_entry(entry: Entry, caller: Caller) -> Callable[..., Any]:
 
     kind = entry.kind
     function: Callable[..., Any] = run
-    if kind == e.KERNEL and entry.functional:
-        if not entry.verified:
-            return run
-        function = _kernel(entry, caller, run)
-    elif kind == e.KERNEL and entry.writes_target in (1, 2):
-        function = _inplace(entry, caller, run)
-    elif kind == e.OUT:
-        function = _out(entry, caller, run)
+    if kind == e.KERNEL and entry.functional and not entry.verified:
+        return run
+    body = _body(entry, caller, run, [f"p{i}" for i in range(len(caller.defaults))])
+    if body is not None:
+        function = make(", ".join(body.names), body.lines, body.constants)
     elif kind == e.COMPOSITE:
         function = entry.function
     elif kind == e.LAYER:
@@ -49,9 +47,29 @@ def write_entry(entry: Entry, caller: Caller) -> Callable[..., Any]:
     return function
 
 
+def write_inline(entry: Entry, caller: Caller, names: list[str]) -> tuple[list[str], dict[str, Any]] | None:
+    """Return what the function of an entry does with arguments of these names, and the constants that only it has."""
+
+    def run(*args: Any) -> Any:
+        return entry.run(args)
+
+    body = None if entry.compute_code >= 0 else _body(entry, caller, run, names)
+    return (
+        None if body is None else (body.lines, {k: v for k, v in body.constants.items() if k not in _COMMON})
+    )
+
+
+def _body(entry: Entry, caller: Caller, run: Callable[..., Any], names: list[str]) -> _Body | None:
+    """Return the text of an entry with a kernel; None where `Entry.run` serves."""
+    if entry.kind == e.KERNEL and entry.functional:
+        return _kernel(entry, _Body(entry, caller, run, names))
+    if entry.kind == e.KERNEL and entry.writes_target in (1, 2):
+        return _inplace(entry, _Body(entry, caller, run, names))
+    return _out(entry, _Body(entry, caller, run, names)) if entry.kind == e.OUT else None
+
+
 def _layer(entry: Entry, caller: Caller, rule: e.LayerRule) -> Callable[..., Any]:
     """Return the function of a layer's rule."""
-    from tt.core.dispatch.written import make
 
     def run(*args: Any) -> Any:
         return rule.call(entry, args)
@@ -72,22 +90,27 @@ def _failed_to_write(entry: Entry, choice: Choice, error: Exception, args: tuple
     failed(entry, choice, error, args, [*entry.handles(choice, args), args[0].handle])
 
 
+_COMMON: Final = ("STATE", "Tensor", "TensorBase")
+"""The constants that every function has."""
+
+
 class _Body:
     """The lines of an entry's function, and what they refer to."""
 
-    def __init__(self, entry: Entry, caller: Caller, run: Callable[..., Any]) -> None:
+    def __init__(self, entry: Entry, caller: Caller, run: Callable[..., Any], names: list[str]) -> None:
         assert caller.kinds is not None
-        self.entry, self.caller = entry, caller
+        self.entry, self.caller, self.names = entry, caller, names
         self.choice = choice = entry.choices[0]
-        self.names = [f"p{i}" for i in range(len(caller.defaults))]
         self.args = f"({''.join(f'{name}, ' for name in self.names)})"
         self.constants: dict[str, Any] = {
-            "STATE": STATE, "Tensor": Tensor, "TensorBase": TensorBase, "choice": choice, "entry": entry, "run": run,
+            "STATE": STATE, "Tensor": Tensor, "TensorBase": TensorBase, "choice": choice, "served": entry, "run": run,
         }  # fmt: skip
         self.lines: list[str] = []
         for position, default in choice.omitted:
-            self.constants[f"d{position}"] = default
-            self.leave_if(f"p{position} is not d{position}")
+            if names[position] == f"d{position}" and caller.defaults[position] is default:
+                continue  # the call leaves it out
+            self.constants[f"o{position}"] = default
+            self.leave_if(f"{names[position]} is not o{position}")
         self.handles = [self._handle(position) for position in choice.takes]
 
     def leave_if(self, condition: str) -> None:
@@ -99,7 +122,7 @@ class _Body:
 
     def _handle(self, position: int) -> str:
         """Return the text of what the kernel gets for an argument."""
-        entry, name = self.entry, f"p{position}"
+        entry, name = self.entry, self.names[position]
         assert self.caller.kinds is not None
         kind = self.caller.kinds[position]
         optional, kind = kind >= q.NONE_TAKEN, kind & 15
@@ -139,35 +162,36 @@ class _Body:
             self.constants["kernel"] = function
         return f"kernel({', '.join(handles)})"
 
-    def made(self) -> Callable[..., Any]:
-        """Return the function."""
-        from tt.core.dispatch.written import make
 
-        return make(", ".join(self.names), self.lines, self.constants)
-
-
-def _kernel(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of an entry whose kernel makes new tensors or views."""
+def _kernel(entry: Entry, body: _Body) -> _Body | None:
+    """Complete the text of an entry whose kernel makes new tensors or views."""
     spec = entry.specs[0] if entry.result == e.ONE else None
-    body = _Body(entry, caller, run)
+    caller, names = body.caller, body.names
     lines, constants = body.lines, body.constants
     factory = entry.device_at != -2
     if factory and spec is not None:
         if entry.like_at >= 0:
             constants["spec_at"] = entry.spec_at
         elif spec.device is not HOME:
-            return run
+            return None
         else:
-            elsewhere = f" or p{entry.device_at} is not None" if entry.device_at >= 0 else ""
+            device = names[entry.device_at] if entry.device_at >= 0 else ""
+            given = device and not (device[0] == "d" and caller.defaults[entry.device_at] is None)
+            elsewhere = f" or {device} is not None" if given else ""
             body.leave_if(f"STATE.placed{elsewhere}")
     lines += ["try:", f"    handle = {body.call(caller.operator.definition.kind == 'view')}"]
-    lines += ["except Exception as error:", f"    handle = failed(entry, choice, error, {body.args})"]
+    lines += ["except Exception as error:", f"    handle = failed(served, choice, error, {body.args})"]
     constants["failed"] = _failed
     if spec is None or entry.downcast is not None:
         constants["wrap_all"] = entry.wrap_all
         lines.append(f"return wrap_all(handle, {body.args})")
-        return body.made()
-    constants |= {"keys": spec.keys, "spec": spec, "dim_bit": spec.dim_bit, "zero_dim_bit": spec.zero_dim_bit}
+        return body
+    constants |= {
+        "new_keys": spec.keys,
+        "spec": spec,
+        "dim_bit": spec.dim_bit,
+        "zero_dim_bit": spec.zero_dim_bit,
+    }
     bits = "dim_bit"
     if entry.result_bits == 0:
         constants |= {"handle_type": entry.handle_type, "normalise": entry.backend.normalise}
@@ -177,10 +201,10 @@ def _kernel(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[.
     if factory and entry.like_at >= 0:
         lines += [f"at = spec_at(spec, {body.args})", "new.spec = at", "new.keys = at.keys"]
     else:
-        lines += ["new.spec = spec", "new.keys = keys"]
+        lines += ["new.spec = spec", "new.keys = new_keys"]
     lines += [f"new.promotion = {bits}", "new.record = None"]
     if entry.shares >= 0:
-        source = f"p{entry.shares}"
+        source = names[entry.shares]
         lines += [
             f"storage = {source}.storage",
             f"new.storage = {source}.ensure_storage() if storage is None else storage",
@@ -188,24 +212,24 @@ def _kernel(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[.
             f"new.base = {source} if base is None else base",
         ]
     else:
-        storage = "None" if entry.shares == -1 else "p0.ensure_storage()"
+        storage = "None" if entry.shares == -1 else f"{names[0]}.ensure_storage()"
         lines += [f"new.storage = {storage}", "new.base = None"]
     lines.append("return new")
-    return body.made()
+    return body
 
 
-def _inplace(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of an entry whose kernel writes into the first argument."""
+def _inplace(entry: Entry, body: _Body) -> _Body:
+    """Complete the text of an entry whose kernel writes into the first argument."""
     how = entry.writes_target
-    body = _Body(entry, caller, run)
     others = []
-    assert caller.kinds is not None
-    for position, kind in enumerate(caller.kinds):
+    assert body.caller.kinds is not None
+    for position, kind in enumerate(body.caller.kinds):
+        name = body.names[position]
         if position and kind & 15 == q.TENSOR and kind < q.NONE_TAKEN:
-            others.append(f"p{position}.storage is not None and p{position} is not p0")
+            others.append(f"{name}.storage is not None and {name} is not p0")
         elif position and kind & 15 in (q.TENSOR, q.OPERAND):
             others.append(
-                f"isinstance(p{position}, TensorBase) and p{position}.storage is not None and p{position} is not p0"
+                f"isinstance({name}, TensorBase) and {name}.storage is not None and {name} is not p0"
             )
     shared = " or ".join(["p0.base is not None", *(f"({other})" for other in others)])
     body.leave_if(f"p0.storage is not None and ({shared})")
@@ -216,19 +240,18 @@ def _inplace(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[
         "try:",
         f"    {call}",
         "except Exception as error:",
-        f"    {refused}(entry, choice, error, {body.args})",
+        f"    {refused}(served, choice, error, {body.args})",
         "storage = p0.storage",
         "if storage is None:",
         "    storage = p0.ensure_storage()",
         "storage.version += 1",
         "return p0",
     ]
-    return body.made()
+    return body
 
 
-def _out(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function of an entry whose kernel writes into the tensor at the end of the arguments."""
-    body = _Body(entry, caller, run)
+def _out(entry: Entry, body: _Body) -> _Body:
+    """Complete the text of an entry whose kernel writes into the tensor at the end of the arguments."""
     target = body.names[-1]
     leave = f"return run({', '.join(body.names)})"
     lines = [
@@ -239,7 +262,7 @@ def _out(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[...,
         "filled = False",
     ]
     for position in entry.operands:
-        name = f"p{position}"
+        name = body.names[position]
         look = [
             f"found = {name}.handle.shape",
             "if found == shape:",
@@ -256,7 +279,7 @@ def _out(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[...,
         "try:",
         f"    {body.call(False, f'{target}.handle')}",
         "except Exception as error:",
-        f"    failed(entry, choice, error, {body.args})",
+        f"    failed(served, choice, error, {body.args})",
         f"storage = {target}.storage",
         "if storage is None:",
         f"    storage = {target}.ensure_storage()",
@@ -265,7 +288,7 @@ def _out(entry: Entry, caller: Caller, run: Callable[..., Any]) -> Callable[...,
     ]
     body.lines += lines
     body.constants["failed"] = _failed_to_fill
-    return body.made()
+    return body
 
 
 def _failed_to_fill(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 import traceback
 from typing import Any
 
@@ -162,4 +163,59 @@ def test_the_text_stands_in_tracebacks() -> None:
         tt.add(x, tt.ones(3))
     except RuntimeError as error:
         text = "".join(traceback.format_exception(error))
-    assert "<written-out call" in text and "return serve(p0, p1, d2)" in text
+    assert "<written-out call" in text and "failed(served, choice, error, (p0, p1, " in text
+
+
+def test_the_first_entry_of_an_operator_is_served_without_another_call_and_others_as_before() -> None:
+    x, i = tt.ones(2, 3), tt.ones(2, 3, dtype=tt.int64)
+    for _ in range(12):
+        assert tt.floor(x).tolist() == [[1.0] * 3] * 2 and tt.floor(i).dtype is tt.int64
+    names = vars(type(tt.floor))["__call__"].__func__.__code__.co_names
+    assert "first" in names and "learn" not in names
+    half = tt.ones(2, dtype=tt.float16)
+    assert tt.floor(half).dtype is tt.float16 and tt.floor(x).dtype is tt.float32
+
+
+def test_overloads_are_told_apart_after_one_of_them_was_preferred() -> None:
+    x = tt.tensor([[1.0, 2.0], [3.0, 5.0]])
+    for _ in range(4):
+        assert x.sum().item() == 11 and tt.sum(x).item() == 11
+    for _ in range(4):
+        assert x.sum(0).tolist() == [4, 7] and tt.sum(x, 1).tolist() == [3, 8] and x.sum().item() == 11
+        assert x.sum(dim=0).tolist() == [4, 7] and x.sum(0, True).tolist() == [[4, 7]]
+        assert x.sum((0, 1)).item() == 11 and x.sum(0, dtype=tt.float64).dtype is tt.float64
+        with pytest.raises(TypeError):
+            x.sum("rows")
+
+
+def test_a_kernel_that_replaces_the_first_one_serves_the_next_call(probe: Any) -> None:
+    probe.kernel("neg", np.negative)
+    x = probe.tensor([3.0], tt.float32)
+    for _ in range(12):
+        assert tt.neg(x).handle.tolist() == [-3.0]
+    handle = probe.kernel("neg", lambda self: self * 7, override=True)
+    assert [tt.neg(x).handle.tolist() for _ in range(3)] == [[21.0]] * 3
+    handle.remove()
+    assert [tt.neg(x).handle.tolist() for _ in range(3)] == [[-3.0]] * 3
+
+
+def test_threads_may_write_the_same_function_at_once() -> None:
+    x = tt.ones(3)
+    wrong: list[Any] = []
+
+    def work() -> None:
+        wrong.extend(got for _ in range(50) if (got := tt.trunc(x).tolist()) != [1.0, 1.0, 1.0])
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_methods_are_bound_to_instances_and_are_the_operators_on_the_class() -> None:
+    x = tt.ones(2, 2)
+    assert x.transpose(0, 1).shape == (2, 2) and tt.Tensor.transpose is tt.transpose
+    assert x.transpose.__self__ is x and tt.Tensor.sum is tt.sum and tt.Tensor.sum(x).item() == 4
+    assert tt.nn.Parameter.transpose is tt.transpose
