@@ -38,7 +38,6 @@ class _Views:
 
 
 _VIEWS = _Views()
-_WHOLE = slice(None)
 
 
 @wraps(subscript.getitem)
@@ -64,18 +63,24 @@ def _parts(tensor: Tensor, index: tuple[Any, ...]) -> Any:
     """Return the view of integers and slices, one for each of the first dimensions; MISSED for another index."""
     if len(index) > tensor.handle.ndim:
         return MISSED
-    for item in index:
-        if type(item) is not int and type(item) is not slice:
-            return MISSED
     view: Any = tensor
     dim = 0
     for item in index:
         if type(item) is int:
             view = _VIEWS.select(view, dim, item)
-        else:
-            if item != _WHOLE:
-                view = _part(view, dim, item)
+        elif type(item) is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if step is None:
+                step = 1
+                if start is None and stop is None:
+                    dim += 1
+                    continue
+            elif step == 1 and start is None and stop is None:
+                return MISSED
+            view = _VIEWS.slice(view, dim, start, stop, step)
             dim += 1
+        else:
+            return MISSED
         if view is MISSED:
             return MISSED
     return MISSED if view is tensor else view

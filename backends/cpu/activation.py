@@ -38,6 +38,17 @@ for _name in _DTYPES:
     cpu.kernel("relu", partial(np.maximum, np.zeros((), _name)), dtypes=(_name,), takes=("self",))
 
 
+_NOTHING: Final = {np.dtype(name): np.zeros((), name) for name in ("float32", "float64")}
+
+
+@cpu.kernel("threshold_backward", dtypes="floating")
+def threshold_backward(grad_output: Array, self: Array, threshold: float) -> Any:
+    zero = _NOTHING.get(grad_output.dtype)
+    return select(
+        np.less_equal(self, threshold), grad_output.dtype.type(0) if zero is None else zero, grad_output
+    )
+
+
 @cpu.kernel("hardtanh", dtypes="floating")
 def hardtanh(self: Array, min_val: float, max_val: float) -> Any:
     if min_val > max_val:

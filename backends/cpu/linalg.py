@@ -38,7 +38,10 @@ def _matrices(self: Array, mat2: Array, product: Any) -> Any:
 def linear(input: Array, weight: Array, bias: Array | None) -> Any:
     if weight.ndim > 2 or (weight.ndim == 1 and input.ndim == 2 and bias is not None):
         raise ValueError("linear() with weights of other dimensions")  # the shape rule says which
-    product = matmul(input, weight.T) if input.dtype.kind in "fc" else np.matmul(input, weight.T)
+    if input.ndim == 2 and weight.ndim == 2 and input.dtype.kind in "fc":
+        product = input.dot(weight.T)
+    else:
+        product = np.matmul(input, weight.T)
     if bias is None:
         return product
     if type(product) is np.ndarray:

@@ -217,12 +217,17 @@ _concatenate: Final = plain(np.concatenate)
 
 @cpu.kernel("cat", half="native")
 def cat(tensors: Sequence[Array], dim: int) -> Array:
-    # A vector without elements joins anything, for compatibility.
-    for t in tensors:
-        if not t.size:
-            tensors = [t for t in tensors if t.shape != (0,)] or list(tensors[:1])
-            break
-    return np.ascontiguousarray(_concatenate(tensors, dim))
+    try:
+        return _contiguous(_concatenate(tensors, dim))
+    except ValueError:
+        # A vector without elements joins anything, for compatibility.
+        joined = [t for t in tensors if t.shape != (0,)]
+        if not joined or len(joined) == len(tensors):
+            raise
+    return _contiguous(_concatenate(joined, dim))
+
+
+_contiguous: Final = np.ascontiguousarray
 
 
 @cpu.kernel("repeat", half="native")

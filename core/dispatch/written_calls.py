@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tt.core.dispatch import quick as q
 from tt.core.dispatch.callers import Caller
-from tt.core.dispatch.entry import LAYER, Entry
+from tt.core.dispatch.entry import EMPTY, LAYER, Entry
 from tt.core.dispatch.quick import MISSED
 from tt.core.dispatch.state import STATE
 from tt.core.dispatch.written_entries import write_entry, write_inline
@@ -168,6 +168,7 @@ class _Writer:
             "learn": self.learn,
             "learn_to_fill": _learning(caller, filling),
             "missed": missed,
+            "recent": EMPTY,
             "write_entry": write_entry,
         }
         learning = [*self.ending[:-1], "learn(entry)", self.ending[-1]]
@@ -222,10 +223,13 @@ class _Writer:
             reads += ["if keys == 0:", "    keys = caller.home", "    if STATE.placed or not keys:"]
             reads += ["        raise TypeError"]
         reads += [
-            "entry = caller.last",
+            "entry = recent",
             "if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:",
             "    entry = find(keys, bits)",
+            "    if entry is not None:",
+            "        recent = entry",
         ]
+        self.lines.append("global recent")
         if plain:
             reads = self._unless_same(tensors, reads)
             reads += [line for i in looks if i not in tensors for line in looks[i]]
@@ -266,8 +270,6 @@ class _Writer:
             "    if entry is not None:",
             *indented(indented(note)),
             f"        last = ({', '.join(values)}, entry)",
-            "elif caller.last is not entry:",
-            "    caller.last = entry",
         ]
 
 
