@@ -5,8 +5,9 @@ Note [Written-out calls]
 Interpreted, a look at a description (`Caller.quick`) costs many times what the thing described costs.  So the loop over
 the parameters, the table of choices and the wrapping of results are written out as Python functions: one for each
 shape of a signature and one for each shape of an entry, compiled once for all operators of the same shape.  They do
-what `Caller.quick` and `Entry.run` do, compare the same numbers (keys, bits, epoch) with the same entry, and leave
-what those leave.  An operator gets its function when it is resolved first.  Compiled modules never come here.
+what `Caller.quick` and `Entry.run` do, compare the same numbers (keys, bits, epoch) with an entry that `Caller.find`
+gave, and leave what those leave; each function keeps a last entry of its own, since `caller.last` costs a search in a
+dictionary.  A function learns the text of the first entry that it serves, and calls others.  An operator gets its function when it is resolved first.  Compiled modules never come here.
 """
 
 from __future__ import annotations
