@@ -7,7 +7,8 @@ the parameters, the table of choices and the wrapping of results are written out
 shape of a signature and one for each shape of an entry, compiled once for all operators of the same shape.  They do
 what `Caller.quick` and `Entry.run` do, compare the same numbers (keys, bits, epoch) with an entry that `Caller.find`
 gave, and leave what those leave; each function keeps a last entry of its own, since `caller.last` costs a search in a
-dictionary.  A function learns the text of the first entry that it serves, and calls others.  An operator gets its function when it is resolved first.  Compiled modules never come here.
+dictionary.  A function learns the text of the first entry that it serves, and calls others.  An operator gets its
+function when it is resolved first.  Compiled modules never come here.
 """
 
 from __future__ import annotations
