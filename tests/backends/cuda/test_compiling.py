@@ -42,6 +42,21 @@ def test_every_operator_compiles_in_half_precision(nvrtc):
     assert set(nvrtc.compile_source(POINTWISE.source, names[::4], "sm_90").names) == set(names[::4])
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_complex_functions_and_divisions_of_integers_compile(nvrtc, arch):
+    functors = [("Asin", "complex64"), ("Sigmoid", "complex128"), ("Exp2", "complex128")]
+    names = [f"pointwise_flat<{functor}, {dtype}, Types<{dtype}>>" for functor, dtype in functors]
+    pairs = [
+        ("Pow", "complex64"),
+        ("IntegerFloor", "int64"),
+        ("IntegerFmod", "uint8"),
+        ("ShiftRight", "int8"),
+    ]
+    names += [f"pointwise_flat<{functor}, {dtype}, Types<{dtype}, {dtype}>>" for functor, dtype in pairs]
+    names += ["pointwise_flat<IntegerPowLeft, int16, Types<int16>>"]
+    assert set(nvrtc.compile_source(POINTWISE.source, names, arch).names) == set(names)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", [d.name for d in DTYPES])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
