@@ -57,5 +57,7 @@ if NATIVE is not None:
 
     @cpu.kernel("prelu", dtypes=FLOATING, check=True, native=True)
     def prelu(self: Any, weight: Any) -> Any:
+        if weight.size == 1:
+            return NATIVE.leaky_relu(self, weight.item())
         shape = (1, -1, *(1,) * (self.ndim - 2)) if self.ndim > 1 else (-1,) * self.ndim
         return NATIVE.prelu(self, weight.reshape(shape))

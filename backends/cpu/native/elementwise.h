@@ -8,10 +8,7 @@
 #define TT_ELEMENTWISE_H
 
 #include "common.h"
-#include "isa.h"
-#if TT_X86
-#include <immintrin.h>
-#endif
+#include "halves.h"
 
 #define TT_OPERANDS 6
 #define TT_BLOCK_BYTES 4096
@@ -53,11 +50,43 @@ typedef struct {
     for (npy_intp i = 0; i < count; i++) \
         *(TYPE *)(to + i * to_step) = *(const TYPE *)(from + i * from_step);
 
+/* Elements that lie in steps, one after the other: repeated, backwards and every other one with vectors. */
+#define TT_GATHER_RUN(NAME, TYPE) \
+    TT_CLONES static void NAME(TYPE *restrict to, const char *from, npy_intp step, npy_intp count) \
+    { \
+        const TYPE *x = (const TYPE *)from; \
+        if (step == 0) { \
+            const TYPE value = *x; \
+            for (npy_intp i = 0; i < count; i++) to[i] = value; \
+        } else if (step == -(npy_intp)sizeof(TYPE)) { \
+            for (npy_intp i = 0; i < count; i++) to[i] = x[-i]; \
+        } else if (step == 2 * (npy_intp)sizeof(TYPE)) { \
+            npy_intp whole = count > 0 ? count - 1 : 0; /* vectors would read beyond the last one */ \
+            for (npy_intp i = 0; i < whole; i++) to[i] = x[2 * i]; \
+            if (count > 0) to[whole] = x[2 * whole]; \
+        } else { \
+            for (npy_intp i = 0; i < count; i++) to[i] = *(const TYPE *)(from + i * step); \
+        } \
+    }
+TT_GATHER_RUN(tt_gather_run_1, uint8_t)
+TT_GATHER_RUN(tt_gather_run_2, uint16_t)
+TT_GATHER_RUN(tt_gather_run_4, uint32_t)
+TT_GATHER_RUN(tt_gather_run_8, uint64_t)
+
 static void tt_copy_strided(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp count, npy_intp size)
 {
     if (to_step == size && from_step == size) {
         memcpy(to, from, (size_t)(count * size));
         return;
+    }
+    if (to_step == size && count >= 16) {
+        switch (size) {
+        case 1: tt_gather_run_1((uint8_t *)to, from, from_step, count); return;
+        case 2: tt_gather_run_2((uint16_t *)to, from, from_step, count); return;
+        case 4: tt_gather_run_4((uint32_t *)to, from, from_step, count); return;
+        case 8: tt_gather_run_8((uint64_t *)to, from, from_step, count); return;
+        default: break;
+        }
     }
     switch (size) {
     case 1: TT_STRIDED_COPY(uint8_t) break;
@@ -66,55 +95,6 @@ static void tt_copy_strided(char *to, npy_intp to_step, const char *from, npy_in
     case 8: TT_STRIDED_COPY(uint64_t) break;
     default: TT_STRIDED_COPY(tt_c128) break;
     }
-}
-
-#if TT_X86
-#define TT_HALVES_TARGET __attribute__((target("avx512f")))
-
-/* Sixteen at a time by the processor's own conversions; returns how many are done. */
-TT_HALVES_TARGET static npy_intp tt_floats_of_halves_v4(float *to, const tt_half *from, npy_intp count)
-{
-    npy_intp i = 0;
-    for (; i + 16 <= count; i += 16)
-        _mm512_storeu_ps(to + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(from + i))));
-    return i;
-}
-
-TT_HALVES_TARGET static npy_intp tt_halves_of_floats_v4(tt_half *to, const float *from, npy_intp count)
-{
-    npy_intp i = 0;
-    for (; i + 16 <= count; i += 16)
-        _mm256_storeu_si256((__m256i *)(void *)(to + i), _mm512_cvtps_ph(_mm512_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
-    return i;
-}
-
-#define TT_HALVES_DONE(FUNCTION) \
-    npy_intp done = __builtin_cpu_supports("avx512f") ? FUNCTION##_v4(to, from, count) : 0; \
-    to += done, from += done, count -= done;
-#else
-#define TT_HALVES_DONE(FUNCTION)
-#endif
-
-TT_CLONES static void tt_floats_of_halves(float *to, const tt_half *from, npy_intp count)
-{
-    TT_HALVES_DONE(tt_floats_of_halves)
-    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_float_of_half(from[i]);
-}
-
-TT_CLONES static void tt_floats_of_bfloats(float *to, const tt_bfloat *from, npy_intp count)
-{
-    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_float_of_bfloat(from[i]);
-}
-
-TT_CLONES static void tt_halves_of_floats(tt_half *to, const float *from, npy_intp count)
-{
-    TT_HALVES_DONE(tt_halves_of_floats)
-    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_half_of_float(from[i]);
-}
-
-TT_CLONES static void tt_bfloats_of_floats(tt_bfloat *to, const float *from, npy_intp count)
-{
-    TT_IVDEP for (npy_intp i = 0; i < count; i++) to[i] = tt_bfloat_of_float(from[i]);
 }
 
 /* Copies elements [begin, begin + count) of a view to or from contiguous memory of the view's dtype. */

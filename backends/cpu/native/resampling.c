@@ -19,9 +19,11 @@ TT_INLINE void copy_run(char *to, const char *from, size_t bytes)
         memcpy(to, from, bytes);
         return;
     }
-    for (size_t at = 0; at < bytes; at += 16) {
-        size_t begin = at + 16 <= bytes ? at : bytes - 16;
-        memcpy(to + begin, from + begin, 16);
+    size_t wide = bytes < 32 ? 16 : 32;
+    for (size_t at = 0; at < bytes; at += wide) {
+        size_t begin = at + wide <= bytes ? at : bytes - wide;
+        if (wide == 32) memcpy(to + begin, from + begin, 32);
+        else memcpy(to + begin, from + begin, 16);
     }
 }
 
@@ -52,7 +54,7 @@ TT_INLINE void copy_run(char *to, const char *from, size_t bytes)
             for (npy_intp i = 0; i < count; i++) to[i] += row[place[i]] * weight[i]; \
         } \
     } \
-    static void forth_##T(int64_t begin, int64_t end, void *context) \
+    TT_CLONES static void forth_##T(int64_t begin, int64_t end, void *context) \
     { \
         const resampling *job = context; \
         npy_intp inner = job->inner, count = job->count, taps = job->taps; \

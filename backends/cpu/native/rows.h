@@ -9,6 +9,7 @@
 #define TT_ROWS_H
 
 #include "common.h"
+#include "halves.h"
 
 enum { ROWS_PARALLEL = 1 << 15 }; /* elements from which on threads share the work and the GIL is released */
 
@@ -62,7 +63,12 @@ TT_INLINE int rows_is_native(tt_dtype type)
 TT_CLONES static void rows_read_f32(tt_dtype type, const char *source, npy_intp stride, int64_t n, float *restrict to)
 {
     switch (type) {
-    case TT_F16: ROWS_READ(float, tt_half, tt_float_of_half);
+    case TT_F16:
+        if (stride == (npy_intp)sizeof(tt_half)) {
+            tt_floats_of_halves(to, (const tt_half *)source, (npy_intp)n);
+            break;
+        }
+        ROWS_READ(float, tt_half, tt_float_of_half);
     case TT_BF16: ROWS_READ(float, tt_bfloat, tt_float_of_bfloat);
     default: ROWS_READ(float, float, ROWS_SAME);
     }
@@ -71,7 +77,12 @@ TT_CLONES static void rows_read_f32(tt_dtype type, const char *source, npy_intp 
 TT_CLONES static void rows_write_f32(tt_dtype type, char *target, npy_intp stride, int64_t n, const float *restrict from)
 {
     switch (type) {
-    case TT_F16: ROWS_WRITE(tt_half, ROWS_HALF);
+    case TT_F16:
+        if (stride == (npy_intp)sizeof(tt_half)) {
+            tt_halves_of_floats((tt_half *)target, from, (npy_intp)n);
+            break;
+        }
+        ROWS_WRITE(tt_half, ROWS_HALF);
     case TT_BF16: ROWS_WRITE(tt_bfloat, ROWS_BFLOAT);
     default: ROWS_WRITE(float, ROWS_CAST);
     }

@@ -157,3 +157,32 @@ def test_elements_that_are_repeated(times, dtype):
         C.copy(out[..., :times], view)
         assert np.array_equal(out[..., :times], view)
         assert not out[..., times].any()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 100, 1025])
+def test_runs_in_any_steps(dtype, count):
+    """Repeated, backwards, every other one and every third one: each has a loop of its own."""
+    x = (np.arange(3 * count + 3) % 251).astype(dtype)
+    for view in (
+        x[:count][::-1],
+        x[: 2 * count : 2],
+        x[: 3 * count : 3],
+        np.broadcast_to(x[1], (count,)),
+        x[::-2],
+    ):
+        new = np.empty(view.shape, dtype)
+        C.copy(new, view)
+        np.testing.assert_array_equal(new, view)
+    rows = np.broadcast_to(x[:3, None], (3, 500))
+    new = np.empty(rows.shape, dtype)
+    C.copy(new, rows)
+    np.testing.assert_array_equal(new, rows)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.5, float("nan")])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_fill_keeps_the_bits_of_its_value(value, dtype):
+    x = tt.ones(1000, dtype=getattr(tt, dtype)).fill_(value).numpy()
+    wanted = np.full(1000, value, dtype)
+    assert x.tobytes() == wanted.tobytes()
