@@ -11,7 +11,7 @@ import numpy as np
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.layouts import THREADS, contiguous, grid_of, packed
 from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
-from tt.backends.cuda.libraries.cudnn import Cudnn
+from tt.backends.cuda.libraries.cudnn import Cudnn, OverCudnn, tables_of
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.settings import cudnn as settings
 from tt.core.library import KernelTable
@@ -235,20 +235,8 @@ def layouts(call: Call) -> tuple[bytes, ...]:
 # --- cuDNN -----------------------------------------------------------------------------------------------------
 
 
-class CudnnKernels(OwnKernels):
-    """Attention by cuDNN; what it does not serve, by the kernels of tt.
-
-    Parameters
-    ----------
-    backend : CudaBackend
-        Where they run.
-    cudnn : Cudnn
-        The door to the library.
-    """
-
-    def __init__(self, backend: CudaBackend, cudnn: Cudnn) -> None:
-        super().__init__(backend)
-        self.cudnn = cudnn
+class CudnnKernels(OverCudnn, OwnKernels):
+    """Attention by cuDNN; what it does not serve, by the kernels of tt."""
 
     def forward(self, call: Call, found: Found) -> None:
         """Write the result, in row-major order, and the logarithms of its sums."""
@@ -361,19 +349,9 @@ def strides_of(handle: StridedHandle) -> tuple[int, ...]:
 
 def tables(backend: CudaBackend, cudnn: Cudnn) -> list[KernelTable]:
     """Return the kernels of tt, and those over cuDNN, which go before them."""
-    own, library = KernelTable(device="cuda"), KernelTable(device="cuda")
-    _add(own, OwnKernels(backend), dtypes=DTYPES, half="native", priority=1, check=True)
-    _add(
-        library,
-        CudnnKernels(backend, cudnn),
-        dtypes=("float16", "bfloat16"),
-        half="native",
-        priority=2,
-        check=True,
-        available=cudnn.problem,
-        by="cuDNN",
+    return tables_of(
+        _add, OwnKernels(backend), CudnnKernels(backend, cudnn), cudnn, DTYPES, ("float16", "bfloat16")
     )
-    return [own, library]
 
 
 def _add(table: KernelTable, kernels: OwnKernels, **options: Any) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.layouts import THREADS, contiguous, grid_of, packed
 from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
-from tt.backends.cuda.libraries.cudnn import Cudnn
+from tt.backends.cuda.libraries.cudnn import Cudnn, OverCudnn, tables_of
 from tt.backends.cuda.programs import Program
 from tt.backends.cuda.settings import cudnn as settings
 from tt.backends.cuda.windows import each, reach, three
@@ -191,20 +191,8 @@ class OwnKernels:
 # --- cuDNN -----------------------------------------------------------------------------------------------------
 
 
-class CudnnKernels(OwnKernels):
-    """The three products by cuDNN; what it does not serve, by the kernels of tt.
-
-    Parameters
-    ----------
-    backend : CudaBackend
-        Where they run.
-    cudnn : Cudnn
-        The door to the library.
-    """
-
-    def __init__(self, backend: CudaBackend, cudnn: Cudnn) -> None:
-        super().__init__(backend)
-        self.cudnn = cudnn
+class CudnnKernels(OverCudnn, OwnKernels):
+    """The three products by cuDNN; what it does not serve, by the kernels of tt."""
 
     def product(
         self,
@@ -305,19 +293,9 @@ def flat(handle: StridedHandle) -> StridedHandle:
 
 def tables(backend: CudaBackend, cudnn: Cudnn) -> list[KernelTable]:
     """Return the kernels of tt, and those over cuDNN, which go before them."""
-    own, library = KernelTable(device="cuda"), KernelTable(device="cuda")
-    _add(own, OwnKernels(backend), dtypes=DTYPES, half="native", priority=1, check=True)
-    _add(
-        library,
-        CudnnKernels(backend, cudnn),
-        dtypes=tuple(CUDNN_DTYPES),
-        half="native",
-        priority=2,
-        check=True,
-        available=cudnn.problem,
-        by="cuDNN",
+    return tables_of(
+        _add, OwnKernels(backend), CudnnKernels(backend, cudnn), cudnn, DTYPES, tuple(CUDNN_DTYPES)
     )
-    return [own, library]
 
 
 def _add(table: KernelTable, kernels: OwnKernels, **options: Any) -> None:

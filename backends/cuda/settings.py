@@ -90,15 +90,18 @@ class CudnnSettings(Settings):
         Let it use TF32 in convolutions of float32; on by default, as in PyTorch.
     deterministic : bool
         Only algorithms that give the same bits in every run.
+    benchmark : bool
+        Run each of cuDNN's plans for a new geometry and keep the fastest; off by default.
     """
 
-    names = ("enabled", "allow_tf32", "deterministic")
+    names = ("enabled", "allow_tf32", "deterministic", "benchmark")
     enabled: bool
     allow_tf32: bool
     deterministic: bool
+    benchmark: bool
 
     def __init__(self) -> None:
-        self.enabled, self.allow_tf32, self.deterministic = True, True, False
+        self.enabled, self.allow_tf32, self.deterministic, self.benchmark = True, True, False, False
 
 
 matmul: Final = MatmulSettings()

@@ -13,17 +13,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cuda.libraries.plans import Plans, Workspaces, place_of
 from tt.backends.cuda.settings import cudnn as settings
-from tt.core.library import errors
+from tt.core.library import KernelTable, errors
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["DTYPES", "Cudnn", "Plan", "problem"]
+__all__ = ["DTYPES", "Cudnn", "OverCudnn", "Plan", "problem", "tables_of"]
 
 INSTALL: Final = "pip install 'tt-tensor[cuda12-libraries]' (or cuda13-libraries, as your CuPy)"
 
 DTYPES: Final = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
 """A dtype -> what cuDNN calls it."""
+
+TRIED: Final = 10
+"""How many plans are timed at most where the fastest is wanted, as many as by PyTorch."""
+RUNS: Final = 3
+"""How often each is timed; the first run, which loads its code, does not count."""
 
 
 @lru_cache(maxsize=1)
@@ -129,7 +134,15 @@ class Cudnn:
             return False
         place = place_of(self.backend)
         handle = self._handle(place)
-        plan = self.plans.get((place[0], key, notes), lambda: self._plan(make, dtype, handle, notes))
+        timed = (
+            settings.benchmark and not self._is_capturing()
+        )  # a capture only notes work, which takes no time
+
+        def planned() -> Plan:
+            plan = self._plan(make, dtype, handle, notes)
+            return self._fastest(plan, pointers, place, handle) if timed and plan.graph is not None else plan
+
+        plan = self.plans.get((place[0], key, notes, timed), planned)
         if plan.graph is None:
             return False
         workspace = self._workspaces.address(place, plan.workspace)
@@ -180,6 +193,86 @@ class Cudnn:
             )
             return Plan(None, refusal=f"{type(error).__name__}: {error}")
 
+    def _is_capturing(self) -> bool:
+        stream = self.backend.library().cuda.get_current_stream()
+        return bool(stream.ptr and stream.is_capturing())  # the default stream cannot be
+
+    def _fastest(self, plan: Plan, pointers: Mapping[int, int], place: tuple[int, int], handle: Any) -> Plan:
+        """Run each of a graph's plans, on the tensors of the call, and select the one that takes the least time."""
+        graph, cudnn = plan.graph, self.module
+        declined = (cudnn.cudnnGraphNotSupportedError, NotImplementedError)
+        best: tuple[float, int, int] | None = None
+        for index in range(min(int(graph.get_execution_plan_count()), TRIED)):
+            try:
+                graph.build_plan_at_index(index)
+                size = int(graph.get_workspace_size())
+                took = self._time(graph, pointers, self._workspaces.address(place, size), handle)
+            except declined:
+                continue
+            if best is None or took < best[0]:
+                best = took, index, size
+        if best is None:
+            return plan
+        graph.build_plan_at_index(best[1])
+        return Plan(graph, best[2])
+
+    def _time(self, graph: Any, pointers: Mapping[int, int], workspace: int, handle: Any) -> float:
+        """Return how many milliseconds the selected plan takes, the least of some runs."""
+        cuda = self.backend.library().cuda
+        graph.execute(dict(pointers), workspace, handle=handle)
+        events = []
+        for _ in range(RUNS):
+            start, end = cuda.Event(), cuda.Event()
+            start.record()
+            graph.execute(dict(pointers), workspace, handle=handle)
+            end.record()
+            events.append((start, end))
+        events[-1][1].synchronize()
+        return min(float(cuda.get_elapsed_time(start, end)) for start, end in events)
+
     def refusals(self) -> dict[Hashable, str]:
         """Return what cuDNN was asked for and does not serve, with the reasons."""
         return {key: plan.refusal for key, plan in self.plans.items() if plan.graph is None}
+
+
+class OverCudnn:
+    """Kernels over cuDNN: goes before the class of tt's own kernels, which serve what cuDNN does not.
+
+    Parameters
+    ----------
+    backend : CudaBackend
+        Where they run.
+    cudnn : Cudnn
+        The door to the library.
+    """
+
+    def __init__(self, backend: CudaBackend, cudnn: Cudnn) -> None:
+        self.backend, self.cudnn = backend, cudnn
+
+
+def tables_of(
+    add: Callable[..., None],
+    own: Any,
+    library: Any,
+    cudnn: Cudnn,
+    dtypes: tuple[str, ...],
+    served: tuple[str, ...],
+) -> list[KernelTable]:
+    """Return the kernels of tt, and those over cuDNN, which go before them.
+
+    Parameters
+    ----------
+    add : callable
+        Adds kernels to a table: `add(table, kernels, **options)`.
+    own, library : object
+        tt's kernels, and those over cuDNN.
+    cudnn : Cudnn
+        The door to the library.
+    dtypes, served : tuple of str
+        The dtypes of tt's kernels, and of cuDNN's.
+    """
+    tables = [KernelTable(device="cuda"), KernelTable(device="cuda")]
+    options: dict[str, Any] = {"half": "native", "check": True}
+    add(tables[0], own, dtypes=dtypes, priority=1, **options)
+    add(tables[1], library, dtypes=served, priority=2, available=cudnn.problem, by="cuDNN", **options)
+    return tables

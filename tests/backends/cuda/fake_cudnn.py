@@ -60,6 +60,7 @@ class Graph:
         self.module, self.types = module, types
         self.calls: list[tuple[str, dict[str, Any], list[Tensor]]] = []
         self.steps: list[str] = []
+        self.selected = 0
         self.notes: list[str] = []
 
     def tensor(self, *, dim: Any, stride: Any, data_type: Any, uid: int) -> Tensor:
@@ -117,14 +118,23 @@ class Graph:
     def build_plans(self) -> None:
         self.steps.append("build_plans")
 
+    def get_execution_plan_count(self) -> int:
+        return len(self.module.times)
+
+    def build_plan_at_index(self, index: int) -> None:
+        if self.module.times[index] is None:
+            raise NotSupportedError("this plan is barred")
+        self.selected = index
+
     def get_workspace_size(self) -> int:
-        return 1024
+        return 1024 * (1 + self.selected)
 
     # --- executing ---------------------------------------------------------------------------------------------
 
     def execute(self, pointers: dict[int, int], workspace: int, *, handle: Any) -> None:
         assert self.steps[-1] == "build_plans" and workspace and handle.stream
         self.module.executed.append((self.calls[0][0], handle.stream))
+        self.module.clock += self.module.times[self.selected]
         if self.module.fails:
             raise RuntimeError("CUDNN_STATUS_EXECUTION_FAILED")
         values: dict[int, Any] = {}
@@ -210,6 +220,8 @@ class FakeCudnn:
     def __init__(self) -> None:
         self.refuses: dict[str, Exception] | None = None
         self.fails = False
+        self.times: list[float | None] = [1.0]  # how long each plan takes, None where it is not served
+        self.clock = 0.0
         self.graphs: list[Graph] = []
         self.handles: list[Any] = []
         self.executed: list[tuple[str, int]] = []

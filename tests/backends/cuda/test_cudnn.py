@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -89,6 +90,56 @@ def test_switches_choose_engines(library, fake):
     with cudnn.flags(enabled=False):
         convolve(*args)
     assert len(fake.executed) == before
+
+
+class Clock:
+    """Events of CUDA that read the time of the fake's plans, on a stream that may be capturing."""
+
+    def __init__(self, fake, capturing=False):
+        self.fake, self.capturing = fake, capturing
+
+    def Event(self):  # noqa: N802 - CuPy's name
+        event = SimpleNamespace(at=None, synchronize=lambda: None)
+        event.record = lambda: setattr(event, "at", self.fake.clock)
+        return event
+
+    def get_elapsed_time(self, start, end):
+        return end.at - start.at
+
+    def get_current_stream(self):
+        return SimpleNamespace(ptr=7, is_capturing=lambda: self.capturing)
+
+
+def convolve_with(backend, kernels, fake, capturing=False, size=5):
+    """Convolve on a library with a clock; return how often cuDNN ran, and the plan of the last graph."""
+    clock, library = Clock(fake, capturing), backend.library()
+    vars(library.cuda).update(
+        Event=clock.Event,
+        get_elapsed_time=clock.get_elapsed_time,
+        get_current_stream=clock.get_current_stream,
+    )
+    before, x, w = len(fake.executed), values(1, (1, 8, size, size)), values(2, (8, 8, 3, 3))
+    found = kernels["conv2d"](backend.normalise(x), backend.normalise(w), None, 1, 0, 1, 1)
+    close(found, torch.nn.functional.conv2d(wide(x), wide(w)), 1e-5)
+    return len(fake.executed) - before, fake.graphs[-1].selected
+
+
+def test_benchmark_keeps_the_fastest_plan_of_each_geometry(library, fake):
+    fake.times = [3.0, None, 1.0, 2.0]
+    assert convolve_with(*library, fake) == (1, 0)  # off: the heuristics choose
+    with cudnn.flags(benchmark=True):
+        assert convolve_with(*library, fake) == (3 * (1 + door.RUNS) + 1, 2)
+        assert convolve_with(*library, fake) == (1, 2)
+        assert convolve_with(*library, fake, size=6)[0] > 1
+    assert convolve_with(*library, fake)[0] == 1
+    assert len(fake.graphs) == 3
+
+
+def test_benchmark_times_ten_plans_at_most_and_none_in_a_capture(library, fake):
+    fake.times = [float(20 - i) for i in range(15)]
+    with cudnn.flags(benchmark=True):
+        assert convolve_with(*library, fake, capturing=True) == (1, 0)
+        assert convolve_with(*library, fake) == (door.TRIED * (1 + door.RUNS) + 1, door.TRIED - 1)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -200,7 +251,7 @@ def test_the_module_has_what_is_used():
         assert set(vars(getattr(FakeCudnn, enum))) <= set(getattr(cudnn, enum).__members__)
     for step in (
         "validate", "build_operation_graph", "create_execution_plans", "deselect_numeric_notes", "check_support",
-        "build_plans", "get_workspace_size", "execute",
+        "build_plans", "get_workspace_size", "execute", "get_execution_plan_count", "build_plan_at_index",
     ):  # fmt: skip
         assert hasattr(cudnn.pygraph, step), step
     for setter in ("set_output", "set_uid", "set_data_type", "set_dim", "set_stride"):
