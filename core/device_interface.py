@@ -209,6 +209,18 @@ class DeviceInterface(Protocol):
         """
         return SynchronousEvent()
 
+    def shared_event(self, device: Device, blocking: bool = False, handle: bytes | None = None) -> Any:
+        """Return a new event that other processes can open by its `ipc_handle()`, or theirs, given its handle.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(
+            f"interprocess=True: device {self.device_type!r} shares no events with other processes"
+        )
+
     def can_access_peer(self, device: Device, peer: Device) -> bool:
         """Tell whether a device can read the memory of another one of the type directly."""
         return False

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tt.core.device import Device
-from tt.core.errors import DeviceError
+from tt.core.errors import ArgumentError, DeviceError, describe
 from tt.core.synchronous import SynchronousStream
 
 if TYPE_CHECKING:
@@ -164,13 +164,15 @@ class Event:
         By default the accelerator, or the CPU where there is none.
     enable_timing : bool
         Whether `elapsed_time` shall be asked for.
-    blocking, interprocess : bool
-        As in PyTorch; `interprocess=True` is refused, since no backend shares events with other processes.
+    blocking : bool
+        Whether the host sleeps while it waits.
+    interprocess : bool
+        Whether other processes shall wait for the event, too, which they get by `ipc_handle`.
 
     Raises
     ------
     DeviceError
-        For `interprocess=True`.
+        For `interprocess=True` where the device shares no events, and together with `enable_timing`.
 
     Examples
     --------
@@ -197,14 +199,19 @@ class Event:
     def _make(
         self, device: Device | str | int | None, enable_timing: bool, blocking: bool, interprocess: bool
     ) -> None:
-        if interprocess:
-            raise DeviceError("Event(): interprocess=True: no backend shares events with other processes")
+        if interprocess and enable_timing:
+            raise DeviceError(
+                "Event(): interprocess=True: an event that processes share does not measure time"
+            )
         self._backend, self.device = resolve_device(_of_type(self.device_type, device))
         self.enable_timing, self.blocking, self._recorded = enable_timing, blocking, False
+        self._interprocess = interprocess
         self._settled = device is not None
         self.native = self._new()
 
     def _new(self) -> Any:
+        if self._interprocess:
+            return self._backend.shared_event(self.device, blocking=self.blocking)
         if self.blocking:
             return self._backend.new_event(self.device, timing=self.enable_timing, blocking=True)
         return self._backend.new_event(self.device, timing=self.enable_timing)
@@ -232,14 +239,43 @@ class Event:
         self._recorded = True
 
     def ipc_handle(self) -> bytes:
-        """Refuse: no backend shares events with other processes.
+        """Return what another process opens the event by: `Event.from_ipc_handle`.
 
         Raises
         ------
         DeviceError
-            Always.
+            When the event was not made with `interprocess=True`.
         """
-        raise DeviceError("ipc_handle(): no backend shares events with other processes")
+        if not self._interprocess:
+            raise DeviceError(
+                "ipc_handle(): the event is not shared with other processes\n  try: Event(interprocess=True)"
+            )
+        return bytes(self.native.ipc_handle())
+
+    @classmethod
+    def from_ipc_handle(cls, device: Device | str | int, handle: bytes) -> Self:
+        """Return an event of another process.
+
+        Parameters
+        ----------
+        device : Device, str or int
+            The device of the event.
+        handle : bytes
+            What `ipc_handle` returned there.
+
+        Raises
+        ------
+        DeviceError
+            When the device shares no events, or the handle is none of it.
+        """
+        if not isinstance(handle, bytes):
+            raise ArgumentError("from_ipc_handle", f"argument 'handle' must be bytes, not {describe(handle)}")
+        found = cls.__new__(cls)
+        found._backend, found.device = resolve_device(_of_type(cls.device_type, device))
+        found.enable_timing, found.blocking, found._interprocess = False, False, False
+        found._settled = found._recorded = True  # the other process knows whether it is
+        found.native = found._backend.shared_event(found.device, handle=handle)
+        return found
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let further work of a stream, by default the device's current one, begin when the event is reached."""

@@ -16,7 +16,7 @@ from tt.backends.cuda.failures import Failures
 from tt.backends.cuda.handle import Memory, StridedHandle
 from tt.backends.cuda.memory import CupyMemory, cupy
 from tt.backends.cuda.namespace import LazyNamespace
-from tt.backends.cuda.streams import CudaEvent, CudaStream, ForeignStream
+from tt.backends.cuda.streams import CudaEvent, CudaStream, ForeignStream, OpenedEvent
 from tt.backends.cuda.synchronisation import SyncDebug
 from tt.backends.cuda.transfers import Transfers
 from tt.core.library import Backend, Device, DeviceProperties, errors, from_numpy_dtype
@@ -178,6 +178,27 @@ class CudaBackend(Backend):
         """Return a new event of CuPy."""
         with self.on(device.index or 0):
             native = self.library().cuda.Event(block=blocking, disable_timing=not timing)
+            return CudaEvent(self.library, native, self.failures.raise_first)
+
+    def shared_event(self, device: Device, blocking: bool = False, handle: bytes | None = None) -> CudaEvent:
+        """Return a new event that other processes can open, or one of theirs.
+
+        Raises
+        ------
+        DeviceError
+            When the handle is none of an event of the device.
+        """
+        cuda = self.library().cuda
+        with self.on(device.index or 0):
+            if handle is None:
+                native = cuda.Event(block=blocking, disable_timing=True, interprocess=True)
+            else:
+                try:
+                    native = OpenedEvent(cuda.runtime, handle)
+                except (cuda.runtime.CUDARuntimeError, ValueError) as error:
+                    raise errors.DeviceError(
+                        f"from_ipc_handle(): the handle is none of an event of another process: {error}"
+                    ) from error
             return CudaEvent(self.library, native, self.failures.raise_first)
 
     def record_stream(self, handle: StridedHandle, stream: CudaStream) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["CudaEvent", "CudaStream", "ForeignStream"]
+__all__ = ["CudaEvent", "CudaStream", "ForeignStream", "OpenedEvent"]
 
 
 class CudaEvent:
@@ -44,9 +45,46 @@ class CudaEvent:
         if self._waited is not None:
             self._waited()
 
+    def ipc_handle(self) -> bytes:
+        """Return what another process opens the event by."""
+        return bytes(self._library().cuda.runtime.ipcGetEventHandle(self.native.ptr))
+
     def elapsed_time(self, end: CudaEvent) -> float:
         """Return the milliseconds from this event to another."""
         return float(self._library().cuda.get_elapsed_time(self.native, end.native))
+
+
+class OpenedEvent:
+    """An event of another process, with what CuPy's events have.
+
+    Parameters
+    ----------
+    runtime : module
+        `cupy.cuda.runtime`.
+    handle : bytes
+        What `CudaEvent.ipc_handle` returned there.
+    """
+
+    def __init__(self, runtime: Any, handle: bytes) -> None:
+        self._runtime, self.ptr = runtime, 0
+        self.ptr = int(runtime.ipcOpenEventHandle(handle))
+
+    @property
+    def done(self) -> bool:
+        """Whether the work before the event is done."""
+        return int(self._runtime.eventQuery(self.ptr)) == 0
+
+    def synchronize(self) -> None:
+        """Wait until it is."""
+        self._runtime.eventSynchronize(self.ptr)
+
+    def record(self, stream: Any) -> None:
+        """Record the event behind the work of a stream of CuPy."""
+        self._runtime.eventRecord(self.ptr, stream.ptr)
+
+    def __del__(self) -> None:
+        if self.ptr and not sys.is_finalizing():
+            self._runtime.eventDestroy(self.ptr)
 
 
 class CudaStream:

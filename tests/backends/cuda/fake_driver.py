@@ -6,6 +6,7 @@ import bisect
 import contextlib
 import itertools
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -115,6 +116,7 @@ class Driver:
         self.pinned: dict[int, np.ndarray[Any, Any]] = {}
         self.peers: set[tuple[int, int]] = set()
         self.works: dict[tuple[int, int], Work] = {}
+        self.events: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.holding = False
         self.lock = threading.RLock()
         self.local = threading.local()

@@ -126,6 +126,7 @@ def make_cuda(fake: FakeCupy) -> Any:
 
         def wait_event(self, event: Any) -> None:
             driver.log.append(("wait", self._device(), self.ptr, event.ptr))
+            event = driver.events[event.ptr]
             if event._work is not None and event._work is not self._work() and not event.done:
                 self._work().waits.append(event._work)
 
@@ -180,6 +181,7 @@ def make_cuda(fake: FakeCupy) -> Any:
             self, block: bool = False, disable_timing: bool = False, interprocess: bool = False
         ) -> None:
             self.ptr = next(driver._numbers)
+            driver.events[self.ptr] = self
             self.flags = (block, disable_timing, interprocess)
             self._work: Work | None = None
             self._position, self._time = 0, 0.0
@@ -258,6 +260,16 @@ class _Pinned(np.ndarray):  # type: ignore[type-arg]
         return int(self.ctypes.data)
 
 
+class _At:
+    """A stream by its address."""
+
+    def __init__(self, driver: Driver, pointer: int) -> None:
+        self._driver, self._pointer = driver, pointer
+
+    def _work(self) -> Work:
+        return self._driver.work(self._pointer)
+
+
 def _runtime(driver: Driver) -> Any:
     """Return the module `cupy.cuda.runtime`."""
 
@@ -300,6 +312,19 @@ def _runtime(driver: Driver) -> Any:
                 return SimpleNamespace(type=1, device=0, devicePointer=address, hostPointer=address)
         return SimpleNamespace(type=0, device=-2, devicePointer=0, hostPointer=address)
 
+    def event_handle(event: int) -> bytes:
+        if not driver.events[event].flags[2]:
+            raise CUDARuntimeError(1)
+        return event.to_bytes(64, "little")
+
+    def open_event(handle: bytes) -> int:
+        number = int.from_bytes(handle, "little")
+        if len(handle) != 64 or number not in driver.events:
+            raise CUDARuntimeError(1)
+        opened = next(driver._numbers)
+        driver.events[opened] = driver.events[number]
+        return opened
+
     def enable_peer(device: int) -> None:
         if (driver.device, device) in driver.peers:
             raise CUDARuntimeError(704)
@@ -332,6 +357,11 @@ def _runtime(driver: Driver) -> Any:
         deviceEnablePeerAccess=enable_peer, runtimeGetVersion=lambda: 12090,
         driverGetVersion=lambda: 12090, streamIsCapturing=lambda stream: driver.work(stream).capture is not None,
         streamCaptureModeGlobal=0, streamCaptureModeThreadLocal=1, streamCaptureModeRelaxed=2,
+        ipcGetEventHandle=event_handle, ipcOpenEventHandle=open_event,
+        eventQuery=lambda event: 0 if driver.events[event].done else 600,
+        eventSynchronize=lambda event: driver.events[event].synchronize(),
+        eventRecord=lambda event, stream: driver.events[event].record(_At(driver, stream)),
+        eventDestroy=lambda event: driver.events.pop(event, None),
         profilerStart=lambda: driver.log.append(("profiler start",)),
         profilerStop=lambda: driver.log.append(("profiler stop",)),
     )  # fmt: skip

@@ -11,7 +11,14 @@ import pytest
 
 import tt
 from tests.backends.cuda.devices import fake_cuda
-from tt.errors import DeviceError, DeviceMismatchError, ExportError, GradientError, ValueRangeError
+from tt.errors import (
+    ArgumentError,
+    DeviceError,
+    DeviceMismatchError,
+    ExportError,
+    GradientError,
+    ValueRangeError,
+)
 
 
 @pytest.fixture
@@ -144,9 +151,7 @@ def test_events_measure_time_and_wait(cuda):
     assert start.elapsed_time(end) >= 0
     assert tt.cuda.Event(blocking=True).native.native.flags == (True, True, False)
     assert start.native.native.flags == (False, False, False)
-    with pytest.raises(DeviceError, match="no backend shares events with other processes"):
-        tt.cuda.Event(interprocess=True)
-    with pytest.raises(DeviceError, match="no backend shares events"):
+    with pytest.raises(DeviceError, match="the event is not shared with other processes"):
         start.ipc_handle()
     with pytest.raises(DeviceError, match="does not measure time"):
         tt.cuda.Event().elapsed_time(end)
@@ -388,3 +393,29 @@ def test_names_of_pytorch_that_say_the_same_in_another_way(cuda):
     assert [entry for entry in cuda.driver.log if entry[0].startswith("profiler")] == [
         ("profiler start",), ("profiler stop",),
     ]  # fmt: skip
+
+
+def test_events_are_shared_with_other_processes(cuda):
+    side = tt.cuda.Stream()
+    event = tt.cuda.Event(interprocess=True)
+    assert event.native.native.flags == (False, True, True)
+    handle = event.ipc_handle()
+    opened = tt.cuda.Event.from_ipc_handle("cuda:0", handle)  # as another process does
+    assert isinstance(opened, tt.cuda.Event) and opened.device == event.device and opened.query()
+    with cuda.driver.hold(), tt.cuda.stream(side):
+        tt.ones(3, device="cuda")
+        event.record()
+    assert not opened.query()
+    tt.cuda.current_stream().wait_event(opened)
+    opened.synchronize()
+    assert opened.query() and event.query()
+    opened.record(side)
+    assert event.native.native._work is cuda.driver.work(side.stream_id)
+    with pytest.raises(DeviceError, match="none of an event"):
+        tt.cuda.Event.from_ipc_handle("cuda:0", b"something else")
+    with pytest.raises(ArgumentError, match="must be bytes, not str"):
+        tt.cuda.Event.from_ipc_handle("cuda:0", "handle")
+    with pytest.raises(DeviceError, match="does not measure time"):
+        tt.cuda.Event(enable_timing=True, interprocess=True)
+    with pytest.raises(DeviceError, match="the event is not shared"):
+        opened.ipc_handle()
