@@ -60,20 +60,22 @@ Program("sample.cuh", folder=folder).kernel("fill")(backend, (1,), (1,), (place,
 """
 
 
+def _library(compiler, name):
+    """Return the path of a library of the compiler; its bare name if there is none."""
+    asked = [compiler, f"-print-file-name={name}"]
+    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+
+
 @pytest.fixture(scope="module")
 def sanitized():
     """The environment in which AddressSanitizer is loaded before Python."""
     compiler = shutil.which("g++")
-    found = (
-        compiler
-        and subprocess.run(
-            [compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    )
-    if not found or not os.path.isabs(found):
+    # With the library of C++, or what other libraries throw ends the process: the sanitizer looks for it at once.
+    found = [_library(compiler, name) for name in ("libasan.so", "libstdc++.so.6")] if compiler else [""]
+    if not all(map(os.path.isabs, found)):
         pytest.skip("g++ with the library of AddressSanitizer is not installed")
     # Python itself keeps memory until it ends.
-    return {**os.environ, "LD_PRELOAD": found, "ASAN_OPTIONS": "detect_leaks=0", SANITIZE: "1"}
+    return {**os.environ, "LD_PRELOAD": " ".join(found), "ASAN_OPTIONS": "detect_leaks=0", SANITIZE: "1"}
 
 
 def run(environment, *command):
