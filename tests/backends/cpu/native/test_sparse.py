@@ -160,3 +160,13 @@ def test_wrong_arguments_are_refused():
     ):
         with pytest.raises(TypeError):
             call()
+
+
+@pytest.mark.parametrize(("rows", "count"), [(1, 0), (5, 3), (7, 1000), (3, 48), (40, 641), (2, 33)])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_rows_begin_where_the_counts_before_them_end(rows, count, ordered):
+    """Few elements are counted one by one, long runs by sixteen; also where rows come in any order."""
+    row = np.random.default_rng(count).integers(0, rows, count)
+    row = np.sort(row) if ordered else row
+    wanted = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
+    np.testing.assert_array_equal(NATIVE.starts_of(row, rows), wanted)
