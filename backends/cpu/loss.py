@@ -223,7 +223,8 @@ def cross_entropy_backward(
     axis = 1 if input.ndim > 1 else 0
     weights = _weights(input, place, ignored, weight)
     scale = grad / np.add.reduce(weights, None) if reduction == "mean" else grad
-    own = weights * scale * (1 - label_smoothing)
+    # Where all are ignored, scale is no number; what is ignored has no gradient nevertheless.
+    own = np.where(ignored, input.dtype.type(0), weights * scale * (1 - label_smoothing))
     share = own
     if label_smoothing:
         classes = input.shape[axis]

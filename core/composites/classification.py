@@ -111,18 +111,20 @@ def class_loss_backward(
     weights = _target_weights(x, place, ignored, None if weight is None else widened(weight))
     g = widened(grad)
     g = ops.div.default(g, ops.sum(weights)) if reduction == "mean" else g
-    own = ops.mul(ops.mul(weights, g), 1 - label_smoothing)
+    zero = number(0, x)
+    # Where all are ignored, g is no number; what is ignored has no gradient nevertheless.
+    own = ops.where.default(ignored, zero, ops.mul(ops.mul(weights, g), 1 - label_smoothing))
     classes = input.shape[dim]
     share, even = own, None
     if label_smoothing:
-        even = ops.mul(ops.mul(as_type(ops.logical_not(ignored), x.dtype), g), label_smoothing / classes)
+        even = ops.where.default(ignored, zero, ops.mul(g, label_smoothing / classes))
         total = classes if weight is None else ops.sum(widened(weight))
         share = ops.add(own, ops.mul(even, total))
     slope = ops.exp(ops.sub(x, ops.unsqueeze(widened(logsumexp), dim)))
     # Where nothing counts, infinite or unknown scores count no more than others.
     share = ops.unsqueeze(share, dim)
     nothing = ops.logical_and(ops.eq(share, 0), ops.logical_not(ops.isfinite(slope)))
-    slope = ops.mul(ops.where.default(nothing, number(0, x), slope), share)
+    slope = ops.mul(ops.where.default(nothing, zero, slope), share)
     slope = ops.scatter_add(slope, dim, ops.unsqueeze(place, dim), ops.unsqueeze(ops.neg(own), dim))
     if even is not None:
         even = ops.unsqueeze(even, dim)

@@ -43,6 +43,7 @@ def nll_loss_input(
         chosen = ops.index_select(weight, 0, ops.reshape(safe, (-1,)))
         factor = factor * ops.reshape(chosen, tuple(safe.shape))
     slope = -g * factor / ops.sum(factor) if takes_mean(reduction, size_average, reduce) else -g * factor
+    slope = ops.where(counts, slope, 0)  # where all are ignored, their mean is no number
     places = ops.new_zeros(g, input_shape)
     return ops.scatter(places, classes, ops.unsqueeze(safe, classes), ops.unsqueeze(slope, classes))
 

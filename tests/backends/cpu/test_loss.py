@@ -87,6 +87,22 @@ def test_large_scores_do_not_overflow():
     assert F.soft_margin_loss(x, tt.tensor([-1.0, -1.0]), reduction="sum").item() == 1e4
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 3.0]])
+def test_the_mean_of_ignored_targets_is_no_number_but_leaves_no_gradient(weight, smoothing):
+    x = tt.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, 1.0]], requires_grad=True)
+    ignored = tt.tensor([-100, -100])
+    w = weight and tt.tensor(weight)
+    for loss in (
+        F.cross_entropy(x, ignored, w, label_smoothing=smoothing),
+        F.nll_loss(F.log_softmax(x, 1), ignored, w),
+    ):
+        x.grad = None
+        loss.backward()
+        assert math.isnan(loss.item())
+        assert x.grad.tolist() == [[0.0] * 3] * 2
+
+
 def test_kl_div_by_batch(same):
     same(lambda m, x, p: m.nn.functional.kl_div(x, p, reduction="batchmean"), X, P)
     same(lambda m, x, p: m.nn.functional.kl_div(x[0, 0], p[0, 0], reduction="batchmean"), X, P)
