@@ -301,9 +301,9 @@ TT_INLINE double tt_log10(double x)
 #define C(x) x##f
 #define HUGE_ARGUMENT 0x1p30f
 #define LARGE 0x1p100f
-#define SMALLER 0x1p-26f
+#define SCALE_DOWN 0x1p-26f
 #define SMALL 0x1p-90f
-#define LARGER 0x1p50f
+#define SCALE_UP 0x1p50f
 #define PI_REST -0x1.777a5cp-24f
 #include "vector_derived.inc"
 #undef R
@@ -311,9 +311,9 @@ TT_INLINE double tt_log10(double x)
 #undef C
 #undef HUGE_ARGUMENT
 #undef LARGE
-#undef SMALLER
+#undef SCALE_DOWN
 #undef SMALL
-#undef LARGER
+#undef SCALE_UP
 #undef PI_REST
 
 #define R double
@@ -321,9 +321,9 @@ TT_INLINE double tt_log10(double x)
 #define C(x) x
 #define HUGE_ARGUMENT 0x1p60
 #define LARGE 0x1p1000
-#define SMALLER 0x1p-60
+#define SCALE_DOWN 0x1p-60
 #define SMALL 0x1p-900
-#define LARGER 0x1p120
+#define SCALE_UP 0x1p120
 #define PI_REST 0x1.1a62633145c07p-53
 #include "vector_derived.inc"
 #undef R
@@ -331,9 +331,9 @@ TT_INLINE double tt_log10(double x)
 #undef C
 #undef HUGE_ARGUMENT
 #undef LARGE
-#undef SMALLER
+#undef SCALE_DOWN
 #undef SMALL
-#undef LARGER
+#undef SCALE_UP
 #undef PI_REST
 
 #include "vector_erf.h"
