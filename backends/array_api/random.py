@@ -299,12 +299,12 @@ def add_kernels(kit: Kit) -> None:
         check_probability(p)
         return shaped(draws.words(generator, size_of(self.shape)) < threshold(p), self.shape, self.dtype)
 
-    @kit.kernel("normal", half="native")
+    @kit.kernel("normal", dtypes="floating_complex", half="native")
     def normal(self: Any, mean: float, std: float, generator: Any) -> Any:
         check_normal(std)
         return filled(normals, tuple(self.shape), generator, self.dtype, math.sqrt(0.5)) * std + mean
 
-    @kit.kernel("uniform", half="native")
+    @kit.kernel("uniform", dtypes="floating_complex", half="native")
     def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
         check_uniform(from_, to)
         return filled(draws.units, tuple(self.shape), generator, self.dtype) * (to - from_) + from_

@@ -30,7 +30,7 @@ _DTYPES: Final = ("float32", "float64", "int64")
 
 @cpu.kernel("relu", dtypes="real_number")
 def relu(self: Array) -> Any:
-    return np.maximum(self, 0)
+    return np.maximum(0, self)  # of two zeros NumPy takes the second
 
 
 for _name in _DTYPES:

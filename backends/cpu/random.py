@@ -303,14 +303,14 @@ def multinomial(self: Array, num_samples: int, replacement: bool, generator: Any
     return found.reshape(*self.shape[:-1], num_samples)
 
 
-@cpu.kernel("normal", half="native")
+@cpu.kernel("normal", dtypes="floating_complex", half="native")
 def normal(self: Array, mean: float, std: float, generator: Any) -> Array:
     check_normal(std)
     drawn = _filled(normals, self.shape, generator, self.dtype, math.sqrt(0.5))
     return np.asarray(drawn * std + mean).astype(self.dtype, copy=False)
 
 
-@cpu.kernel("uniform", half="native")
+@cpu.kernel("uniform", dtypes="floating_complex", half="native")
 def uniform(self: Array, from_: float, to: float, generator: Any) -> Array:
     check_uniform(from_, to)
     drawn = _filled(units, self.shape, generator, self.dtype)

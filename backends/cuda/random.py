@@ -186,12 +186,12 @@ def _signed(value: int) -> int:
 
 
 def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
-    @table.kernel("uniform", half="native", priority=1)
+    @table.kernel("uniform", dtypes="floating_complex", half="native", priority=1)
     def uniform(self: StridedHandle, from_: float, to: float, generator: Any) -> StridedHandle:
         check_uniform(from_, to)
         return drawing.units(self.shape, generator, self.dtype, to - from_, from_)  # type: ignore[no-any-return]
 
-    @table.kernel("normal", half="native", priority=1)
+    @table.kernel("normal", dtypes="floating_complex", half="native", priority=1)
     def normal(self: StridedHandle, mean: float, std: float, generator: Any) -> StridedHandle:
         check_normal(std)
         return drawing.normals(self.shape, generator, self.dtype, std, mean)  # type: ignore[no-any-return]

@@ -104,8 +104,8 @@ def attention_backward(
     g, q, k, v, out = (widened(t) for t in (grad, query, key, value, output))
     scores, masked = _scores(q, k, mask, is_causal, scale)
     total = ops.unsqueeze(logsumexp, -1)
-    if masked:  # the scores of rows without any key are all -inf, and so is their sum
-        total = ops.where(ops.eq(total, -math.inf), number(0, total), total)
+    if masked:  # the scores of rows without any key are all -inf, and so is their sum: their weights are 0
+        total = ops.where(ops.eq(total, -math.inf), number(math.inf, total), total)
     weights = ops.exp(ops.sub(scores, total))
     mean = ops.sum.dim(ops.mul(g, out), (-1,), True)
     slopes = ops.sub(ops.matmul(g, ops.transpose(v, -2, -1)), mean)

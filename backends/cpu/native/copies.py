@@ -37,8 +37,8 @@ def to_copy_in_format(self: Array, dtype: Any, memory_format: Any) -> Array:
 
 def flip(self: Array, dims: Sequence[int]) -> Array:
     """Return a copy with the elements along some dimensions in the opposite order."""
-    if not self.ndim and any(dim not in (0, -1) for dim in dims):
-        raise IndexError("a dimension that a number does not have")
+    if not self.ndim and (len(dims) > 1 or any(dim not in (0, -1) for dim in dims)):
+        raise IndexError("dimensions that a number does not have")
     return NATIVE.clone(np.flip(self, tuple(dims)) if self.ndim and dims else self)  # type: ignore[no-any-return]
 
 

@@ -31,6 +31,12 @@ FUNCTIONS: dict[str, Any] = {
     ),
     "functional_unfold": F.unfold,
     "functional_fold": F.fold,
+    # PyTorch takes the approximation of gelu by tanh on CUDA, as tt does everywhere, and the exact one on the CPU.
+    "_addmm_activation": lambda self, mat1, mat2, beta=1, alpha=1, use_gelu=False: (
+        F.gelu(torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha), approximate="tanh")
+        if use_gelu
+        else F.relu(torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha))
+    ),
     "copy": torch.Tensor.copy_,
     "to.device": lambda self, copy=False, dtype=None: self.to(dtype or self.dtype, copy=copy),
     "zero": torch.Tensor.zero_,
