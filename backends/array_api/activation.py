@@ -15,7 +15,7 @@ __all__ = ["add_kernels", "check_approximate"]
 def add_kernels(kit: Kit) -> None:
     """Add the kernels of this family; losses are served by composites."""
     xp = kit.xp
-    kit.kernel("relu", lambda self: xp.where(self <= 0, xp.zeros_like(self), self), dtypes="real_number")
+    kit.kernel("relu", lambda self: xp.where(self < 0, xp.zeros_like(self), self), dtypes="real_number")
 
     def exponentials(self: Any, dim: int) -> tuple[Any, Any, Any]:
         """Return the differences from the largest element, their exponentials and the sums of these."""

@@ -23,7 +23,7 @@ SELU_SCALE: Final = 1.0507009873554804934193349852946
 
 # --- limits ----------------------------------------------------------------------------------------------------
 
-composite("relu", lambda self: ops.maximum(self, number(0, self)))
+composite("relu", lambda self: ops.maximum(number(0, self), self))
 composite("threshold", lambda self, threshold, value:
           ops.where(ops.le(self, threshold), number(value, self), self))  # fmt: skip
 composite("hardshrink", lambda self, lambd: ops.where(ops.le(ops.abs(self), lambd), number(0, self), self))

@@ -17,7 +17,7 @@
 
 /* --- limits: a is x, or a is the gradient and b is x -------------------------------------------------------- */
 
-#define RELU(T, F) (a > 0 || a != a ? a : (T)0)
+#define RELU(T, F) (a < 0 ? (T)0 : a)
 #define LEAKY_RELU(T, F) (a > 0 ? a : a * N(T, 0))
 #define HARDTANH(T, F) (a < N(T, 0) ? N(T, 0) : a > N(T, 1) ? N(T, 1) : a)
 #define THRESHOLD(T, F) (a <= N(T, 0) ? N(T, 1) : a)

@@ -260,7 +260,7 @@ struct WhereRight { template <typename T> TT_INLINE static T of(bool c, T x, con
 struct WhereLeft { template <typename T> TT_INLINE static T of(bool c, T x, const Numbers& n) { return c ? N(0) : x; } };
 
 // --- activations
-ONE(Relu, x <= T(0) ? T(0) : x)
+ONE(Relu, x < T(0) ? T(0) : x)
 ONE(LeakyRelu, x > T(0) ? x : T(0) + x * N(0)) // of a negative zero, 0
 ONE(HardTanh, ops::clamp(x, N(0), N(1)))
 ONE(Threshold, x <= N(0) ? N(1) : x)

@@ -112,3 +112,10 @@ def test_arguments_that_make_no_sense(same):
     same(lambda m, x: m.nn.functional.hardtanh(x, 1.0, -1.0), x)
     same(lambda m, x: m.nn.functional.celu(x, 0.0), x)
     same(lambda m, x: m.nn.functional.elu(x), torch.tensor([1, 2]))
+
+
+@pytest.mark.parametrize("dtype", [tt.float32, tt.float64, tt.float16, tt.bfloat16])
+def test_relu_keeps_the_sign_of_a_zero(dtype):
+    found = tt.relu(tt.tensor([-0.0, 0.0, -1.0, math.nan] * 9, dtype=dtype)).float().tolist()
+    assert [math.copysign(1, x) for x in found[:3]] == [-1, 1, 1] and math.isnan(found[3])
+    assert str(found) == str(found[:4] * 9)
