@@ -103,23 +103,11 @@ def clock_rate(device: Device | str | int | None = None) -> int:
 
 
 def list_gpu_processes(device: Device | str | int | None = None) -> str:
-    """Return the processes that use a GPU, and how much of its memory, as a text.
-
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        By default the current one.
-
-    Raises
-    ------
-    DeviceError
-        When `pynvml` is not installed (PyTorch returns a text that says so), or the library has no answer.
-    """
-    index = place(device).index or 0
+    """Return the processes that use a GPU, and how much of its memory, as a text (as an error without `pynvml`)."""
     found = _ask(
         "list_gpu_processes", device, lambda nvml, gpu: nvml.nvmlDeviceGetComputeRunningProcesses(gpu)
     )
-    lines = [f"GPU:{index}"]
+    lines = [f"GPU:{place(device).index or 0}"]
     for process in found:
         memory = (process.usedGpuMemory or 0) / (1024 * 1024)
         lines.append(f"process {process.pid:>10d} uses {memory:>12.3f} MB GPU memory")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import tt
+from tests.processes import printed_by
 
 
 def test_backends_are_loaded_when_they_are_used():
@@ -18,9 +16,9 @@ def test_backends_are_loaded_when_they_are_used():
         "assert 'tt.backends.cuda' not in sys.modules and 'cuda' in dir(tt.backends)\n"
         "tt.backends.cuda.matmul.allow_tf32 = True\n"
         "assert tt.backends.cuda.cudnn.enabled and 'cupy' not in sys.modules\n"
+        "print('tt.backends is there')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert printed_by(code) == "tt.backends is there\n"
 
 
 def test_there_are_no_others():

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import tt
+from tests.processes import printed_by
 
 Run = Callable[..., Any]
 
@@ -72,5 +73,4 @@ def test_nothing_of_torch_or_cupy_is_imported() -> None:
         "import sys; from tt.cli.env import environment; environment();"
         "print([name for name in ('torch', 'cupy', 'scipy') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert printed_by(code).strip() == "[]"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from tests.processes import printed_by
 
 LATE = (
     "pluggy",
@@ -23,8 +22,7 @@ LATE = (
 def modules_after(code: str) -> set[str]:
     """Return the modules that a fresh interpreter has imported after running some code."""
     program = f"import sys\n{code}\nprint('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    return set(printed_by(program).split())
 
 
 def test_import_alone_loads_no_plugin_and_nothing_that_is_needed_later() -> None:

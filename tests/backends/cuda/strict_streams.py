@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
-from tests.backends.cuda.strict_arrays import SETTINGS, ndarray
+from tests.backends.cuda.strict_arrays import SETTINGS, arrays_in, ndarray
 
 __all__ = ["LIBRARIES", "TO_HOST", "WAITING", "belong_to_streams"]
 
@@ -53,20 +53,12 @@ class _Depth(threading.local):
     value = 0
 
 
-def _arrays(value: Any) -> Iterator[Any]:
-    if isinstance(value, ndarray):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _arrays(item)
-
-
 def _waits(name: str, args: Any, solver: bool) -> bool:
     """Tell whether a call of CuPy waits for the device."""
     if name in ("__getitem__", "__setitem__"):
-        masked = any(a.dtype == bool for a in _arrays(args[1:2]))
+        masked = any(a.dtype == bool for a in arrays_in(args[1:2]))
         # One value is written wherever the mask is true; several need their places.
-        return masked and (name == "__getitem__" or any(a.ndim for a in _arrays(args[2:])))
+        return masked and (name == "__getitem__" or any(a.ndim for a in arrays_in(args[2:])))
     if solver:
         return name in SOLVERS and SETTINGS["linalg"] == "raise"
     return name in WAITING or name in TO_HOST or (name == "where" and len(args) == 1)
@@ -114,7 +106,7 @@ def belong_to_streams(fake: Any, module: Any, methods: Any) -> None:
             fresh = function(*args, **kwargs)
         finally:
             depth.value -= 1
-        for old, new in zip(_arrays(result), _arrays(fresh), strict=True):
+        for old, new in zip(arrays_in(result), arrays_in(fresh), strict=True):
             if old.data.ptr != new.data.ptr:
                 old._host[...] = new._host
 

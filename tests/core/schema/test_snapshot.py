@@ -1,9 +1,8 @@
 import os
-import subprocess
-import sys
 
 import pytest
 
+from tests.processes import printed_by
 from tt.core.schema import snapshot
 from tt.core.schema.load import load, loads
 from tt.core.schema.snapshot import (
@@ -142,5 +141,4 @@ def test_the_command_refuses_other_arguments(capsys):
 
 def test_reading_the_snapshot_imports_no_yaml():
     code = "import sys, tt.core.schema.snapshot as s; s.definitions()['add']; print('yaml' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert printed_by(code) == "False\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 import tt
+from tests.processes import printed_by
 from tt.backends.cpu import threads as module
 from tt.backends.cpu.native.loading import load, status
 from tt.errors import ArgumentError, ValueRangeError
@@ -42,7 +42,7 @@ def test_every_part_is_done_once(count, numbers, grain):
 @native
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="only Linux tells where a thread may run")
 def test_waking_workers_leaves_them_on_the_processors_they_had():
-    program = """
+    printed = printed_by("""
 import os, time
 from tt.backends.cpu.native.loading import load
 threads = load("threads")
@@ -52,9 +52,8 @@ for _ in range(20):
     threads.sum_below(100_000, 1000)
 found = {frozenset(os.sched_getaffinity(int(task))) for task in os.listdir("/proc/self/task")}
 print(threads.worker_count(), found == {frozenset(os.sched_getaffinity(0))})
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["2", "True"]
+""")
+    assert printed.split() == ["2", "True"]
 
 
 @native
@@ -81,7 +80,7 @@ def test_calls_from_several_threads_do_not_wait_for_each_other():
 @native
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_child_starts_threads_of_its_own():
-    program = """
+    printed = printed_by("""
 import os, sys
 from tt.backends.cpu.native.loading import load
 T = load("threads")
@@ -93,11 +92,8 @@ if child == 0:
     right = T.worker_count() == 0 and T.sum_below(100_000, 10)[0] == 4999950000 and T.worker_count() == 2
     os._exit(0 if right else 1)
 print(started, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), T.sum_below(100_000, 10)[0])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.stdout == "2 0 4999950000\n", done.stderr
+""")
+    assert printed == "2 0 4999950000\n"
 
 
 # --- counts ----------------------------------------------------------------------------------------------------
@@ -111,12 +107,8 @@ def test_the_number_of_threads_is_what_was_set_for_the_blas_too():
 
 @pytest.mark.parametrize("asked", ["3", "3,2", " 3"])
 def test_at_first_it_is_that_of_openmp(asked):
-    program = "import tt; print(tt.get_num_threads())"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
-        env=os.environ | {"OMP_NUM_THREADS": asked},
-    )  # fmt: skip
-    assert done.stdout == "3\n"
+    environment = os.environ | {"OMP_NUM_THREADS": asked}
+    assert printed_by("import tt; print(tt.get_num_threads())", environment) == "3\n"
 
 
 def test_openblas_is_set_without_threadpoolctl(monkeypatch):
