@@ -39,6 +39,7 @@ cdef class Caller:
     cpdef Entry find(self, long long keys, long long bits)
     @cython.locals(generation="long long", epoch="long long")
     cpdef Entry entry(self, long long keys, long long bits, tuple args)
+    cpdef Entry enter(self, Entry entry, long long epoch, long long generation)
     @cython.locals(keys="long long", bits="long long", code="long long", place=int, position=int, how=int, shift=int,
                    tensor=TensorBase)
     cpdef tuple scan(self, tuple args)

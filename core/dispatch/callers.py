@@ -18,8 +18,16 @@ Most calls give each parameter a value of the very type that its schema names.  
 the arguments with their defaults and makes keys and bits on the way; it calls nothing that is written in Python.  What
 needs a conversion, a message, a mode or an override it leaves to `general`, by returning MISSED.  It accepts only what
 the binder would accept unchanged, so that both ways mean the same.
+
+Note [One entry of a combination]
+---------------------------------
+Functions and callers remember entries, and look at nothing but their epoch before they use one again.  So an entry
+that is out of date must retire, and what retires entries finds them in the tables: an entry that serves must be in its
+table, and stay there.  Where two threads resolve a combination at the same time, the second one's entry is dropped, and
+what was resolved while something was registered retires at once.
 """
 
+from threading import RLock
 from types import MethodType
 
 from tt.core.dispatch.entry import EMPTY
@@ -37,6 +45,10 @@ SCALARS = SCALAR_BITS
 
 # The epoch of entries that serve no further call.
 RETIRED = -3
+
+# Held by whoever enters or retires entries.  A lock that one thread may take twice: entering may collect garbage, and
+# what is collected may have been registered.
+ENTERING = RLock()
 
 # The bit of tensors whose class has `__tt_function__`, and all others.
 OVERRIDDEN = FUNCTION
@@ -153,14 +165,15 @@ class Caller:
         Other threads may hold entries at this moment, or be resolving one: those that are known retire, and a thread
         that resolves sees by the generation that its entry is out of date.
         """
-        self.generation += 1
-        tables = self.tables
-        self.tables = {}
-        self.last = EMPTY
-        for table in list(tables.values()):
-            for entries in list(table.values()):
-                for entry in list(entries.values()):
-                    entry.epoch = RETIRED
+        with ENTERING:
+            self.generation += 1
+            tables = self.tables
+            self.tables = {}
+            self.last = EMPTY
+            for table in tables.values():
+                for entries in table.values():
+                    for entry in entries.values():
+                        entry.epoch = RETIRED
 
     def entry(self, keys, bits, args):
         """Return the entry of a combination, resolving it if it is new."""
@@ -178,11 +191,27 @@ class Caller:
                     self.last = entry
                     return entry
         generation = self.generation
-        entry = self.operator.resolve(self.form, keys, bits, args)
-        self.tables.setdefault(epoch, {}).setdefault(keys, {})[bits] = entry
-        self.last = entry
-        if self.generation != generation:
-            entry.epoch = RETIRED  # right for this call, which began before; for no later one
+        return self.enter(self.operator.resolve(self.form, keys, bits, args), epoch, generation)
+
+    def enter(self, entry, epoch, generation):
+        """Return the entry that serves a combination: a new one, or another thread's.
+
+        See Note [One entry of a combination].
+        """
+        with ENTERING:
+            if self.generation != generation or entry.epoch != epoch:
+                entry.epoch = RETIRED  # right for this call, which began before; for no later one
+                return entry
+            table = self.tables.setdefault(epoch, {}).setdefault(entry.keys, {})
+            known = table.get(entry.bits)
+            if known is not None:
+                entry = known
+            else:
+                table[entry.bits] = entry
+                for bits in self.operator.short_bits(entry):
+                    if bits not in table:
+                        table[bits] = entry.with_bits(bits)
+            self.last = entry
         return entry
 
     def scan(self, args):
@@ -435,7 +464,13 @@ class Caller:
     def quick_out(self, args, kwargs):
         """Dispatch a call with `out=`, or return MISSED."""
         out = kwargs["out"]
-        if not isinstance(out, TensorBase) or not self.functional or not self.operator.writes_out:
+        caller = self.out_caller
+        if caller is None:
+            if not self.functional or not self.operator.writes_out:
+                return MISSED
+            caller = self.operator.caller("out")
+            self.out_caller = caller
+        if not isinstance(out, TensorBase):
             return MISSED
         count = len(args)
         if len(kwargs) == 1:
@@ -446,11 +481,8 @@ class Caller:
             args = self.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
             if args is None:
                 return MISSED
-        caller = self.out_caller
-        if caller is None:
-            caller = self.operator.caller("out")
-            self.out_caller = caller
-        return caller.quick((*args, out), None)
+        # Concatenated, because unpacking would make a list first.
+        return caller.quick(args + (out,), None)  # noqa: RUF005
 
     def general(self, args, kwargs):
         """Bind a user's arguments and dispatch them."""

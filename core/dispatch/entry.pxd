@@ -13,6 +13,7 @@ cdef class Choice:
     cdef public tuple omitted
     cdef public object registration
     cdef public int leading
+    @cython.locals(position="Py_ssize_t")
     cpdef bint covers(self, tuple args) except -1
 
 cdef class LayerRule:
@@ -59,7 +60,8 @@ cdef class Entry:
     cpdef run(self, tuple args)
     @cython.locals(tensor=TensorBase)
     cpdef TensorSpec spec_at(self, TensorSpec spec, tuple args)
-    @cython.locals(target=TensorBase, choice=Choice, plain=bint, filled=bint)
+    @cython.locals(target=TensorBase, tensor=TensorBase, choice=Choice, prepared=list, plain=bint, filled=bint,
+                   count="Py_ssize_t", place="Py_ssize_t")
     cpdef run_out(self, tuple args)
     @cython.locals(tensor=TensorBase, code=int)
     cpdef prepare(self, value, int position)
@@ -67,8 +69,11 @@ cdef class Entry:
     cpdef call_kernel(self, Choice choice, tuple args)
     cpdef call_below(self, tuple args)
     cpdef strip(self, args)
+    @cython.locals(choice=Choice)
     cpdef Choice choose(self, tuple args)
+    @cython.locals(position=int)
     cpdef list handles(self, Choice choice, tuple args)
+    @cython.locals(tensor=TensorBase, code=int)
     cpdef list handle_list(self, list values, int position)
     @cython.locals(choice=Choice)
     cpdef run_kernel(self, tuple args)

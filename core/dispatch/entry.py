@@ -363,8 +363,9 @@ class Entry:
         prepared = []
         for value in values:
             if isinstance(value, TensorBase):
-                handle = value.handle
-                if code >= 0 and value.spec.code != code and position in self.group:
+                tensor = value
+                handle = tensor.handle
+                if code >= 0 and tensor.spec.code != code and position in self.group:
                     handle = self.backend.cast(handle, self.compute_native)
                 prepared.append(handle)
             else:
@@ -444,28 +445,32 @@ class Entry:
     def run_out(self, args):
         """Let the kernel write its result into the tensor at the end of the arguments, if that is all to be done."""
         choice = self.choose(args)
-        target = args[-1]
+        count = len(args) - 1
+        target = args[count]
         shape = target.handle.shape
         filled = False
         plain = choice is not None and target.base is None
-        for position in self.operands:
-            value = args[position]
+        for place in range(count):
+            value = args[place]
             if isinstance(value, TensorBase):
-                found = value.handle.shape
+                tensor = value
+                found = tensor.handle.shape
                 if found == shape:
                     filled = True
                 elif found != ():  # what has dimensions may broadcast beyond the output
                     plain = False
-                if value.storage is not None and target.storage is not None and value is not target:
+                # Two storages are two memories: backends without views write no output themselves.
+                if tensor is not target and tensor.storage is not None and tensor.storage is target.storage:
                     plain = False
-        if not filled:
-            plain = False
-        if not plain:
+        if not filled or not plain:
             return self.function(self, args)
         prepared = self.handles(choice, args)
         prepared.append(target.handle)
         try:
-            choice.function(*prepared)
+            if len(prepared) == 3:  # written out, as in `call_kernel`
+                choice.function(prepared[0], prepared[1], prepared[2])
+            else:
+                choice.function(*prepared)
         except Exception as error:
             failed(self, choice, error, args, prepared)
         target.bump_version()
@@ -480,11 +485,12 @@ class Entry:
         how = self.writes_target
         if target.storage is not None and how != 3:
             # Seldom more than a look: tensors that were never viewed or changed have no storage.
-            shared = target.base is not None
+            storage = target.storage
+            shared = target.base is not None or type(storage) is not Storage
             for value in args:
                 if isinstance(value, TensorBase):
                     other = value
-                    if other.storage is not None and other is not target:
+                    if other.storage is storage and other is not target:
                         shared = True
             if shared:
                 refuse_shared(self, target, args)

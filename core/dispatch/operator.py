@@ -338,30 +338,26 @@ class Operator:
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
         if written.ACTIVE:
-            written.take_over(self.caller(form))
-        if form == "functional" and self.leading:
-            tables = self.caller().tables  # if all is forgotten meanwhile, nobody looks into these any more
-            entry = resolve(self, form, keys, bits, args)
-            self._shorten(entry, tables)
-            return entry
+            # Nobody calls the form with `out=` but the functional form's function.
+            written.take_over(self.caller("functional" if form == "out" else form))
         return resolve(self, form, keys, bits, args)
 
-    def _shorten(self, entry: Entry, tables: dict[int, dict[int, dict[int, Entry]]]) -> None:
-        """Enter a resolved call where callers of one or two tensors look first.
+    def short_bits(self, entry: Entry) -> tuple[int, ...]:
+        """Return the level-2 bits for which callers of one or two tensors look first.
 
         Note [Short bits]
         -----------------
         Those callers OR the promotion bits of the tensors.  Where arguments do not promote, that would not tell which
         of them has which dtype; but if all have the same one, it does.
         """
+        if entry.form != "functional" or not self.leading:
+            return ()
         shifts = [shift for _, shift in self.others[: self.leading]]
         code = ((entry.bits >> shifts[0]) & 15) - 1
         if code < 0 or entry.bits != sum((code + 1) << shift for shift in shifts):
-            return
+            return ()
         dim, zero_dim = DIM_BITS[code], ZERO_DIM_BITS[code]
-        found = tables.setdefault(entry.epoch, {}).setdefault(entry.keys, {})
-        for bits in (dim, zero_dim, dim | zero_dim):
-            found[bits] = entry.with_bits(bits)
+        return dim, zero_dim, dim | zero_dim
 
     def resolve_rest(self, entry: Entry) -> Entry:
         """Return what serves the calls that no kernel of an entry covers."""

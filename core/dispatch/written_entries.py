@@ -18,6 +18,7 @@ from tt.core.dispatch.entry import Choice, Entry
 from tt.core.dispatch.failure import failed
 from tt.core.dispatch.state import STATE
 from tt.core.dispatch.written_text import make
+from tt.core.storage import Storage
 from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
 
@@ -226,22 +227,22 @@ def _inplace(entry: Entry, body: _Body) -> _Body:
     for position, kind in enumerate(body.caller.kinds):
         name = body.names[position]
         if position and kind & 15 == q.TENSOR and kind < q.NONE_TAKEN:
-            others.append(f"{name}.storage is not None and {name} is not p0")
+            others.append(f"{name}.storage is storage and {name} is not p0")
         elif position and kind & 15 in (q.TENSOR, q.OPERAND):
             others.append(
-                f"isinstance({name}, TensorBase) and {name}.storage is not None and {name} is not p0"
+                f"isinstance({name}, TensorBase) and {name}.storage is storage and {name} is not p0"
             )
-    shared = " or ".join(["p0.base is not None", *(f"({other})" for other in others)])
-    body.leave_if(f"p0.storage is not None and ({shared})")
+    alone = ["p0.base is not None", "type(storage) is not Storage"]
+    shared = " or ".join([*alone, *(f"({other})" for other in others)])
+    body.leave_if(f"(storage := p0.storage) is not None and ({shared})")
     call = body.call(False, "p0.handle") if how == 2 else body.call(False)
     refused = "failed_to_write" if how == 2 else "failed"
-    body.constants |= {"failed": _failed, "failed_to_write": _failed_to_write}
+    body.constants |= {"Storage": Storage, "failed": _failed, "failed_to_write": _failed_to_write}
     body.lines += [
         "try:",
         f"    {call}",
         "except Exception as error:",
         f"    {refused}(served, choice, error, {body.args})",
-        "storage = p0.storage",
         "if storage is None:",
         "    storage = p0.ensure_storage()",
         "storage.version += 1",
@@ -258,7 +259,7 @@ def _out(entry: Entry, body: _Body) -> _Body:
         f"if {target}.base is not None:",
         f"    {leave}",
         f"shape = {target}.handle.shape",
-        f"alone = {target}.storage is None",
+        f"storage = {target}.storage",
         "filled = False",
     ]
     for position in entry.operands:
@@ -269,7 +270,7 @@ def _out(entry: Entry, body: _Body) -> _Body:
             "    filled = True",
             "elif found != ():",  # what has dimensions may broadcast beyond the output
             f"    {leave}",
-            f"if not alone and {name}.storage is not None and {name} is not {target}:",
+            f"if storage is not None and {name}.storage is storage and {name} is not {target}:",
             f"    {leave}",
         ]
         lines += [f"if isinstance({name}, TensorBase):", *(f"    {line}" for line in look)]
@@ -280,7 +281,6 @@ def _out(entry: Entry, body: _Body) -> _Body:
         f"    {body.call(False, f'{target}.handle')}",
         "except Exception as error:",
         f"    failed(served, choice, error, {body.args})",
-        f"storage = {target}.storage",
         "if storage is None:",
         f"    storage = {target}.ensure_storage()",
         "storage.version += 1",

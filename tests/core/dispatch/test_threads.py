@@ -82,6 +82,25 @@ def test_registering_while_others_call_gives_the_old_kernel_or_the_new_one(
     assert tt.mul(x, x).handle.tolist() == [9.0]
 
 
+def test_what_two_threads_resolve_at_once_is_forgotten_when_a_kernel_replaces_it(probe: Any) -> None:
+    entered = False
+
+    def resolved_by_another_thread_meanwhile() -> None:
+        nonlocal entered
+        if not entered:
+            entered = True
+            in_threads(lambda: [tt.mul(x, x) for _ in range(12)])
+
+    probe.kernel("mul", np.multiply, available=resolved_by_another_thread_meanwhile)
+    x = probe.tensor([3.0], tt.float32)
+    assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [9.0]
+    assert entered
+    handle = probe.kernel("mul", lambda self, other: self * 0 - 1, override=True)
+    assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [-1.0]
+    handle.remove()
+    assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [9.0]
+
+
 def test_a_mode_of_one_thread_changes_nothing_in_another(eager_switching: None) -> None:
     seen: list[str] = []
     done = threading.Event()
