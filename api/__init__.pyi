@@ -3427,7 +3427,7 @@ def isin(element: _Scalar, test_elements: Tensor, *, assume_unique: _bool = Fals
     """
     ...
 @overload
-def empty(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def empty(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor whose elements are undefined.
 
     Examples
@@ -3438,7 +3438,7 @@ def empty(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _lay
     """
     ...
 @overload
-def empty(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def empty(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor whose elements are undefined.
 
     Examples
@@ -3448,7 +3448,7 @@ def empty(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | 
     tt.Size([2, 3])
     """
     ...
-def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor of given size and strides whose elements are undefined.
 
     Examples
@@ -3459,7 +3459,7 @@ def empty_strided(size: Sequence[_int], stride: Sequence[_int], *, dtype: _Dtype
     """
     ...
 @overload
-def zeros(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def zeros(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor of zeros.
 
     Examples
@@ -3471,7 +3471,7 @@ def zeros(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _lay
     """
     ...
 @overload
-def zeros(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def zeros(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor of zeros.
 
     Examples
@@ -3483,7 +3483,7 @@ def zeros(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | 
     """
     ...
 @overload
-def ones(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def ones(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor of ones.
 
     Examples
@@ -3495,7 +3495,7 @@ def ones(size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layo
     """
     ...
 @overload
-def ones(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def ones(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor of ones.
 
     Examples
@@ -3506,7 +3506,7 @@ def ones(*size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | N
             [1., 1., 1.]])
     """
     ...
-def full(size: Sequence[_int], fill_value: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def full(size: Sequence[_int], fill_value: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor in which every element is fill_value, whose type decides the dtype.
 
     Examples
@@ -3517,7 +3517,7 @@ def full(size: Sequence[_int], fill_value: _Scalar, *, dtype: _DtypeLike | None 
             [7, 7]])
     """
     ...
-def scalar_tensor(s: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(s: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a zero-dimensional tensor of the default dtype.
 
     Examples
@@ -3528,7 +3528,7 @@ def scalar_tensor(s: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layou
     """
     ...
 @overload
-def arange(end: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def arange(end: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the numbers from 0 to before end.
 
     Examples
@@ -3539,7 +3539,7 @@ def arange(end: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | s
     """
     ...
 @overload
-def arange(start: _Scalar, end: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def arange(start: _Scalar, end: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the numbers from start to before end.
 
     Examples
@@ -3550,7 +3550,7 @@ def arange(start: _Scalar, end: _Scalar, *, dtype: _DtypeLike | None = None, lay
     """
     ...
 @overload
-def arange(start: _Scalar, end: _Scalar, step: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def arange(start: _Scalar, end: _Scalar, step: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the numbers from start to before end in steps of step.
 
     Examples
@@ -3561,7 +3561,7 @@ def arange(start: _Scalar, end: _Scalar, step: _Scalar, *, dtype: _DtypeLike | N
     """
     ...
 @overload
-def linspace(start: _Scalar, end: _Scalar, steps: _int, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def linspace(start: _Scalar, end: _Scalar, steps: _int, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns steps numbers in equal distances from start to end, both included.
 
     Examples
@@ -3583,7 +3583,7 @@ def linspace(start: Tensor | _Scalar, end: Tensor | _Scalar, steps: _int, *, dty
     """
     ...
 @overload
-def logspace(start: _Scalar, end: _Scalar, steps: _int, base: _float = 10.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def logspace(start: _Scalar, end: _Scalar, steps: _int, base: _float = 10.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns steps powers of base, whose exponents lie in equal distances from start to end.
 
     Examples
@@ -3604,7 +3604,7 @@ def logspace(start: Tensor | _Scalar, end: Tensor | _Scalar, steps: _int, base: 
     tensor([  1.,  10., 100.])
     """
     ...
-def eye(n: _int, m: _int | None = None, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def eye(n: _int, m: _int | None = None, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a matrix of n rows and m columns with ones on its diagonal.
 
     Examples
@@ -3615,7 +3615,7 @@ def eye(n: _int, m: _int | None = None, *, dtype: _DtypeLike | None = None, layo
             [0., 1.]])
     """
     ...
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the rows and columns of the lower triangle of a matrix, whose diagonal is moved by offset.
 
     Examples
@@ -3626,7 +3626,7 @@ def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | 
             [0, 0, 1]])
     """
     ...
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the rows and columns of the upper triangle of a matrix, whose diagonal is moved by offset.
 
     Examples
@@ -3637,7 +3637,7 @@ def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _DtypeLike | 
             [0, 1, 1]])
     """
     ...
-def empty_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def empty_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor whose elements are undefined with the size, dtype and device of self.
 
     Examples
@@ -3647,7 +3647,7 @@ def empty_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layou
     tt.Size([2])
     """
     ...
-def zeros_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor of zeros with the size, dtype and device of self.
 
     Examples
@@ -3657,7 +3657,7 @@ def zeros_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layou
     tensor([0., 0.])
     """
     ...
-def ones_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor of ones with the size, dtype and device of self.
 
     Examples
@@ -3667,7 +3667,7 @@ def ones_like(input: Tensor, *, dtype: _DtypeLike | None = None, layout: _layout
     tensor([1., 1.])
     """
     ...
-def full_like(input: Tensor, fill_value: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def full_like(input: Tensor, fill_value: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns a tensor in which every element is fill_value, with the size, dtype and device of self.
 
     Examples
@@ -3702,7 +3702,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     ...
 @overload
-def rand(size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def rand(size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random numbers, uniform between 0 and 1.
 
     Examples
@@ -3713,7 +3713,7 @@ def rand(size: Sequence[_int], *, generator: _Generator | None = None, dtype: _D
     """
     ...
 @overload
-def rand(*size: _int, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def rand(*size: _int, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random numbers, uniform between 0 and 1.
 
     Examples
@@ -3724,7 +3724,7 @@ def rand(*size: _int, generator: _Generator | None = None, dtype: _DtypeLike | N
     """
     ...
 @overload
-def randn(size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def randn(size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random numbers of the standard normal distribution.
 
     Examples
@@ -3735,7 +3735,7 @@ def randn(size: Sequence[_int], *, generator: _Generator | None = None, dtype: _
     """
     ...
 @overload
-def randn(*size: _int, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def randn(*size: _int, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random numbers of the standard normal distribution.
 
     Examples
@@ -3746,7 +3746,7 @@ def randn(*size: _int, generator: _Generator | None = None, dtype: _DtypeLike | 
     """
     ...
 @overload
-def randint(high: _int, size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def randint(high: _int, size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random integers from 0 to before high, int64 unless dtype says otherwise.
 
     Examples
@@ -3757,7 +3757,7 @@ def randint(high: _int, size: Sequence[_int], *, generator: _Generator | None = 
     """
     ...
 @overload
-def randint(low: _int, high: _int, size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def randint(low: _int, high: _int, size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random integers from low to before high, int64 unless dtype says otherwise.
 
     Examples
@@ -3767,7 +3767,7 @@ def randint(low: _int, high: _int, size: Sequence[_int], *, generator: _Generato
     tt.Size([2, 3])
     """
     ...
-def randperm(n: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def randperm(n: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the numbers from 0 to before n in random order.
 
     Examples
@@ -3777,7 +3777,7 @@ def randperm(n: _int, *, generator: _Generator | None = None, dtype: _DtypeLike 
     tt.Size([4])
     """
     ...
-def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random numbers uniform between 0 and 1, with the size, dtype and device of self.
 
     Examples
@@ -3787,7 +3787,7 @@ def rand_like(input: Tensor, *, generator: _Generator | None = None, dtype: _Dty
     tt.Size([2])
     """
     ...
-def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random numbers of the standard normal distribution, with the size, dtype and device of self.
 
     Examples
@@ -3798,7 +3798,7 @@ def randn_like(input: Tensor, *, generator: _Generator | None = None, dtype: _Dt
     """
     ...
 @overload
-def randint_like(input: Tensor, high: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def randint_like(input: Tensor, high: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random integers from 0 to before high, with the size, dtype and device of self.
 
     Examples
@@ -3809,7 +3809,7 @@ def randint_like(input: Tensor, high: _int, *, generator: _Generator | None = No
     """
     ...
 @overload
-def randint_like(input: Tensor, low: _int, high: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False) -> Tensor:
+def randint_like(input: Tensor, low: _int, high: _int, *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, memory_format: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns random integers from low to before high, with the size, dtype and device of self.
 
     Examples
@@ -3875,7 +3875,7 @@ def normal(mean: _float, std: Tensor, *, generator: _Generator | None = None, ou
     """
     ...
 @overload
-def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: _Generator | None = None, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Draws numbers of one normal distribution.
 
     Examples

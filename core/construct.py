@@ -93,7 +93,7 @@ def tensor(
     requires_grad : bool
         Whether autograd shall record operations on the tensor.
     pin_memory : bool
-        Only False: no backend has page-locked memory.
+        Whether the tensor, on the CPU, shall be in page-locked memory; see `Tensor.pin_memory`.
 
     Raises
     ------
@@ -101,6 +101,8 @@ def tensor(
         For sequences of different lengths, or numbers that the dtype cannot hold.
     TypeError
         For data that is no number, sequence or array.
+    DeviceError
+        For `pin_memory` without an accelerator, or on another device than the CPU.
 
     Examples
     --------
@@ -112,12 +114,12 @@ def tensor(
     tt.float32
     """
     if STATE.modes:
-        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
         seen = intercept(tensor, (data,), {k: v for k, v in options.items() if v not in (None, False)})
         if seen is not NOT_HANDLED:
             return seen  # type: ignore[no-any-return]
     if pin_memory:
-        raise ValueRangeError("tensor(): pin_memory=True: no backend has page-locked memory")
+        return _with_gradient(tensor(data, dtype=dtype, device=device).pin_memory(), requires_grad)
     wanted = _dtype_argument("tensor", dtype)
     if isinstance(data, TensorBase):
         warnings.warn(

@@ -90,7 +90,11 @@ def record_stream(self: Tensor, stream: Any) -> None:
     ------
     DeviceError
         When the stream is one of another device type.
+    TypeError
+        When it is no stream.
     """
+    if not hasattr(stream, "native"):  # streams are a layer above
+        raise TypeError(f"record_stream(): argument 'stream' must be a Stream, not {type(stream).__name__}")
     if stream.device.type != self.device.type:
         raise DeviceError(
             f"record_stream(): a stream of {stream.device} does not work on a tensor on {self.device}"

@@ -512,6 +512,8 @@ class Tensor(TensorBase):
         ------
         DeviceError
             When the stream is one of another device type.
+        TypeError
+            When it is no stream.
         """
         ...
     def tolist(self) -> Any:
@@ -4831,7 +4833,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def new_empty(self, size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_empty(self, size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Returns a tensor whose elements are undefined of the given size with the dtype and device of self.
 
         Examples
@@ -4842,7 +4844,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def new_empty(self, *size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_empty(self, *size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Returns a tensor whose elements are undefined of the given size with the dtype and device of self.
 
         Examples
@@ -4853,7 +4855,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def new_zeros(self, size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_zeros(self, size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Returns a tensor of zeros of the given size with the dtype and device of self.
 
         Examples
@@ -4865,7 +4867,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def new_zeros(self, *size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_zeros(self, *size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Returns a tensor of zeros of the given size with the dtype and device of self.
 
         Examples
@@ -4877,7 +4879,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def new_ones(self, size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_ones(self, size: Sequence[_int], *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Returns a tensor of ones of the given size with the dtype and device of self.
 
         Examples
@@ -4889,7 +4891,7 @@ class Tensor(TensorBase):
         """
         ...
     @overload
-    def new_ones(self, *size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_ones(self, *size: _int, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Returns a tensor of ones of the given size with the dtype and device of self.
 
         Examples
@@ -4900,7 +4902,7 @@ class Tensor(TensorBase):
                 [1., 1.]])
         """
         ...
-    def new_full(self, size: Sequence[_int], fill_value: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_full(self, size: Sequence[_int], fill_value: _Scalar, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """Returns a tensor of the given size in which every element is fill_value, with the dtype and device of self.
 
         Examples

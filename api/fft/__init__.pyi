@@ -227,7 +227,7 @@ def ifftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor
     tensor([ 0,  1,  2, -2, -1])
     """
     ...
-def fftfreq(n: _int, d: _float = 1.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def fftfreq(n: _int, d: _float = 1.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the frequencies that belong to a transform of n numbers at distances d.
 
     Examples
@@ -237,7 +237,7 @@ def fftfreq(n: _int, d: _float = 1.0, *, dtype: _DtypeLike | None = None, layout
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     ...
-def rfftfreq(n: _int, d: _float = 1.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False) -> Tensor:
+def rfftfreq(n: _int, d: _float = 1.0, *, dtype: _DtypeLike | None = None, layout: _layout | str | None = None, device: _DeviceLike | None = None, out: Tensor | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Returns the frequencies that belong to a transform of n real numbers at distances d.
 
     Examples

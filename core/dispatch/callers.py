@@ -486,7 +486,7 @@ class Caller:
 
     def general(self, args, kwargs):
         """Bind a user's arguments and dispatch them."""
-        if kwargs and ("out" in kwargs or "requires_grad" in kwargs):
+        if kwargs and ("out" in kwargs or "requires_grad" in kwargs or "pin_memory" in kwargs):
             return self.operator.call_with_options(self, args, kwargs)
         binder = self.binder
         if binder is None:

@@ -11,6 +11,7 @@ from tt.core.dispatch import callers as c
 from tt.core.dispatch import written
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dispatch.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.parameters import describe_parameters
 from tt.core.dtype import to_dtype
@@ -240,16 +241,15 @@ class Operator:
         return bind
 
     def call_with_options(self, caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call with `out=` or `requires_grad=`, which are no arguments of the schema."""
+        """Call with `out=`, `requires_grad=` or `pin_memory=`, which are no arguments of the schema."""
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None) if self.definition.has_out else None
-        requires_grad = kwargs.pop("requires_grad", False) if self.is_factory else False
+        options = {name: kwargs.pop(name, False) for name in FACTORY_OPTIONS} if self.is_factory else {}
         binder = caller.binder or self.binder(caller)
         given = dict(kwargs)
         if out is not None:
             given["out"] = out
-        if requires_grad:
-            given["requires_grad"] = requires_grad
+        given |= {name: value for name, value in options.items() if value}
         refused = None
         try:
             bound = binder(args, kwargs)
@@ -264,10 +264,7 @@ class Operator:
             from tt.core.dispatch.out import call_with_out
 
             return call_with_out(self, bound, out)
-        result = caller.dispatch(bound)
-        if requires_grad:
-            result.requires_grad_(True)
-        return result
+        return with_options(caller.dispatch(bound), options)
 
     # --- what entries ask --------------------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch import written
+from tt.core.dispatch.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.packets import Packet
 from tt.core.dispatch.short_callers import UnaryCaller
 from tt.core.errors import ArgumentError, UnknownOpError
+from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.dispatch.callers import Caller
@@ -46,13 +48,20 @@ class OverloadedOp(Packet):
         """The form of the callers: functional or inplace."""
         return next(iter(self.callers.values())).form
 
+    def _makes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Tell whether a call makes a tensor: `normal` of numbers does, `normal` of tensors does not."""
+        factories = [caller.operator.is_factory for caller in self.callers.values()]
+        of_tensors = any(isinstance(value, TensorBase) for value in (*args, *kwargs.values()))
+        return all(factories) or (any(factories) and not of_tensors)
+
     def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
         """Call the first overload that takes the arguments."""
         if "out" in kwargs:
             return self._call_with_out(args, kwargs)
-        if "requires_grad" in kwargs and next(iter(self.callers.values())).operator.is_factory:
-            result = self(*args, **{name: value for name, value in kwargs.items() if name != "requires_grad"})
-            return result.requires_grad_() if kwargs["requires_grad"] else result
+        options: dict[str, Any] = {name: kwargs[name] for name in FACTORY_OPTIONS if name in kwargs}
+        if options and self._makes(args, kwargs):
+            result = self(*args, **{name: value for name, value in kwargs.items() if name not in options})
+            return with_options(result, options)
         # What was chosen for arguments of these types before is tried first.
         caller = self.choices.get(key)
         if caller is not None:

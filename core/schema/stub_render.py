@@ -109,7 +109,7 @@ def parameter_lists(definition: OpDefinition, form: str) -> list[list[str]]:
         target = "Tensor" if count == 1 else f"tuple[{', '.join(['Tensor'] * count)}]"
         extra.append(f"out: {target} | None = None")
     if definition.kind == "factory" and form != "inplace":
-        extra.append("requires_grad: _bool = False")
+        extra += ["requires_grad: _bool = False", "pin_memory: _bool = False"]
     found = []
     may_vary = takes_variadic_sizes(signature, form) or "variadic" in definition.tags
     for variadic in (False, True) if may_vary else (False,):

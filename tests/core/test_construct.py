@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tt
+from tt.core.errors import DeviceError
 from tt.core.nested import array_from_nested
 
 # --- Python data -------------------------------------------------------------------------------------------------
@@ -140,8 +141,31 @@ def test_a_dtype_that_is_none_is_refused():
         tt.tensor([1], dtype="float32")
     with pytest.raises(RuntimeError, match="can require gradients"):
         tt.tensor([1, 2], requires_grad=True)
-    with pytest.raises(ValueError, match="pin_memory"):
-        tt.tensor([1], pin_memory=True)
+
+
+@pytest.mark.parametrize("make", [
+    lambda **options: tt.tensor([1.0], **options), lambda **options: tt.zeros(2, **options),
+    lambda **options: tt.arange(3, **options), lambda **options: tt.ones_like(tt.ones(2), **options),
+    lambda **options: tt.normal(0.0, 1.0, (2,), **options),
+])  # fmt: skip
+def test_memory_is_pinned_for_an_accelerator_alone(make):
+    assert (
+        not make(pin_memory=False).is_pinned() and make(pin_memory=False, device="meta").device.type == "meta"
+    )
+    with pytest.raises(DeviceError, match="there is no accelerator"):
+        make(pin_memory=True)
+    with pytest.raises(DeviceError, match="only dense CPU tensors can be pinned"):
+        make(pin_memory=True, device="meta")
+
+
+def test_what_is_no_factory_takes_no_option_of_one():
+    for refused in (
+        lambda: tt.add(1, 2, pin_memory=True),
+        lambda: tt.normal(tt.ones(2), 1.0, requires_grad=True),
+    ):
+        with pytest.raises(TypeError, match=r"pin_memory|requires_grad"):
+            refused()
+    assert tt.normal(0.0, 1.0, (2,), requires_grad=True).requires_grad
 
 
 def test_python_types_are_dtypes():

@@ -165,6 +165,8 @@ def test_the_stream_of_an_allocation_needs_no_name(cuda):
     with pytest.raises(DeviceError, match="a stream of cpu does not work on a tensor on cuda:0"):
         tt.ones(1, device="cuda").record_stream(tt.Stream("cpu"))
     tt.ones(1).record_stream(tt.Stream("cpu"))
+    with pytest.raises(TypeError, match="argument 'stream' must be a Stream, not NoneType"):
+        tt.ones(1).record_stream(None)
 
 
 def test_an_allocation_that_finds_nothing_waits_for_streams():

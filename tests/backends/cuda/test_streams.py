@@ -197,6 +197,15 @@ def test_elements_survive_the_way_to_devices_and_back(cuda, dtype, non_blocking)
     assert empty.shape == (0, 3)
 
 
+def test_factories_make_page_locked_memory(cuda):
+    w = tt.zeros(2, 3, pin_memory=True, requires_grad=True)
+    assert w.is_pinned() and w.requires_grad and w.is_leaf and w.tolist() == [[0.0] * 3] * 2
+    assert tt.tensor([1, 2], pin_memory=True).is_pinned() and tt.zeros_like(w, pin_memory=True).is_pinned()
+    assert tt.randn(3, pin_memory=True).is_pinned() and not tt.randn(3, pin_memory=False).is_pinned()
+    with pytest.raises(DeviceError, match="only dense CPU tensors can be pinned, not one on cuda:0"):
+        tt.zeros(2, device="cuda", pin_memory=True)
+
+
 def test_page_locked_memory_is_copied_while_the_program_goes_on(cuda):
     x = tt.arange(6.0)
     pinned = x.pin_memory()

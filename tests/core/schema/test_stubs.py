@@ -127,10 +127,10 @@ def test_sizes_may_be_listed_or_given_one_by_one():
     assert rendered(func, kind="factory") == [
         "@overload",
         "def f(size: Sequence[_int], *, dtype: _DtypeLike | None = None, device: _DeviceLike | None = None, "
-        "requires_grad: _bool = False) -> Tensor:",
+        "requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:",
         "@overload",
         "def f(*size: _int, dtype: _DtypeLike | None = None, device: _DeviceLike | None = None, "
-        "requires_grad: _bool = False) -> Tensor:",
+        "requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:",
     ]
 
 
