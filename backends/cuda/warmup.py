@@ -30,7 +30,9 @@ DTYPES: Final = ("float32", "bfloat16", "float16")
 ROWS, COLUMNS = 256, 1024
 
 # --- operators: what they are called with ----------------------------------------------------------------------
-# x and y have the dtype and 256 rows of 1024; `row` is one, `column` a number for each row, `turned` a transposed y.
+# x and y have the dtype and 256 rows of 1024; `row` is one, `column` a number for each row, `turned` a transposed y,
+# `pair` a list of both.  `rows` and `places` are int64: a number for each row, and for each element.  `images` has 8 of
+# 16 channels, for each of which `channel` has a number; `heads` is what attention reads, `logsumexp` what it notes.
 
 ONE: Final = (
     "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "neg", "abs", "square", "reciprocal", "relu",
@@ -55,6 +57,51 @@ OTHERS: Final[tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...]] = (
     ("layer_norm", ("x",), {"normalized_shape": (COLUMNS,), "weight": "row", "bias": "row", "eps": 1e-5}),
     ("_layer_norm_backward", ("x", "y"), {"normalized_shape": (COLUMNS,), "weight": "row", "eps": 1e-5}),
     ("rms_norm", ("x",), {"normalized_shape": (COLUMNS,), "weight": "row", "eps": 1e-5}),
+    ("group_norm", ("images",), {"num_groups": 4, "weight": "channel", "bias": "channel", "eps": 1e-5}),
+    ("_batch_norm", ("images",), {
+        "weight": "channel", "bias": "channel", "running_mean": "channel", "running_var": "channel", "training": True,
+        "eps": 1e-5,
+    }),
+    ("_batch_norm_backward", ("images", "images"), {
+        "weight": "channel", "mean": "channel", "var": "channel", "training": True, "eps": 1e-5,
+    }),
+    ("max_pool2d_with_indices", ("images",), {
+        "kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0), "dilation": (1, 1), "ceil_mode": False,
+    }),
+    ("avg_pool2d", ("images",), {
+        "kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0), "ceil_mode": False, "count_include_pad": True,
+        "divisor_override": None,
+    }),
+    ("_cross_entropy", ("x", "rows"), {
+        "weight": None, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0,
+    }),
+    ("_cross_entropy_backward", ("number", "x", "rows"), {
+        "weight": None, "logsumexp": "rowwise", "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0,
+    }),
+    ("nll_loss", ("x", "rows"), {"weight": None, "ignore_index": -100, "reduction": "mean"}),
+    ("_embedding", ("x", "rows"), {"padding_idx": -1, "scale_grad_by_freq": False, "sparse": False}),
+    ("embedding_dense_backward", ("x", "rows"), {"num_weights": ROWS, "padding_idx": -1, "scale_grad_by_freq": False}),
+    ("index_select", ("x",), {"dim": 0, "index": "rows"}), ("gather", ("x",), {"dim": 1, "index": "places"}),
+    ("scatter_add", ("x",), {"dim": 1, "index": "places", "src": "y"}),
+    ("index_add", ("x",), {"dim": 0, "index": "rows", "source": "y", "alpha": 1}),
+    ("masked_fill", ("x",), {"mask": "mask", "value": 0.0}),
+    ("cat", ("pair",), {"dim": 0}), ("cat", ("pair",), {"dim": 1}),
+    ("_vector_norm", ("x",), {"ord": 2.0, "dim": None, "keepdim": False}),
+    ("native_dropout", ("x",), {"p": 0.5, "train": True}), ("native_dropout_backward", ("x", "mask"), {"scale": 2.0}),
+    ("rand", (), {"size": (ROWS, COLUMNS), "generator": None, "dtype": "native"}),
+    ("randn", (), {"size": (ROWS, COLUMNS), "generator": None, "dtype": "native"}),
+    ("_attention", ("heads", "heads", "heads"), {"mask": None, "is_causal": True, "scale": 0.125}),
+    ("_attention_backward", ("heads", "heads", "heads", "heads"), {
+        "mask": None, "output": "heads", "logsumexp": "logsumexp", "is_causal": True, "scale": 0.125,
+    }),
+    ("_fused_sgd_", ("pair", "pair", "pair"), {
+        "weight_decay": 0.0, "momentum": 0.9, "lr": 0.1, "dampening": 0.0, "nesterov": False, "maximize": False,
+        "is_first_step": False, "grad_scale": None, "found_inf": None,
+    }),
+    *((name, ("pair", "pair", "pair", "pair", "nothing", "steps"), {
+        "lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.0, "eps": 1e-8, "amsgrad": False,
+        "maximize": False, "grad_scale": None, "found_inf": None,
+    }) for name in ("_fused_adam_", "_fused_adamw_")),
 )  # fmt: skip
 
 
@@ -77,7 +124,7 @@ class _Nothing:
         raise errors.DeviceError("there is no memory here")
 
     def describe(self, array: Any) -> tuple[Any, int]:
-        raise errors.DeviceError("there is no memory here")
+        return _Block(array.nbytes), 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +152,11 @@ class _Notes:
         self.kernels[kernel] = None
 
 
-def _no_library() -> Any:
-    raise errors.DeviceError("this needs no library")
+class _Library:
+    """Has what kernels ask of CuPy before they launch: arrays of the host go nowhere."""
+
+    def asarray(self, value: Any, dtype: Any = None) -> Any:
+        return value
 
 
 def common_kernels(dtypes: Sequence[str] = DTYPES) -> list[ProgramKernel]:
@@ -121,30 +171,38 @@ def common_kernels(dtypes: Sequence[str] = DTYPES) -> list[ProgramKernel]:
     from tt.backends.cuda.kernels import kernel_tables
 
     notes = _Notes()
-    backend = CudaBackend(_Nothing(), _no_library, notes)
+    backend = CudaBackend(_Nothing(), _Library, notes)
     tables = kernel_tables(backend)
     natives = {name: np.dtype(backend.native_dtype(to_dtype(name))) for name in dtypes}
     for name, native in natives.items():
         served: dict[str, list[Any]] = {}
         for table in tables:
             for kernel in table.kernels:
-                if kernel.form != "out" and kernel.priority:
+                # One that names dtypes may not have this one, which is then computed in another.
+                served_here = isinstance(kernel.dtypes, str) or name in kernel.dtypes
+                if kernel.form != "out" and kernel.priority and served_here:
                     served.setdefault(kernel.op, []).append(kernel)
-        for op, args, numbers in _calls(backend, name, native):
-            _call(served, op, args, numbers)
+        for op, args, numbers in _calls(backend, native):
+            if op in served:
+                _call(served, op, args, numbers)
         for other in natives.values():
             if other is not native:
                 backend.cast(backend.empty((ROWS, COLUMNS), native), other)
     return list(notes.kernels)
 
 
-def _calls(
-    backend: CudaBackend, name: str, native: Any
-) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    x, y = (backend.empty((ROWS, COLUMNS), native) for _ in range(2))
-    named = {
-        "x": x, "y": y, "row": backend.empty((COLUMNS,), native), "column": backend.empty((ROWS, 1), native),
-        "mask": backend.empty((ROWS, COLUMNS), np.dtype(bool)), "turned": y.view((ROWS, COLUMNS), (1, ROWS)),
+def _calls(backend: CudaBackend, native: Any) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    def made(*shape: int, dtype: Any = native) -> Any:
+        return backend.empty(shape, np.dtype(dtype))
+
+    x, y, step = made(ROWS, COLUMNS), made(ROWS, COLUMNS), made(dtype=np.float32)
+    noted = np.promote_types(native, np.float32) if native.kind == "f" else np.dtype(np.float32)
+    named: dict[str, Any] = {
+        "x": x, "y": y, "row": made(COLUMNS), "column": made(ROWS, 1), "pair": [x, y], "number": made(),
+        "mask": made(ROWS, COLUMNS, dtype=bool), "turned": y.view((ROWS, COLUMNS), (1, ROWS)), "native": native,
+        "rows": made(ROWS, dtype=np.int64), "places": made(ROWS, COLUMNS, dtype=np.int64),
+        "rowwise": made(ROWS, dtype=noted), "images": made(8, 16, 32, 32), "channel": made(16),
+        "heads": made(8, 4, 128, 64), "logsumexp": made(8, 4, 128, dtype=noted), "steps": [step, step], "nothing": [],
     }  # fmt: skip
     for op in ONE:
         yield op, (x,), {}

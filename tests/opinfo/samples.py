@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import random
 import warnings
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import tt
 from tests.opinfo.compare import array_of
+from tests.seeds import drawn_seed
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest", reason="PyTorch's database of operators needs it")
@@ -47,12 +47,7 @@ OPERATORS = {
     )
 }
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64, torch.bfloat16)
-# Each run draws other samples; a failure says with which seed it comes again.  As with Hypothesis (tests/conftest.py),
-# a CI service judges every change by the same samples.
-SEED = int(
-    os.environ.get("TT_TEST_SEED")
-    or (0 if os.environ.get("CI") else random.SystemRandom().randrange(1 << 31))
-)
+SEED = drawn_seed()  # a failure says with which seed it comes again
 
 # What draws random numbers, or has no values: shapes and dtypes alone are compared.
 NO_VALUES = frozenset(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import random
 from pathlib import Path
 
 import pytest
 
+from tests.seeds import drawn_seed
+
 PROGRAM = (Path(__file__).parent / "unchanged_program.py").read_text()
 PACKAGES = ("tt-hostile", "tt-rival-one", "tt-rival-two", "tt-acme-ops", "tt-strict-backend", "tt-broken")
-SEED = int(os.environ.get("TT_TEST_SEED") or random.SystemRandom().randrange(10**6))
+SEED = drawn_seed()
 
 
 @pytest.fixture(scope="module")

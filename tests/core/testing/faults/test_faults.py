@@ -6,7 +6,6 @@ change by the same ones.  The exhaustive sweep spoils everything that can be spo
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Iterator
 
@@ -15,13 +14,11 @@ import pytest
 from tests.core.testing.faults.apply import FAULTS, Outcome, Target, judge, targets
 from tests.core.testing.faults.fault import Fault
 from tests.core.testing.faults.twin import TWIN, TwinBackend, twin
+from tests.seeds import drawn_seed
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.testing.conformance import CHECKS, check_conformance
 
-SEED = int(
-    os.environ.get("TT_TEST_SEED")
-    or (0 if os.environ.get("CI") else random.SystemRandom().randrange(1 << 31))
-)
+SEED = drawn_seed()
 AGAIN = f"TT_TEST_SEED={SEED} repeats it"
 ENOUGH = 5
 """On how many operators each fault is tried at least."""
