@@ -7,13 +7,14 @@ import gc
 import pickle
 import shutil
 import subprocess
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tt
 from tests.backends.cuda.devices import fake_cuda
+from tests.threads import in_threads
 from tt.errors import ArgumentError, DeviceError, OutOfMemoryError, ValueRangeError
 
 
@@ -201,11 +202,7 @@ def test_threads_allocate_at_once(cuda):
             if x.device.index != index % 2 or x.tolist() != [n] * (n + 1):
                 wrong.append((index, n))
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, index) for index in range(4)])
     gc.collect()
     assert not wrong
     assert tt.cuda.memory_allocated(0) == tt.cuda.memory_allocated(1) == 0

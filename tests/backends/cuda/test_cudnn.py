@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+from tests.threads import in_threads
 
 pytest.importorskip("torch")
 
@@ -224,14 +225,7 @@ def test_every_thread_has_a_handle_of_its_own(library, fake):
     backend, kernels = library
     args = [backend.normalise(values(1, (1, 8, 5))), backend.normalise(values(2, (8, 8, 3)))]
     results = []
-    work = [
-        threading.Thread(target=lambda: results.append(kernels["conv1d"](*args, None, 1, 0, 1, 1)))
-        for _ in range(3)
-    ]
-    for thread in work:
-        thread.start()
-    for thread in work:
-        thread.join()
+    in_threads(*[lambda: results.append(kernels["conv1d"](*args, None, 1, 0, 1, 1))] * 3)
     assert len(results) == len(fake.handles) == 3
     np.testing.assert_array_equal(contents(results[0]), contents(results[1]))
 

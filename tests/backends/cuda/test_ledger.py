@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.threads import in_threads
 from tt.backends.cuda.ledger import History, Ledger
 from tt.backends.cuda.recording import memory_picture
 
@@ -56,11 +57,7 @@ def test_threads_lose_no_update():
             ledger.freed(number)
         ledger.allocated(first, 1024, 1000, 0)
 
-    threads = [threading.Thread(target=work, args=(n * 10**6,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, n * 10**6) for n in range(4)])
     stats = ledger.stats()
     assert stats["allocation.all.allocated"] == 8004 and stats["allocation.all.current"] == 4
     assert stats["allocated_bytes.all.current"] == 4096 and stats["requested_bytes.all.freed"] == 800_000

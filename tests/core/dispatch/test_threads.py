@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.threads import in_threads
 from tt.core.library import ops
 
 
@@ -21,24 +22,6 @@ def eager_switching() -> Iterator[None]:
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(before)
-
-
-def in_threads(*programs: Any) -> None:
-    errors: list[BaseException] = []
-
-    def guarded(program: Any) -> None:
-        try:
-            program()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(program,)) for program in programs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 def test_calls_with_different_dtypes_do_not_mix(eager_switching: None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 import traceback
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 import tt
 from tests.processes import printed_by
+from tests.threads import in_threads
 from tt.core.dispatch import written
 from tt.core.library import Mode
 
@@ -215,11 +215,7 @@ def test_threads_may_write_the_same_function_at_once() -> None:
     def work() -> None:
         wrong.extend(got for _ in range(50) if (got := tt.trunc(x).tolist()) != [1.0, 1.0, 1.0])
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 8)
     assert not wrong
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tt
+from tests.threads import in_threads
 from tt.core.dispatch.registry import REGISTRY
 from tt.utils.cpp_extension import load_inline
 
@@ -294,9 +296,5 @@ def test_calls_of_several_threads_do_not_mix(both_callers):
                 if f"not {number % 3 + 3} dimensions" not in str(error):
                     wrong.append(str(error))
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, n) for n in range(6)])
     assert not wrong

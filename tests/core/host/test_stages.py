@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from tests.threads import in_threads
 from tt.core import host as host_module
 from tt.core.dispatch.registry import Source
 from tt.core.errors import (
@@ -118,11 +119,7 @@ def test_threads_that_load_and_activate_together_do_it_once(packages):
         barrier.wait()
         results.append(host.activate("device", "onedev"))
 
-    threads = [threading.Thread(target=use) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[use] * 8)
     assert results == [True] * 8
     assert len(packages.module("one").calls) == 2
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.threads import in_threads
 
 
 @pytest.fixture
@@ -328,11 +329,7 @@ def test_threads_can_share_a_leaf() -> None:
         for _ in range(20):
             tt.autograd.grad((a * a).sum(), a)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[work] * 4)
     assert a.grad is None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
+from functools import partial
 from typing import Any
 
 import pytest
 
 import tt
+from tests.threads import in_threads
 
 
 def test_a_chain_of_a_million_nodes_runs_and_is_freed() -> None:
@@ -134,11 +135,7 @@ def test_many_threads_run_backward_at_once() -> None:
             if x.grad is None or x.grad.tolist() != [31.0] * 4:
                 wrong.append(x.grad)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, n) for n in range(6)])
     assert not wrong
 
 
@@ -181,11 +178,7 @@ def test_threads_share_a_graph_and_run_all_kinds_of_passes() -> None:
             if not second.isfinite().all() or not tt.is_grad_enabled():
                 wrong.append((number, turn, second))
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[partial(work, n) for n in range(8)])
     assert not wrong
 
 

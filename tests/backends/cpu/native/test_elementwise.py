@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tt
+from tests.threads import in_threads
 from tt.backends.cpu.native.loading import load, status
 
 P: Any = load("pointwise")
@@ -178,11 +178,7 @@ def test_kernels_run_in_several_threads_of_python_at_once(threads):
     def work() -> None:
         failures.extend(1 for _ in range(20) if not np.array_equal(P.exp(x), wanted))
 
-    workers = [threading.Thread(target=work) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    in_threads(*[work] * 4)
     assert not failures
 
 

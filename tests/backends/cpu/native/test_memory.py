@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.threads import in_threads
 from tt.backends.cpu.native.loading import load, status
 
 M: Any = load("memory")
@@ -97,11 +97,7 @@ def test_an_array_may_outlive_its_tensor_and_be_resized():
 
 def test_blocks_may_be_freed_by_other_threads():
     made: list[Any] = []
-    threads = [threading.Thread(target=lambda: made.append(P.exp(LARGE))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*[lambda: made.append(P.exp(LARGE))] * 8)
     in_use = M.stats()["in_use"]
     made.clear()
     assert M.stats()["in_use"] == in_use - 8 * LARGE.nbytes

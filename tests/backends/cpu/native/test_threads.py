@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 import tt
 from tests.processes import printed_by
+from tests.threads import in_threads
 from tt.backends.cpu import threads as module
 from tt.backends.cpu.native.loading import load, status
 from tt.errors import ArgumentError, ValueRangeError
@@ -66,14 +66,7 @@ def test_a_call_inside_of_a_call_runs_in_its_thread():
 def test_calls_from_several_threads_do_not_wait_for_each_other():
     T.set_num_threads(3)
     found: list[int] = []
-    callers = [
-        threading.Thread(target=lambda: found.extend(T.sum_below(200_000, 100)[0] for _ in range(30)))
-        for _ in range(4)
-    ]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    in_threads(*[lambda: found.extend(T.sum_below(200_000, 100)[0] for _ in range(30))] * 4)
     assert found == [199_999 * 200_000 // 2] * 120
 
 
