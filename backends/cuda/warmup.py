@@ -174,16 +174,16 @@ def common_kernels(dtypes: Sequence[str] = DTYPES) -> list[ProgramKernel]:
     backend = CudaBackend(_Nothing(), _Library, notes)
     tables = kernel_tables(backend)
     natives = {name: np.dtype(backend.native_dtype(to_dtype(name))) for name in dtypes}
+    own: dict[str, list[Any]] = {}
+    for table in tables:
+        for kernel in table.kernels:
+            if kernel.form != "out" and kernel.priority:
+                own.setdefault(kernel.op, []).append(kernel)
     for name, native in natives.items():
-        served: dict[str, list[Any]] = {}
-        for table in tables:
-            for kernel in table.kernels:
-                # One that names dtypes may not have this one, which is then computed in another.
-                served_here = isinstance(kernel.dtypes, str) or name in kernel.dtypes
-                if kernel.form != "out" and kernel.priority and served_here:
-                    served.setdefault(kernel.op, []).append(kernel)
         for op, args, numbers in _calls(backend, native):
-            if op in served:
+            # Kernels that name their dtypes may lack this one, which is then computed in another.
+            served = [k for k in own[op] if isinstance(k.dtypes, str) or name in k.dtypes]
+            if served:
                 _call(served, op, args, numbers)
         for other in natives.values():
             if other is not native:
@@ -217,9 +217,9 @@ def _calls(backend: CudaBackend, native: Any) -> Iterator[tuple[str, tuple[Any, 
         yield op, tuple(named[place] for place in places), rest
 
 
-def _call(served: dict[str, list[Any]], op: str, args: tuple[Any, ...], numbers: dict[str, Any]) -> None:
+def _call(kernels: list[Any], op: str, args: tuple[Any, ...], numbers: dict[str, Any]) -> None:
     """Call the kernel of an operator that takes what is given."""
-    for kernel in served[op]:
+    for kernel in kernels:
         takes = kernel.takes or tuple(
             kernel.function.__code__.co_varnames[: kernel.function.__code__.co_argcount]
         )
