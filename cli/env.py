@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -63,20 +64,36 @@ def version(distribution: str) -> str | None:
 
 def tt_facts() -> dict[str, str]:
     import tt
-    from tt.backends.cpu.native import loading
     from tt.core import compiled
     from tt.core.extension.cache import default_folder
 
     status = compiled.status()
-    native = loading.status()
     return {
         "version": tt.__version__,
         "distribution": version("tt-tensor") or "not installed",
         "hot modules": f"{'compiled' if status.active else 'interpreted'} ({status.reason})",
-        "native kernels": f"{'compiled' if native.active else 'NumPy serves'} ({native.reason})",
+        **native_facts(),
         "extensions": str(default_folder()),
         "folder": os.path.dirname(os.path.abspath(tt.__file__ or "")),
     }
+
+
+def native_facts() -> dict[str, str]:
+    """Return which kernels of the CPU are used, and for which instruction set."""
+    from tt.backends.cpu.native import loading
+
+    found = loading.levels()
+    try:
+        status = loading.status()
+        used = f"{'compiled' if status.active else 'NumPy serves'} ({status.reason})"
+        level = status.level or "none"
+    except TTError as error:  # TT_ISA asks for what is not there; a bug report is still needed
+        used, level = str(error).splitlines()[0], "none"
+    asked = os.environ.get(loading.VARIABLE)
+    parts = [level, f"by {loading.VARIABLE}={asked}" if asked else f"{loading.VARIABLE} is not set"]
+    if found.processor:
+        parts += [f"the processor has {', '.join(found.processor)}", f"compiled: {', '.join(found.compiled)}"]
+    return {"native kernels": used, "instruction set": "; ".join(parts)}
 
 
 def system_facts() -> dict[str, str]:
@@ -105,9 +122,11 @@ def blas_facts() -> dict[str, str]:
 
 def thread_facts() -> dict[str, str]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    from tt.backends.cpu.threads import get_num_threads
+    facts = {"cores": str(os.cpu_count()), "usable cores": str(usable)}
+    with contextlib.suppress(TTError):  # what is wrong with the native kernels is said with them
+        from tt.backends.cpu.threads import get_num_threads
 
-    facts = {"cores": str(os.cpu_count()), "usable cores": str(usable), "of a kernel": str(get_num_threads())}
+        facts["of a kernel"] = str(get_num_threads())
     return facts | {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ}
 
 

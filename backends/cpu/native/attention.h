@@ -21,7 +21,7 @@ typedef struct {
 #define TT_ATTENTION(T, EXP) \
     /* Turns scores into weights; those that are masked count as -inf, and rows without any become zeros. \
      * Returns the logarithm of the sum of their exponentials. */ \
-    TT_CLONES static T soften_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, int masked) \
+    static T soften_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, int masked) \
     { \
         T most[16], sum[16]; \
         npy_intp j = 0; \
@@ -50,7 +50,7 @@ typedef struct {
         return most[0] + (T)log((double)sum[0]); \
     } \
     /* Turns scores into weights again, given the logarithm of the sum of their exponentials. */ \
-    TT_CLONES static void weigh_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, T total) \
+    static void weigh_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, T total) \
     { \
         npy_intp j = 0; \
         if (total == -INFINITY) seen = 0; /* no key takes part */ \
@@ -61,7 +61,7 @@ typedef struct {
         for (j = seen; j < keys; j++) s[j] = 0; \
     } \
     /* The gradient of scores from that of weights, in place of the latter, given its mean by the weights. */ \
-    TT_CLONES static void harden_##T(T *g, const T *weights, npy_intp seen, T scale, T mean) \
+    static void harden_##T(T *g, const T *weights, npy_intp seen, T scale, T mean) \
     { \
         for (npy_intp j = 0; j < seen; j++) g[j] = weights[j] * (g[j] - mean) * scale; \
     } \

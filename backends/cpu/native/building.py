@@ -1,8 +1,9 @@
 """Compiles the native kernels: for the build hook of the project, and in place for developers (`make native`).
 
-The build hook loads this module by its path, so it imports nothing of tt.  Each extension is compiled on its own and
-again only when a file that it is made of has changed; `_native.json` in the root of the package records what was
-compiled from which sources, and `status` compares that with what is there.
+The build hook loads this module by its path, so it imports nothing of tt.  A family is compiled once for each
+instruction set, as an extension of its own: pointwise.c becomes `_pointwise_baseline`, `_pointwise_avx2` and
+`_pointwise_avx512`, and `loading` takes one of them.  Each extension is compiled again only when a file that it is made
+of, or its flags, have changed; `_native.json` in the root of the package records what was compiled from what.
 """
 
 from __future__ import annotations
@@ -18,29 +19,54 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import source_hash
 from pathlib import Path
 from typing import Any, Final
 
 __all__ = [
-    "FLAGS", "RECORD", "NotBuiltError", "build_in_place", "compile_native", "digest", "library_of", "main",
-    "native_modules", "read_record", "source_of", "withdraw", "write_record",
+    "FAMILY_LEVELS", "FLAGS", "LEVELS", "LEVEL_FLAGS", "RECORD", "NotBuiltError", "build_in_place", "compile_native",
+    "digest", "family_of", "flags_of", "level_of", "library_of", "main", "native_modules", "read_record", "source_of",
+    "withdraw", "write_record",
 ]  # fmt: skip
 
 RECORD: Final = "_native.json"
 """Name of the record in the root of the package."""
 
+LEVELS: Final = ("baseline", "avx2", "avx512")
+"""The instruction sets, lowest first: x86-64 (or any other processor), x86-64-v3, x86-64-v4."""
+
+FAMILY_LEVELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "threads": (), "memory": (),  # one for the process, whatever the kernels are compiled for
+    # Sorting, adding at places, weighted sums of rows and joining wait for memory or for branches.
+    "sorting": ("baseline",), "scattering": ("baseline",), "resampling": ("baseline",), "shaping": ("baseline",),
+    # With AVX-512 they are as fast as with AVX2; a cumulative sum down the rows is slower, by its scattered stores.
+    "scan": ("baseline", "avx2"), "pooling": ("baseline", "avx2"), "optimizer": ("baseline", "avx2"),
+    "decomposition": ("baseline", "avx2"),
+}  # fmt: skip
+"""The families that are compiled for fewer instruction sets than all, or for none in particular, because no more speed
+can be measured.  `loading` takes the highest level that is not above the one wanted."""
+
+X86: Final = ("x86_64", "AMD64")
+
 FLAGS: Final = (
-    "-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-ffp-contract=fast",
+    "-std=gnu11", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops", "-g0",
+    "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition", "-ffp-contract=fast",
     "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra", "-Wno-unused-function", "-Wno-unused-parameter",
     "-Wno-unknown-attributes", "-Wno-psabi",
 )  # fmt: skip
-"""No -ffast-math: NaN, infinities, signed zeros and denormal numbers stay what they are."""
+"""-O2 with what loops need of -O3, which takes twice as long.  No -ffast-math: NaN, infinities, signed zeros and
+denormal numbers stay what they are."""
 
-WIDE_VECTORS: Final = frozenset({"_activation", "_pointwise"})
-"""The extensions of long polynomials, whose steps wait for each other: with twice the elements in flight they are up
+LEVEL_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "baseline": (),
+    "avx2": ("-march=x86-64-v3",),
+    "avx512": ("-march=x86-64-v4",),
+}
+
+WIDE_VECTORS: Final = frozenset({"activation", "pointwise"})
+"""The families of long polynomials, whose steps wait for each other: with twice the elements in flight they are up
 to a third faster.  For AVX-512 compilers prefer 256 bits, and for all that moves data
 they are right: transposing a matrix takes half as long again with 512."""
 
@@ -54,8 +80,8 @@ class NotBuiltError(Exception):
 # --- what is compiled from what ---
 
 
-def native_modules(root: Path, paths: Iterable[str]) -> dict[str, Path]:
-    """Map the import names of the extensions to their sources: pointwise.c becomes `_pointwise`.
+def native_modules(root: Path, paths: Iterable[str], machine: str = platform.machine()) -> dict[str, Path]:
+    """Map the import names of the extensions to their sources: pointwise.c becomes `_pointwise_avx2` and others.
 
     Parameters
     ----------
@@ -63,13 +89,38 @@ def native_modules(root: Path, paths: Iterable[str]) -> dict[str, Path]:
         The root of the repository.
     paths : iterable of str
         `native-modules` of pyproject.toml.
+    machine : str
+        The processor, as `platform.machine` names it.  Only x86-64 has levels above the baseline.
     """
-    sources = [root / path for path in paths]
-    return {
-        ".".join(["tt", *source.relative_to(root).parent.parts, f"_{source.stem}"]): source
-        for source in sources
-        if source.is_file()
-    }
+    levels = LEVELS if machine in X86 and sys.platform != "win32" else LEVELS[:1]
+    modules: dict[str, Path] = {}
+    for source in [root / path for path in paths]:
+        if not source.is_file():
+            continue
+        prefix = ".".join(["tt", *source.relative_to(root).parent.parts, f"_{source.stem}"])
+        own = FAMILY_LEVELS.get(source.stem, LEVELS)
+        names = [f"{prefix}_{level}" for level in own if level in levels] if own else [prefix]
+        modules |= dict.fromkeys(names, source)
+    return modules
+
+
+def level_of(module: str) -> str:
+    """Return the instruction set that an extension is compiled for, or "" where there is one extension for all.
+
+    Examples
+    --------
+    >>> from tt.backends.cpu.native.building import level_of
+    >>> level_of("tt.backends.cpu.native._pointwise_avx2"), level_of("tt.backends.cpu.native._threads")
+    ('avx2', '')
+    """
+    ending = module.rpartition("_")[2]
+    return ending if ending in LEVELS else ""
+
+
+def family_of(module: str) -> str:
+    """Return the family of an extension."""
+    name = module.rpartition("._")[2]
+    return name.removesuffix(f"_{level_of(module)}") if level_of(module) else name
 
 
 def made_of(source: Path) -> list[Path]:
@@ -85,15 +136,49 @@ def made_of(source: Path) -> list[Path]:
     return [source, *sorted(found[1:])]
 
 
-def digest(source: Path) -> str:
-    """Return a digest of all that an extension is made of."""
-    return source_hash(b"\0".join(file.read_bytes() for file in made_of(source))).hex()
+def flags_of(module: str) -> list[str]:
+    """Return the compiler's flags for an extension."""
+    if sys.platform == "win32":
+        return []
+    level = level_of(module)
+    flags = [*FLAGS, *LEVEL_FLAGS.get(level, ())]
+    if level:
+        flags.append(f"-DTT_LEVEL={level}")
+    if level == "baseline" and level_has_better(module):
+        flags.append("-O1")
+    if level == "avx512" and family_of(module) in WIDE_VECTORS:
+        flags.append("-mprefer-vector-width=512")
+    return flags
+
+
+def level_has_better(module: str) -> bool:
+    """Tell whether few processors run this extension, since the family has one for AVX2, too."""
+    return platform.machine() in X86 and "avx2" in FAMILY_LEVELS.get(family_of(module), LEVELS)
+
+
+def digest(module: str, source: Path, contents: dict[Path, bytes] | None = None) -> str:
+    """Return a digest of all that an extension is made of, its flags included.
+
+    Parameters
+    ----------
+    module : str
+        Its import name.
+    source : Path
+        Its source.
+    contents : dict, optional
+        Keeps what was read of a source, for the other extensions that are made of it.
+    """
+    content = contents.get(source) if contents is not None else None
+    if content is None:
+        content = source_hash(b"\0".join(file.read_bytes() for file in made_of(source)))
+        if contents is not None:
+            contents[source] = content
+    return source_hash(content + " ".join(flags_of(module)).encode()).hex()
 
 
 def source_of(module: str, package: Path) -> Path:
     """Return where the source of an extension lies under the root of the package."""
-    *folders, name = module.split(".")[1:]
-    return Path(package, *folders, f"{name.removeprefix('_')}.c")
+    return Path(package, *module.split(".")[1:-1], f"{family_of(module)}.c")
 
 
 def library_of(module: str, package: Path) -> Path:
@@ -124,7 +209,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def compile_native(
-    modules: Mapping[str, Path], into: Path, *, say: Any = None
+    modules: Mapping[str, Path], into: Path, *, say: Any = None, pool: Executor | None = None
 ) -> tuple[dict[str, Path], dict[str, Any]]:
     """Compile extensions, several at a time.
 
@@ -136,6 +221,8 @@ def compile_native(
         A folder for what is made.
     say : callable, optional
         Is given a line for each extension that is done.
+    pool : Executor, optional
+        Runs the compiler; without it, as many threads as there are processors.
 
     Returns
     -------
@@ -157,11 +244,19 @@ def compile_native(
     probe = into / "probe.c"
     into.mkdir(parents=True, exist_ok=True)
     probe.write_text("#include <Python.h>\n#include <pthread.h>\nint tt_probe;\n", encoding="utf-8")
-    try:
-        compile_one("tt_probe", probe, into, np.get_include())
-    except Exception as error:  # setuptools raises a dozen kinds
-        raise NotBuiltError("no working C compiler with Python's headers was found") from error
-    digests = {name: digest(source) for name, source in modules.items()}  # before the compiler reads them
+    refused = []
+    for level in ["", *sorted({level_of(name) for name in modules} - {"", "baseline"})]:
+        try:
+            compile_one(f"tt_probe_{level}", probe, into, np.get_include())
+        except Exception as error:  # setuptools raises a dozen kinds
+            if not level:
+                raise NotBuiltError("no working C compiler with Python's headers was found") from error
+            refused.append(level)
+    modules = without(modules, refused)
+    contents: dict[Path, bytes] = {}
+    digests = {
+        name: digest(name, source, contents) for name, source in modules.items()
+    }  # before the compiler reads
 
     def build(name: str) -> Path:
         library = compile_one(name, modules[name], into, np.get_include())
@@ -169,10 +264,12 @@ def compile_native(
             say(f"compiled {name}")
         return library
 
-    # The largest first, so that the last ones to finish are short.
-    order = sorted(modules, key=lambda name: -sum(file.stat().st_size for file in made_of(modules[name])))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        started = {name: pool.submit(build, name) for name in order}
+    # The longest first, so that the last ones to finish are short.
+    order = sorted(modules, key=lambda name: -expected_work(name, modules[name]))
+    own = contextlib.nullcontext(pool) if pool is not None else ThreadPoolExecutor(os.cpu_count())
+    with own as threads:
+        started = {name: threads.submit(build, name) for name in order}
+        wait(started.values())
     libraries = {}
     for name, future in started.items():
         try:
@@ -180,8 +277,25 @@ def compile_native(
         except Exception as error:
             first = (str(error).strip().splitlines() or [""])[0]
             raise NotBuiltError(f"compiling {modules[name].name} failed: {first}") from error
-    record = {"numpy": np.__version__, "suffix": EXTENSION_SUFFIXES[0], "modules": digests}
+    record = {
+        "numpy": np.__version__,
+        "suffix": EXTENSION_SUFFIXES[0],
+        "refused": refused,  # the instruction sets that the compiler does not know
+        "modules": digests,
+    }
     return libraries, record
+
+
+def expected_work(module: str, source: Path) -> float:
+    """Return a number that grows with how long an extension takes to compile."""
+    size = sum(file.stat().st_size for file in made_of(source))
+    return size * (0.5 if level_of(module) == "baseline" else 1.0)
+
+
+def without(modules: Mapping[str, Path], levels: Iterable[str]) -> dict[str, Path]:
+    """Return the extensions that are not compiled for any of these instruction sets."""
+    left_out = set(levels)
+    return {name: source for name, source in modules.items() if level_of(name) not in left_out}
 
 
 def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path:
@@ -189,9 +303,7 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    flags = [] if sys.platform == "win32" else list(FLAGS)
-    if (sys.platform, platform.machine()) == ("linux", "x86_64") and name.rpartition(".")[2] in WIDE_VECTORS:
-        flags.append("-mprefer-vector-width=512")
+    flags = flags_of(name)
     extension = Extension(
         name,
         [str(source)],
@@ -212,13 +324,17 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
 # --- in place ---
 
 
-def build_in_place(root: Path, package: Path, modules: Mapping[str, Path], say: Any = None) -> str:
+def build_in_place(
+    root: Path, package: Path, modules: Mapping[str, Path], say: Any = None, pool: Executor | None = None
+) -> str:
     """Compile the extensions whose sources have changed, beside their sources; return what was done in a line."""
     record = read_record(package)
+    modules = without(modules, record.get("refused", ()))
     before = record.get("modules", {}) if record.get("suffix") == EXTENSION_SUFFIXES[0] else {}
+    contents: dict[Path, bytes] = {}
     current = {
         name for name, source in modules.items()
-        if before.get(name) == digest(source) and library_of(name, package).is_file()
+        if before.get(name) == digest(name, source, contents) and library_of(name, package).is_file()
     }  # fmt: skip
     wanted = {name: source for name, source in modules.items() if name not in current}
     if not wanted and before.keys() == modules.keys():
@@ -226,23 +342,36 @@ def build_in_place(root: Path, package: Path, modules: Mapping[str, Path], say: 
     new: dict[str, Any] = {}
     if wanted:
         with tempfile.TemporaryDirectory(prefix="tt-native-") as scratch:
-            libraries, new = compile_native(wanted, Path(scratch), say=say)
+            libraries, new = compile_native(wanted, Path(scratch), say=say, pool=pool)
             for name, library in libraries.items():
                 # Replaced at once: a process that has the old one open keeps it.
                 partial = library_of(name, package).with_suffix(f".{os.getpid()}.partial")
                 shutil.copyfile(library, partial)
                 partial.replace(library_of(name, package))
+        modules = without(modules, new["refused"])
+        wanted = without(wanted, new["refused"])
     digests = {name: new["modules"][name] if name in wanted else before[name] for name in modules}
-    facts = new or {key: record[key] for key in ("numpy", "suffix")}
+    facts = new or {key: record[key] for key in ("numpy", "suffix", "refused")}
     write_record(package / RECORD, {**facts, "modules": digests})
+    sweep(package, modules)
     return f"native kernels: compiled {len(wanted)} of {len(modules)} extensions"
+
+
+def sweep(package: Path, modules: Mapping[str, Path]) -> None:
+    """Remove the libraries of an earlier list of families or levels."""
+    kept = {library_of(name, package) for name in modules}
+    for folder in {library.parent for library in kept}:
+        for library in folder.glob(f"_*{EXTENSION_SUFFIXES[0]}"):
+            if library not in kept:
+                library.unlink(missing_ok=True)
 
 
 def withdraw(package: Path, modules: Mapping[str, Path], reason: str) -> None:
     """Remove what an earlier build compiled in place; the record goes first, so that no process mixes old and new."""
     write_record(package / RECORD, {"reason": reason, "modules": {}})
-    for name in modules:
-        library_of(name, package).unlink(missing_ok=True)
+    for folder in {library_of(name, package).parent for name in modules}:
+        for library in folder.glob(f"_*{EXTENSION_SUFFIXES[0]}"):
+            library.unlink(missing_ok=True)
 
 
 def main() -> int:

@@ -10,8 +10,8 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
 #define LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
 #define SMALLER(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 
-#define COMBINE_ROW(NAME, TYPE, TARGET, EXPRESSION) \
-    TARGET static void NAME##_run(TYPE *restrict to, const TYPE *restrict from, npy_intp n) \
+#define COMBINE_ROW(NAME, TYPE, EXPRESSION) \
+    static void NAME##_run(TYPE *restrict to, const TYPE *restrict from, npy_intp n) \
     { \
         for (npy_intp i = 0; i < n; i++) { \
             TYPE a = to[i], b = from[i]; \
@@ -54,34 +54,33 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
         } \
     }
 
-#define PLAIN_TARGET
 /* Whole numbers wrap around, so signed sums and products are those of unsigned numbers. */
-COMBINE_ROW(sum_u8, uint8_t, PLAIN_TARGET, (uint32_t)a + b)
-COMBINE_ROW(sum_u16, uint16_t, PLAIN_TARGET, (uint32_t)a + b)
-COMBINE_ROW(sum_u32, uint32_t, TT_CLONES, a + b)
-COMBINE_ROW(sum_u64, uint64_t, TT_CLONES, a + b)
-COMBINE_ROW(sum_f32, float, TT_CLONES, a + b)
-COMBINE_ROW(sum_f64, double, TT_CLONES, a + b)
-COMBINE_ROW(product_u8, uint8_t, PLAIN_TARGET, (uint32_t)a * b)
-COMBINE_ROW(product_u16, uint16_t, PLAIN_TARGET, (uint32_t)a * b)
-COMBINE_ROW(product_u32, uint32_t, PLAIN_TARGET, a * b)
-COMBINE_ROW(product_u64, uint64_t, PLAIN_TARGET, a * b)
-COMBINE_ROW(product_f32, float, TT_CLONES, a * b)
-COMBINE_ROW(product_f64, double, PLAIN_TARGET, a * b)
-COMBINE_ROW(largest_i8, int8_t, PLAIN_TARGET, b > a ? b : a)
-COMBINE_ROW(largest_u8, uint8_t, PLAIN_TARGET, b > a ? b : a)
-COMBINE_ROW(largest_i16, int16_t, PLAIN_TARGET, b > a ? b : a)
-COMBINE_ROW(largest_i32, int32_t, PLAIN_TARGET, b > a ? b : a)
-COMBINE_ROW(largest_i64, int64_t, PLAIN_TARGET, b > a ? b : a)
-COMBINE_ROW(largest_f32, float, TT_CLONES, LARGER(a, b))
-COMBINE_ROW(largest_f64, double, PLAIN_TARGET, LARGER(a, b))
-COMBINE_ROW(smallest_i8, int8_t, PLAIN_TARGET, b < a ? b : a)
-COMBINE_ROW(smallest_u8, uint8_t, PLAIN_TARGET, b < a ? b : a)
-COMBINE_ROW(smallest_i16, int16_t, PLAIN_TARGET, b < a ? b : a)
-COMBINE_ROW(smallest_i32, int32_t, PLAIN_TARGET, b < a ? b : a)
-COMBINE_ROW(smallest_i64, int64_t, PLAIN_TARGET, b < a ? b : a)
-COMBINE_ROW(smallest_f32, float, TT_CLONES, SMALLER(a, b))
-COMBINE_ROW(smallest_f64, double, PLAIN_TARGET, SMALLER(a, b))
+COMBINE_ROW(sum_u8, uint8_t, (uint32_t)a + b)
+COMBINE_ROW(sum_u16, uint16_t, (uint32_t)a + b)
+COMBINE_ROW(sum_u32, uint32_t, a + b)
+COMBINE_ROW(sum_u64, uint64_t, a + b)
+COMBINE_ROW(sum_f32, float, a + b)
+COMBINE_ROW(sum_f64, double, a + b)
+COMBINE_ROW(product_u8, uint8_t, (uint32_t)a * b)
+COMBINE_ROW(product_u16, uint16_t, (uint32_t)a * b)
+COMBINE_ROW(product_u32, uint32_t, a * b)
+COMBINE_ROW(product_u64, uint64_t, a * b)
+COMBINE_ROW(product_f32, float, a * b)
+COMBINE_ROW(product_f64, double, a * b)
+COMBINE_ROW(largest_i8, int8_t, b > a ? b : a)
+COMBINE_ROW(largest_u8, uint8_t, b > a ? b : a)
+COMBINE_ROW(largest_i16, int16_t, b > a ? b : a)
+COMBINE_ROW(largest_i32, int32_t, b > a ? b : a)
+COMBINE_ROW(largest_i64, int64_t, b > a ? b : a)
+COMBINE_ROW(largest_f32, float, LARGER(a, b))
+COMBINE_ROW(largest_f64, double, LARGER(a, b))
+COMBINE_ROW(smallest_i8, int8_t, b < a ? b : a)
+COMBINE_ROW(smallest_u8, uint8_t, b < a ? b : a)
+COMBINE_ROW(smallest_i16, int16_t, b < a ? b : a)
+COMBINE_ROW(smallest_i32, int32_t, b < a ? b : a)
+COMBINE_ROW(smallest_i64, int64_t, b < a ? b : a)
+COMBINE_ROW(smallest_f32, float, SMALLER(a, b))
+COMBINE_ROW(smallest_f64, double, SMALLER(a, b))
 
 #define COMBINE_PAIR(NAME, TYPE) \
     static void NAME(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, npy_intp index_step, \

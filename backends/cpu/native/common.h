@@ -18,15 +18,6 @@
 
 /* --- compilers ---------------------------------------------------------------------------------------------- */
 
-/* TT_CLONES: compiled for three levels of x86-64 and chosen when the library is loaded; on other processors once. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__linux__)
-#define TT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#elif defined(__x86_64__) && defined(__clang__) && __clang_major__ >= 17 && defined(__linux__)
-#define TT_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define TT_CLONES
-#endif
-
 #define TT_INLINE static inline __attribute__((always_inline))
 #define TT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -268,8 +259,16 @@ static int tt_init_common(void)
     return 0;
 }
 
-/* TT_MODULE(_pointwise, methods, "What it holds.") defines the module's entry. */
-#define TT_MODULE(NAME, METHODS, DOC) \
+/* TT_MODULE(_pointwise, methods, "What it holds.") defines the module's entry.  The build defines TT_LEVEL as the
+ * instruction set that it compiles for, which ends the name of the extension: _pointwise_avx2. */
+#if defined(TT_LEVEL)
+#define TT_MODULE(NAME, METHODS, DOC) TT_MODULE_AT(NAME, TT_LEVEL, METHODS, DOC)
+#else
+#define TT_MODULE(NAME, METHODS, DOC) TT_MODULE_NAMED(NAME, METHODS, DOC)
+#endif
+#define TT_MODULE_AT(NAME, LEVEL, METHODS, DOC) TT_MODULE_JOINED(NAME, LEVEL, METHODS, DOC)
+#define TT_MODULE_JOINED(NAME, LEVEL, METHODS, DOC) TT_MODULE_NAMED(NAME##_##LEVEL, METHODS, DOC)
+#define TT_MODULE_NAMED(NAME, METHODS, DOC) \
     static int tt_exec(PyObject *module) { (void)module; return tt_init_common(); } \
     static PyModuleDef_Slot tt_slots[] = {{Py_mod_exec, (void *)tt_exec}, {0, NULL}}; \
     static struct PyModuleDef tt_definition = { \

@@ -10,16 +10,7 @@
 #define TT_SOURCE "convolution.inc"
 #include "instances.h"
 
-static const tt_convolution_code *code_of(tt_dtype dtype)
-{
-    static int level = -1;
-    if (level < 0) level = tt_isa_level();
-#if TT_X86
-    if (level == 2) return dtype == TT_F32 ? &code_f32_v4 : &code_f64_v4;
-    if (level == 1) return dtype == TT_F32 ? &code_f32_v3 : &code_f64_v3;
-#endif
-    return dtype == TT_F32 ? &code_f32 : &code_f64;
-}
+static const tt_convolution_code *code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
 
 #include "convolution_product.h"
 #include "convolution_transpose.h"

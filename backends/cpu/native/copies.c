@@ -117,7 +117,7 @@ static PyObject *call_fill(PyObject *module, PyObject *const *args, Py_ssize_t c
 /* --- choices ------------------------------------------------------------------------------------------------ */
 
 #define CHOICE(NAME, T) \
-    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    static void NAME(char *const *data, npy_intp count, const void *params) \
     { \
         const uint8_t *mask = (const uint8_t *)data[0]; \
         const T *a = (const T *)data[1], *b = (const T *)data[2]; \
@@ -176,7 +176,7 @@ static PyObject *call_where(PyObject *module, PyObject *const *args, Py_ssize_t 
 /* --- complex numbers ---------------------------------------------------------------------------------------- */
 
 #define PAIRS(NAME, T) \
-    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    static void NAME(char *const *data, npy_intp count, const void *params) \
     { \
         const T *re = (const T *)data[0], *im = (const T *)data[1]; \
         T *y = (T *)data[2]; \

@@ -19,7 +19,7 @@ NUMPY(roll, "shaping", "roll");
 
 typedef struct { char *out; uint64_t bits; npy_intp item; } Fill;
 
-TT_CLONES static void fill_part(int64_t begin, int64_t end, void *context)
+static void fill_part(int64_t begin, int64_t end, void *context)
 {
     const Fill *f = context;
     if (f->item == 8) {
@@ -123,7 +123,7 @@ typedef struct {
 #define BLOCK 512
 
 /* Multiplied and added in two loops, so that no compiler makes one rounding of two. */
-TT_CLONES static void range_part(int64_t begin, int64_t end, void *context)
+static void range_part(int64_t begin, int64_t end, void *context)
 {
     const Range *r = context;
     double block[BLOCK];
@@ -140,7 +140,7 @@ TT_CLONES static void range_part(int64_t begin, int64_t end, void *context)
     }
 }
 
-TT_CLONES static void whole_part(int64_t begin, int64_t end, void *context)
+static void whole_part(int64_t begin, int64_t end, void *context)
 {
     const Range *r = context;
     uint64_t start = (uint64_t)r->whole_start, step = (uint64_t)r->whole_step;

@@ -52,7 +52,7 @@ typedef struct {
 
 /* Elements that lie in steps, one after the other: repeated, backwards and every other one with vectors. */
 #define TT_GATHER_RUN(NAME, TYPE) \
-    TT_CLONES static void NAME(TYPE *restrict to, const char *from, npy_intp step, npy_intp count) \
+    static void NAME(TYPE *restrict to, const char *from, npy_intp step, npy_intp count) \
     { \
         const TYPE *x = (const TYPE *)from; \
         if (step == 0) { \
@@ -540,7 +540,7 @@ static PyObject *tt_call(const tt_op *op, PyObject *const *args, Py_ssize_t coun
 
 /* Loops over 1, 2 and 3 arrays; BODY is an expression in a, b, c, and T the type. */
 #define TT_LOOP1(NAME, T, RESULT, BODY) \
-    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    static void NAME(char *const *data, npy_intp count, const void *params) \
     { \
         const T *x0 = (const T *)data[0]; \
         RESULT *y = (RESULT *)data[1]; \
@@ -548,7 +548,7 @@ static PyObject *tt_call(const tt_op *op, PyObject *const *args, Py_ssize_t coun
         TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i]; y[i] = BODY; } \
     }
 #define TT_LOOP2(NAME, T, RESULT, BODY) \
-    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    static void NAME(char *const *data, npy_intp count, const void *params) \
     { \
         const T *x0 = (const T *)data[0], *x1 = (const T *)data[1]; \
         RESULT *y = (RESULT *)data[2]; \
@@ -556,7 +556,7 @@ static PyObject *tt_call(const tt_op *op, PyObject *const *args, Py_ssize_t coun
         TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i], b = x1[i]; y[i] = BODY; } \
     }
 #define TT_LOOP3(NAME, T, RESULT, BODY) \
-    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    static void NAME(char *const *data, npy_intp count, const void *params) \
     { \
         const T *x0 = (const T *)data[0], *x1 = (const T *)data[1], *x2 = (const T *)data[2]; \
         RESULT *y = (RESULT *)data[3]; \

@@ -27,7 +27,7 @@ TT_INLINE uint64_t key_f64(double x)
 }
 
 #define LOADED(NAME, TYPE, EXPRESSION) \
-    TT_CLONES static void load_##NAME(const char *from, npy_intp step, int64_t n, uint64_t *items, uint32_t flip) \
+    static void load_##NAME(const char *from, npy_intp step, int64_t n, uint64_t *items, uint32_t flip) \
     { \
         if (step == sizeof(TYPE)) { \
             for (int64_t i = 0; i < n; i++) { \

@@ -1,7 +1,9 @@
-"""Decides whether the native kernels are used, and loads them.
+"""Decides whether the native kernels are used, and for which instruction set, and loads them.
 
 They are all used or none: `building` leaves a record of the sources from which each library was made, and where one
-has changed since or a library is missing, NumPy's kernels serve.  Extensions are loaded when the CPU backend is.
+has changed since or a library is missing, NumPy's kernels serve.  Each family was compiled for several instruction
+sets; the highest that this processor has is loaded, or the one that TT_ISA names.  Extensions are loaded when the CPU
+backend is.
 """
 
 from __future__ import annotations
@@ -12,24 +14,60 @@ from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, NoReturn
 
-from tt.backends.cpu.native.building import RECORD, digest, library_of, read_record, source_of
+from tt.backends.cpu.native.building import (
+    LEVELS,
+    RECORD,
+    digest,
+    family_of,
+    level_of,
+    library_of,
+    read_record,
+    source_of,
+)  # fmt: skip
 
-__all__ = ["SWITCH", "Status", "examine", "load", "status"]
+__all__ = ["SWITCH", "VARIABLE", "Levels", "Status", "choose", "examine", "levels", "load", "status"]
 
 SWITCH: Final = "TT_NATIVE"
 """The environment variable that switches native kernels off when it is 0."""
+
+VARIABLE: Final = "TT_ISA"
+"""The environment variable that names the instruction set of the native kernels: baseline, avx2 or avx512."""
+
+THREADS: Final = "tt.backends.cpu.native._threads"
 
 PACKAGE: Final = Path(__file__).absolute().parents[3]
 
 
 class Status(NamedTuple):
-    """Whether the native kernels are in use, why or why not, and which extensions were compiled."""
+    """Whether the native kernels are in use, why or why not, which extensions there are, and which level is used."""
 
     active: bool
     reason: str
     modules: tuple[str, ...]
+    level: str = ""
+
+
+class Levels(NamedTuple):
+    """Which instruction sets native kernels can run with here.
+
+    Attributes
+    ----------
+    usable : tuple of str
+        Those that this processor has and that were compiled, lowest first: each can be given as TT_ISA.
+    missing : dict of str to str
+        The others, and why each cannot be used.
+    processor : tuple of str
+        Those that this processor has; empty where nothing is compiled that could find out.
+    compiled : tuple of str
+        Those that were compiled.
+    """
+
+    usable: tuple[str, ...]
+    missing: dict[str, str]
+    processor: tuple[str, ...]
+    compiled: tuple[str, ...]
 
 
 def examine(package: Path = PACKAGE) -> Status:
@@ -57,30 +95,153 @@ def examine(package: Path = PACKAGE) -> Status:
         return Status(False, f"switched off by {SWITCH}=0", modules)
     if record["suffix"] != EXTENSION_SUFFIXES[0]:
         return Status(False, f"compiled for another Python ({record['suffix']})", modules)
+    contents: dict[Path, bytes] = {}
     for module, expected in digests.items():
         source = source_of(module, package)
-        if not source.is_file() or digest(source) != expected:
+        if not source.is_file() or digest(module, source, contents) != expected:
             return Status(False, f"stale: {source.name} has changed since it was compiled", modules)
         if not library_of(module, package).is_file():
             return Status(False, f"incomplete: the library of {module} is missing", modules)
     return Status(True, f"compiled against NumPy {record['numpy']}", modules)
 
 
-@cache
-def _loaded() -> tuple[Status, dict[str, ModuleType]]:
-    """Load all extensions, or none."""
+# --- instruction sets ---
+
+
+def _up_to(level: str) -> tuple[str, ...]:
+    """Return a level and those below it; only the lowest for a level that this version does not know."""
+    return LEVELS[: LEVELS.index(level) + 1] if level in LEVELS else LEVELS[:1]
+
+
+def _compiled(modules: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the levels of which there are extensions."""
+    found = {level_of(module) for module in modules}
+    return tuple(level for level in LEVELS if level in found)
+
+
+def choose(asked: str, processor: tuple[str, ...], compiled: tuple[str, ...]) -> str:
+    """Return the level that kernels run with.
+
+    Parameters
+    ----------
+    asked : str
+        The value of TT_ISA; empty for the highest level that works.
+    processor, compiled : tuple of str
+        The levels that this processor has, and those that were compiled.
+
+    Raises
+    ------
+    ConfigurationError
+        When the level that was asked for cannot be used.
+
+    Examples
+    --------
+    >>> from tt.backends.cpu.native.loading import choose
+    >>> choose("", ("baseline", "avx2"), ("baseline", "avx2", "avx512"))
+    'avx2'
+    >>> choose("baseline", ("baseline", "avx2"), ("baseline", "avx2", "avx512"))
+    'baseline'
+    """
+    usable = [level for level in LEVELS if level in processor and level in compiled]
+    if not asked:
+        return usable[-1] if usable else LEVELS[0]
+    if asked in usable:
+        return asked
+    if asked not in LEVELS:
+        problem = f"unknown instruction set; known: {', '.join(LEVELS)}"
+    elif asked not in processor:
+        problem = f"this processor does not have {asked}"
+    else:
+        problem = f"the native kernels were not compiled for {asked}"
+    _refuse(
+        asked, problem, f"this processor has: {', '.join(processor) or '(not known)'}",
+        f"compiled: {', '.join(compiled) or '(none)'}",
+        hint=f"{VARIABLE}={usable[-1]}, or unset {VARIABLE}" if usable else f"unset {VARIABLE}",
+    )  # fmt: skip
+
+
+def _refuse(asked: str, problem: str, *facts: str, hint: str) -> NoReturn:
+    from tt.core.library import errors
+
+    lines = "".join(f"\n  {fact}" for fact in facts)
+    raise errors.ConfigurationError(f"{VARIABLE}={asked}", problem + lines, hint=hint)
+
+
+def levels() -> Levels:
+    """Return which instruction sets native kernels can run with here, whatever TT_ISA says.
+
+    Examples
+    --------
+    To run a program once with each, and name those that could not run:
+
+    >>> from tt.backends.cpu.native.loading import levels
+    >>> found = levels()
+    >>> sorted([*found.usable, *found.missing])
+    ['avx2', 'avx512', 'baseline']
+    """
     found = examine()
     if not found.active:
-        return found, {}
-    extensions = {}
-    for module in found.modules:
+        return Levels((), dict.fromkeys(LEVELS, found.reason), (), ())
+    try:
+        processor = _up_to(import_module(THREADS).cpu_level())
+    except ImportError as error:
+        return Levels((), dict.fromkeys(LEVELS, _unloadable(THREADS, error)), (), ())
+    compiled = _compiled(found.modules)
+    missing = {
+        level: "not compiled" if level not in compiled else "this processor does not have it"
+        for level in LEVELS
+        if level not in compiled or level not in processor
+    }
+    return Levels(tuple(level for level in LEVELS if level not in missing), missing, processor, compiled)
+
+
+def chosen_modules(modules: tuple[str, ...], level: str) -> dict[str, str]:
+    """Map each family to its extension for a level: that of the highest level which is not above it.
+
+    Examples
+    --------
+    >>> from tt.backends.cpu.native.loading import chosen_modules
+    >>> chosen_modules(("tt.n._threads", "tt.n._sorting_baseline", "tt.n._sorting_avx2"), "avx512")
+    {'threads': 'tt.n._threads', 'sorting': 'tt.n._sorting_avx2'}
+    """
+    rank = {"": -1} | {name: number for number, name in enumerate(LEVELS)}
+    found: dict[str, str] = {}
+    for module in sorted(modules, key=lambda module: rank[level_of(module)]):
+        if rank[level_of(module)] <= rank[level]:
+            found[family_of(module)] = module
+    return found
+
+
+# --- loading ---
+
+
+def _unloadable(module: str, error: ImportError) -> str:
+    return f"{module} cannot be loaded: {(str(error).splitlines() or [''])[0]}"
+
+
+@cache
+def _loaded() -> tuple[Status, dict[str, ModuleType]]:
+    """Load the extensions of one level, or none."""
+    found, asked = examine(), os.environ.get(VARIABLE, "")
+    if asked and asked not in LEVELS:
+        known = levels()
+        choose(asked, known.processor, known.compiled)
+    extensions: dict[str, ModuleType] = {}
+    level = ""
+    if found.active:
+        module = THREADS
         try:
-            extensions[module.rpartition("._")[2]] = import_module(module)
+            level = choose(asked, _up_to(import_module(THREADS).cpu_level()), _compiled(found.modules))
+            for family, module in chosen_modules(found.modules, level).items():
+                extensions[family] = import_module(module)
         except ImportError as error:  # made for another NumPy, or another processor's library
-            first = (str(error).splitlines() or [""])[0]
-            return Status(False, f"{module} cannot be loaded: {first}", found.modules), {}
-    level = extensions["threads"].cpu_level()
-    return found._replace(reason=f"{found.reason}, running as {level}"), extensions
+            found = Status(False, _unloadable(module, error), found.modules)
+    if found.active:
+        return found._replace(reason=f"{found.reason}, running as {level}", level=level), extensions
+    if asked and os.environ.get(SWITCH) != "0":
+        hint = f"in a checkout, make native; or unset {VARIABLE}, and NumPy serves"
+        _refuse(asked, f"the native kernels cannot be used: {found.reason}", hint=hint)
+    return found, {}
 
 
 def load(family: str) -> Any:

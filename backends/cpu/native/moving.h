@@ -111,7 +111,7 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
     }
 
 #define FILL_RUN(NAME, TYPE) \
-    TT_CLONES static void fill_run_##NAME(const TYPE *in, const uint8_t *mask, TYPE *out, npy_intp n, TYPE value) \
+    static void fill_run_##NAME(const TYPE *in, const uint8_t *mask, TYPE *out, npy_intp n, TYPE value) \
     { \
         TT_IVDEP \
         for (npy_intp i = 0; i < n; i++) out[i] = mask[i] ? value : in[i]; \

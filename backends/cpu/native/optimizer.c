@@ -36,7 +36,7 @@ typedef struct {
             params[i] -= lr * (nesterov ? grad + moved * momentum : moved); \
         } \
     } \
-    TT_CLONES static void sgd_##NAME(int64_t begin, int64_t end, void *context) \
+    static void sgd_##NAME(int64_t begin, int64_t end, void *context) \
     { \
         const Step *s = context; \
         TYPE *restrict params = (TYPE *)s->arrays[0], *restrict buffers = (TYPE *)s->arrays[2]; \
@@ -85,7 +85,7 @@ typedef struct {
             params[i] = param - size * mean / (ROOT(square) * root + eps); \
         } \
     } \
-    TT_CLONES static void adam_##NAME(int64_t begin, int64_t end, void *context) \
+    static void adam_##NAME(int64_t begin, int64_t end, void *context) \
     { \
         const Step *s = context; \
         bool decays = s->decay != 0 && !s->decoupled; \
@@ -99,7 +99,7 @@ typedef struct {
     }
 
 #define ADAGRAD(NAME, TYPE, ROOT) \
-    TT_CLONES static void adagrad_##NAME(int64_t begin, int64_t end, void *context) \
+    static void adagrad_##NAME(int64_t begin, int64_t end, void *context) \
     { \
         const Step *s = context; \
         TYPE *restrict params = (TYPE *)s->arrays[0], *restrict sums = (TYPE *)s->arrays[2]; \
@@ -116,7 +116,7 @@ typedef struct {
 
 /* What scalers of gradients ask for is done before the step. */
 #define UNSCALE(NAME, TYPE) \
-    TT_CLONES static void unscale_##NAME(int64_t begin, int64_t end, void *context) \
+    static void unscale_##NAME(int64_t begin, int64_t end, void *context) \
     { \
         const Step *s = context; \
         TYPE *grads = (TYPE *)s->arrays[1]; \

@@ -8,9 +8,8 @@
 
 #include "common.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__AVX2__)
 #include <immintrin.h>
-#define TT_PHILOX_X86 1
 #endif
 
 #define PHILOX_M0 0xD2511F53u
@@ -41,9 +40,8 @@ static void philox_plain(uint64_t seed, uint64_t first, int64_t blocks, uint32_t
     }
 }
 
-#ifdef TT_PHILOX_X86
+#if defined(__AVX2__)
 
-__attribute__((target("avx2")))
 static void philox_avx2(uint64_t seed, uint64_t first, int64_t blocks, uint32_t *restrict words)
 {
     const __m256i m0 = _mm256_set1_epi64x(PHILOX_M0), m1 = _mm256_set1_epi64x(PHILOX_M1);
@@ -83,7 +81,10 @@ static void philox_avx2(uint64_t seed, uint64_t first, int64_t blocks, uint32_t 
     philox_plain(seed, first + (uint64_t)b, blocks - b, words + 4 * b);
 }
 
-__attribute__((target("avx512f")))
+#endif
+
+#if defined(__AVX512F__)
+
 static void philox_avx512(uint64_t seed, uint64_t first, int64_t blocks, uint32_t *restrict words)
 {
     const __m512i m0 = _mm512_set1_epi64(PHILOX_M0), m1 = _mm512_set1_epi64(PHILOX_M1);
@@ -131,13 +132,10 @@ static void philox_avx512(uint64_t seed, uint64_t first, int64_t blocks, uint32_
 /* Writes the words of the blocks from `first` on, four for each; counters wrap around at 2**64. */
 static void philox(uint64_t seed, uint64_t first, int64_t blocks, uint32_t *words)
 {
-#ifdef TT_PHILOX_X86
-    static void (*best)(uint64_t, uint64_t, int64_t, uint32_t *) = NULL;
-    if (best == NULL) {
-        best = __builtin_cpu_supports("avx512f") ? philox_avx512
-             : __builtin_cpu_supports("avx2") ? philox_avx2 : philox_plain;
-    }
-    best(seed, first, blocks, words);
+#if defined(__AVX512F__)
+    philox_avx512(seed, first, blocks, words);
+#elif defined(__AVX2__)
+    philox_avx2(seed, first, blocks, words);
 #else
     philox_plain(seed, first, blocks, words);
 #endif

@@ -44,7 +44,7 @@ CHEAP(frac, a - truncf(a), a - trunc(a))
 CHEAP(sign, (float)((a > 0.0f) - (a < 0.0f)), (double)((a > 0.0) - (a < 0.0)))
 
 /* lgamma(self, out=None): not in double precision, for which NumPy's kernel is registered. */
-TT_CLONES static void lgamma_float(char *const *data, npy_intp count, const void *params)
+static void lgamma_float(char *const *data, npy_intp count, const void *params)
 {
     const float *x = (const float *)data[0];
     float *y = (float *)data[1];
@@ -68,7 +68,7 @@ static PyObject *call_lgamma(PyObject *module, PyObject *const *args, Py_ssize_t
 
 /* Beyond the reach of the reduction, C's function; such arguments are rare and come in blocks. */
 #define WAVE_LOOP(NAME, T, FUNCTION, LIMIT, LARGEST, LIBRARY) \
-    TT_CLONES static void NAME(char *const *data, npy_intp count, const void *params) \
+    static void NAME(char *const *data, npy_intp count, const void *params) \
     { \
         const T *x = (const T *)data[0]; \
         T *y = (T *)data[1]; \

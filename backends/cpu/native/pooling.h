@@ -30,17 +30,17 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
     for (npy_intp i = 0; i < count; i++) best[i] = row[i * (HOP)], place[i] = (I)(first + i * (HOP));
 
 #define TT_LARGEST(T, I, NAME) \
-    TT_CLONES static void begin_##NAME(const T *row, npy_intp first, npy_intp hop, npy_intp count, T *restrict best, I *restrict place) \
+    static void begin_##NAME(const T *row, npy_intp first, npy_intp hop, npy_intp count, T *restrict best, I *restrict place) \
     { \
         if (hop == 1) { TT_BEGIN(T, I, 1) } \
         else if (hop == 2) { TT_BEGIN(T, I, 2) } \
         else { TT_BEGIN(T, I, hop) } \
     } \
-    TT_CLONES static void write_places_##NAME(int64_t *restrict index, const I *restrict place, npy_intp count) \
+    static void write_places_##NAME(int64_t *restrict index, const I *restrict place, npy_intp count) \
     { \
         for (npy_intp i = 0; i < count; i++) index[i] = place[i]; \
     } \
-    TT_CLONES static void tap_##NAME(const T *restrict row, npy_intp first, npy_intp hop, npy_intp low, npy_intp high, T *restrict best, I *restrict place) \
+    static void tap_##NAME(const T *restrict row, npy_intp first, npy_intp hop, npy_intp low, npy_intp high, T *restrict best, I *restrict place) \
     { \
         if (hop == 1) { TT_TAP(T, I, 1) } \
         else if (hop == 2) { TT_TAP(T, I, 2) } \
@@ -116,16 +116,16 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
 /* --- the mean --- */
 
 #define TT_MEAN(T, NAME) \
-    TT_CLONES static void add_row_##NAME(T *to, const T *row, npy_intp count) \
+    static void add_row_##NAME(T *to, const T *row, npy_intp count) \
     { \
         for (npy_intp i = 0; i < count; i++) to[i] += row[i]; \
     } \
-    TT_CLONES static void add_hops_##NAME(T *to, const T *row, npy_intp hop, npy_intp count) \
+    static void add_hops_##NAME(T *to, const T *row, npy_intp hop, npy_intp count) \
     { \
         if (hop == 2) for (npy_intp i = 0; i < count; i++) to[i] += row[i * 2]; \
         else for (npy_intp i = 0; i < count; i++) to[i] += row[i * hop]; \
     } \
-    TT_CLONES static T sum_##NAME(const T *row, npy_intp count) \
+    static T sum_##NAME(const T *row, npy_intp count) \
     { \
         T part[16] = {0}, sum = 0; \
         npy_intp i = 0; \

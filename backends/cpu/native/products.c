@@ -8,16 +8,7 @@
 #define TT_SOURCE "gemm.inc"
 #include "instances.h"
 
-static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype)
-{
-    static int level = -1;
-    if (level < 0) level = tt_isa_level();
-#if TT_X86
-    if (level == 2) return dtype == TT_F32 ? &code_f32_v4 : &code_f64_v4;
-    if (level == 1) return dtype == TT_F32 ? &code_f32_v3 : &code_f64_v3;
-#endif
-    return dtype == TT_F32 ? &code_f32 : &code_f64;
-}
+static const tt_gemm_code *tt_gemm_code_of(tt_dtype dtype) { return TT_CODE_OF(dtype); }
 
 /* --- operands --- */
 
@@ -293,7 +284,7 @@ typedef struct {
 } pairs;
 
 #define PAIRS(T) \
-    TT_CLONES static void pairs_##T(const pairs *all, int64_t begin, int64_t end) \
+    static void pairs_##T(const pairs *all, int64_t begin, int64_t end) \
     { \
         npy_intp columns = all->columns, ys = all->ys; \
         for (int64_t i = begin; i < end; i++) { \

@@ -108,13 +108,13 @@ TT_INLINE double exact_double(uint64_t value)
 TT_INLINE float unit_f32(uint32_t word) { return (float)(int32_t)(word >> 8) * 0x1p-24f; }
 TT_INLINE double unit_f64(uint64_t word) { return exact_double(word >> 11) * 0x1p-53; }
 
-TT_CLONES static void fill_unit_f32(const uint32_t *words, int64_t first, int64_t count, const Job *job)
+static void fill_unit_f32(const uint32_t *words, int64_t first, int64_t count, const Job *job)
 {
     float *out = (float *)job->out + first;
     for (int64_t i = 0; i < count; i++) out[i] = unit_f32(words[i]);
 }
 
-TT_CLONES static void fill_unit_f64(const uint32_t *words, int64_t first, int64_t count, const Job *job)
+static void fill_unit_f64(const uint32_t *words, int64_t first, int64_t count, const Job *job)
 {
     double *out = (double *)job->out + first;
     for (int64_t i = 0; i < count; i++) out[i] = unit_f64(long_word(words, i));
@@ -133,7 +133,7 @@ static void fill_unit_bf16(const uint32_t *words, int64_t first, int64_t count, 
 }
 
 /* Scaled and moved in two loops, so that no compiler makes one rounding of two. */
-TT_CLONES static void fill_uniform_f32(const uint32_t *words, int64_t first, int64_t count, const Job *job)
+static void fill_uniform_f32(const uint32_t *words, int64_t first, int64_t count, const Job *job)
 {
     float *out = (float *)job->out + first, scale = (float)job->a, shift = (float)job->b;
     for (int64_t i = 0; i < count; i++) out[i] = unit_f32(words[i]) * scale;
@@ -141,7 +141,7 @@ TT_CLONES static void fill_uniform_f32(const uint32_t *words, int64_t first, int
     for (int64_t i = 0; i < count; i++) out[i] += shift;
 }
 
-TT_CLONES static void fill_uniform_f64(const uint32_t *words, int64_t first, int64_t count, const Job *job)
+static void fill_uniform_f64(const uint32_t *words, int64_t first, int64_t count, const Job *job)
 {
     double *out = (double *)job->out + first, scale = job->a, shift = job->b;
     for (int64_t i = 0; i < count; i++) out[i] = unit_f64(long_word(words, i)) * scale;
@@ -152,7 +152,7 @@ TT_CLONES static void fill_uniform_f64(const uint32_t *words, int64_t first, int
 /* --- normal numbers ------------------------------------------------------------------------------------------ */
 
 /* The numbers of a piece, an even number of them. */
-TT_CLONES static void normals_f32(const uint32_t *words, int64_t pairs, float *out)
+static void normals_f32(const uint32_t *words, int64_t pairs, float *out)
 {
     for (int64_t p = 0; p < pairs; p++) {
         /* Each word as a float: halves are exact, and their sum rounds once, as the conversion does. */
@@ -167,7 +167,7 @@ TT_CLONES static void normals_f32(const uint32_t *words, int64_t pairs, float *o
     }
 }
 
-TT_CLONES static void normals_f64(const uint32_t *words, int64_t pairs, double *out)
+static void normals_f64(const uint32_t *words, int64_t pairs, double *out)
 {
     for (int64_t p = 0; p < pairs; p++) {
         double u = unit_f64(long_word(words, 2 * p)) + 0x1p-54;
@@ -345,7 +345,7 @@ static PyObject *exponential(PyObject *module, PyObject *const *args, Py_ssize_t
     return (PyObject *)out;
 }
 
-TT_CLONES static void fill_exponential_f32(const uint32_t *words, int64_t first, int64_t count, const Job *job)
+static void fill_exponential_f32(const uint32_t *words, int64_t first, int64_t count, const Job *job)
 {
     float *out = (float *)job->out + first;
     double rate = -job->a;
@@ -353,7 +353,7 @@ TT_CLONES static void fill_exponential_f32(const uint32_t *words, int64_t first,
         out[i] = (float)(tt_log((double)(int32_t)(words[i] >> 8) * 0x1p-24 + 0x1p-25) / rate);
 }
 
-TT_CLONES static void fill_exponential_f64(const uint32_t *words, int64_t first, int64_t count, const Job *job)
+static void fill_exponential_f64(const uint32_t *words, int64_t first, int64_t count, const Job *job)
 {
     double *out = (double *)job->out + first, rate = -job->a;
     for (int64_t i = 0; i < count; i++)

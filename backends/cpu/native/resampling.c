@@ -29,20 +29,20 @@ TT_INLINE void copy_run(char *to, const char *from, size_t bytes)
 
 #define TT_RESAMPLE(T) \
     /* Neighbours in memory belong to the same new element: sums of whole rows. */ \
-    TT_CLONES static void add_row_##T(T *to, const T *row, T weight, npy_intp count, int first) \
+    static void add_row_##T(T *to, const T *row, T weight, npy_intp count, int first) \
     { \
         if (first) for (npy_intp i = 0; i < count; i++) to[i] = row[i] * weight; \
         else for (npy_intp i = 0; i < count; i++) to[i] += row[i] * weight; \
     } \
-    TT_CLONES static void two_rows_##T(T *to, const T *one, const T *other, T a, T b, npy_intp count) \
+    static void two_rows_##T(T *to, const T *one, const T *other, T a, T b, npy_intp count) \
     { \
         for (npy_intp i = 0; i < count; i++) to[i] = one[i] * a + other[i] * b; \
     } \
-    TT_CLONES static void four_rows_##T(T *to, const T *r0, const T *r1, const T *r2, const T *r3, T a, T b, T c, T d, npy_intp count) \
+    static void four_rows_##T(T *to, const T *r0, const T *r1, const T *r2, const T *r3, T a, T b, T c, T d, npy_intp count) \
     { \
         for (npy_intp i = 0; i < count; i++) to[i] = (r0[i] * a + r1[i] * b) + (r2[i] * c + r3[i] * d); \
     } \
-    TT_CLONES static void along_##T(T *to, const T *row, const int32_t *place, const T *weight, npy_intp count, npy_intp taps) \
+    static void along_##T(T *to, const T *row, const int32_t *place, const T *weight, npy_intp count, npy_intp taps) \
     { \
         if (taps == 1) { for (npy_intp i = 0; i < count; i++) to[i] = row[place[i]] * weight[i]; return; } \
         if (taps == 2) { \
@@ -54,7 +54,7 @@ TT_INLINE void copy_run(char *to, const char *from, size_t bytes)
             for (npy_intp i = 0; i < count; i++) to[i] += row[place[i]] * weight[i]; \
         } \
     } \
-    TT_CLONES static void forth_##T(int64_t begin, int64_t end, void *context) \
+    static void forth_##T(int64_t begin, int64_t end, void *context) \
     { \
         const resampling *job = context; \
         npy_intp inner = job->inner, count = job->count, taps = job->taps; \

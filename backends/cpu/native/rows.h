@@ -60,7 +60,7 @@ TT_INLINE int rows_is_native(tt_dtype type)
 #define ROWS_HALF(T, x) tt_half_of_float(x)
 #define ROWS_BFLOAT(T, x) tt_bfloat_of_float(x)
 
-TT_CLONES static void rows_read_f32(tt_dtype type, const char *source, npy_intp stride, int64_t n, float *restrict to)
+static void rows_read_f32(tt_dtype type, const char *source, npy_intp stride, int64_t n, float *restrict to)
 {
     switch (type) {
     case TT_F16:
@@ -74,7 +74,7 @@ TT_CLONES static void rows_read_f32(tt_dtype type, const char *source, npy_intp 
     }
 }
 
-TT_CLONES static void rows_write_f32(tt_dtype type, char *target, npy_intp stride, int64_t n, const float *restrict from)
+static void rows_write_f32(tt_dtype type, char *target, npy_intp stride, int64_t n, const float *restrict from)
 {
     switch (type) {
     case TT_F16:

@@ -257,10 +257,16 @@ static PyObject *worker_count(PyObject *module, PyObject *unused)
 static PyObject *cpu_level(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__linux__)
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+    /* What x86-64-v3 has besides (F16C, LZCNT, MOVBE) came with AVX2 and BMI2. */
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) return PyUnicode_FromString("x86-64-v4");
-    if (__builtin_cpu_supports("x86-64-v3")) return PyUnicode_FromString("x86-64-v3");
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                __builtin_cpu_supports("bmi2");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512cd");
+    if (avx512) return PyUnicode_FromString("avx512");
+    if (avx2) return PyUnicode_FromString("avx2");
 #endif
     return PyUnicode_FromString("baseline");
 }
@@ -307,7 +313,7 @@ static PyMethodDef methods[] = {
     {"get_num_threads", get_num_threads, METH_NOARGS, "How many threads a kernel may use."},
     {"set_num_threads", set_num_threads, METH_O, "Set how many threads a kernel may use."},
     {"worker_count", worker_count, METH_NOARGS, "How many workers have been started."},
-    {"cpu_level", cpu_level, METH_NOARGS, "The level of x86-64 whose instructions kernels use, or baseline."},
+    {"cpu_level", cpu_level, METH_NOARGS, "The highest instruction set of this processor: avx512, avx2 or baseline."},
     {"sum_below", sum_below, METH_VARARGS, "sum_below(count, grain=1, nested=False): the sum, and the threads that added."},
     {NULL, NULL, 0, NULL},
 };

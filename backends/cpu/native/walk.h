@@ -222,7 +222,7 @@ static PyArrayObject *tt_index(PyObject *object)
     return wide;
 }
 
-TT_CLONES static bool places_fine(const int64_t *places, int64_t count, uint64_t size)
+static bool places_fine(const int64_t *places, int64_t count, uint64_t size)
 {
     uint64_t wrong = 0;
     for (int64_t i = 0; i < count; i++) wrong |= (uint64_t)places[i] >= size;
