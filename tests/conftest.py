@@ -1,15 +1,23 @@
-"""What all tests share: Hypothesis profiles, a header that says which form runs, and a watch over global settings."""
+"""What all tests share: Hypothesis profiles, tiers, a header that names the form, a watch over global settings."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import hypothesis
 import pytest
 
+# The entry point of tt's plugin makes pytest rewrite the assertions of every module of tt, of which there are hundreds
+# and which have none to show: it takes longer than importing them.
+for finder in sys.meta_path:
+    getattr(finder, "_must_rewrite", set()).discard("tt")
+
 import tt
+from tests.tiers import SLICES, Slice, changed_paths, is_in_slice, mark_tiers, scope_of
+from tt.backends.cpu.native import loading
 from tt.core import compiled
 
 # Whatever the user of this machine prefers, read at the first tensor.
@@ -18,17 +26,83 @@ os.environ["TT_CONFIG"] = os.environ["TT_PREFER"] = ""
 # No deadline: the first example of a test also resolves its kernels, and the machines of a CI service stall at times.
 # A CI service judges every change by the same examples; everywhere else each run draws new ones.
 SAME_EXAMPLES = bool(os.environ.get("CI"))
-hypothesis.settings.register_profile("default", deadline=None, max_examples=50, derandomize=SAME_EXAMPLES)
+hypothesis.settings.register_profile("default", deadline=None, max_examples=25, derandomize=SAME_EXAMPLES)
 hypothesis.settings.register_profile(
     "exhaustive", deadline=None, max_examples=1000, derandomize=SAME_EXAMPLES
 )
 hypothesis.settings.load_profile("default")
 
 
-def pytest_report_header() -> str:
-    """Say whether the hot modules run compiled or interpreted, and why."""
-    found = compiled.status()
-    return f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}"
+NEEDED = ("torch", "cupy")
+"""Libraries whose tests have a marker of the same name, by which continuous integration chooses them."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what chooses a slice of the exhaustive tier."""
+    group = parser.getgroup("tiers of tests")
+    group.addoption(
+        "--slice", metavar="K/N", help=f"run a slice of the exhaustive tier and nothing else, e.g. 3/{SLICES}"
+    )
+    group.addoption(
+        "--changed-since",
+        metavar="COMMIT",
+        help="with --slice: also its tests at paths that have changed since",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say in which form the hot modules and the kernels of the CPU run, and why."""
+    found, native = compiled.status(), loading.status()
+    return [
+        f"tt {tt.__version__}, {'compiled' if found.active else 'interpreted'}: {found.reason}",
+        f"kernels of the CPU, {'native' if native.active else 'NumPy'}: {native.reason}",
+    ]
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the tests of a file in one process, as --dist=loadfile does, but for the files that are divided."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler.loadfile import LoadFileScheduling
+
+    class LoadFilesAndParts(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return LoadFilesAndParts(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m is looked at
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Set the markers of tiers, and keep a slice if one was asked for."""
+    mark_tiers(items)
+    if config.getoption("--slice"):
+        part = Slice.parse(config.getoption("--slice"))
+        since = config.getoption("--changed-since")
+        changed = changed_paths(since) if since else frozenset()
+        kept = [item for item in items if is_in_slice(item, part, changed)]
+        chosen = set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that skips for want of a library and does not have its marker: no job would ever run it."""
+    report = yield
+    if report.skipped:
+        for name in NEEDED:
+            if skipped_for(name, report.longrepr) and item.get_closest_marker(name) is None:
+                report.outcome = "failed"
+                report.longrepr = f"{item.nodeid} needs {name} and has no marker {name!r}"
+    return report
+
+
+def skipped_for(library: str, longrepr: object) -> bool:
+    """Return whether the reason of a skip is that a library cannot be imported."""
+    reason = str(longrepr[2]) if isinstance(longrepr, tuple) else ""
+    return f"could not import '{library}'" in reason or f"No module named '{library}'" in reason
 
 
 @pytest.hookimpl(wrapper=True)
@@ -45,6 +119,14 @@ def pytest_make_collect_report(
         for name, module in list(sys.modules.items()):
             if name.startswith("tests.") and getattr(module, "__file__", None) == str(collector.path):
                 del sys.modules[name]
+        for library in NEEDED:
+            # Only tests need the marker: of what they import, doctests alone are collected.
+            wanted = collector.path.name.startswith("test_") and skipped_for(library, report.longrepr)
+            if wanted and f"mark.{library}" not in collector.path.read_text(encoding="utf-8"):
+                report.outcome = "failed"
+                report.longrepr = (
+                    f"{collector.nodeid} needs {library}: set pytestmark = pytest.mark.{library}"
+                )
     return report
 
 

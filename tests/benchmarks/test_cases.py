@@ -35,6 +35,8 @@ def test_names_of_cases_are_unique_and_their_groups_exist() -> None:
         assert {case.group for case in suite.cases} == {group.name for group in suite.groups}
 
 
+@pytest.mark.torch
+@pytest.mark.sampled(3)
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("library", ["numpy", "torch", "autograd"])
 @pytest.mark.parametrize(("suite", "case"), CASES, ids=[case.name for _, case in CASES])

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.growth import CROWDS, backward_cost, ceilings, crowd_cost, growth_text, slope, throughput
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", CROWDS)
 def test_a_call_is_measured_beside_a_crowd_that_is_there(kind: str) -> None:
     (found,) = crowd_cost(kind, [2], busy=True)
@@ -18,6 +19,7 @@ def test_a_call_is_measured_beside_a_crowd_that_is_there(kind: str) -> None:
         assert found[name]["to_numpy"] > 0
 
 
+@pytest.mark.exhaustive
 def test_a_crowd_that_cannot_be_made_is_an_error() -> None:
     with pytest.raises(RuntimeError, match=r"65 devices: .*disable plugins that are not needed"):
         crowd_cost("devices", [65])  # there are 62 bits for devices, layouts and layers
@@ -36,6 +38,7 @@ def test_backward_is_measured_for_each_length_and_library() -> None:
     assert all(point["microseconds"] > 0 for point in found["tt"])
 
 
+@pytest.mark.exhaustive
 def test_curves_are_tables_with_the_ceilings_beside_them() -> None:
     crowd = {"a + b": {"microseconds": 0.5, "to_numpy": 2.0}}
     found: dict[str, Any] = {

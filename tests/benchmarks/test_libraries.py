@@ -43,6 +43,7 @@ def test_a_library_that_computes_nothing_says_why(monkeypatch: pytest.MonkeyPatc
     unusable.cache_clear()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_every_library_computes_with_the_same_input(library: str) -> None:
     if library not in installed() or unusable(library):

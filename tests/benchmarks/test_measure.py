@@ -24,6 +24,7 @@ def test_a_case_with_a_wrong_value_is_not_measured() -> None:
     assert list(found.samples) == ["numpy"]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("library", ["tt", "torch"])
 def test_a_custom_operator_computes_what_the_built_in_one_does(library: str) -> None:
     pytest.importorskip(library)

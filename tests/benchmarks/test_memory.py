@@ -15,6 +15,7 @@ def found() -> dict[str, dict[str, dict[str, float]]]:
     return measure_memory(["tt"])
 
 
+@pytest.mark.exhaustive
 def test_a_tensor_takes_some_bytes_and_with_its_memory_more(
     found: dict[str, dict[str, dict[str, float]]],
 ) -> None:
@@ -24,6 +25,7 @@ def test_a_tensor_takes_some_bytes_and_with_its_memory_more(
     assert 32 < node < 2000
 
 
+@pytest.mark.exhaustive
 def test_backward_frees_what_it_has_passed(found: dict[str, dict[str, dict[str, float]]]) -> None:
     backward = found["backward"]["tt"]
     assert 99 * backward["tensor"] < backward["forward"] < 110 * backward["tensor"]

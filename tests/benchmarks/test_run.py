@@ -52,6 +52,7 @@ def test_patterns_choose_cases_and_brackets_stand_for_themselves(capsys: pytest.
     assert table[4].startswith("geometric mean, small calls")
 
 
+@pytest.mark.exhaustive
 def test_a_report_is_written_and_compared_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "report.json"
     assert run.main(["small_calls", "--cases", "a + b", "--json", str(file), *QUICK]) == 0

@@ -40,6 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.cupy
 def test_kernels_are_compiled_and_found_again(run: Run, folder: Path, text: Callable[[str], str]) -> None:
     first = run("cuda", "warmup", "--arch", "sm_80", "--arch", "sm_90")
     assert first.code == 0
@@ -56,6 +57,7 @@ def test_kernels_are_compiled_and_found_again(run: Run, folder: Path, text: Call
     assert len(list((folder / "kept").iterdir())) == 2
 
 
+@pytest.mark.cupy
 def test_json_has_the_counts_and_the_failures(run: Run, folder: Path) -> None:
     (folder / "good.cuh").write_text("template <typename T> __global__ void f(T* x) { missing(x); }\n")
     found = run("cuda", "warmup", "--arch", "sm_80", "--json")
@@ -69,6 +71,7 @@ def test_json_has_the_counts_and_the_failures(run: Run, folder: Path) -> None:
     assert 'identifier "missing" is undefined' in failure["error"]
 
 
+@pytest.mark.cupy
 def test_what_fails_is_printed(run: Run, folder: Path) -> None:
     (folder / "good.cuh").write_text("template <typename T> __global__ void f(T* x) { missing(x); }\n")
     found = run("cuda", "warmup", "--arch", "sm_80")
@@ -78,6 +81,7 @@ def test_what_fails_is_printed(run: Run, folder: Path) -> None:
     assert 'good.cuh(1): error: identifier "missing" is undefined' in found.err
 
 
+@pytest.mark.cupy
 def test_without_a_gpu_it_says_why_and_what_to_do(run: Run, folder: Path) -> None:
     if not find_driver().problem:
         pytest.skip("there is a driver here")
@@ -109,6 +113,7 @@ def known(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler, "nvrtc", Known)
 
 
+@pytest.mark.cupy
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize(
     ("arch", "problem"),
@@ -127,6 +132,7 @@ def test_an_architecture_that_cannot_be_compiled_for_is_refused(run: Run, arch: 
     )
 
 
+@pytest.mark.cupy
 def test_a_dtype_that_is_not_compiled_is_refused(run: Run, folder: Path) -> None:
     found = run("cuda", "warmup", "--dtype", "float31", "--arch", "sm_80")
     assert (found.code, found.out) == (2, "")
@@ -135,6 +141,7 @@ def test_a_dtype_that_is_not_compiled_is_refused(run: Run, folder: Path) -> None
     )
 
 
+@pytest.mark.cupy
 @pytest.mark.usefixtures("known")
 def test_an_architecture_newer_than_the_compiler_gets_ptx_and_is_told(
     run: Run, folder: Path, text: Callable[[str], str]
@@ -151,6 +158,7 @@ def test_an_architecture_newer_than_the_compiler_gets_ptx_and_is_told(
     """)
 
 
+@pytest.mark.cupy
 def test_a_folder_that_cannot_keep_anything_is_an_error(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +173,7 @@ def test_a_folder_that_cannot_keep_anything_is_an_error(
     )
 
 
+@pytest.mark.cupy
 def test_a_full_disk_ends_it(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(path: Path, name: str, compiled: Compiled) -> None:
         if path.parent.exists():

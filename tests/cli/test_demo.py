@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 Run = Callable[..., Any]
 
 
@@ -53,6 +55,7 @@ def served_by(found: Any, op: str) -> set[str]:
     return {row["served_by"].partition(":")[0] for row in found["operators"] if row["op"] == op}
 
 
+@pytest.mark.exhaustive
 def test_a_masked_operator_is_served_by_its_composite_and_the_accuracy_stays(run: Run) -> None:
     usual = json.loads(run("demo", "--epochs", "1", "--json").out)
     masked = json.loads(

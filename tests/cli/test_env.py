@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 
 import tt
 from tests.processes import printed_by
+from tt.backends.cpu.native import loading
 
 Run = Callable[..., Any]
 
@@ -66,6 +68,26 @@ def test_a_variable_that_names_no_plugin_does_not_stop_the_report() -> None:
     assert done.returncode == 0, done.stderr
     assert "TT_PLUGINS  no_such_plugin" in done.stdout
     assert "unknown plugin 'no_such_plugin'" in done.stdout
+
+
+def test_the_instruction_set_of_the_native_kernels_is_shown(run: Run) -> None:
+    found = loading.levels()
+    shown = json.loads(run("env", "--json").out)["tt"]["instruction set"]
+    asked = os.environ.get("TT_ISA")
+    assert shown.startswith(
+        f"{loading.status().level or 'none'}; {f'by TT_ISA={asked}' if asked else 'TT_ISA is not set'}"
+    )
+    if found.processor:
+        has, compiled = ", ".join(found.processor), ", ".join(found.compiled)
+        assert shown.endswith(f"; the processor has {has}; compiled: {compiled}")
+
+
+def test_an_instruction_set_that_is_refused_does_not_stop_the_report() -> None:
+    code = "from tt.cli.main import main; import sys; sys.argv = ['tt', 'env']; main()"
+    printed = printed_by(code, os.environ | {"TT_ISA": "sse9"})
+    lines = [" ".join(line.split()) for line in printed.splitlines()]
+    assert "native kernels TT_ISA=sse9: unknown instruction set; known: baseline, avx2, avx512" in lines
+    assert "TT_ISA sse9" in lines
 
 
 def test_nothing_of_torch_or_cupy_is_imported() -> None:

@@ -67,6 +67,7 @@ def test_without_calls_it_learns_from_the_signature(run, define):
     )
 
 
+@pytest.mark.exhaustive
 def test_a_script_may_define_the_operator_and_call_it(run, tmp_path):
     script = tmp_path / "use.py"
     script.write_text(

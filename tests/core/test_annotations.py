@@ -145,6 +145,7 @@ def test_a_default_is_that_of_its_type(annotation, default, expected):
     assert str(Signature.parse(f"f({expected}) -> Tensor")) == f"f({expected}) -> Tensor"
 
 
+@pytest.mark.exhaustive
 @given(st.text(), st.floats(allow_nan=False), st.dictionaries(st.text(max_size=5), st.integers(), max_size=3))
 def test_any_default_parses_back(text, number, table):
     def function(x: tt.Tensor, a: str = text, b: float = number, c: dict[str, int] = table) -> tt.Tensor: ...
@@ -344,6 +345,7 @@ def test_a_tuple_of_tensors_has_its_length():
 # --- as PyTorch has it -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 def test_schemas_are_those_of_pytorch_where_it_has_them():
     torch = pytest.importorskip("torch")
     theirs_of = torch.library.infer_schema

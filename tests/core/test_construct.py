@@ -22,6 +22,7 @@ DATA = [
 ]  # fmt: skip
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("data", DATA, ids=repr)
 def test_dtype_shape_and_values_are_those_of_torch(data):
     torch = pytest.importorskip("torch")
@@ -31,6 +32,7 @@ def test_dtype_shape_and_values_are_those_of_torch(data):
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64"]
 )
@@ -48,6 +50,7 @@ def test_dtype_is_applied_as_torch_does(data, dtype):
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
+@pytest.mark.torch
 def test_half_precision_is_rounded_as_torch_rounds_it():
     torch = pytest.importorskip("torch")
     data = np.random.default_rng(0).standard_normal(1000).tolist()
@@ -277,6 +280,7 @@ def test_frombuffer_shares_the_memory():
     assert tt.frombuffer(buffer, dtype=tt.int32, count=1, offset=4).tolist() == [9]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("length", "options"),
     [
@@ -312,6 +316,7 @@ def test_dlpack_shares_memory_both_ways():
     assert x.__dlpack_device__() == (1, 0)
 
 
+@pytest.mark.torch
 def test_dlpack_with_torch_shares_memory_both_ways():
     torch = pytest.importorskip("torch")
     source = torch.arange(6.0).reshape(2, 3).t()
@@ -322,6 +327,7 @@ def test_dlpack_with_torch_shares_memory_both_ways():
     assert tt.as_tensor(source).data_ptr() == source.data_ptr()
 
 
+@pytest.mark.torch
 def test_dlpack_shares_bfloat16_with_torch():
     torch = pytest.importorskip("torch")
     source = torch.tensor([[1.0, 2.5], [3.0, 4.0]], dtype=torch.bfloat16).t()

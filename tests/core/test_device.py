@@ -135,6 +135,7 @@ def test_the_default_device_belongs_to_a_thread():
     assert get_default_device() == device("meta")
 
 
+@pytest.mark.torch
 def test_devices_agree_with_pytorch():
     torch = pytest.importorskip("torch")
     for arguments in [("cpu",), ("cuda",), ("cuda:1",), ("cuda", 1), ("meta",)]:

@@ -142,6 +142,7 @@ def test_mixed_indices_write_as_numpy_does(data, shape):
     np.testing.assert_array_equal(x.numpy(), array)
 
 
+@pytest.mark.torch
 @settings(max_examples=300, deadline=None)
 @given(data=st.data(), shape=shapes)
 def test_mixed_indices_with_integers_read_as_torch_does(data, shape):
@@ -168,6 +169,7 @@ INDICES = [
 ]  # fmt: skip
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("index", INDICES)
 def test_python_indices_read_and_write_as_torch_does(index):
     torch = pytest.importorskip("torch")
@@ -186,6 +188,7 @@ TENSOR_INDICES = [
 ]  # fmt: skip
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("index", TENSOR_INDICES)
 def test_tensor_indices_read_and_write_as_torch_does(index):
     torch = pytest.importorskip("torch")
@@ -199,6 +202,7 @@ def test_tensor_indices_read_and_write_as_torch_does(index):
     np.testing.assert_array_equal(results[0][1], results[1][1])
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "index",
     [
@@ -221,6 +225,7 @@ def test_a_list_of_numbers_stands_for_a_tensor_and_a_list_of_indices_for_a_tuple
         assert found.tolist() == x[tuple(index)].tolist()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("index", ["..., ...", "0, ..., ...", "..., 0, ...", "..., None, ...", "..., 0, ..., 0",
                                    "..., :, ..., :", "..., ..., 0", "..., ..., None", "..., [0], ..."])  # fmt: skip
 def test_several_ellipses_fit_where_nothing_is_left_for_the_later_ones(index):

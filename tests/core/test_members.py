@@ -16,6 +16,7 @@ from tt.core.errors import ArgumentError, DataDependentError
 # --- shape and memory ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("expression", [
     "x.size()", "x.size(1)", "x.size(-1)", "x.dim()", "x.ndim", "x.ndimension()", "x.numel()", "x.nelement()",
     "x.stride()", "x.stride(0)", "x.stride(-1)", "x.storage_offset()", "x[1:].storage_offset()", "x[:, 1:].stride()",

@@ -84,6 +84,7 @@ def agree(scenario):
 # --- side by side --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 def test_ducks_are_asked_from_left_to_right_and_subclasses_first():
     def scenario(lib):
         log = []
@@ -100,6 +101,7 @@ def test_ducks_are_asked_from_left_to_right_and_subclasses_first():
     assert log[0][2] == ["B", "A", "C"] and log[-1][4] == {"alpha": 2}
 
 
+@pytest.mark.torch
 def test_all_that_decline_are_named():
     def scenario(lib):
         log = []
@@ -111,6 +113,7 @@ def test_all_that_decline_are_named():
     assert agree(scenario)[0] == [True, True, True]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "call",
     [
@@ -139,6 +142,7 @@ def test_a_duck_is_found_wherever_it_stands(call):
     assert agree(scenario) == ("quack", 1)
 
 
+@pytest.mark.torch
 def test_results_are_of_the_subclass_as_in_torch():
     def scenario(lib):
         Image = lib.subclass("Image")
@@ -163,6 +167,7 @@ def test_results_are_of_the_subclass_as_in_torch():
     assert set(names) == {"Image", "Small"} and (shape, values) == ("Size", "list")
 
 
+@pytest.mark.torch
 def test_parameters_give_plain_tensors():
     def scenario(lib):
         p = lib.module.nn.Parameter(lib.module.ones(2))
@@ -171,6 +176,7 @@ def test_parameters_give_plain_tensors():
     assert agree(scenario) == ("Tensor", "Tensor", "Tensor")
 
 
+@pytest.mark.torch
 def test_super_goes_on_and_unrelated_subclasses_decline():
     def scenario(lib):
         log = []
@@ -184,6 +190,7 @@ def test_super_goes_on_and_unrelated_subclasses_decline():
     assert agree(scenario) == [("A", "add", ["A", "B"]), ("B", "add", ["A", "B"])]
 
 
+@pytest.mark.torch
 def test_a_subclass_is_asked_before_its_base():
     def scenario(lib):
         log = []
@@ -196,6 +203,7 @@ def test_a_subclass_is_asked_before_its_base():
     assert agree(scenario) == ("B", [("B", "add", ["B", "A"]), ("A", "add", ["B", "A"])])
 
 
+@pytest.mark.torch
 def test_members_are_seen():
     def scenario(lib):
         log = []
@@ -217,6 +225,7 @@ def test_members_are_seen():
     ]  # fmt: skip
 
 
+@pytest.mark.torch
 def test_the_switch_makes_plain_tensors_and_passes_ducks_by():
     def scenario(lib):
         Image = lib.subclass("Image")
@@ -231,6 +240,7 @@ def test_the_switch_makes_plain_tensors_and_passes_ducks_by():
     assert agree(scenario) == (("Tensor", "Tensor"), [], "Image")
 
 
+@pytest.mark.torch
 def test_a_class_that_takes_no_part():
     def scenario(lib):
         Plain = type("Plain", (lib.Tensor,), {lib.protocol: lib.disabled})
@@ -240,6 +250,7 @@ def test_a_class_that_takes_no_part():
     assert agree(scenario) == ("Plain", "Tensor", "Tensor")
 
 
+@pytest.mark.torch
 def test_modes_nest_from_the_innermost_out_and_are_off_in_their_handlers():
     def scenario(lib):
         log = []
@@ -252,6 +263,7 @@ def test_modes_nest_from_the_innermost_out_and_are_off_in_their_handlers():
     assert agree(scenario) == [(name, func, []) for func in ("ones", "add") for name in ("inner", "outer")]
 
 
+@pytest.mark.torch
 def test_a_mode_entered_twice_is_asked_twice():
     def scenario(lib):
         log = []
@@ -263,6 +275,7 @@ def test_a_mode_entered_twice_is_asked_twice():
     assert agree(scenario) == ["twice", "between", "twice"]
 
 
+@pytest.mark.torch
 def test_modes_come_before_classes_and_are_told_their_types():
     def scenario(lib):
         log = []
@@ -276,6 +289,7 @@ def test_modes_come_before_classes_and_are_told_their_types():
     assert log[0] == ("mode", "add", ["A", "D"]) and log[1][:2] == ("A", "add") and found == "quack"
 
 
+@pytest.mark.torch
 def test_a_mode_that_declines_leaves_the_call_to_the_classes():
     def scenario(lib):
         log = []
@@ -289,6 +303,7 @@ def test_a_mode_that_declines_leaves_the_call_to_the_classes():
     assert agree(scenario) == ("quack", ["mode", "D", "mode", "E"])
 
 
+@pytest.mark.torch
 def test_a_mode_answers_in_the_place_of_the_operator():
     def scenario(lib):
         log = []
@@ -299,6 +314,7 @@ def test_a_mode_answers_in_the_place_of_the_operator():
     assert agree(scenario)[:4] == ("mine",) * 4
 
 
+@pytest.mark.torch
 def test_an_exception_in_a_handler_leaves_the_modes_as_they_were():
     def scenario(lib):
         log = []
@@ -317,6 +333,7 @@ def test_an_exception_in_a_handler_leaves_the_modes_as_they_were():
     assert agree(scenario) == [("outer", "ones", [])]
 
 
+@pytest.mark.torch
 def test_modes_see_only_what_the_user_calls():
     def scenario(lib):
         log = []
@@ -330,6 +347,7 @@ def test_modes_see_only_what_the_user_calls():
     assert agree(scenario) == ["stack", "softmax", "sum", "backward"]
 
 
+@pytest.mark.torch
 def test_the_arguments_arrive_as_they_were_written():
     def scenario(lib):
         seen = []

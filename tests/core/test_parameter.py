@@ -37,6 +37,7 @@ def test_what_is_no_tensor_or_has_no_gradient_is_refused():
     assert Parameter(tt.tensor([1]), requires_grad=False).dtype is tt.int64
 
 
+@pytest.mark.torch
 def test_it_prints_as_in_torch():
     torch = pytest.importorskip("torch")
     for gradient in (True, False):

@@ -59,6 +59,7 @@ def check(array, **options):
 # --- values ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "values",
     [
@@ -85,12 +86,14 @@ def test_floats_print_as_torch_prints_them(values, dtype):
         check(np.array(values, dtype=dtype))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (0, 2), (2, 3), (2, 1, 3), (1001,), (40, 40), (3, 2, 200)])
 def test_every_dtype_and_shape_prints_as_torch_prints_it(dtype, shape):
     check(np.asarray(np.arange(math.prod(shape)).reshape(shape) % 100, dtype=dtype))
 
 
+@pytest.mark.torch
 def test_bfloat16_prints_as_torch_prints_it():
     torch = pytest.importorskip("torch")
     values = [1.0, 0.5, 3.1415926, 100.0]
@@ -105,6 +108,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.torch
 @settings(max_examples=200, deadline=None)
 @given(
     array=hnp.arrays(np.float32, hnp.array_shapes(min_dims=0, max_dims=4, max_side=5), elements=numbers),
@@ -120,6 +124,7 @@ def test_random_arrays_with_random_options_print_as_torch_prints_them(array, dty
         check(array.astype(dtype), **options)
 
 
+@pytest.mark.torch
 @settings(max_examples=100, deadline=None)
 @given(
     array=hnp.arrays(
@@ -133,6 +138,7 @@ def test_random_integers_print_as_torch_prints_them(array, **options):
     check(array, **options)
 
 
+@pytest.mark.torch
 def test_no_edge_items_prints_the_size_instead():
     check(np.arange(2000.0), edgeitems=0)
     check(np.arange(2000.0).reshape(20, 100), edgeitems=0)
@@ -192,6 +198,7 @@ def test_str_and_format_are_repr():
 # --- options ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("profile", ["default", "short", "full"])
 def test_profiles_are_those_of_torch(profile):
     check(np.arange(1200) / 7, profile=profile)
@@ -237,6 +244,7 @@ def test_fake_tensors_show_what_they_are():
     assert repr(to_fake(x, "cuda")) == "FakeTensor(..., device='cuda', size=(2, 3))"
 
 
+@pytest.mark.torch
 def test_sparse_tensors_show_their_parts_as_in_torch():
     torch = pytest.importorskip("torch")
     indices, values = [[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.5]

@@ -40,6 +40,7 @@ def found(*bits: int) -> str | None:
         return None
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("left_dims", [True, False])
 @pytest.mark.parametrize("right_dims", [True, False])
 def test_two_tensors_promote_as_in_torch(left_dims: bool, right_dims: bool) -> None:
@@ -56,6 +57,7 @@ def test_two_tensors_promote_as_in_torch(left_dims: bool, right_dims: bool) -> N
     assert not wrong
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("dims", [True, False])
 @pytest.mark.parametrize("kind", list(SCALARS))
 def test_a_tensor_and_a_python_number_promote_as_in_torch(dims: bool, kind: type) -> None:
@@ -70,6 +72,7 @@ def test_a_tensor_and_a_python_number_promote_as_in_torch(dims: bool, kind: type
     assert not wrong
 
 
+@pytest.mark.torch
 def test_two_python_numbers_promote_as_in_torch() -> None:
     torch = pytest.importorskip("torch")
     for left, right in itertools.product(SCALARS, SCALARS):
@@ -77,6 +80,7 @@ def test_two_python_numbers_promote_as_in_torch() -> None:
         assert found(SCALAR_BITS[left], SCALAR_BITS[right]) == want
 
 
+@pytest.mark.torch
 def test_promote_types_equals_torch() -> None:
     torch = pytest.importorskip("torch")
     for left, right in itertools.product(DTYPES, DTYPES):
@@ -89,6 +93,7 @@ def test_promote_types_equals_torch() -> None:
             assert f"torch.{promote_types(left, right).name}" == want
 
 
+@pytest.mark.torch
 def test_can_cast_equals_torch() -> None:
     torch = pytest.importorskip("torch")
     for left, right in itertools.product(DTYPES, DTYPES):

@@ -15,6 +15,7 @@ from tests.core.dispatching import DECLINED, Library, agree
 # --- modes, side by side -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 def test_modes_nest_from_the_innermost_out():
     def scenario(lib):
         log = []
@@ -32,6 +33,7 @@ def without_detach(names):
     return [name for name in names if name != "detach"]
 
 
+@pytest.mark.torch
 def test_modes_stand_below_autograd_and_see_the_backward_pass():
     def scenario(lib):
         log = []
@@ -47,6 +49,7 @@ def test_modes_stand_below_autograd_and_see_the_backward_pass():
     assert names == ["exp", "mul", "sum", "ones_like", "expand", "mul", "mul"]
 
 
+@pytest.mark.torch
 def test_factories_and_changes_in_place_are_seen():
     def scenario(lib):
         log = []
@@ -59,6 +62,7 @@ def test_factories_and_changes_in_place_are_seen():
     assert agree(scenario) == (["zeros", "add_", "select"], [1.0] * 3)
 
 
+@pytest.mark.torch
 def test_a_mode_answers_in_the_place_of_the_kernel():
     def scenario(lib):
         log = []
@@ -69,6 +73,7 @@ def test_a_mode_answers_in_the_place_of_the_kernel():
     assert agree(scenario) == ([7.0, 7.0],) * 3
 
 
+@pytest.mark.torch
 def test_a_mode_that_declines_leaves_the_call_to_the_classes():
     def scenario(lib):
         log = []
@@ -82,6 +87,7 @@ def test_a_mode_that_declines_leaves_the_call_to_the_classes():
     assert agree(scenario) == [("mode", "exp"), ("W", "exp"), ("mode", "exp")]
 
 
+@pytest.mark.torch
 def test_an_exception_in_a_handler_leaves_everything_as_it_was():
     def scenario(lib):
         log = []
@@ -104,6 +110,7 @@ def test_an_exception_in_a_handler_leaves_everything_as_it_was():
 # --- wrappers, side by side ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 def test_types_are_told_once_and_subclasses_asked_first():
     def scenario(lib):
         log = []
@@ -119,6 +126,7 @@ def test_types_are_told_once_and_subclasses_asked_first():
     assert agree(scenario) == [(asked, name, both) for name in ("add", "cat", "mul_") for asked in both]
 
 
+@pytest.mark.torch
 def test_modes_come_before_classes():
     def scenario(lib):
         log = []
@@ -132,6 +140,7 @@ def test_modes_come_before_classes():
     assert agree(scenario) == [("mode", "exp", ["W"]), ("W", "exp", ["W"])]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     "program",
     [
@@ -165,6 +174,7 @@ def test_autograd_works_on_wrappers(program):
     assert agree(scenario)[:3] == (False, True, True)
 
 
+@pytest.mark.torch
 def test_wrappers_show_what_they_were_made_with():
     def scenario(lib):
         W = lib.wrapper("W")
@@ -191,6 +201,7 @@ def test_a_class_without_the_protocol_is_refused():
         tt.Tensor._make_wrapper_subclass(int, (2,))
 
 
+@pytest.mark.torch
 def test_parameters_of_wrappers():
     def scenario(lib):
         W = lib.wrapper("W")
@@ -204,6 +215,7 @@ def test_parameters_of_wrappers():
     assert agree(scenario)[:4] == ("W", True, True, True)
 
 
+@pytest.mark.torch
 def test_no_grad_and_detach():
     def scenario(lib):
         W = lib.wrapper("W")
@@ -216,6 +228,7 @@ def test_no_grad_and_detach():
     assert agree(scenario) == (False, "W", False, "W")
 
 
+@pytest.mark.torch
 def test_versions_advance_with_changes_in_place():
     def scenario(lib):
         W = lib.wrapper("W")

@@ -60,6 +60,7 @@ def test_the_page_of_errors_has_no_section_for_what_does_not_exist(pages):
     assert sorted(found) == sorted(ERRORS)
 
 
+@pytest.mark.exhaustive
 def test_no_other_module_defines_an_error_that_users_see(root):
     elsewhere = []
     for folder in ("api", "core", "backends", "plugins", "cli"):
@@ -180,6 +181,7 @@ def test_every_option_of_a_command_is_in_its_section(described, name):
     assert not unknown, f"{name} has no options {unknown}"
 
 
+@pytest.mark.exhaustive
 def test_every_environment_variable_is_described(pages, root):
     found = set()
     for folder in ("api", "core", "backends", "plugins", "cli"):

@@ -86,6 +86,7 @@ def run(*command: str, cwd: Path, path: Path | None = None) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_the_package_of_the_page_is_built_installed_and_passes_its_test(page, tmp_path):
     # The paragraph before a block names its file last.
     blocks = [(PATH.findall(before), text) for before, text in FENCE.findall(page.section("A package").text)]

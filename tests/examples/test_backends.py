@@ -48,6 +48,7 @@ def differing(output: str, at_least: int = 60) -> dict[str, str]:
 # --- PyTorch ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @needs_torch
 def test_pytorch_gives_what_the_cpu_gives(run):
     assert differing(run(PROGRAM, TORCH, environ={"CASES_DEVICE": "torchcpu"})) == {}
@@ -58,6 +59,7 @@ def without_unsigned(failures: list[str]) -> list[str]:
     return [failure for failure in failures if "have no dtype uint" not in failure]
 
 
+@pytest.mark.torch
 @needs_torch
 def test_operators_with_memory_of_their_own_conform_on_pytorch(run):
     ops = ["as_strided", "view", "permute", "clone", "linalg_svd", "view_as_complex", "randn"]
@@ -74,6 +76,7 @@ def test_every_operator_conforms_on_pytorch(run):
     assert checks > 100_000
 
 
+@pytest.mark.torch
 @needs_torch
 def test_views_share_the_memory_of_pytorch(run):
     run(

@@ -11,6 +11,8 @@ import tt
 from tt.examples.digits.data import Digits, load, permutation, split
 from tt.examples.digits.train import Settings, accuracy, train
 
+pytestmark = pytest.mark.sampled(50)
+
 SEEDS = range(5)
 
 
@@ -65,6 +67,7 @@ def test_the_classifier_tells_at_least_97_5_percent_of_the_held_out_digits(digit
     assert result.loss < 0.62  # 0.50 is the least that smoothed labels permit
 
 
+@pytest.mark.exhaustive
 def test_with_shuffled_labels_it_is_right_one_time_in_ten(digits: Digits) -> None:
     found = [train(digits, Settings(seed=seed, epochs=4, shuffle_labels=True)).accuracy for seed in SEEDS]
     # 1,797 held-out digits in all; what a network predicts for similar images is alike, so runs differ by some
@@ -73,6 +76,7 @@ def test_with_shuffled_labels_it_is_right_one_time_in_ten(digits: Digits) -> Non
     assert max(found) < 0.25
 
 
+@pytest.mark.exhaustive
 def test_the_same_seed_gives_the_same_run(digits: Digits) -> None:
     first, second = (train(digits, Settings(seed=3, epochs=2)) for _ in range(2))
     assert (first.accuracy, first.loss) == (second.accuracy, second.loss)

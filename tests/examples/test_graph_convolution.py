@@ -60,6 +60,7 @@ def test_the_matrix_averages_neighbourhoods_in_every_layout() -> None:
         np.testing.assert_allclose(found.to_dense().numpy(), scale[:, None] * dense * scale)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_karate_club_is_told_as_well_with_sparse_matrices_as_with_a_dense_one(seed: int) -> None:
     graph = karate_club()
@@ -70,6 +71,7 @@ def test_the_karate_club_is_told_as_well_with_sparse_matrices_as_with_a_dense_on
     assert results[0].accuracy > 0.9
 
 
+@pytest.mark.exhaustive
 def test_the_digits_are_told_as_well_with_a_sparse_matrix_as_with_a_dense_one(look_alikes: Graph) -> None:
     for seed in SEEDS:
         assert train(look_alikes, Settings(seed)).accuracy > 0.8
@@ -86,6 +88,7 @@ def test_without_edges_the_classes_of_the_karate_club_cannot_be_told() -> None:
     assert np.mean([train(alone, Settings(seed)).accuracy for seed in SEEDS]) < 0.75
 
 
+@pytest.mark.exhaustive
 def test_the_program_prints_a_line_for_each_graph_and_seed() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", "import tt.examples.graph_convolution.train as t, runpy, sys\n"

@@ -10,7 +10,10 @@ pytest.importorskip("expecttest")
 from tests.opinfo.checks import CHECKS
 from tests.opinfo.samples import OPERATORS, SEED
 
+pytestmark = pytest.mark.torch
 
+
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("operator", sorted(OPERATORS))
 def test_agrees_with_pytorch(operator: str, check: str) -> None:

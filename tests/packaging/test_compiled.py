@@ -13,6 +13,8 @@ from tt.core import compiled
 
 from .conftest import build, import_from, install_editable, run, succeed
 
+pytestmark = pytest.mark.exhaustive
+
 REPORT = """
 import sys
 import tt
@@ -42,12 +44,14 @@ def libraries(project: Path) -> list[str]:
 # --- current, stale, incomplete ---
 
 
+@pytest.mark.exhaustive
 def test_compiled_modules_that_are_current_are_used(compiled_miniature):
     active, reason, loaded = report(compiled_miniature)
     assert active and reason.startswith("compiled by Cython ")
     assert loaded == COMPILED
 
 
+@pytest.mark.exhaustive
 def test_the_generated_c_is_not_left_behind(compiled_miniature):
     assert [path.name for path in compiled_miniature.rglob("*.c")] == [
         "threads.c"
@@ -142,11 +146,22 @@ def test_installing_interpreted_removes_what_was_compiled(compiled_miniature, tm
     assert report(compiled_miniature) == (False, "built with TT_BUILD=interpreted", INTERPRETED)
 
 
-def test_an_editable_installation_is_interpreted_unless_asked(miniature, tmp_path):
+@pytest.mark.exhaustive
+def test_an_editable_installation_is_compiled_unless_asked(miniature, tmp_path):
     succeed(install_editable(miniature, tmp_path / "built"))
-    assert report(miniature) == (False, "built with TT_BUILD=interpreted", INTERPRETED)
+    active, reason, _ = report(miniature)
+    assert active and reason.startswith("compiled by Cython")
 
 
+def test_an_editable_installation_without_a_compiler_is_interpreted_and_says_so(miniature, tmp_path):
+    done = install_editable(miniature, tmp_path / "built", CC="there-is-no-such-compiler")
+    output = succeed(done) + done.stderr
+    assert "the hot modules stay interpreted: no working C compiler" in output
+    active, reason, _ = report(miniature)
+    assert (active, reason) == (False, "no working C compiler with Python's headers was found")
+
+
+@pytest.mark.exhaustive
 def test_a_wheel_holds_the_libraries_beside_the_sources(compiled_once, tmp_path):
     wheel, _ = build(compiled_once, "wheel", tmp_path / "dist", TT_BUILD="compiled")
     assert not wheel.name.endswith("-none-any.whl")
@@ -171,6 +186,7 @@ def test_without_a_compiler_a_pure_wheel_is_built_and_a_line_says_so(miniature, 
     assert reason == "no working C compiler with Python's headers was found"
 
 
+@pytest.mark.exhaustive
 def test_a_source_that_cython_refuses_leaves_the_wheel_interpreted(compiled_once, miniature, tmp_path):
     (miniature / "core" / "storage.pxd").write_text("cdef class Storage:\n    cdef no_such_type version\n")
     wheel, output = build(miniature, "wheel", tmp_path / "dist")

@@ -16,6 +16,8 @@ from tt.core import compiled
 
 from .conftest import ROOT, build, import_from, install_editable, succeed
 
+pytestmark = pytest.mark.exhaustive
+
 FOLDERS = ("core", "backends", "plugins", "cli", "examples")
 
 

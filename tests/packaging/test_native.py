@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from .conftest import build, import_from, install_editable, run, succeed
+from .conftest import build, import_from, install_editable, make_miniature, run, succeed
 
 REPORT = """
 from tt.backends.cpu.native import loading
@@ -50,12 +52,13 @@ def build_in_place(project: Path) -> str:
 # --- current, stale, incomplete ---
 
 
-def test_current_kernels_are_used_at_the_level_of_the_processor(native_miniature):
+def test_current_kernels_are_used_and_a_level_that_is_not_known_counts_as_the_baseline(native_miniature):
     active, reason, number = report(native_miniature / ".editable")
     assert (active, number) == (True, "42")
-    assert reason.startswith("compiled against NumPy ") and reason.endswith(", running as level")
+    assert reason.startswith("compiled against NumPy ") and reason.endswith(", running as baseline")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("changed", ["threads.c", "number.h"])
 def test_a_changed_source_or_header_leaves_numpy_to_serve_until_it_is_built(native_miniature, changed):
     with (native_miniature / "backends" / "cpu" / "native" / changed).open("a") as file:
@@ -112,6 +115,90 @@ def test_without_a_readable_record_numpy_serves(native_miniature, text):
     assert not active and reason.startswith("the record of native kernels, _native.json, is not ")
 
 
+# --- instruction sets ---
+
+FAMILY = """
+    #include <Python.h>
+    #define JOIN(NAME, LEVEL) NAME##LEVEL
+    #define ENTRY(LEVEL) JOIN(PyInit__pointwise_, LEVEL)
+    #define TEXT_OF(WORD) #WORD
+    #define TEXT(WORD) TEXT_OF(WORD)
+    static PyObject *level(PyObject *self, PyObject *none) { return PyUnicode_FromString(TEXT(TT_LEVEL)); }
+    static PyMethodDef methods[] = {{"level", level, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+    static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_pointwise", NULL, -1, methods};
+    PyMODINIT_FUNC ENTRY(TT_LEVEL)(void) { return PyModule_Create(&module); }
+    """
+
+LEVEL = """
+from tt.backends.cpu.native import loading
+print(loading.load("pointwise").level(), loading.status().level, *loading.levels().usable)
+"""
+
+
+@pytest.fixture(scope="module")
+def family_once(native_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an editable installation with one family, on a processor that claims to have AVX2 and no more."""
+    if sys.platform == "win32" or platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("other processors have the baseline only")
+    base = tmp_path_factory.mktemp("family")
+    project = make_miniature(base / "project")
+    folder = project / "backends" / "cpu" / "native"
+    (folder / "pointwise.c").write_text(FAMILY)
+    threads = folder / "threads.c"
+    threads.write_text(threads.read_text().replace('"level")', '"avx2")'))
+    succeed(install_editable(project, base / "built", TT_BUILD="native"))
+    return project
+
+
+@pytest.fixture
+def family(family_once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(family_once, tmp_path / "project", symlinks=True)
+
+
+def extensions(project: Path) -> set[str]:
+    found = (project / "backends" / "cpu" / "native").glob("_*.so")
+    return {library.name.partition(".")[0] for library in found}
+
+
+def test_a_family_is_compiled_for_each_instruction_set_and_the_highest_is_loaded(family):
+    assert extensions(family) == {"_threads", "_pointwise_baseline", "_pointwise_avx2", "_pointwise_avx512"}
+    lines = import_from(family / ".editable", LEVEL, TT_ISA="")
+    assert lines == ["avx2 avx2 baseline avx2"]
+
+
+def test_the_environment_chooses_the_instruction_set(family):
+    lines = import_from(family / ".editable", LEVEL, TT_ISA="baseline")
+    assert lines == ["baseline baseline baseline avx2"]
+
+
+@pytest.mark.exhaustive
+def test_only_what_changed_is_compiled_again(family):
+    kept = family / "backends" / "cpu" / "native" / "threads.c"
+    kept.write_text(kept.read_text() + "/* changed */\n")
+    assert "native kernels: compiled 1 of 4 extensions" in build_in_place(family)
+    source = family / "backends" / "cpu" / "native" / "pointwise.c"
+    source.write_text(source.read_text() + "/* changed */\n")
+    assert "native kernels: compiled 3 of 4 extensions" in build_in_place(family)
+
+
+@pytest.mark.exhaustive
+def test_changed_flags_compile_an_extension_again(family):
+    building = family / "backends" / "cpu" / "native" / "building.py"
+    building.write_text(building.read_text().replace("-march=x86-64-v3", "-mavx2"))
+    stale = "stale: pointwise.c has changed since it was compiled"
+    assert report(family / ".editable", TT_ISA="")[1] == stale
+    assert "native kernels: compiled 1 of 4 extensions" in build_in_place(family)
+
+
+def test_an_instruction_set_that_the_compiler_does_not_know_is_left_out(family):
+    building = family / "backends" / "cpu" / "native" / "building.py"
+    building.write_text(building.read_text().replace("-march=x86-64-v4", "-march=no-such-processor"))
+    assert "native kernels: compiled 0 of 3 extensions" in build_in_place(family)
+    assert extensions(family) == {"_threads", "_pointwise_baseline", "_pointwise_avx2"}
+    assert import_from(family / ".editable", LEVEL, TT_ISA="") == ["avx2 avx2 baseline avx2"]
+    assert build_in_place(family) == "native kernels: 3 extensions are current\n"
+
+
 # --- building ---
 
 
@@ -131,6 +218,7 @@ def test_installing_interpreted_removes_what_was_built(native_miniature, tmp_pat
     assert found == (False, "built with TT_BUILD=interpreted", "None")
 
 
+@pytest.mark.exhaustive
 def test_a_wheel_holds_libraries_and_sources(native_once, tmp_path):
     wheel, _ = build(native_once, "wheel", tmp_path / "dist", TT_BUILD="native")
     assert not wheel.name.endswith("-none-any.whl")
@@ -149,6 +237,7 @@ def test_without_a_compiler_a_wheel_is_built_and_says_so(miniature, tmp_path):
     assert report(tmp_path / "site")[1] == "no working C compiler with Python's headers was found"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("choice", ["native", "compiled"])
 def test_asking_for_native_kernels_without_a_compiler_fails_and_says_why(miniature, tmp_path, choice):
     done = install_editable(miniature, tmp_path, TT_BUILD=choice, CC="there-is-no-such-compiler")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 ACME = "tt-acme-ops"
 HERE = Path(__file__).parent
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytestmark = pytest.mark.exhaustive
+
 
 def test_everything_else_works_beside_five_broken_plugins(run):
     run(

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 pytest.importorskip("array_api_strict")
 
 STRICT = "tt-strict-backend"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 PACKAGES = {
     "op": ["new", "op", "invented::square"],
     "op with long names": ["new", "op", "a_rather_long_namespace::an_even_longer_operator_name"],

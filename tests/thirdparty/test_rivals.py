@@ -7,6 +7,8 @@ from itertools import permutations
 
 import pytest
 
+pytestmark = pytest.mark.exhaustive
+
 ONE, TWO, STRICT = "tt-rival-one", "tt-rival-two", "tt-strict-backend"
 
 

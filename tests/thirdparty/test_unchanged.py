@@ -8,6 +8,8 @@ import pytest
 
 from tests.seeds import drawn_seed
 
+pytestmark = pytest.mark.exhaustive
+
 PROGRAM = (Path(__file__).parent / "unchanged_program.py").read_text()
 PACKAGES = ("tt-hostile", "tt-rival-one", "tt-rival-two", "tt-acme-ops", "tt-strict-backend", "tt-broken")
 SEED = drawn_seed()

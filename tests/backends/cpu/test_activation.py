@@ -9,6 +9,7 @@ import pytest
 import tt
 import tt.nn.functional as F
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 NUMBERS = [-1e4, -100.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0, 100.0, 1e4, math.inf, -math.inf, math.nan]

@@ -11,6 +11,7 @@ import tt
 import tt.nn.functional as F
 from tt.backends.cpu import convolution
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 DIMS = (1, 2, 3)

@@ -9,6 +9,7 @@ import pytest
 import tt
 import tt.nn.functional as F
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 W = torch.arange(15.0).reshape(5, 3) - 4

@@ -7,6 +7,7 @@ import pytest
 
 import tt
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")

@@ -6,6 +6,7 @@ import pytest
 
 import tt
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 X = torch.arange(60.0).reshape(3, 4, 5)

@@ -9,6 +9,7 @@ import pytest
 import tt
 import tt.nn.functional as F
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tt
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 ORDERS = [2, 1, 0, 3, 0.5, -1, math.inf, -math.inf]

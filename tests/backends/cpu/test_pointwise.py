@@ -9,6 +9,7 @@ import pytest
 import tt
 from tt.core.dtype import DTYPES
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 # PyTorch has hardly any kernels for the wide unsigned integers; NumPy is the reference for them below.

@@ -11,6 +11,7 @@ import pytest
 import tt
 import tt.nn.functional as F
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 NAN, INF = float("nan"), float("inf")
 

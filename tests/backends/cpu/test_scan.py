@@ -9,6 +9,7 @@ import pytest
 
 import tt
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 NAN, INF = math.nan, math.inf

@@ -8,6 +8,7 @@ import pytest
 
 import tt
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 X = torch.arange(12.0).reshape(3, 4) - 3

@@ -6,6 +6,7 @@ import pytest
 
 import tt
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 X = torch.arange(24.0).reshape(2, 3, 4)

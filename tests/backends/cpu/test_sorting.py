@@ -8,6 +8,7 @@ import pytest
 
 import tt
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 NAN = torch.tensor([[3.0, math.nan, -math.inf, 1.0, math.nan], [0.0, -0.0, math.inf, 2.0, -1.0]])
@@ -167,6 +168,7 @@ LAID_OUT = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 @pytest.mark.parametrize("values", sorted(LAID_OUT))
 @pytest.mark.parametrize("rows", sorted(LAID_OUT))

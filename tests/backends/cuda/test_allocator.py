@@ -192,6 +192,7 @@ def test_an_arena_belongs_to_a_stream(cuda):
     assert tt.empty(256, device="cuda").data_ptr() == address
 
 
+@pytest.mark.exhaustive
 def test_threads_allocate_at_once(cuda):
     wrong = []
 

@@ -9,6 +9,7 @@ from tests.backends.cuda.serving import backend_on, contents, served, values
 from tt.backends.cuda import attention
 from tt.backends.cuda.libraries.cudnn import Cudnn
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 TOLERANCE = {"float16": 3e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-12}
@@ -65,6 +66,7 @@ def test_results_and_gradients(own, queries, keys, width, value_width, causal):
     check(own, q, k, v, causal=causal)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float64"])
 def test_half_precision_is_summed_in_float32(own, name):
     q, k, v = (values(i, (3, 12, 16), name) for i in range(3))

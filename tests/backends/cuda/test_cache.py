@@ -47,6 +47,7 @@ def test_the_folder_is_where_the_variables_say(tmp_path):
     assert cache_folder({}).parts[-2:] == ("tt", "cuda")
 
 
+@pytest.mark.cupy
 def test_a_kernel_is_compiled_once(program, compiled, tmp_path):
     first = cached_kernel(program().kernel(KERNEL), "sm_80", tmp_path / "kernels")
     again = cached_kernel(program().kernel(KERNEL), "sm_80", tmp_path / "kernels")
@@ -56,6 +57,7 @@ def test_a_kernel_is_compiled_once(program, compiled, tmp_path):
     assert file.suffix == ".bin"
 
 
+@pytest.mark.cupy
 def test_what_decides_is_in_the_key(program, nvrtc, monkeypatch):
     def key(made, name=KERNEL, arch="sm_80"):
         return kernel_key(made.kernel(name), arch)
@@ -70,6 +72,7 @@ def test_what_decides_is_in_the_key(program, nvrtc, monkeypatch):
     assert key(program()) == key(program())
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "other"])
 def test_a_damaged_file_is_compiled_again(program, compiled, tmp_path, damage):
     folder = tmp_path / "kernels"
@@ -89,6 +92,7 @@ def test_a_damaged_file_is_compiled_again(program, compiled, tmp_path, damage):
     assert file.read_bytes() == content
 
 
+@pytest.mark.cupy
 def test_what_does_not_compile_leaves_nothing(program, nvrtc, tmp_path):
     with pytest.raises(CompileError):
         cached_kernel(
@@ -97,6 +101,7 @@ def test_what_does_not_compile_leaves_nothing(program, nvrtc, tmp_path):
     assert not (tmp_path / "kernels").exists()
 
 
+@pytest.mark.cupy
 def test_a_folder_that_cannot_be_written_to_costs_time_only(program, compiled, tmp_path):
     folder = tmp_path / "file"
     folder.write_text("no folder")
@@ -142,6 +147,7 @@ def test_processes_that_write_at_once_never_read_a_mixture(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["same.bin"]
 
 
+@pytest.mark.cupy
 def test_threads_that_compile_the_same_kernel_agree(program, compiled, tmp_path):
     made = program()
     with ThreadPoolExecutor(4) as pool:

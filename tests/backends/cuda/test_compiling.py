@@ -36,12 +36,14 @@ def launched(dtype: str) -> list[str]:
     return [kernel.name for kernel in recorder.kernels]
 
 
+@pytest.mark.cupy
 def test_every_operator_compiles_in_half_precision(nvrtc):
     names = launched("bfloat16")
     assert len(names) > 100
     assert set(nvrtc.compile_source(POINTWISE.source, names[::4], "sm_90").names) == set(names[::4])
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_complex_functions_and_divisions_of_integers_compile(nvrtc, arch):
     functors = [("Asin", "complex64"), ("Sigmoid", "complex128"), ("Exp2", "complex128")]
@@ -65,12 +67,14 @@ def test_every_operator_compiles(nvrtc, arch, dtype):
     assert set(nvrtc.compile_source(POINTWISE.source, names, arch).names) == set(names)
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("source", sorted(p.name for p in SOURCES.glob("*.cuh")))
 def test_every_source_compiles_by_itself(nvrtc, source, arch):
     assert nvrtc.compile_source(Program(source).source, [], arch).log in ("", "\0")
 
 
+@pytest.mark.cupy
 def test_a_faulty_source_does_not_compile(nvrtc, tmp_path):
     for name in ("common.cuh", "complex.cuh", "failures.cuh", "integers.cuh", "pointwise.cuh"):
         text = (SOURCES / name).read_text()

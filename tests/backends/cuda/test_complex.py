@@ -12,6 +12,8 @@ from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda import pointwise
 from tt.backends.cuda.backend import CudaBackend
 
+pytestmark = pytest.mark.sampled(10)
+
 
 def exact_log1p(z: np.ndarray) -> np.ndarray:
     """Return log(1 + z); NumPy's adds 1 first, which loses a small z."""

@@ -11,6 +11,7 @@ from tests.backends.cuda.serving import backend_on, contents, served, values
 from tt.backends.cuda import convolution
 from tt.backends.cuda.libraries.cudnn import Cudnn
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 # dimensions, x, w, stride, padding, dilation, groups

@@ -16,6 +16,8 @@ from tt.backends.cuda.copies import cast, copy_into, duplicate, tables
 from tt.core.dtype import DTYPES
 from tt.core.errors import DtypeError, ShapeError
 
+pytestmark = pytest.mark.sampled(10)
+
 NAMES = [d.name for d in DTYPES]
 
 
@@ -97,6 +99,7 @@ def test_doubles_are_rounded_to_halves_once(host_backend):
 SHAPES = st.lists(st.integers(1, 40), max_size=3)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=100, deadline=None)
 @given(data=st.data(), shape=SHAPES, dtype=st.sampled_from(["float32", "uint8", "float64"]))
 def test_any_view_is_copied_into_any_other(host_engine, data, shape, dtype):

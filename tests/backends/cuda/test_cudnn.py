@@ -20,6 +20,8 @@ from tt.backends.cuda.libraries import cudnn as door
 from tt.backends.cuda.libraries.cudnn import Cudnn
 from tt.core.errors import DeviceError
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.fixture
 def fake():

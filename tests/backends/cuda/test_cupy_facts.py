@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[3]
 FACTS = read()
 
 
+@pytest.mark.cupy
 def test_the_file_says_what_the_installed_cupy_has():
     cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
     if cupy.__version__ != FACTS["version"]:

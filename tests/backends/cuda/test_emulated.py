@@ -13,6 +13,8 @@ import pytest
 from tests.backends.cuda.emulation import DEVICES, KERNELS, PRODUCTS
 from tests.backends.cuda.shim.engine import host_compiler
 
+pytestmark = pytest.mark.exhaustive
+
 HERE = Path(__file__).parent / "emulated"
 COMPILED = ("test_faults.py", "test_graphs.py")
 """Tests that need kernels of programs."""

@@ -31,6 +31,7 @@ def words(thing) -> str:
     return (thing.__doc__ or "").strip().partition("\n")[0]
 
 
+@pytest.mark.cupy
 def test_every_name_of_the_fake_is_one_of_cupy(cupy):
     real = pytest.importorskip("cupy", reason="CuPy is not installed")
     for name in vars(cupy.cuda):
@@ -52,6 +53,7 @@ def test_every_name_of_the_fake_is_one_of_cupy(cupy):
         assert member.startswith("_") or hasattr(real.cuda.MemoryPool, member), member
 
 
+@pytest.mark.cupy
 def test_every_parameter_of_the_fake_is_one_of_cupy(cupy):
     real = pytest.importorskip("cupy", reason="CuPy is not installed")
     pairs = [

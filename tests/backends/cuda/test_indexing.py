@@ -16,6 +16,8 @@ from tt.backends.cuda.moving import INDEXING
 from tt.backends.cuda.places import make_plan
 from tt.core import errors
 
+pytestmark = pytest.mark.sampled(10)
+
 UNITS = ("uint8", "uint16", "uint32", "uint64", "Unit16")
 COUNTED = ("bool", "int8", "float16", "bfloat16", "int32", "float32", "float64", "complex64", "complex128")
 NAMES = [
@@ -244,6 +246,7 @@ def test_nan_and_the_smallest_numbers_are_not_zero(run):
     assert [run("nonzero", np.array(n)).shape for n in (0, 3)] == [(0, 0), (1, 0)]
 
 
+@pytest.mark.exhaustive
 def test_long_masks_are_shared_by_many_blocks(run):
     mask = np.random.default_rng(1).random(700_000) < 0.5
     np.testing.assert_array_equal(run("nonzero", mask), np.argwhere(mask))
@@ -273,6 +276,7 @@ def test_too_many_dimensions_are_an_error_that_says_so():
         make_plan((2,) * 13, strides, strides)
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_source_compiles_for_gpus(nvrtc, arch):
     names = NAMES[::3] if arch == "sm_80" else NAMES[1::3]

@@ -251,6 +251,7 @@ def nvrtc():
     return compile_text
 
 
+@pytest.mark.cupy
 def test_nvrtc_compiles_what_is_handed_over_and_its_errors_are_read(nvrtc):
     source = device_source.DeviceSource("cuda", "gpu", {"gpu:cuda_sources[0]": HYPOT})
     (function,) = source.functions

@@ -15,6 +15,8 @@ from tt.backends.cuda import integral
 from tt.backends.cuda.backend import CudaBackend
 from tt.core.errors import DivisionByZeroError, DtypeError, ValueRangeError
 
+pytestmark = pytest.mark.sampled(10)
+
 INTEGRAL = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 
 
@@ -110,6 +112,7 @@ def test_a_division_by_zero_raises(host_backend, op):
     assert divide(x, x, *rest).array.tolist() == [1, 1] if op in ("floor_divide", "div.mode") else [0, 0]
 
 
+@pytest.mark.exhaustive
 def test_a_number_may_be_on_either_side(host_backend):
     x = host_backend.normalise(np.array([-7, 7, 3], np.int64))
     assert served(host_backend, "floor_divide", "int64")(x, 2).array.tolist() == [-4, 3, 1]

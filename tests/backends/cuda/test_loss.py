@@ -182,6 +182,7 @@ def kernels(host_engine):
     return kernels_of(tables, host_engine)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kernels_agree_with_numpy(kernels, case):
     check(kernels, case)
@@ -216,6 +217,7 @@ def test_what_does_not_fit_is_refused(kernels):
         check(kernels, Case("_elementwise_loss", (x, x, "cubic", "mean", 0.0), element))
 
 
+@pytest.mark.cupy
 def test_kernels_compile_for_a_gpu(nvrtc):
     names = [kernel.name for kernel in launched(tables, CASES)][::9]
     assert set(nvrtc.compile_source(PROGRAM.source, names, "sm_90").names) == set(names)

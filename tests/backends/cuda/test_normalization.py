@@ -186,6 +186,7 @@ def kernels(host_engine):
     return kernels_of(tables, host_engine)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kernels_agree_with_numpy(kernels, case):
     found = check(kernels, case)
@@ -209,6 +210,7 @@ def test_what_does_not_fit_is_refused(kernels):
             check(kernels, Case(op, args, layer_norm))
 
 
+@pytest.mark.cupy
 def test_kernels_compile_for_a_gpu(nvrtc):
     names = [k.name for k in launched(tables, CASES) if k.program is PROGRAM][::9]
     assert set(nvrtc.compile_source(PROGRAM.source, names, "sm_90").names) == set(names)

@@ -14,6 +14,8 @@ from tt.backends.cuda import optimizer
 from tt.backends.cuda.moving import INDEXING
 from tt.backends.cuda.optimizer import CHUNK, OPTIMIZER
 
+pytestmark = pytest.mark.sampled(10)
+
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 KERNELS = [
     *(f"step_{name}<{dtype}>" for name in ("sgd", "adagrad") for dtype in FLOATING),
@@ -200,6 +202,7 @@ def test_lists_that_do_not_fit_are_left_to_the_shape_rule(run, lists):
         run.inplace("_fused_sgd_", *lists, *sgd("float32")[1])
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_source_compiles_for_gpus(nvrtc, arch):
     names = KERNELS[::3] if arch == "sm_80" else KERNELS[1::3]

@@ -15,6 +15,8 @@ from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.elementwise import collapse, run
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
 
+pytestmark = pytest.mark.sampled(12)
+
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 SERVED = kernels_of(
     [t for f in (pointwise, activation) for t in f.tables(CudaBackend(HostMemory(), lambda: np))]
@@ -117,6 +119,7 @@ def kernel(backend, op, dtype="float32"):
     return kernels_of([t for f in (pointwise, activation) for t in f.tables(backend)])[op, dtype].function
 
 
+@pytest.mark.exhaustive
 def test_python_numbers_keep_their_digits(host_backend):
     x = host_backend.normalise(np.array([2**62, -5], np.int64))
     assert kernel(host_backend, "add", "int64")(x, 2**53 + 1, 1).array.tolist() == [
@@ -135,6 +138,7 @@ def test_python_numbers_keep_their_digits(host_backend):
     assert kernel(host_backend, "add", "complex64")(c, 2j, 1 - 1j).array.tolist() == [3 + 4j]
 
 
+@pytest.mark.exhaustive
 def test_a_number_may_be_on_either_side(host_backend):
     x = host_backend.normalise(np.array([[1.0, 2.0, 3.0]], np.float32))
     np.testing.assert_array_equal(kernel(host_backend, "pow.Scalar")(2, x).array, [[2, 4, 8]])
@@ -270,6 +274,7 @@ def views(draw, shape):
     return view[(..., *(slice(None, None, step) for step in steps))]
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=150, deadline=None)
 @given(data=st.data(), shape=st.lists(st.integers(1, 9), max_size=4))
 def test_operands_of_any_layout(host_engine, data, shape):

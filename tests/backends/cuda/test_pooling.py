@@ -8,6 +8,7 @@ import pytest
 from tests.backends.cuda.serving import backend_on, contents, served, values
 from tt.backends.cuda import pooling
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
 

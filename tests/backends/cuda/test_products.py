@@ -14,6 +14,8 @@ from tt.backends.cuda.libraries import cublaslt
 from tt.backends.cuda.libraries.cublaslt import CublasLt
 from tt.core.errors import ArgumentError, DeviceError, UnknownNameError
 
+pytestmark = pytest.mark.sampled(6)
+
 TOLERANCE = {
     "float16": 4e-3, "bfloat16": 4e-2, "float32": 1e-5, "float64": 1e-12, "complex64": 1e-5, "complex128": 1e-12,
 }  # fmt: skip

@@ -151,6 +151,7 @@ __global__ void f(uint32* out) {
     np.testing.assert_array_equal(out.array[64:], 5 + 10 * (at >= 32) + 100 * previous + 10000 * (at < 32))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("threads", [32, 64, 256, 1024])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 def test_blocks_reduce(host_backend, program, dtype, threads):
@@ -174,6 +175,7 @@ __global__ void f(T* out, const T* in) {
 # --- NVRTC ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_nvrtc_compiles_without_a_gpu(nvrtc, program, arch):
     names = ["duplicate<bfloat16>", "duplicate<complex128>"]
@@ -181,6 +183,7 @@ def test_nvrtc_compiles_without_a_gpu(nvrtc, program, arch):
     assert found.code[:4] == b"\x7fELF" and all(found.names[name].encode() in found.code for name in names)
 
 
+@pytest.mark.cupy
 def test_a_gpu_newer_than_nvrtc_gets_ptx(nvrtc, program):
     found = nvrtc.compile_source(program(COPY).source, ["duplicate<int8>"], "sm_999")
     assert b".entry " + found.names["duplicate<int8>"].encode() in found.code
@@ -192,12 +195,14 @@ def test_a_gpu_newer_than_nvrtc_gets_ptx(nvrtc, program):
         nvrtc.usable_arch("sm_10")
 
 
+@pytest.mark.cupy
 def test_denormal_numbers_are_kept(nvrtc, program):
     sample = program("__global__ void f(float* x) { *x = *x * 0.5f; }")
     found = nvrtc.compile_source(sample.source, ["f"], "compute_80")
     assert b"mul.f32" in found.code and b".ftz" not in found.code
 
 
+@pytest.mark.cupy
 def test_what_does_not_compile_is_shown_with_its_line(nvrtc, program):
     sample = program("template <typename T>\n__global__ void f(T* x) { *x = missing; }")
     with pytest.raises(

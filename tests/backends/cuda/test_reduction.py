@@ -203,6 +203,7 @@ def kernels(host_engine):
     return kernels_of(tables, host_engine)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_kernels_agree_with_numpy(kernels, case):
     check(kernels, case)
@@ -230,6 +231,7 @@ def test_each_walk_is_taken():
     assert names == {"reduce_rows", "reduce_groups", "reduce_columns", "reduce_parts"}
 
 
+@pytest.mark.cupy
 def test_kernels_compile_for_a_gpu(nvrtc):
     names = [kernel.name for kernel in launched(tables, CASES)][::12]
     assert set(nvrtc.compile_source(PROGRAM.source, names, "sm_90").names) == set(names)

@@ -8,6 +8,8 @@ import pytest
 from tests.backends.cuda.cases import BFLOAT16, FLOATS, Case, check, kernels_of, launched, rows, strided
 from tt.backends.cuda.scan import PROGRAM, tables
 
+pytestmark = pytest.mark.sampled(20)
+
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 
 
@@ -118,6 +120,7 @@ def test_long_lines_are_cut_into_parts():
     assert names == {"scan_lines", "scan_columns", "scan_carries"}
 
 
+@pytest.mark.cupy
 def test_kernels_compile_for_a_gpu(nvrtc):
     names = [kernel.name for kernel in launched(tables, CASES)][::7]
     assert set(nvrtc.compile_source(PROGRAM.source, names, "sm_90").names) == set(names)

@@ -17,6 +17,8 @@ from tt.backends.cuda.scattering import ATOMIC, SCATTERING
 from tt.backends.cuda.sorting import SORTING
 from tt.core import errors
 
+pytestmark = pytest.mark.sampled(10)
+
 ORDERED = ("Adding", "Multiplying", "Largest", "Smallest")
 KERNELS = [
     *(f"add_places<{part}, int32, 1, {parts}>" for part, parts in ATOMIC.values()),
@@ -261,6 +263,7 @@ def test_a_source_as_large_as_memory_is_not_copied(run, host_engine):
     assert names == ["find_places", *STEPS, "combine_segments"]
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_the_source_compiles_for_gpus(nvrtc, arch):
     names = KERNELS[::4] if arch == "sm_80" else KERNELS[1::4]

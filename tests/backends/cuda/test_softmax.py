@@ -8,6 +8,8 @@ import pytest
 from tests.backends.cuda.cases import BFLOAT16, FLOATS, Case, check, kernels_of, launched, rows, strided
 from tt.backends.cuda.softmax import PROGRAM, tables
 
+pytestmark = pytest.mark.sampled(20)
+
 
 def softmax(x, dim):
     if not x.size or not x.ndim:
@@ -104,6 +106,7 @@ def test_what_does_not_fit_is_refused(kernels):
         check(kernels, Case("softmax", (rows((3, 4), "f4"), 2), softmax))
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_90"])
 def test_kernels_compile_for_a_gpu(nvrtc, arch):
     names = [kernel.name for kernel in launched(tables, CASES)][::7]

@@ -51,6 +51,7 @@ def test_many_keys_get_larger_tiles_and_no_more_blocks(order, monkeypatch):
     np.testing.assert_array_equal(order(keys, 9)[1], np.argsort(keys, kind="stable"))
 
 
+@pytest.mark.cupy
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_kernels_compile(nvrtc, arch):
     assert set(nvrtc.compile_source(SORTING.source, list(STEPS), arch).names) == set(STEPS)

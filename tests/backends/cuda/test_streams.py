@@ -181,6 +181,7 @@ def test_whoever_waits_hears_what_went_wrong_on_the_device(cuda, monkeypatch):
 # --- copies ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("dtype", [tt.float32, tt.bfloat16, tt.bool, tt.complex64, tt.int8])
 @pytest.mark.parametrize("non_blocking", [False, True])
 def test_elements_survive_the_way_to_devices_and_back(cuda, dtype, non_blocking):
@@ -331,6 +332,7 @@ WAITING = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", WAITING)
 def test_waiting_is_told_of_where_it_is_asked_for(cuda, name):
     x = tt.tensor([1.0, 2.0, 3.0], device="cuda")

@@ -37,6 +37,7 @@ def test_every_family_that_programs_run_most_is_there(dtype):
     assert len(set(kernels)) == len(kernels)
 
 
+@pytest.mark.cupy
 def test_kernels_are_compiled_once(nvrtc, tmp_path):
     kernels = common_kernels(["float32"])[:2]
     told = []
@@ -46,6 +47,7 @@ def test_kernels_are_compiled_once(nvrtc, tmp_path):
     assert [w.state for w in compile_all(kernels, ["sm_80", "sm_90"], folder=tmp_path)] == ["cached"] * 4
 
 
+@pytest.mark.cupy
 def test_what_does_not_compile_does_not_stop_the_rest(nvrtc, tmp_path):
     (tmp_path / "bad.cuh").write_text("__global__ void f() { missing(); }\n__global__ void g() {}\n")
     (tmp_path / "good.cuh").write_text("__global__ void g() {}\n")
@@ -58,6 +60,7 @@ def test_what_does_not_compile_does_not_stop_the_rest(nvrtc, tmp_path):
     assert 'identifier "missing" is undefined' in found["bad.cuh: f"].error
 
 
+@pytest.mark.cupy
 def test_an_unknown_architecture_is_refused_before_anything_is_compiled(nvrtc, tmp_path):
     with pytest.raises(ValueRangeError, match="'hopper' is no architecture of CUDA"):
         compile_all(common_kernels(["float32"])[:1], ["sm_80", "hopper"], folder=tmp_path / "k")

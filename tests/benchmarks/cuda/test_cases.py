@@ -12,6 +12,7 @@ from benchmarks.cuda.measure import Floors, agree, floor_of, measure_case
 from benchmarks.cuda.runners import to_array
 
 CASES = read_cases()
+pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
 
 

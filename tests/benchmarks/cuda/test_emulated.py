@@ -11,6 +11,8 @@ import pytest
 
 from tests.backends.cuda.shim.engine import host_compiler
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(host_compiler() is None, reason="there is no C++ compiler")
 

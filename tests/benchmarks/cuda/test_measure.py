@@ -170,6 +170,7 @@ def test_a_graph_is_captured_after_calls_on_a_stream_of_their_own():
     assert replay() == 7 and cuda.log[-1] == "replay"
 
 
+@pytest.mark.torch
 def test_floors_are_measured_by_copies_and_products():
     torch = pytest.importorskip("torch")
     before = torch.backends.cuda.matmul.allow_tf32

@@ -34,6 +34,7 @@ def test_sums_of_products(equation, shapes, dtype):
     np.testing.assert_array_equal(found.numpy(), expected)
 
 
+@pytest.mark.torch
 def test_dimensions_of_size_one_broadcast_as_in_torch():
     torch = pytest.importorskip("torch")
     for equation, shapes in (

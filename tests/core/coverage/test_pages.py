@@ -14,6 +14,8 @@ from tt.core.coverage.html import html
 from tt.core.coverage.markdown import GENERATED, MEANINGS, markdown
 from tt.core.coverage.page import DARK, LIGHT, SCRIPT, STYLE
 
+pytestmark = pytest.mark.exhaustive
+
 VOID = {"meta", "input", "br", "link"}
 
 
@@ -64,6 +66,7 @@ def page(source):
 # --- structure ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_every_operator_has_a_row_and_every_backend_a_column(found, page):
     body = [e for e in page.all("tr") if "data-family" in e]
     assert len(body) == len(found.rows)

@@ -70,6 +70,7 @@ def array(tensor: Any) -> Any:
 # --- shapes ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 def test_the_output_is_filled_and_returned(call: Call) -> None:
     outs = call.fresh()
     found = call.into(outs)
@@ -80,6 +81,7 @@ def test_the_output_is_filled_and_returned(call: Call) -> None:
             np.testing.assert_array_equal(array(out), array(result))
 
 
+@pytest.mark.sampled(3)
 def test_an_output_of_another_shape_is_resized_with_a_warning(call: Call) -> None:
     outs = call.fresh(lambda r: tt.zeros((*r.shape, 2), dtype=r.dtype))
     if not outs[0].numel():
@@ -89,6 +91,7 @@ def test_an_output_of_another_shape_is_resized_with_a_warning(call: Call) -> Non
     assert outs[0].shape == call.results[0].shape
 
 
+@pytest.mark.sampled(3)
 def test_an_empty_output_is_resized_silently(call: Call) -> None:
     outs = call.fresh(lambda r: tt.zeros(0, dtype=r.dtype))
     with warnings.catch_warnings():
@@ -100,6 +103,7 @@ def test_an_empty_output_is_resized_silently(call: Call) -> None:
 # --- dtypes and devices ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 def test_a_result_is_not_cast_to_a_lesser_kind(call: Call) -> None:
     lesser = {"complex": tt.float32, "floating": tt.int64, "signed": tt.bool}.get(call.results[0].dtype.kind)
     decided_by_out = call.operator.is_factory or DTYPE_OF_OUT in call.definition.tags
@@ -109,6 +113,7 @@ def test_a_result_is_not_cast_to_a_lesser_kind(call: Call) -> None:
         call.into(call.fresh(lambda r: tt.zeros(tuple(r.shape), dtype=lesser)))
 
 
+@pytest.mark.sampled(3)
 def test_a_wider_output_is_cast_to_or_refused_as_the_schema_says(call: Call) -> None:
     wider = {"float32": tt.float64, "int64": tt.float64, "complex64": tt.complex128}
     target = wider.get(call.results[0].dtype.name)
@@ -123,6 +128,7 @@ def test_a_wider_output_is_cast_to_or_refused_as_the_schema_says(call: Call) -> 
         assert outs[0].dtype is target
 
 
+@pytest.mark.sampled(3)
 def test_an_output_on_another_device_is_refused(call: Call) -> None:
     if not any(isinstance(v, tt.Tensor) for v in call.args):
         pytest.skip("the output alone says where the call runs")
@@ -133,6 +139,7 @@ def test_an_output_on_another_device_is_refused(call: Call) -> None:
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 def test_an_output_with_several_elements_in_one_place_is_refused(call: Call) -> None:
     if call.results[0].numel() < 2:
         pytest.skip("no result with several elements")
@@ -140,6 +147,7 @@ def test_an_output_with_several_elements_in_one_place_is_refused(call: Call) -> 
         call.into(call.fresh(lambda r: tt.zeros((), dtype=r.dtype).expand(tuple(r.shape))))
 
 
+@pytest.mark.sampled(3)
 def test_an_output_that_covers_a_part_of_an_operand_is_refused(call: Call) -> None:
     result = call.results[0]
     place = next(
@@ -170,6 +178,7 @@ def test_an_operand_may_be_the_output() -> None:
 # --- gradients -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 def test_an_output_does_not_require_a_gradient(call: Call) -> None:
     if "nondifferentiable" in call.definition.tags or call.results[0].dtype.kind not in (
         "floating",

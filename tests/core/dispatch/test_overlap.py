@@ -104,6 +104,7 @@ CALLS = {
 }
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", CALLS)
 def test_pytorch_refuses_the_same_calls(name: str) -> None:
     torch = pytest.importorskip("torch")

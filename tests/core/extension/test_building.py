@@ -18,6 +18,8 @@ from tt.core.extension.cache import Store, default_folder
 from tt.core.extension.compilers import compiler_problem, find_compiler
 from tt.utils.cpp_extension import load, load_inline
 
+pytestmark = pytest.mark.sampled(6)
+
 SOURCE = "float f(float x) { return x + 1; }"
 
 
@@ -125,6 +127,7 @@ def test_whatever_changes_the_result_compiles_anew(compiler, commands, tmp_path,
     assert len(commands) == 4
 
 
+@pytest.mark.exhaustive
 def test_another_compiler_compiles_anew(compiler, commands, tmp_path, monkeypatch):
     load_inline("anew", SOURCE, build_directory=tmp_path)
     command = find_compiler("c++").command
@@ -133,6 +136,7 @@ def test_another_compiler_compiles_anew(compiler, commands, tmp_path, monkeypatc
     assert len(commands) == 4
 
 
+@pytest.mark.exhaustive
 def test_a_header_that_changes_compiles_anew(compiler, commands, tmp_path):
     header = tmp_path / "value with space.h"
     folder = tmp_path / "kept"
@@ -145,6 +149,7 @@ def test_a_header_that_changes_compiles_anew(compiler, commands, tmp_path):
     assert len(list(folder.glob("*.so"))) == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "damage", ["library", "library gone", "manifest", "manifest of another kind", "half"]
 )
@@ -189,6 +194,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         raise AssertionError("not reached")
 
 
+@pytest.mark.exhaustive
 def test_several_processes_build_the_same_source(compiler, tmp_path):
     program = textwrap.dedent("""
         import sys, tt
@@ -241,6 +247,7 @@ def test_verbose_shows_commands_and_warnings(compiler, tmp_path, capfd):
     assert capfd.readouterr().err.endswith("is current\n")
 
 
+@pytest.mark.exhaustive
 def test_files_of_c_and_c_plus_plus_are_linked_together(compiler, commands, tmp_path):
     (tmp_path / "constants.h").write_text("#define ONE 1\n")
     (tmp_path / "first.c").write_text('#include "constants.h"\nfloat helper(float x) { return x + ONE; }\n')
@@ -269,6 +276,7 @@ def test_other_files_are_refused(tmp_path):
         load("files", tmp_path / "kernel.rs")
 
 
+@pytest.mark.exhaustive
 def test_c_and_c_plus_plus_in_one_call(compiler):
     module = load_inline(
         "both",

@@ -12,6 +12,8 @@ from tt.core.extension import parameters
 from tt.core.extension.types import COMPLEX
 from tt.utils.cpp_extension import load_inline
 
+pytestmark = pytest.mark.sampled(3)
+
 try:
     import torch
 except ImportError:  # only a reference
@@ -80,6 +82,7 @@ def test_a_function_of_c_serves_its_dtype(both_callers, dtype):
     np.testing.assert_array_equal(found.numpy(), reference(x, y))
 
 
+@pytest.mark.exhaustive
 def test_overloads_of_c_plus_plus_are_one_operator(both_callers):
     module = load_inline(
         "overloads", "float f(float x) { return x + 1; } double f(double x) { return x + 2; }"
@@ -88,6 +91,7 @@ def test_overloads_of_c_plus_plus_are_one_operator(both_callers):
     assert module.f(tt.ones(1, dtype=tt.float64)).tolist() == [3.0]
 
 
+@pytest.mark.exhaustive
 def test_half_precision_is_computed_in_float32(both_callers):
     module = load_inline("halves", "float third(float x) { return x / 3; }")
     for dtype in (tt.float16, tt.bfloat16):
@@ -124,6 +128,7 @@ def test_parameters_of_another_type_do_not_promote(both_callers):
         module.power(x, 2**40)
 
 
+@pytest.mark.exhaustive
 def test_many_operands(both_callers):
     counts = (1, 3, 4, 6)
     source = ""

@@ -209,6 +209,7 @@ for use in {uses}:
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["blocked", "failed manifest", "failed registration"])
 def test_without_autograd_whatever_needs_it_says_why(how, tmp_path):
     before, end = "", "which failed to load"

@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 DTYPES = [torch.float32, torch.float16, torch.float64, torch.int64, torch.uint8, torch.complex64]

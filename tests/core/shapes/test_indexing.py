@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tt.core.errors import DataDependentError
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 aten = torch.ops.aten
 

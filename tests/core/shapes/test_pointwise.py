@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tt.core.errors import BroadcastError
 from tt.core.shapes.geometry import broadcast
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 SHAPES = [(), (3,), (2, 3), (0, 3), (2, 3, 4)]

@@ -6,6 +6,7 @@ import pytest
 
 from tt.core.errors import DataDependentError, IndexValueError
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 SHAPES = [(), (3,), (2, 3), (0,), (2, 0), (0, 3), (2, 3, 4)]

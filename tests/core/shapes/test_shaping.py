@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 SHAPES = [(), (3,), (2, 3), (4, 1, 3), (0, 3), (1, 1), (2, 3, 4)]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 aten = torch.ops.aten

@@ -197,12 +197,14 @@ def failures_of(report):
     )
 
 
+@pytest.mark.exhaustive
 def test_the_cpu_conforms():
     report = check_conformance("cpu")
     assert failures_of(report) == ""
     assert min(report.checks[name] for name in CHECKS) > 50, "a check was hardly made"
 
 
+@pytest.mark.exhaustive
 def test_the_core_set_is_small_and_serves_every_operator_through_composites():
     assert sum(definition.core for definition in REGISTRY.definitions()) <= 100
     with tt.mask_kernels("@non-core"):
@@ -215,6 +217,8 @@ def test_the_cpu_conforms_for_every_dtype():
     assert failures_of(check_conformance("cpu", dtypes=None, seed=1)) == ""
 
 
+@pytest.mark.exhaustive
+@pytest.mark.torch
 def test_the_cpu_agrees_with_pytorch():
     pytest.importorskip("torch")
     report = check_conformance("cpu", reference=torch_reference(), checks=["runs", "values"])

@@ -191,6 +191,7 @@ def test_masked_says_what_is_constant(layout: str, masked: bool, masked_grad: bo
     assert check_stored(tt, layout, masked, masked_grad, function="cos")
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("layout", STORED)
 @pytest.mark.parametrize("masked", [True, False])
 @pytest.mark.parametrize("masked_grad", [True, False])

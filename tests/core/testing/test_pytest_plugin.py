@@ -56,6 +56,7 @@ def test_the_plugin_is_an_entry_point():
     assert project["entry-points"]["pytest11"] == {"tt": "tt.core.testing.pytest_plugin"}
 
 
+@pytest.mark.exhaustive
 def test_without_the_option_nothing_is_added_and_nothing_more_imported(run):
     conftest = """
 import sys
@@ -69,6 +70,7 @@ def pytest_unconfigure(config):
     assert "HEAVY []" in output
 
 
+@pytest.mark.exhaustive
 def test_there_is_an_item_for_each_operator_and_dtype(run, tmp_path):
     code, output = run(*EXP, "-v", "--junitxml", str(tmp_path / "report.xml"))
     assert code == 0 and "collected 3 items" in output and "3 passed" in output
@@ -76,11 +78,13 @@ def test_there_is_an_item_for_each_operator_and_dtype(run, tmp_path):
     assert names == ["test_own", "exp[int64]", "exp[float32]"]
 
 
+@pytest.mark.exhaustive
 def test_items_are_chosen_like_tests(run):
     code, output = run(*EXP, "-k", "exp and float32")
     assert code == 0 and "1 passed, 2 deselected" in output
 
 
+@pytest.mark.exhaustive
 def test_a_failure_shows_code_that_repeats_it_and_no_traceback(run):
     code, output = run(*EXP, "--tt-checks", "values", conftest=BROKEN)
     assert code == 1 and "2 failed, 1 passed" in output
@@ -88,6 +92,7 @@ def test_a_failure_shows_code_that_repeats_it_and_no_traceback(run):
     assert "tt.ops.exp(tt.tensor(" in output and "runtest" not in output
 
 
+@pytest.mark.exhaustive
 def test_what_a_baseline_knows_is_an_expected_failure(run, tmp_path):
     from tt.core.testing.conformance import Failure, Report, Target
     from tt.core.testing.conformance.outcomes import Outcome, dumps
@@ -100,6 +105,7 @@ def test_what_a_baseline_knows_is_an_expected_failure(run, tmp_path):
     assert code == 0 and "1 passed, 1 xfailed" in output and "known to the baseline" in output
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

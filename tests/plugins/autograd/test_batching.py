@@ -112,6 +112,7 @@ def turned(tensor: Any) -> Any:
     return tensor.detach().reshape((-1,)).flip((0,)).reshape(tuple(tensor.shape))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("definition", MAPPED, ids=[d.name for d in MAPPED])
 def test_vmap_of_an_operator_is_a_loop(definition: OpDefinition) -> None:
     check_operator(definition, most=8, dtypes=1)

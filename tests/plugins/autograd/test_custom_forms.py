@@ -404,6 +404,7 @@ def test_forward_mode_takes_the_transposed_gradient(form):
     assert tangent.tolist() == [6.0, -8.0]
 
 
+@pytest.mark.torch
 def test_gradients_are_those_of_pytorch():
     torch = pytest.importorskip("torch")
 

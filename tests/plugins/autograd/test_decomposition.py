@@ -107,6 +107,7 @@ def test_a_gradient_agrees_with_finite_differences(
     assert tt.autograd.gradcheck(function, matrix(dtype, *shape), fast_mode=True)
 
 
+@pytest.mark.sampled(4)
 @complete
 @pytest.mark.parametrize(("name", "shape"), [case for case in ALL if case.values[0] not in ONCE])
 def test_a_gradient_can_be_differentiated_again(name: str, shape: tuple[int, ...], dtype: tt.dtype) -> None:
@@ -116,6 +117,7 @@ def test_a_gradient_can_be_differentiated_again(name: str, shape: tuple[int, ...
 # --- torch -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @complete
 @pytest.mark.parametrize("name", ["cholesky", "eigvalsh", "eigh", "pinv", "det", "slogdet"])
 def test_a_gradient_is_that_of_torch(name: str, dtype: tt.dtype) -> None:

@@ -111,6 +111,7 @@ def smooth(call: Call) -> bool:
     return all(np.isfinite(a).all() for a in arrays) and sum(a.size for a in arrays) <= MOST_ELEMENTS
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND))
 def test_a_formula_agrees_with_finite_differences(definition: OpDefinition, dtype: tt.dtype) -> None:
     for name, call in calls(definition, dtype):
@@ -118,6 +119,7 @@ def test_a_formula_agrees_with_finite_differences(definition: OpDefinition, dtyp
             assert tt.autograd.gradcheck(call, leaves(call), fast_mode=True, check_undefined_grad=False), name
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND))
 def test_a_formula_can_be_differentiated_again(definition: OpDefinition, dtype: tt.dtype) -> None:
     checked = 0
@@ -243,6 +245,8 @@ def loss(lib: Any, outputs: Any) -> Any:
     return total
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.torch
 @pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND | NOT_IN_TORCH | ROUGH_IN_TORCH))
 def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) -> None:
     torch = pytest.importorskip("torch")

@@ -75,6 +75,7 @@ def check_adjoint(call: Call, name: str) -> None:
         assert left == pytest.approx(right, rel=tolerance, abs=max(tolerance, 1e-8)), name
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("definition", cases(tt.float64))
 def test_tangents_are_the_transpose_of_gradients(definition: OpDefinition) -> None:
     tt.manual_seed(0)
@@ -82,6 +83,7 @@ def test_tangents_are_the_transpose_of_gradients(definition: OpDefinition) -> No
         check_adjoint(call, name)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("definition", cases(tt.complex128))
 def test_tangents_of_complex_numbers_are_the_transpose_of_gradients(definition: OpDefinition) -> None:
     tt.manual_seed(0)
@@ -261,6 +263,7 @@ PASSES = [
 ]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("kind", PASSES)
 def test_passes_of_tensors_with_tangents_are_those_of_torch(kind: str) -> None:
     torch = pytest.importorskip("torch")

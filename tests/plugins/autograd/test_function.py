@@ -52,6 +52,7 @@ def x() -> Any:
     return tt.tensor([0.5, 2.0], dtype=tt.float64, requires_grad=True)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", ["tt", "torch"])
 def test_derivatives_of_all_orders_go_through_a_saved_result(name: str) -> None:
     module = pytest.importorskip(name)

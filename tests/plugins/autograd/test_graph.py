@@ -13,6 +13,7 @@ from tt.plugins.autograd import graph
 from tt.plugins.autograd.rules import OpNode
 
 
+@pytest.mark.torch
 def test_nodes_are_named_and_linked_as_in_torch() -> None:
     torch = pytest.importorskip("torch")
 
@@ -100,6 +101,7 @@ def make_chain(length: int) -> tuple[tt.Tensor, tt.Tensor, weakref.ref[Any]]:
     return x, end, first
 
 
+@pytest.mark.exhaustive
 def test_a_chain_of_a_million_nodes_is_freed_without_a_backward_pass() -> None:
     _, end, first = make_chain(1_000_000)
     assert first() is not None
@@ -108,6 +110,7 @@ def test_a_chain_of_a_million_nodes_is_freed_without_a_backward_pass() -> None:
     assert first() is None
 
 
+@pytest.mark.exhaustive
 def test_a_chain_of_a_million_nodes_runs() -> None:
     x, end, first = make_chain(1_000_000)
     end.backward(tt.ones(1))

@@ -18,6 +18,7 @@ def test_values_can_be_read_in_the_mode() -> None:
         assert x.numpy().tolist() == [2.0, 2.0]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", ["tt", "torch"])
 def test_what_is_an_inference_tensor(name: str) -> None:
     module = pytest.importorskip(name)
@@ -37,6 +38,7 @@ def test_what_is_an_inference_tensor(name: str) -> None:
     assert not module.is_inference_mode_enabled() and module.is_grad_enabled()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", ["tt", "torch"])
 def test_what_is_refused_outside(name: str) -> None:
     module = pytest.importorskip(name)

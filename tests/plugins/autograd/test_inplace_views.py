@@ -27,6 +27,7 @@ def values(tensors: list[Any]) -> list[np.ndarray[Any, Any]]:
     ]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda f: f.__name__)
 def test_a_program_gives_the_gradients_of_torch(program: Callable[[Any], list[Any]]) -> None:
     torch = pytest.importorskip("torch")
@@ -75,6 +76,7 @@ def run_steps(lib: Any, steps: list[tuple[str, int, int]], from_leaf: bool) -> A
     return gradient
 
 
+@pytest.mark.torch
 @given(steps=steps, from_leaf=st.booleans())
 def test_random_programs_of_views_and_changes_agree_with_torch(
     steps: list[tuple[str, int, int]], from_leaf: bool

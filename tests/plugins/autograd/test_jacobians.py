@@ -38,6 +38,7 @@ def torch() -> Any:
 # --- tt.func ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 def test_jacobians_are_those_of_torch(torch: Any) -> None:
     x, x_torch = tt.tensor(POINT), torch.tensor(POINT)
     expected = torch.func.jacrev(mixing(torch))(x_torch)
@@ -48,6 +49,7 @@ def test_jacobians_are_those_of_torch(torch: Any) -> None:
     close(hessian(scalar(tt))(x), torch.func.hessian(scalar(torch))(x_torch))
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("names", list(product(["jacrev", "jacfwd"], repeat=2)), ids="-".join)
 def test_second_derivatives_in_every_order(torch: Any, names: tuple[str, str]) -> None:
     outer, inner = names
@@ -73,6 +75,7 @@ def test_third_derivatives_in_every_order(names: tuple[str, str, str]) -> None:
     close(found(x), jacrev(jacrev(jacrev(scalar(tt))))(x))
 
 
+@pytest.mark.torch
 def test_transforms_nest_with_vmap_in_any_order(torch: Any) -> None:
     batch = np.stack([POINT, 2 * POINT])
     x, x_torch = tt.tensor(batch), torch.tensor(batch)
@@ -189,6 +192,7 @@ def test_what_is_wrong_is_said() -> None:
         grad(lambda x: 1.0)(x)
 
 
+@pytest.mark.torch
 def test_an_outer_derivative_sees_through(torch: Any) -> None:
     def outer(module: Any, x: Any) -> Any:
         return module.autograd.grad(module.func.grad(scalar(module))(x).sum(), x)[0]
@@ -206,6 +210,7 @@ def two(module: Any) -> Any:
     return lambda a, b: (a * b.sin()).sum() * a.exp().sum()
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("vectorize", [False, True])
 def test_the_functional_interface_is_torchs(torch: Any, vectorize: bool) -> None:
     values = (POINT, POINT[::-1].copy())

@@ -13,6 +13,7 @@ import tt
 from tests.threads import in_threads
 
 
+@pytest.mark.exhaustive
 def test_a_chain_of_a_million_nodes_runs_and_is_freed() -> None:
     x = tt.ones((), requires_grad=True)
     y = x
@@ -24,6 +25,7 @@ def test_a_chain_of_a_million_nodes_runs_and_is_freed() -> None:
     gc.collect()
 
 
+@pytest.mark.exhaustive
 def test_a_long_chain_that_no_pass_has_walked_is_freed() -> None:
     y = tt.ones((), requires_grad=True)
     for _ in range(300_000):
@@ -34,6 +36,7 @@ def test_a_long_chain_that_no_pass_has_walked_is_freed() -> None:
     assert first() is None
 
 
+@pytest.mark.exhaustive
 def test_a_hundred_thousand_branches_meet_in_one_leaf() -> None:
     x = tt.ones((), requires_grad=True)
     total = tt.zeros(())
@@ -203,6 +206,7 @@ def test_passes_nest_deeply() -> None:
     assert x.grad is not None and x.grad.item() == 2.0
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", ["tt", "torch"])
 def test_hooks_run_in_the_documented_order(name: str) -> None:
     module = pytest.importorskip(name)

@@ -60,6 +60,7 @@ def test_a_mistake_is_explained(program: str, message: str | None) -> None:
     check_message(program, message)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("program", [pytest.param(p, id=n) for n, p, _ in MISTAKES])
 def test_a_mistake_is_one_in_torch_too(program: str) -> None:
     torch = pytest.importorskip("torch")
@@ -73,6 +74,7 @@ def test_a_mistake_is_one_in_torch_too(program: str) -> None:
         assert str(found).replace("tt.", "torch.") == str(expected).replace("tt.", "torch.")
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("program", [pytest.param(p, id=n) for n, p, _ in DIFFERENT])
 def test_what_differs_from_torch_still_does(program: str) -> None:
     torch = pytest.importorskip("torch")

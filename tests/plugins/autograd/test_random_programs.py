@@ -52,6 +52,7 @@ steps = st.one_of(
 )
 
 
+@pytest.mark.torch
 @settings(max_examples=60, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=14))
 def test_a_random_program_runs_as_in_torch(program: list[Any]) -> None:

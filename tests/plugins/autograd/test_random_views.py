@@ -121,6 +121,7 @@ def compare(shape: list[int], steps: Any, change: str, complex_: bool, *, stride
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.torch
 @settings(max_examples=300, deadline=None)
 @given(
     shape=shapes, steps=st.lists(calls(VIEWS), min_size=1, max_size=3), change=changes, complex_=st.booleans()
@@ -129,6 +130,7 @@ def test_chains_of_views(shape, steps, change, complex_):
     compare(shape, steps, change, complex_, strides=True)
 
 
+@pytest.mark.torch
 @settings(max_examples=200, deadline=None)
 @given(shape=shapes, steps=st.lists(calls(VIEWS, COPIES), min_size=1, max_size=3), complex_=st.booleans())
 def test_chains_of_views_and_copies(shape, steps, complex_):

@@ -80,6 +80,7 @@ def checked(definition: OpDefinition, dtype: tt.dtype, most: int) -> int:
     return count
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("definition", "dtype"), [p for p in SERVED if p.values[1] is tt.float64])
 def test_a_third_derivative_agrees_with_differences(definition: OpDefinition, dtype: tt.dtype) -> None:
     checked(definition, dtype, most=1)

@@ -299,6 +299,7 @@ def test_softmax_takes_what_is_not_stored_for_minus_infinity(layout: str, dim: i
 # --- against PyTorch -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
 @pytest.mark.parametrize("layout", ["coo", "uncoalesced", "hybrid", "csr"])
 def test_layouts_values_and_dtypes_are_pytorchs(layout: str) -> None:

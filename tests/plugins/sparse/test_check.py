@@ -16,6 +16,8 @@ import tt
 from tests.plugins.sparse.pairs import torch
 from tt.errors import IndexValueError, LayoutError
 
+pytestmark = pytest.mark.torch
+
 check = tt.sparse.check_sparse_tensor_invariants
 CSR = ([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2))
 BATCH = ([[0, 1, 2], [0, 1, 2]], [[0, 1], [0, 1]], [[1.0, 2.0], [3.0, 4.0]], (2, 2, 2))

@@ -28,6 +28,8 @@ from tests.plugins.sparse.pairs import (
 )
 from tt.errors import DataDependentError, LayoutError
 
+pytestmark = pytest.mark.torch
+
 COMPRESSED = LAYOUTS[1:]
 MAKERS = {
     "sparse_csr": ([0, 1, 3], [1, 0, 2], [1.0, 2.0, 3.0]),

@@ -245,6 +245,7 @@ def test_systems_without_a_solution_are_refused() -> None:
 # --- against PyTorch -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
 def test_layouts_of_products_are_pytorchs() -> None:
     torch = pytest.importorskip("torch")

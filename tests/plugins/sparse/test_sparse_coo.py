@@ -307,6 +307,7 @@ def test_a_sparse_tensor_prints_its_coordinates_and_values(sparse):
 # --- against PyTorch -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 def test_construction_and_coalescing_agree_with_pytorch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)

@@ -291,6 +291,7 @@ def test_gradients_of_to_dense_are_masked_unless_asked_for() -> None:
 # --- against PyTorch -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state", "ignore:log1p_backward")
 @pytest.mark.parametrize("layout", ["coo", "hybrid", "csr"])
 def test_gradients_and_their_layouts_are_pytorchs(layout: str) -> None:

@@ -13,6 +13,8 @@ import tt
 from tests.plugins.sparse.pairs import LAYOUTS, MATRIX, ours, random_matrix, same, theirs, torch
 from tt.errors import IndexValueError, LayoutError, ShapeError
 
+pytestmark = pytest.mark.torch
+
 COMPRESSED = LAYOUTS[1:]
 
 
@@ -418,6 +420,7 @@ def test_memory_is_shared_where_whole_rows_are_taken():
 # --- gradients -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", [*AS_DENSE, "select", "element", "unbind", "mask"])
 def test_gradients_reach_the_stored_elements(layout, name):

@@ -21,6 +21,7 @@ def same(name: str, *arguments) -> np.ndarray:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_elements_along_a_dimension(shape, dtype):
@@ -77,6 +78,7 @@ def indices_of(shape):
         yield [mask[..., 0]]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_advanced_indexing_reads_and_writes(shape, dtype):
@@ -99,6 +101,7 @@ def test_advanced_indexing_reads_and_writes(shape, dtype):
                     expect_equal(one, other, (index, accumulate))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_masks(shape, dtype):

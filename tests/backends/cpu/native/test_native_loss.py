@@ -39,6 +39,7 @@ def assert_near(found, wanted, dtype):
     np.testing.assert_allclose(found, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", TOLERANCE)

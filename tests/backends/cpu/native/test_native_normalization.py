@@ -45,6 +45,7 @@ def layouts(x):
     yield np.concatenate([x, x])[::2] if len(x) % 2 == 0 else x[::-1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("affine", [False, True])
 @pytest.mark.parametrize("dtype", FLOATING, ids=str)
 @pytest.mark.parametrize(
@@ -81,6 +82,7 @@ def test_over_the_last_dimensions(shape, count, dtype, affine):
         assert_as_composite("rms_norm", NATIVE.rms_norm(*arguments), arguments, tolerance)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("affine", [False, True])
 @pytest.mark.parametrize("dtype", FLOATING, ids=str)
 @pytest.mark.parametrize("groups", [1, 2, 4])
@@ -100,6 +102,7 @@ def test_in_groups_of_channels(shape, groups, dtype, affine):
         assert_as_composite("_group_norm_backward", found, arguments, tolerance * 4)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(

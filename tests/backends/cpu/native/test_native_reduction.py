@@ -62,6 +62,7 @@ def assert_near(found, expected, tolerance, dtype):
     np.testing.assert_allclose(found.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", FLOATING, ids=str)
 def test_reductions_of_floating_point_numbers(dtype, shape):
@@ -96,6 +97,7 @@ def test_reductions_of_floating_point_numbers(dtype, shape):
                     assert_near(deviation, wide.std(ddof=correction, **how), tolerance * 4, dtype)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [*FLOATING, *INTEGRAL], ids=str)
 def test_places_of_extremes_are_the_first_ones(dtype):
     for shape in SHAPES:

@@ -67,6 +67,8 @@ def test_sums_and_products(dtype, shape):
             np.testing.assert_allclose(found, expected, rtol=tolerance * 2, atol=tolerance * 1e-3)
 
 
+@pytest.mark.sampled(10)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", [*FLOATING, *INTEGRAL], ids=str)
 def test_extremes_so_far(dtype):
     for shape in SHAPES[1:]:

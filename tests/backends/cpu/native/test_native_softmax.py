@@ -36,6 +36,7 @@ def layouts(array):
         yield np.broadcast_to(array[:1], array.shape)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", FLOATING, ids=str)
 def test_softmax_and_its_gradient(dtype, shape):

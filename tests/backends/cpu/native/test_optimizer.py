@@ -54,6 +54,7 @@ def arguments(name: str, made: list[list], options: dict, steps: list) -> list:
     return [*made[:4], made[4] if options["amsgrad"] else [], steps]
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(("name", "states", "options"), CASES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_steps_are_those_of_pytorch(name, states, options, dtype):
@@ -190,6 +191,7 @@ LISTS = {
 }
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", LISTS)
 def test_arithmetic_on_lists_is_that_of_pytorch(name):
     torch = pytest.importorskip("torch")

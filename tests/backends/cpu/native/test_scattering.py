@@ -28,6 +28,7 @@ def same(name: str, target: np.ndarray, *arguments) -> None:
     expect_equal(copies[0], copies[1], (name, *arguments))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_elements_along_a_dimension(shape, dtype):
@@ -44,6 +45,7 @@ def test_elements_along_a_dimension(shape, dtype):
             same("scatter_value", x, dim, index, True if dtype.kind == "b" else 2)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin", "prod"])
 @pytest.mark.parametrize("dtype", WIDE, ids=str)
 def test_reductions_at_places(dtype, reduce):
@@ -70,6 +72,7 @@ def test_extremes_with_nan():
                 same("scatter_reduce", target, 0, index, np.array(values, "f4"), reduce, include)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_slices_flat_places_and_masks(shape, dtype):
@@ -183,6 +186,7 @@ def test_gradients_of_embedding_reach_the_weight_and_its_gradient():
         assert tt.allclose(second, (2 * reads / (often**2 if scaled else 1)).expand(5, 3))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_rows_reduced_bag_by_bag(mode, dtype):
@@ -211,6 +215,7 @@ def test_rows_reduced_bag_by_bag(mode, dtype):
         assert outcome(native.embedding_bag, *arguments) == outcome(reference.embedding_bag, *arguments)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_gradients_of_bags_are_those_of_pytorch(mode):
     torch = pytest.importorskip("torch")

@@ -70,6 +70,7 @@ def test_wide_products_whose_rows_are_sorted():
     np.testing.assert_allclose(data, expected.data)
 
 
+@pytest.mark.exhaustive
 def test_threads_give_the_same():
     a = random(2, 4000, 500, np.float64, 0.05)
     b = np.random.default_rng(2).standard_normal((500, 40))

@@ -98,6 +98,7 @@ def test_the_number_of_threads_is_what_was_set_for_the_blas_too():
     assert set(module.blas_threads()) <= {1}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("asked", ["3", "3,2", " 3"])
 def test_at_first_it_is_that_of_openmp(asked):
     environment = os.environ | {"OMP_NUM_THREADS": asked}

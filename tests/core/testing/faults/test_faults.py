@@ -74,6 +74,7 @@ def test_every_fault_applies_to_at_least_five_operators(fault: Fault) -> None:
 # --- faults are named ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_of_operators_drawn_at_random_is_named(fault: Fault, backend: TwinBackend) -> None:
     draw = random.Random(f"{SEED} {fault.name}")
@@ -99,6 +100,7 @@ def test_every_fault_of_every_operator_is_named(fault: Fault, backend: TwinBacke
     assert not [text for text in found if text], AGAIN
 
 
+@pytest.mark.exhaustive
 def test_everything_is_as_before_when_a_fault_is_gone(backend: TwinBackend) -> None:
     draw = random.Random(SEED)
     for fault in FAULTS:
@@ -123,6 +125,7 @@ def checked_operators() -> list[str]:
     return [d.name for d in REGISTRY.definitions() if d.samples and "::" not in d.name]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("number", range(3))
 def test_nothing_is_reported_of_a_sound_backend(number: int) -> None:
