@@ -1,22 +1,30 @@
 # The commands of a developer; CONTRIBUTING.md explains them.
 #
-# TT_BUILD=compiled compiles the hot modules and the native kernels, TT_BUILD=native the native kernels alone,
-# TT_BUILD=interpreted nothing; without it, what was chosen last stays.
+# TT_BUILD=auto, the default, compiles the hot modules and the native kernels where a C compiler is found;
+# TT_BUILD=compiled fails without one, TT_BUILD=native compiles the native kernels alone, TT_BUILD=interpreted nothing.
+# Without it, what was chosen last stays.
 
 SHELL := bash
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# Tests and tools start hundreds of processes: each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+# What is installed is compiled when it is first imported, most of it never.
+export PIP_NO_COMPILE := 1
+
 WHEEL_BUILD := $(or $(TT_BUILD),auto)
 
-# An installation is remembered by a file that names its form, so that asking for the other one installs again.
-INSTALLED := $(patsubst $(VENV)/.installed-%,%,$(firstword $(wildcard $(VENV)/.installed-*)))
-TT_BUILD ?= $(or $(INSTALLED),interpreted)
+# An installation is remembered by a file that names its form and the entries of api/, each of which is a link in the
+# editable layout: asking for the other form, and a new entry, install again.
+ENTRIES := $(firstword $(shell echo $(sort $(filter-out api/__pycache__,$(wildcard api/*))) | cksum))
+INSTALLED := $(firstword $(subst -, ,$(patsubst $(VENV)/.installed-%,%,$(firstword $(wildcard $(VENV)/.installed-*)))))
+TT_BUILD ?= $(or $(INSTALLED),auto)
 export TT_BUILD
-STAMP := $(VENV)/.installed-$(TT_BUILD)
+STAMP := $(VENV)/.installed-$(TT_BUILD)-$(ENTRIES)
 
-.PHONY: help demo test test-all test-sweep develop native lint types format docs wheel coverage bench clean
+.PHONY: help demo test test-slice test-all test-sweep develop native lint types format docs wheel coverage bench clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -26,10 +34,15 @@ demo: $(STAMP) ## train a network to read handwritten digits, from five seeds
 	OPENBLAS_NUM_THREADS=1 $(BIN)/tt demo --seeds 5
 
 # One process for each core, and one thread for each process; a file's tests stay together, with what they set up.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(PYTEST_OPTIONS)
 
 test: $(STAMP) ## the tests
 	$(PYTEST)
+
+SLICE ?= 1/8
+
+test-slice: $(STAMP) ## a slice of the tests that take long: make test-slice SLICE=3/8
+	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive --slice=$(SLICE)
 
 test-all: $(STAMP) ## the tests, and those that take long
 	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive
@@ -37,8 +50,18 @@ test-all: $(STAMP) ## the tests, and those that take long
 test-sweep: $(STAMP) ## what takes hours: all kernels of CUDA on an emulated device, and under AddressSanitizer
 	$(PYTEST) -m sweep
 
+# Installs what a table of pyproject.toml asks for: $(call install,project.optional-dependencies.test).
+REQUIRED := import functools, sys, tomllib; \
+	data = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*(line for path in sys.argv[1:] for line in functools.reduce(dict.get, path.split("."), data)), sep="\n")
+install = $(BIN)/python -c '$(REQUIRED)' $(1) >$(VENV)/required.txt && \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)/required.txt
+
+# What the build needs is installed first, so that it runs in this environment: nothing is fetched twice.
 develop: $(BIN)/python ## install the project into the virtual environment, so that edits take effect at once
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(call install,build-system.requires project.dependencies project.optional-dependencies.test)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m compileall -q -j 0 api core backends plugins cli
 	@$(BIN)/python -c 'from tt.core import compiled; print("hot modules:", compiled.status().reason)'
 	@$(BIN)/python -c 'from tt.backends.cpu.native import loading; print("native kernels:", loading.status().reason)'
 	@rm -f $(VENV)/.installed-* && touch $(STAMP)
@@ -66,10 +89,10 @@ docs: $(STAMP) $(VENV)/.documentation ## the documentation as a site with search
 	@echo "build/site/index.html"
 
 wheel: $(STAMP) ## build the wheel and the source distribution into dist/
-	TT_BUILD=$(WHEEL_BUILD) $(BIN)/python -m build --outdir dist .
+	TT_BUILD=$(WHEEL_BUILD) $(BIN)/python -m build --no-isolation --outdir dist .
 
 coverage: $(STAMP) ## the tests, and which lines they did not run
-	TT_COMPILED=0 $(BIN)/python -m pytest --cov --cov-report=term --cov-report=html
+	TT_COMPILED=0 $(PYTEST) --cov --cov-report=term --cov-report=html
 
 bench: $(STAMP) ## everything that is measured, as tables and a picture in build/benchmarks
 	$(BIN)/python -m benchmarks.publish $(BENCH)
@@ -84,14 +107,13 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tt needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 
-# api/* are named because each entry of api/ is a link in the editable layout.
-$(STAMP): $(BIN)/python pyproject.toml hatch_build.py $(wildcard ops.yaml api/*)
+$(STAMP): $(BIN)/python pyproject.toml hatch_build.py $(wildcard ops.yaml)
 	@$(MAKE) --no-print-directory develop
 
 $(VENV)/.tools: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[lint]"
+	$(call install,project.optional-dependencies.lint)
 	@touch $@
 
 $(VENV)/.documentation: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(call install,project.optional-dependencies.docs)
 	@touch $@
