@@ -306,8 +306,9 @@ def hardsigmoid_backward(grad_output: Any, self: Any) -> Any:
 @composite("hardswish_backward")
 @_gradient
 def hardswish_backward(grad_output: Any, self: Any) -> Any:
-    """X / 3 + 1/2 between -3 and 3, 0 below, 1 above."""
-    inside = ops.mul(grad_output, ops.add(ops.div.default(self, 3), 0.5))
+    """(x + 3/2) / 3 between -3 and 3, 0 below, 1 above."""
+    # Not x / 3 + 1/2: that is rounded before it cancels, and its zero at -3/2 depends on whether the sum is fused.
+    inside = ops.mul(grad_output, ops.div.default(ops.add(self, 1.5), 3))
     above = ops.where(ops.lt(self, 3), inside, grad_output)
     return ops.where(ops.le(self, -3), number(0, grad_output), above)
 

@@ -131,7 +131,8 @@ LOOPS(tanh_backward, 2, 0, TT_GRAIN_CHEAP, TANH_BACKWARD)
 
 #define LOG_SIGMOID_BACKWARD(T, F) (a * F(sigmoid)(-b))
 #define HARDSIGMOID_BACKWARD(T, F) (b > -3 && b < 3 ? a * (T)(1.0 / 6.0) : (T)0)
-#define HARDSWISH_BACKWARD(T, F) (b <= -3 ? (T)0 : b < 3 ? a * (b * (T)(1.0 / 3.0) + (T)0.5) : a)
+/* Not b / 3 + 1/2: fused or not, that has another sign at -3/2. */
+#define HARDSWISH_BACKWARD(T, F) (b <= -3 ? (T)0 : b < 3 ? a * ((b + (T)1.5) * (T)(1.0 / 3.0)) : a)
 #define SOFTPLUS_BACKWARD(T, F) (b * N(T, 0) > N(T, 1) ? a : a * F(sigmoid)(b * N(T, 0)))
 LOOPS(log_sigmoid_backward, 2, 0, TT_GRAIN_DEAR, LOG_SIGMOID_BACKWARD)
 LOOPS(hardsigmoid_backward, 2, 0, TT_GRAIN_CHEAP, HARDSIGMOID_BACKWARD)

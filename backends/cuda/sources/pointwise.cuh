@@ -295,7 +295,7 @@ struct MishBackward {
 };
 TWO(LogSigmoidBackward, x * ops::sigmoid(-y))
 TWO(HardSigmoidBackward, y > T(-3) && y < T(3) ? x / T(6) : T(0))
-TWO(HardSwishBackward, y <= T(-3) ? T(0) : y < T(3) ? x * (y / T(3) + T(0.5)) : x)
+TWO(HardSwishBackward, y <= T(-3) ? T(0) : y < T(3) ? x * ((y + T(1.5)) / T(3)) : x)
 TWO(SoftplusBackward, y * N(0) > N(1) ? x : x * ops::sigmoid(y * N(0)))
 TWO(GeluBackward, x * (T(0.5) * math::erfc(-y * T(0.70710678118654752440))
     + y * math::exp(T(-0.5) * y * y) * T(0.39894228040143267794)))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from tt.core.dispatch.registry import ops
 from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Sample
+
+if TYPE_CHECKING:
+    from tt.core.tensor import Tensor
 
 family = FamilyTable()
 
@@ -205,13 +210,17 @@ def attention(make: Inputs) -> Iterator[Sample]:
 
 @family("plain_attention")
 def plain_attention(make: Inputs) -> Iterator[Sample]:
+    yield from _plain_attention(make, make.tensor)
+
+
+def _plain_attention(make: Inputs, tensor: Callable[..., Tensor]) -> Iterator[Sample]:
     for batch in ((), (2,), (2, 3)):
-        inputs = (make.tensor(*batch, 3, 4), make.tensor(*batch, 5, 4), make.tensor(*batch, 5, 2))
+        inputs = (tensor(*batch, 3, 4), tensor(*batch, 5, 4), tensor(*batch, 5, 2))
         yield Sample((*inputs, None, False, 0.5), name=f"batch {batch}")
         yield Sample((*inputs, None, True, 0.5), name=f"batch {batch}, causal")
         yield Sample((*inputs, make.mask(*batch, 3, 5), False, 0.5), name=f"batch {batch}, mask")
         yield Sample((*inputs, make.mask(*batch, 3, 5), True, 0.5), name=f"batch {batch}, mask, causal")
-    q, k, v = make.tensor(2, 3, 4), make.tensor(2, 0, 4), make.tensor(2, 0, 2)
+    q, k, v = tensor(2, 3, 4), tensor(2, 0, 4), tensor(2, 0, 2)
     yield Sample((q, k, v, None, False, 1.0), name="no keys")
     yield Sample((q[:0], q[:0], q[:0], None, False, 1.0), name="empty batch")
     yield Sample(
@@ -223,10 +232,13 @@ def plain_attention(make: Inputs) -> Iterator[Sample]:
 
 @family("plain_attention_backward")
 def plain_attention_backward(make: Inputs) -> Iterator[Sample]:
-    for sample in plain_attention(make):
+    # Where one weight is almost 1, what the gradients are the differences of cancels: with values up to 5 the rounding
+    # of float32 alone passes its tolerance for one seed in twenty.
+    small = functools.partial(make.tensor, low=-1, high=1)
+    for sample in _plain_attention(make, small):
         if sample.error is None:
             query, value = sample.args[0], sample.args[2]
-            grad = make.tensor(*query.shape[:-1], value.shape[-1])
+            grad = small(*query.shape[:-1], value.shape[-1])
             found = ops._attention(*sample.args)
             yield Sample((grad, *sample.args[:4], *found, *sample.args[4:]), name=sample.name)
     q = make.tensor(2, 3, 4)

@@ -330,6 +330,16 @@ def test_the_gradient_of_an_activation_is_its_slope(name):
     np.testing.assert_allclose(t.grad.numpy(), wanted, atol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_slope_of_hardswish_vanishes_exactly_where_it_does(dtype):
+    at = np.full(40, -1.5, dtype)
+    assert A.hardswish_backward(np.ones_like(at), at).tolist() == [0.0] * 40
+    assert np.isnan(A.hardswish_backward(np.full_like(at, np.inf), at)).all()
+    near = np.nextafter(at, dtype(0))
+    wanted = (near.astype(np.float64) + 1.5) / 3
+    np.testing.assert_allclose(A.hardswish_backward(np.ones_like(at), near), wanted, rtol=2e-7)
+
+
 def test_gelu_of_floats_is_that_of_doubles_also_in_its_tail():
     x = np.concatenate([np.linspace(-13, 13, 100_001), -np.logspace(-40, 1, 1001)]).astype(np.float32)
     wanted = A.gelu(x.astype(np.float64), "none")
