@@ -4,6 +4,7 @@
  * elements float or double; the caller has checked that all indices are in range.
  */
 #include "common.h"
+#include "isa.h"
 
 #define TT_JOIN_(A, B) A##_##B
 #define TT_JOIN(A, B) TT_JOIN_(A, B)
