@@ -1,4 +1,5 @@
 /* Losses and their gradients: of classes, and element by element with their mean or sum in the same pass. */
+#define ROWS_FLOATING
 #include "fallback.h"
 #include "lanes.h"
 #include "rows.h"

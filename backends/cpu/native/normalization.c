@@ -3,6 +3,7 @@
    A line is what is normalised together.  Gradients compute mean and deviation again, while the line is in the cache: that
    is as fast as keeping them, and the graph holds nothing but the input.  Sums over lines are made in a number of parts that
    depends on sizes alone, so results do not depend on the number of threads. */
+#define ROWS_FLOATING
 #include "isa.h"
 #include "moments.h"
 #include "lanes.h"

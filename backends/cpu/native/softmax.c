@@ -1,4 +1,5 @@
 /* Softmax and its logarithm along a dimension, and the gradients of both. */
+#define ROWS_FLOATING
 #include "lanes.h"
 #include "lines.h"
 #include "vector_math.h"
