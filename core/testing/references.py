@@ -114,6 +114,9 @@ def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> t
     rules = definition.result if isinstance(definition.result, tuple) else (definition.result,)
     if "int_to_float" in rules and found.kind in ("bool", "signed", "unsigned"):
         return get_default_dtype().numpy, np.dtype(np.float64)
+    if "bool" in rules and found.is_floating_point:
+        # A comparison is of what the arguments become in the dtype that they meet in: two numbers may become one.
+        return found.numpy, np.dtype(np.float64)
     return (np.dtype(np.float64) if found.is_floating_point else found.numpy,)
 
 
