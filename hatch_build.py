@@ -187,7 +187,7 @@ def chosen() -> str:
     """Return the value of TT_BUILD."""
     choice = os.environ.get("TT_BUILD") or "auto"
     if choice not in CHOICES:
-        raise ValueError(f"TT_BUILD={choice!r} is none of {', '.join(CHOICES)}")
+        raise SystemExit(f"tt: TT_BUILD={choice!r} is none of {', '.join(CHOICES)}")
     return choice
 
 

@@ -50,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse wrong options before any process of pytest-xdist starts: there they would be internal errors."""
+    if config.getoption("--slice"):
+        Slice.parse(config.getoption("--slice"))
+    if config.getoption("--changed-since"):
+        changed_paths(config.getoption("--changed-since"))
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say in which form the hot modules and the kernels of the CPU run, and why."""
     found, native = compiled.status(), loading.status()

@@ -143,6 +143,14 @@ def test_tests_at_changed_paths_are_in_every_slice(tmp_path, monkeypatch):
         changed_paths("nowhere")
 
 
+@pytest.mark.parametrize("option", ["--slice=9/8", "--changed-since=nowhere"])
+def test_wrong_options_are_refused_before_any_process_starts(option):
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--numprocesses=2", option]
+    done = subprocess.run(command, cwd=tiers.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: {option}: " in done.stderr and "INTERNALERROR" not in done.stdout
+
+
 def test_the_paths_that_are_listed_are_there():
     assert not missing_paths()
 
