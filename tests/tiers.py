@@ -1,4 +1,4 @@
-"""Which tests run when: the tiers and the slices of `make test`, `make test-exhaustive` and `.ci/run`.
+"""Which tests run when: the tiers and the slices of `make test`, `make test-slice` and `.ci/run`.
 
 Markers say what a test needs or costs.  `exhaustive` takes it out of the base tier; `sampled(n)` leaves one in n of its
 parameters there; `both_forms` is set here, by folder.  The exhaustive tier is also cut into slices, one for each run of
