@@ -113,6 +113,8 @@ class UnknownOpError(TTError, AttributeError):
         super().__init__(
             f"no operator is named {op!r}{did_you_mean(op, self.candidates)}\n  see: tt ops list"
         )
+        # Python would take the object from which the name was asked, and end the text with a guess of its own.
+        self.name, self.obj = op, None
 
 
 class ArgumentError(TTError, TypeError):

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -88,7 +89,9 @@ def tensor_stub() -> str:
     results = dict(filter(None, map(result_class, definitions().values())))
     for name, fields in results.items():
         lines += [f"class {name}(NamedTuple):", *(f"    {field}: Tensor" for field in fields), ""]
-    lines += ["class Tensor(TensorBase):", f'    """{(tensor.Tensor.__doc__ or "").strip()}', '    """']
+    # Python 3.13 takes the indentation away, and those before leave it.
+    doc = textwrap.indent(inspect.cleandoc(tensor.Tensor.__doc__ or ""), "    ").lstrip()
+    lines += ["class Tensor(TensorBase):", f'    """{doc}', '    """']
     lines += ["    # --- members that are no operators ---", by_hand.rstrip("\n")]
     for name, member in members.items():
         lines += render_member(name, member, "    ")
