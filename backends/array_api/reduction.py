@@ -50,7 +50,10 @@ def _sums(kit: Kit) -> None:
 
         def kernel(self: Any, **how: Any) -> Any:
             result = function(self, **how)
-            return xp.astype(result, xp.uint8) if self.dtype == xp.uint8 else result
+            if self.dtype == xp.uint8:
+                return xp.astype(result, xp.uint8)
+            # Where nothing is combined, some libraries return the argument.
+            return xp.asarray(result, copy=True) if result.shape == self.shape else result
 
         return kernel
 

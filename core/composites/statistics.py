@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from tt.core.composites.helpers import as_type, check_shapes, number, python_value, wrap
+from tt.core.composites.helpers import as_type, check_shapes, number, python_value, widened, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import float32, float64, iinfo, int64, uint8
@@ -219,9 +219,8 @@ def bincount_vector(self: Any, minlength: int) -> Any:
 @composite("histc")
 def histc(self: Any, bins: int, min: Any, max: Any) -> Any:
     check_shapes("histc", self, bins, min, max)
-    counts = ops.zeros((bins,), dtype=self.dtype, device=self.device)
     if not self.numel():
-        return counts
+        return ops.zeros((bins,), dtype=self.dtype, device=self.device)
     flat, low, high = ops.reshape(self, (-1,)), min, max
     if low == high:
         low, high = ops.amin(flat).item(), ops.amax(flat).item()
@@ -231,8 +230,10 @@ def histc(self: Any, bins: int, min: Any, max: Any) -> Any:
             low, high = low - 1, high + 1
     inside = ops.logical_and(ops.ge(flat, low), ops.le(flat, high))
     flat = ops.masked_select(flat, inside)
-    # The bounds in the dtype of the elements, as a kernel computes with them.
-    first, last = number(low, flat), number(high, flat)
+    # The bounds in the dtype of the elements, as a kernel computes with them; counts as integers, since half precision
+    # stops at 256 or 2048.
+    first, last, flat = (widened(x) for x in (number(low, flat), number(high, flat), flat))
     places = ops.div.default(ops.mul(ops.sub(flat, first), bins), ops.sub(last, first))
     places = ops.clamp(as_type(places, int64), 0, bins - 1)
-    return ops.index_add(counts, 0, places, ops.ones_like(flat))
+    counts = ops.zeros((bins,), dtype=int64, device=self.device)
+    return as_type(ops.index_add(counts, 0, places, ops.ones_like(places)), self.dtype)

@@ -129,11 +129,16 @@ def _signs_of_zero(result: Any, expected: Any) -> Iterator[str]:
 # --- many elements -----------------------------------------------------------------------------------------------
 
 
+_MATCHED: Final = frozenset({"_batch_norm_backward"})
+"""Operators some of whose arguments follow from others: of repeated numbers the statistics are not these."""
+
+
 def check_many(case: Case) -> Iterator[str]:
     """Compare reductions of many elements in half precision, where adding up in half precision goes astray."""
     tensors = case.tensors
     usable = (
         determined(case)
+        and case.definition.name not in _MATCHED
         and case.dtype.is_floating_point
         and case.dtype.itemsize == 2
         and bool(tensors)

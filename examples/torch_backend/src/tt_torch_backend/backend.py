@@ -59,6 +59,8 @@ def differing_kernels():
     )
     table.kernel("view", lambda self, size: self.view(tuple(size)), half="native")
     table.kernel("view.dtype", lambda self, dtype: self.view(dtype), half="native")
+    # A sum of complex numbers would lose infinite parts: (inf + 0j) + infj is nan + infj.
+    table.kernel("complex", torch.complex, dtypes=["float32", "float64"], takes=("real", "imag"))
     table.kernel("view_as_real", torch.view_as_real, dtypes="complex", takes=("self",))
     table.kernel("view_as_complex", torch.view_as_complex, dtypes=["float32", "float64"], takes=("self",))
     return table
