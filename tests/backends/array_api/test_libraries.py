@@ -76,7 +76,6 @@ def names_in(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("folder", ["core", "backends", "plugins", "cli", "api"])
 def test_no_array_library_is_used_outside_of_its_own_folder(folder):
     wrong, looked_at = {}, 0
@@ -121,7 +120,6 @@ def failures(name: str, ops: list[str] = SAMPLE, dtypes: tuple[str, ...] = ("flo
     return [str(failure) for failure in report.failures]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("devices", [None, "cpu", ["cpu", "cpu"]])
 def test_numpy_is_a_device_like_any_other(devices):
     with device(np, "plain", devices):
@@ -159,7 +157,6 @@ def test_two_libraries_serve_at_once_in_any_order():
 # --- the devices of a library ----------------------------------------------------------------------------------
 
 
-@pytest.mark.exhaustive
 def test_every_array_is_made_on_the_device_that_was_given():
     strict = pytest.importorskip("array_api_strict")
     with device(strict, "second", strict.Device("device1")) as backend:
@@ -214,7 +211,6 @@ def test_a_device_without_the_dtypes_that_kernels_need_is_refused():
 # --- what a library may lack -----------------------------------------------------------------------------------
 
 
-@pytest.mark.exhaustive
 def test_without_shapes_that_depend_on_data_the_same_comes_out():
     ops = [
         "nonzero",

@@ -11,8 +11,6 @@ import tt
 from tests.backends.cuda.devices import fake_cuda
 from tt.errors import ArgumentError, DeviceError, OutOfMemoryError, ValueRangeError
 
-pytestmark = pytest.mark.sampled(9)
-
 
 @pytest.fixture
 def cuda():
@@ -70,7 +68,6 @@ def test_a_whole_training_step_is_replayed(cuda):
     np.testing.assert_allclose(graphed.detach().cpu().numpy(), eager.detach().cpu().numpy(), rtol=1e-6)
 
 
-@pytest.mark.exhaustive
 def test_a_graph_keeps_its_memory_and_gives_it_back(cuda):
     x = tt.ones(1000, device="cuda")
     tt.cuda.empty_cache()
@@ -89,7 +86,6 @@ def test_a_graph_keeps_its_memory_and_gives_it_back(cuda):
         graph.replay()
 
 
-@pytest.mark.exhaustive
 def test_graphs_share_a_pool(cuda):
     x = tt.ones(1000, device="cuda")
     pool = tt.cuda.graph_pool_handle()
@@ -137,7 +133,6 @@ def test_what_cannot_be_captured_is_refused_by_name(cuda, name):
     assert y.tolist() == [2, 3, 4] and tt.rand(1, device="cuda").numel() == 1
 
 
-@pytest.mark.exhaustive
 def test_copies_from_page_locked_memory_are_captured(cuda):
     pinned = tt.tensor([1.0, 2.0]).pin_memory()
     graph, y = captured(lambda: pinned.to("cuda", non_blocking=True) * 2)
@@ -166,7 +161,6 @@ def test_captures_begin_and_end_in_order(cuda):
             graph.capture_begin()
 
 
-@pytest.mark.exhaustive
 def test_a_graph_is_described(cuda, tmp_path):
     x = tt.ones(3, device="cuda")
     graph, _ = captured(lambda: x + 1)

@@ -197,6 +197,15 @@ def failures_of(report):
     )
 
 
+@pytest.mark.parametrize(
+    ("check", "dtype"), [("composite", "float32"), ("composite", "int64"), ("gradient", "float32")]
+)
+def test_composites_and_gradients_agree_with_the_kernels_of_the_cpu(check, dtype):
+    report = check_conformance("cpu", dtypes=[dtype], checks=[check])
+    assert failures_of(report) == ""
+    assert report.checks[check] > 5000
+
+
 @pytest.mark.exhaustive
 def test_the_cpu_conforms():
     report = check_conformance("cpu")

@@ -11,8 +11,6 @@ import tt
 from tt.core.testing.suggest import suggest_fake
 from tt.library import custom_op, opcheck
 
-pytestmark = pytest.mark.sampled(4)
-
 
 def joined(xs, dim):
     return np.concatenate(xs, dim)
@@ -84,7 +82,6 @@ def call(name, arguments):
     return f"ops.suggested.{name}{arguments}"
 
 
-@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", RULES)
 def test_the_rule_is_found_and_makes_the_operator_pass_opcheck(name):
     schema, kernel, arguments, expected = RULES[name]
@@ -99,14 +96,12 @@ def test_the_rule_is_found_and_makes_the_operator_pass_opcheck(name):
         assert opcheck(op, args, test_utils="test_faketensor").ok
 
 
-@pytest.mark.exhaustive
 def test_conditions_are_found_where_one_expression_does_not_do():
     with Op("reduced", "(Tensor x, int[]? dims=None, bool keepdim=False) -> Tensor", reduced) as op:
         found = suggest_fake(op.name, calls=[call("reduced", "(tt.ones(2, 3, 4), [1], True)")])
     assert found.kind == "fake" and "if keepdim:" in found.code and "dims or range(x.ndim)" in found.code
 
 
-@pytest.mark.exhaustive
 def test_several_results_have_a_rule_each():
     def kernel(x, dim):
         return x.max(dim), x.argmax(dim)
@@ -117,7 +112,6 @@ def test_several_results_have_a_rule_each():
     assert found.code.count("new_empty(") == 2 and found.code.endswith("dtype=tt.int64)")
 
 
-@pytest.mark.exhaustive
 def test_a_list_of_results_has_rules_for_its_length_and_its_tensors():
     def kernel(x):
         return [row.copy() for row in x]
@@ -151,7 +145,6 @@ def test_the_order_in_memory_is_proposed_too():
     assert found.kind == "nothing" and "strides" in found.why, found
 
 
-@pytest.mark.exhaustive
 def test_numbers_that_a_kernel_forgets_to_refuse_are_left_out():
     def kernel(x, step):
         return x[:: step or 1].copy()
@@ -228,13 +221,11 @@ def test_wrong_calls_say_what_is_wrong(name, calls, error, says):
         suggest_fake(name, calls=calls)
 
 
-@pytest.mark.exhaustive
 def test_the_same_seed_gives_the_same_proposal():
     one, other = (suggest_fake("mm", calls=["tt.mm(tt.ones(2, 3), tt.ones(3, 4))"], seed=3) for _ in range(2))
     assert one == other
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["exp", "add", "mm", "max.dim", "index_select", "argmax"])
 def test_the_rules_of_own_operators_are_found_from_their_samples(name):
     found = suggest_fake(name)
