@@ -137,7 +137,6 @@ def test_an_operator_that_became_missing_is_a_regression_without_a_run(run: Run,
     assert "served in another way\nsoftmin[float32] kernel before, composite now\n" in ran.out
 
 
-@pytest.mark.sampled(50)
 @pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"])
 def test_operators_do_to_a_layout_what_they_do_to_dense_tensors(run: Run, layout: str) -> None:
     ran = run("ops", "check", "--backend", f"cpu/{layout}", "--run", "--dtype", "float32")

@@ -162,7 +162,6 @@ def test_quantize_replaces_the_weights_that_are_chosen() -> None:
     assert quantize_(network) == ["weight1"] and quantize_(network) == []
 
 
-@pytest.mark.exhaustive
 def test_the_weights_of_the_digits_network_take_a_quarter_and_give_the_same_answers() -> None:
     found = compare(seed=0)
     assert found.float_accuracy >= 0.975

@@ -14,8 +14,6 @@ from tt.backends.cuda import optimizer
 from tt.backends.cuda.moving import INDEXING
 from tt.backends.cuda.optimizer import CHUNK, OPTIMIZER
 
-pytestmark = pytest.mark.sampled(10)
-
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 KERNELS = [
     *(f"step_{name}<{dtype}>" for name in ("sgd", "adagrad") for dtype in FLOATING),

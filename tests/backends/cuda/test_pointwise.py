@@ -15,7 +15,7 @@ from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.elementwise import collapse, run
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
 
-pytestmark = pytest.mark.sampled(12)
+pytestmark = pytest.mark.sampled(4)
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 SERVED = kernels_of(

@@ -17,8 +17,6 @@ from tt.backends.cuda.sorting import SORTING
 from tt.core import errors
 from tt.core.library import Generator
 
-pytestmark = pytest.mark.sampled(10)
-
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 KERNELS = [
     *(f"draw_{name}<{dtype}>" for name in ("uniform", "normal", "exponential") for dtype in FLOATING),
@@ -71,7 +69,6 @@ def generators():
     return make
 
 
-@pytest.mark.exhaustive
 def test_the_words_are_those_that_the_authors_published(host_backend, tmp_path):
     (tmp_path / "known.cuh").write_text(
         '#include "random.cuh"\n__global__ void known(uint64* out, int64 seed, int64 block) {'
@@ -135,7 +132,6 @@ def test_integers_span_all_of_int64(run, generators):
     np.testing.assert_array_equal(found, cpu.randint(-(2**63), 2**63 - 1, (100,), theirs, np.dtype(np.int64)))
 
 
-@pytest.mark.exhaustive
 def test_permutations_are_those_of_the_cpu(run, generators):
     for n in (0, 1, 2, 97):
         for dtype in (np.int64, np.int32, np.float32):

@@ -10,8 +10,6 @@ from tests.backends.cuda.test_indexing import DTYPES, NAMES, values, variants
 from tt.backends.cuda import shaping
 from tt.backends.cuda.moving import INDEXING
 
-pytestmark = pytest.mark.sampled(10)
-
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled(host_engine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ import tt
 from tt.core.dispatch.registry import REGISTRY, Source
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.library import CompositeTable, KernelTable
-from tt.core.testing.conformance import CHECKS, check_conformance
+from tt.core.schema.classes import dtype_names
+from tt.core.testing.conformance import CHECKS, check_conformance, check_target, targets
 from tt.core.testing.conformance.case import Case
 from tt.core.testing.conformance.reproduce import reproduce
 from tt.core.testing.samples import samples
@@ -204,6 +207,21 @@ def test_composites_and_gradients_agree_with_the_kernels_of_the_cpu(check, dtype
     report = check_conformance("cpu", dtypes=[dtype], checks=[check])
     assert failures_of(report) == ""
     assert report.checks[check] > 5000
+
+
+def test_composites_of_complex_numbers_agree_with_the_kernels_of_the_cpu():
+    ops = [
+        definition.name
+        for definition in REGISTRY.definitions()
+        if definition.kind in ("pointwise", "composite") and "complex64" in dtype_names(definition.dtypes)
+    ]
+    assert failures_of(check_conformance("cpu", ops=ops, dtypes=["complex64"], checks=["composite"])) == ""
+
+
+def test_a_quarter_of_the_operators_conforms_in_every_respect():
+    chosen = [target for target in targets("cpu", dtypes=["float32"]) if crc32(target.op.encode()) % 4 == 0]
+    assert len(chosen) > 100
+    assert not [failure for target in chosen for failure in check_target(target, "cpu").failures]
 
 
 @pytest.mark.exhaustive

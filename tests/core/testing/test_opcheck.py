@@ -241,7 +241,6 @@ def first_sample(definition):
 OWN = sorted(d.name for d in REGISTRY.definitions() if d.samples is not None)
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", OWN)
 def test_own_operators_pass(name):
     operator = REGISTRY.operator(name)

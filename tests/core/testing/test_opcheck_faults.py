@@ -561,7 +561,6 @@ def test_there_is_a_faulty_operator_for_every_fault():
     assert {fault for fault, _, _ in FAULTY.values()} == set(FAULTS) - elsewhere
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("which", FAULTY)
 def test_the_fault_is_found_and_named(which):
     fault, make, args = FAULTY[which]
