@@ -15,8 +15,6 @@ from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.elementwise import collapse, run
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
 
-pytestmark = pytest.mark.sampled(4)
-
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 SERVED = kernels_of(
     [t for f in (pointwise, activation) for t in f.tables(CudaBackend(HostMemory(), lambda: np))]

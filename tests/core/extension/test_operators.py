@@ -8,8 +8,6 @@ import tt
 from tt.core.dispatch.registry import REGISTRY
 from tt.utils.cpp_extension import Extension, load_inline
 
-pytestmark = pytest.mark.sampled(3)
-
 SQUARES = "template <typename T> T squares(T x, T y) { return x * x + y * y; }"
 
 
@@ -25,7 +23,6 @@ def test_a_function_is_an_operator_in_the_namespace_of_the_extension(squares):
     assert tt.explain("shapes::squares", ["cpu:float32", "cpu:float64"]).served
 
 
-@pytest.mark.exhaustive
 def test_the_operator_can_have_another_name_and_documentation(compiler):
     module = load_inline(
         "shapes", SQUARES, functions={"squares": "Adds two squares."}, register="acme_shapes::norm2"
@@ -183,7 +180,6 @@ def test_functions_that_do_not_fit_together():
 # --- replacing and removing ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.exhaustive
 def test_loading_again_replaces_the_operators_of_the_same_extension(compiler):
     first = load_inline("again", "float f(float x) { return x + 1; }")
     second = load_inline("again", "float f(float x) { return x + 2; } float g(float x) { return x; }")
@@ -193,7 +189,6 @@ def test_loading_again_replaces_the_operators_of_the_same_extension(compiler):
     assert second.f(tt.ones(1)).tolist() == [3.0]
 
 
-@pytest.mark.exhaustive
 def test_another_module_does_not_replace_an_extension(compiler):
     first = load_inline("again", "float f(float x) { return x + 1; }")
     elsewhere = {"__name__": "elsewhere", "load_inline": load_inline}
@@ -232,7 +227,6 @@ def test_an_extension_names_its_functions(compiler):
         _ = module.hallf
 
 
-@pytest.mark.exhaustive
 def test_names_that_python_has_for_other_things(compiler):
     source = """
     float f(float in, float lambda) { return in + lambda; }
@@ -249,7 +243,6 @@ def test_names_that_python_has_for_other_things(compiler):
     assert "names::f" not in REGISTRY.names()
 
 
-@pytest.mark.exhaustive
 def test_functions_that_are_named_may_be_static(compiler):
     module = load_inline("again", "static float g(float x) { return x; }", functions="g")
     assert module.g(tt.ones(1)).tolist() == [1.0]
@@ -268,7 +261,6 @@ def test_opcheck_finds_nothing_wrong_with_functions_over_numbers(squares, dtype)
         assert tt.testing.opcheck(squares, (first, second) if double else cast).ok
 
 
-@pytest.mark.exhaustive
 def test_opcheck_finds_nothing_wrong_with_functions_over_tensors(compiler):
     source = """
     tt_tensor *row_sum(const tt_tensor *x) {

@@ -15,8 +15,6 @@ from tests.threads import in_threads
 from tt.core.dispatch.registry import REGISTRY
 from tt.utils.cpp_extension import load_inline
 
-pytestmark = pytest.mark.sampled(3)
-
 ROW_SUM = """
 tt_tensor *row_sum(const tt_tensor *x) {
     if (x->ndim != 2) return tt_error("row_sum takes a matrix, not %d dimensions", x->ndim);

@@ -74,7 +74,6 @@ def test_every_fault_applies_to_at_least_five_operators(fault: Fault) -> None:
 # --- faults are named ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_of_operators_drawn_at_random_is_named(fault: Fault, backend: TwinBackend) -> None:
     draw = random.Random(f"{SEED} {fault.name}")
