@@ -34,21 +34,21 @@ demo: $(STAMP) ## train a network to read handwritten digits, from five seeds
 	OPENBLAS_NUM_THREADS=1 $(BIN)/tt demo --seeds 5
 
 # One process for each core, and one thread for each process; a file's tests stay together, with what they set up.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile $(PYTEST_OPTIONS)
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 
 test: $(STAMP) ## the tests
-	$(PYTEST)
+	$(PYTEST) $(PYTEST_OPTIONS)
 
 SLICE ?= 1/8
 
 test-slice: $(STAMP) ## a slice of the tests that take long: make test-slice SLICE=3/8
-	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive --slice=$(SLICE)
+	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive --slice=$(SLICE) $(PYTEST_OPTIONS)
 
 test-all: $(STAMP) ## the tests, and those that take long
-	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive
+	$(PYTEST) -m "not sweep" --hypothesis-profile=exhaustive $(PYTEST_OPTIONS)
 
 test-sweep: $(STAMP) ## what takes hours: all kernels of CUDA on an emulated device, and under AddressSanitizer
-	$(PYTEST) -m sweep
+	$(PYTEST) -m sweep $(PYTEST_OPTIONS)
 
 # Installs what a table of pyproject.toml asks for: $(call install,project.optional-dependencies.test).
 REQUIRED := import functools, sys, tomllib; \
