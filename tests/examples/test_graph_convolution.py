@@ -21,6 +21,7 @@ def look_alikes() -> Graph:
     return digits()
 
 
+@pytest.mark.torch  # comes with networkx
 def test_the_karate_club_is_that_of_networkx() -> None:
     networkx = pytest.importorskip("networkx")
     expected, graph = networkx.karate_club_graph(), karate_club()

@@ -1,13 +1,12 @@
 import copy
 import json
 
+import jsonschema
 import pytest
 import yaml
 
 from tt.core.schema import json_schema
 from tt.core.schema.snapshot import source_path
-
-jsonschema = pytest.importorskip("jsonschema")
 
 
 @pytest.fixture(scope="module")
