@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tt.backends.cpu.native import building
-from tt.backends.cpu.native.building import FAMILY_LEVELS, LEVELS
+from tt.backends.cpu.native.building import FAMILY_LEVELS, LEVELS, NotBuiltError
+from tt.core.extension.compilers import compiler_problem
 
 SOURCES = ("pointwise.c", "scan.c", "sorting.c", "threads.c")
 
@@ -84,3 +87,121 @@ def test_what_takes_longest_is_compiled_first_and_refused_levels_are_left_out(so
     )
     left = building.without({f"tt._{name}": path for name, path in found.items()}, ["avx512"])
     assert "tt._pointwise_avx512" not in left and len(left) == len(found) - 1
+
+
+# --- compiling in place ---
+
+EMPTY = """
+    #include <Python.h>
+    #include "%(name)s.h"
+    static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_%(name)s", NULL, -1, NULL};
+    PyMODINIT_FUNC PyInit__%(name)s(void) { return PyModule_Create(&module); }
+    """
+
+
+class Checkout:
+    """Two families whose extensions are compiled in place."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.folder = root, root / "backends" / "cpu" / "native"
+        self.folder.mkdir(parents=True)
+        for name in ("threads", "random"):
+            (self.folder / f"{name}.c").write_text(EMPTY % {"name": name}, encoding="utf-8")
+            (self.folder / f"{name}.h").write_text("", encoding="utf-8")
+        self.modules = {
+            f"tt.backends.cpu.native._{name}": self.folder / f"{name}.c" for name in ("threads", "random")
+        }
+
+    def build(self, **options) -> tuple[str, list[str]]:
+        """Return the line that says what was done, and what was said of each extension."""
+        said: list[str] = []
+        line = building.build_in_place(self.root, self.root, self.modules, said.append, **options)
+        return line, sorted(said)
+
+    def libraries(self) -> list[str]:
+        return sorted(path.name.partition(".")[0] for path in self.folder.glob("_*"))
+
+    def record(self) -> dict:
+        return json.loads((self.root / building.RECORD).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    problem = compiler_problem("c")
+    if problem:
+        pytest.skip(f"native kernels need a compiler: {problem}")
+    return Checkout(tmp_path)
+
+
+def test_what_has_changed_is_compiled_beside_its_source(checkout):
+    line, said = checkout.build()
+    assert line == "native kernels: compiled 2 of 2 extensions"
+    assert said == [f"compiled tt.backends.cpu.native._{name}" for name in ("random", "threads")]
+    assert checkout.libraries() == ["_random", "_threads"]
+    record = checkout.record()
+    assert record["modules"].keys() == checkout.modules.keys() and record["refused"] == []
+    assert checkout.build() == ("native kernels: 2 extensions are current", [])
+
+    (checkout.folder / "random.h").write_text("int more;\n", encoding="utf-8")
+    with ThreadPoolExecutor(1) as pool:
+        line, said = checkout.build(pool=pool)
+    assert (line, said) == (
+        "native kernels: compiled 1 of 2 extensions",
+        ["compiled tt.backends.cpu.native._random"],
+    )
+    assert checkout.record()["modules"] != record["modules"]
+
+    del checkout.modules["tt.backends.cpu.native._random"]
+    assert checkout.build() == ("native kernels: compiled 0 of 1 extensions", [])
+    assert checkout.libraries() == ["_threads"]
+
+
+def test_what_was_compiled_can_be_withdrawn_with_a_reason(checkout):
+    checkout.build()
+    building.withdraw(checkout.root, checkout.modules, "not wanted")
+    assert checkout.libraries() == []
+    assert checkout.record() == {"reason": "not wanted", "modules": {}}
+
+
+def test_a_source_that_does_not_compile_changes_nothing(checkout):
+    checkout.build()
+    before = checkout.record()
+    (checkout.folder / "random.h").write_text("int more\n", encoding="utf-8")
+    with pytest.raises(NotBuiltError, match=r"compiling random\.c failed: "):
+        checkout.build()
+    assert checkout.record() == before and checkout.libraries() == ["_random", "_threads"]
+
+
+def test_without_kernels_or_without_a_compiler_nothing_is_built(checkout, monkeypatch):
+    with pytest.raises(NotBuiltError, match="there are no native kernels"):
+        building.compile_native({}, checkout.root / "scratch")
+    monkeypatch.setenv("CC", str(checkout.root / "no_compiler"))
+    with pytest.raises(NotBuiltError, match="no working C compiler with Python's headers was found"):
+        checkout.build()
+    assert checkout.libraries() == []
+
+
+@pytest.mark.parametrize("text", [None, "{"])
+def test_a_record_that_cannot_be_read_counts_as_none(tmp_path, text):
+    if text is not None:
+        (tmp_path / building.RECORD).write_text(text, encoding="utf-8")
+    assert building.read_record(tmp_path) == {}
+
+
+def test_the_command_compiles_a_checkout_and_refuses_other_places(checkout, monkeypatch, capsys):
+    monkeypatch.setattr(building, "__file__", str(checkout.folder / "building.py"))
+    assert building.main() == 2
+    refusal = "native kernels are compiled in a checkout of the project, which this is not\n"
+    assert tuple(capsys.readouterr()) == ("", refusal)
+
+    hook = '[tool.hatch.build.hooks.custom]\nnative-modules = ["backends/cpu/native/threads.c"]\n'
+    (checkout.root / "pyproject.toml").write_text(hook, encoding="utf-8")
+    assert building.main() == 0
+    output, said = capsys.readouterr()
+    assert output == "native kernels: compiled 1 of 1 extensions\n"
+    assert said == "compiled tt.backends.cpu.native._threads\n"
+
+    (checkout.folder / "threads.h").write_text("int more\n", encoding="utf-8")
+    assert building.main() == 1
+    output, said = capsys.readouterr()
+    assert output == "" and said.startswith("native kernels: compiling threads.c failed: ")
