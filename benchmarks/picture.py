@@ -84,12 +84,11 @@ def draw_report(report: dict[str, Any], folder: Path) -> list[Path]:
 
 def grouped(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], list[float]]]:
     """Yield the groups with an aim: what to call each, its results, and the ratios of its cases to torch."""
-    for source, form in ((report, ""), (report["interpreted"], ", interpreted")):
-        for suite in source["suites"].values():
-            for name, found in suite["groups"].items():
-                cases = [c for c in suite["cases"].values() if c["group"] == name and "torch" in c["ratio"]]
-                if found["aim"] is not None and cases and not (form and "larger" in name):
-                    yield name + form, found, [case["ratio"]["torch"] for case in cases]
+    for suite in report["suites"].values():
+        for name, found in suite["groups"].items():
+            cases = [c for c in suite["cases"].values() if c["group"] == name and "torch" in c["ratio"]]
+            if found["aim"] is not None and cases:
+                yield name, found, [case["ratio"]["torch"] for case in cases]
 
 
 def strips(axis: Any, report: dict[str, Any]) -> None:

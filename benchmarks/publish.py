@@ -96,11 +96,7 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
     turns = ["--rounds", "2", "--seconds", "0.0005"] if options.short else []
     busy = ["--busy"] if options.busy else []
     report, tables, status = suites([*SUITES, *turns, *busy])
-    say("suites, interpreted")
-    without = {"TT_COMPILED": "0", "TT_NATIVE": "0"}
-    words = ["small_calls", "training", "--peers", "torch,numpy", *turns, *busy]
-    report["interpreted"], text, _ = suites(words, without)
-    parts = [tables, text]
+    parts = [tables]
     threads = int(report["environment"]["threads"])
     set_threads(threads)
     libraries = [name for name in installed(("tt", "torch", "numpy")) if not unusable(name)]
@@ -131,14 +127,13 @@ def say(what: str) -> None:
     print(f"measuring, after {time.perf_counter() - BEGUN:.0f} s: {what}", file=sys.stderr, flush=True)
 
 
-def suites(words: list[str], environment: dict[str, str] | None = None) -> tuple[dict[str, Any], str, int]:
+def suites(words: list[str]) -> tuple[dict[str, Any], str, int]:
     """Run suites in a process of their own; return their report, what they printed, and their exit status."""
     with tempfile.TemporaryDirectory(prefix="tt-bench-") as folder:
         file = Path(folder, REPORT)
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.run", *words, "--json", str(file)],
             cwd=ROOT,
-            env=os.environ | (environment or {}),
             stdout=subprocess.PIPE,
             text=True,
             check=False,

@@ -82,31 +82,30 @@ def conditions(report: dict[str, Any]) -> str:
     )
 
 
-def groups(report: dict[str, Any]) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    """Yield each group that has an aim: its name, the form of tt, and its results."""
-    for source, form in ((report, "compiled"), (report["interpreted"], "interpreted")):
-        for suite in source["suites"].values():
-            for name, found in suite["groups"].items():
-                if found["aim"] is not None:
-                    yield name, form, found
+def groups(report: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Yield each group that has an aim: its name and its results."""
+    for suite in report["suites"].values():
+        for name, found in suite["groups"].items():
+            if found["aim"] is not None:
+                yield name, found
 
 
 def group_table(report: dict[str, Any]) -> str:
     """Return the table of the means and their aims."""
     rows = []
-    for name, form, found in groups(report):
+    for name, found in groups(report):
         mean = found["geometric_mean"].get("torch")
         case, worst = found["worst"]
-        rows.append([f"{name}, {form}", ratio(mean), ratio(found["aim"]), f"{ratio(worst)} ({case})"])
+        rows.append([name, ratio(mean), ratio(found["aim"]), f"{ratio(worst)} ({case})"])
     return table(["time of tt / time of PyTorch", "geometric mean", "aim", "worst case"], rows)
 
 
 def summary(report: dict[str, Any]) -> str:
     """Return the means in a few lines, for a terminal."""
     return "\n".join(
-        f"{name}, {form}: {ratio(found['geometric_mean'].get('torch'))} of torch, aim {ratio(found['aim'])}, "
+        f"{name}: {ratio(found['geometric_mean'].get('torch'))} of torch, aim {ratio(found['aim'])}, "
         f"worst {ratio(found['worst'][1])} ({found['worst'][0]})"
-        for name, form, found in groups(report)
+        for name, found in groups(report)
     )
 
 
@@ -133,7 +132,6 @@ def page(report: dict[str, Any]) -> str:
     parts = [f"Measured on {conditions(report)}.", group_table(report)]
     for suite in report["suites"].values():
         parts += [f"### {suite['title'].capitalize()}", suite_table(suite)]
-    parts += ["### Interpreted", interpreted_table(report)]
     parts += ["### What a call costs beside others", crowd_table(report["growth"])]
     parts += ["### Backward, by the length of the graph", backward_table(report["growth"])]
     parts += ["### Throughput, by the size of tensors", throughput_text(report["growth"])]
@@ -159,16 +157,6 @@ def suite_table(suite: dict[str, Any]) -> str:
         for name, mean in zip(suite["groups"], means, strict=True)
     ]
     return table(head, rows)
-
-
-def interpreted_table(report: dict[str, Any]) -> str:
-    """Return the cases that were measured in both forms."""
-    rows = []
-    for name, suite in report["interpreted"]["suites"].items():
-        for case, found in suite["cases"].items():
-            compiled = report["suites"][name]["cases"][case]["ratio"].get("torch")
-            rows.append([f"`{case}`", ratio(compiled), ratio(found["ratio"].get("torch"))])
-    return table(["tt / PyTorch", "compiled", "interpreted, without native kernels"], rows)
 
 
 def crowd_table(growth: dict[str, Any]) -> str:

@@ -28,6 +28,9 @@ SWITCH = "TT_COMPILED"
 
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(__file__))
 
+SHARED = os.path.join(os.path.dirname(__file__), "blank.pxd")
+"""Functions in C that several hot modules take into themselves."""
+
 
 class Status(NamedTuple):
     """Whether the compiled modules are in use, why or why not, and which modules were compiled."""
@@ -52,14 +55,15 @@ class SourceFinder:
 
 
 def digest(source: str) -> str:
-    """Return a digest of a hot module's source and of the .pxd beside it, as Python makes them for its own caches."""
+    """Return a digest of a hot module's source, of its .pxd and of SHARED, as Python makes them for its own caches."""
     with open(source, "rb") as file:
         content = file.read()
-    try:
-        with open(f"{source.removesuffix('.py')}.pxd", "rb") as file:
-            content += b"\0" + file.read()
-    except FileNotFoundError:
-        pass  # the types in a .pxd are optional
+    for types in (f"{source.removesuffix('.py')}.pxd", SHARED):
+        try:
+            with open(types, "rb") as file:
+                content += b"\0" + file.read()
+        except FileNotFoundError:
+            pass  # the types in a .pxd are optional
     return source_hash(content).hex()
 
 

@@ -24,6 +24,7 @@ from tt.core.keys import KEYS, OVERRIDDEN, PYTHON
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, sibling, slots_of, wrap
+from tt.core.tensor_base import new_tensor
 
 if TYPE_CHECKING:
     from tt.core.tensor_base import TensorSpec
@@ -38,11 +39,9 @@ def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
 
     The result counts as no view, whatever memory it shares.
     """
-    # Not kind.__new__: a subclass may ask for arguments there.
-    new = Tensor.__new__(kind)
-    new.handle, new.spec, new.promotion = tensor.handle, tensor.spec, tensor.promotion
-    new.keys = tensor.keys & ~(OVERRIDDEN & ~tensor.spec.keys) | kind._class_keys
-    new.storage, new.record, new.base = tensor.storage, tensor.record, None
+    keys = tensor.keys & ~(OVERRIDDEN & ~tensor.spec.keys) | kind._class_keys
+    new = new_tensor(kind, tensor.handle, tensor.spec, keys, tensor.promotion)
+    new.storage, new.record = tensor.storage, tensor.record
     return new
 
 

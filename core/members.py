@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from tt.core.conversion import CONVERSION_MEMBERS
 from tt.core.copying import COPYING_MEMBERS
 from tt.core.device import to_device
-from tt.core.dispatch import written
 from tt.core.dtype import to_dtype
 from tt.core.errors import (
     ArgumentError,
@@ -30,7 +29,6 @@ from tt.core.printing import format_tensor
 from tt.core.subscript import getitem
 from tt.core.tensor_base import TensorBase
 from tt.core.values import VALUE_MEMBERS
-from tt.core.written_subscript import getitem as written_getitem
 
 if TYPE_CHECKING:
     from tt.core.storage import Storage
@@ -364,7 +362,7 @@ MEMBERS: dict[str, Any] = {
     "__iter__": iterate,
     "__reversed__": reverse,
     "__contains__": contains,
-    "__getitem__": written_getitem if written.ACTIVE else getitem,
+    "__getitem__": getitem,
     "__setitem__": setitem,
     "__repr__": represent,
     "new_tensor": new_tensor,

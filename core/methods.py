@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dispatch import written
 from tt.core.dispatch.overloads import lookup
 from tt.core.dispatch.overrides import overrides
 from tt.core.dispatch.registry import REGISTRY, ops
-from tt.core.dispatch.short_callers import BinaryCaller
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
@@ -32,7 +30,7 @@ class LazyMethod:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         method = lookup(REGISTRY, "", self.name)
-        setattr(Tensor, self.name, written.bound_by_c(method) if written.ACTIVE else method)
+        setattr(Tensor, self.name, method)
         return method.__get__(instance, owner)
 
 
@@ -60,9 +58,7 @@ def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
         found = getattr(
             found, "default", found
         )  # of several overloads the one whose first operand is a tensor
-        method = _written(found) if written.ACTIVE else None
-        if method is None:
-            method = _calling(getattr(found, "two", found))
+        method = _calling(getattr(found, "two", found))
         method.__name__ = method.__qualname__ = dunder
         setattr(Tensor, dunder, method)
         return method(self, other)
@@ -77,14 +73,6 @@ def _calling(caller: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return NotImplemented
 
     return method
-
-
-def _written(found: Any) -> Callable[[Any, Any], Any] | None:
-    """Return the written-out function of an operator on two tensors, which leaves other operands to Python."""
-    if not isinstance(found, BinaryCaller):
-        return None
-    caller = _calling(found)
-    return written.written(found, lambda args, kwargs: caller(*args, **kwargs), (None, None))
 
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -38,7 +38,7 @@ from tt.core.meta import MetaHandle, fresh, run_rule
 from tt.core.schema.model import MISSING
 from tt.core.size import Size
 from tt.core.storage import Storage
-from tt.core.tensor import Tensor
+from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase, TensorSpec
 
 if TYPE_CHECKING:
@@ -299,12 +299,8 @@ def make_wrapper(
     if offset:
         handle = MetaHandle(size, dtype, handle.strides, offset, offset + (handle.extent or 0))
     spec = wrapper_spec(dtype, device, layout)
-    new = Tensor.__new__(kind)
-    new.handle, new.spec = handle, spec
-    new.keys = spec.keys | kind._class_keys
-    new.promotion = spec.dim_bit if size else spec.zero_dim_bit
+    new = wrap(handle, spec, kind)
     new.storage = Storage(handle, spec.backend)
-    new.record = new.base = None
     return new
 
 

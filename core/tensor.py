@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.core.keys import FUNCTION, PYTHON
-from tt.core.tensor_base import TensorBase, TensorSpec
+from tt.core.tensor_base import TensorBase, TensorSpec, new_tensor
 
 __all__ = ["Tensor", "alias", "disabled_tt_function_impl", "sibling", "slots_of", "wrap"]
 
@@ -97,15 +97,8 @@ def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:
     kind : type
         The class of the result.
     """
-    new = kind.__new__(kind)
-    new.handle = handle
-    new.spec = spec
-    new.keys = spec.keys | kind._class_keys
-    new.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-    new.storage = None
-    new.record = None
-    new.base = None
-    return new
+    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+    return new_tensor(kind, handle, spec, spec.keys | kind._class_keys, bits)
 
 
 def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
@@ -133,14 +126,8 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
 
 def sibling(tensor: Any, clear: int = 0) -> Tensor:
     """Return an alias of a tensor whose class has `__tt_dispatch__`: of the same class, with the same attributes."""
-    new = Tensor.__new__(type(tensor))
-    new.handle = tensor.handle
-    new.spec = tensor.spec
-    new.keys = tensor.keys & ~clear
-    new.promotion = tensor.promotion
+    new = new_tensor(type(tensor), tensor.handle, tensor.spec, tensor.keys & ~clear, tensor.promotion)
     new.storage = tensor.ensure_storage()
-    new.record = None
-    new.base = None
     new.__dict__ = tensor.__dict__
     for name, value in slots_of(tensor).items():
         setattr(new, name, value)

@@ -1,3 +1,7 @@
+cimport cython
+
+from tt.core cimport blank
+
 cdef class TensorSpec:
     cdef public object dtype
     cdef public object device
@@ -21,3 +25,6 @@ cdef class TensorBase:
     cpdef ensure_storage(self)
     cpdef bump_version(self)
     cpdef set_data(self, handle, TensorSpec spec)
+
+@cython.locals(new=TensorBase)
+cpdef TensorBase new_tensor(kind, handle, TensorSpec spec, long long keys, long long promotion)

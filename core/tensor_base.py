@@ -4,6 +4,7 @@ This is a hot module: plain Python that Cython compiles with the C types of `ten
 therefore stays untyped here (the stub `tensor_base.pyi` types it) and holds nothing that a call does not need.
 """
 
+from tt.core import blank
 from tt.core.size import Size
 from tt.core.storage import Storage
 
@@ -128,3 +129,28 @@ class TensorBase:
         self.spec = spec
         self.keys = spec.keys | layers
         self.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+
+
+def new_tensor(kind, handle, spec, keys, promotion):
+    """Return a tensor that shares its memory with no other one: the one place where tensors are made.
+
+    Parameters
+    ----------
+    kind : type
+        `Tensor` or a subclass, whose constructor is not called.
+    handle : object
+        The backend's native array.
+    spec : TensorSpec
+        dtype, device, layout and backend of the handle.
+    keys, promotion : int
+        The bits of levels 1 and 2.
+    """
+    new = blank.instance(TensorBase, kind)
+    new.handle = handle
+    new.spec = spec
+    new.keys = keys
+    new.promotion = promotion
+    new.storage = None
+    new.record = None
+    new.base = None
+    return new

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, TypeVar
 
 from tt.core.backend import Backend
 from tt.core.device import Device
@@ -42,3 +42,7 @@ class TensorBase:
     def ensure_storage(self) -> Any: ...
     def bump_version(self) -> None: ...
     def set_data(self, handle: Any, spec: TensorSpec) -> None: ...
+
+Kind = TypeVar("Kind", bound=TensorBase)
+
+def new_tensor(kind: type[Kind], handle: Any, spec: TensorSpec, keys: int, promotion: int) -> Kind: ...

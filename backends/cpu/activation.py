@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from tt.backends.array_api.activation import check_approximate
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.selection import FEW, select
+from tt.backends.cpu.selection import select
 from tt.backends.cpu.special import erfc
 from tt.core.library import KernelTable, errors
 
@@ -24,29 +23,14 @@ SELU_SCALE: Final = 1.0507009873554804934193349852946
 # --- limits ----------------------------------------------------------------------------------------------------
 
 
-_DTYPES: Final = ("float32", "float64", "int64")
-"""What most tensors are made of."""
-
-
 @cpu.kernel("relu", dtypes="real_number")
 def relu(self: Array) -> Any:
     return np.maximum(0, self)  # of two zeros NumPy takes the second
 
 
-for _name in _DTYPES:
-    # NumPy takes an array without dimensions in half of the time that it needs for a Python number.
-    cpu.kernel("relu", partial(np.maximum, np.zeros((), _name)), dtypes=(_name,), takes=("self",))
-
-
-_NOTHING: Final = {np.dtype(name): np.zeros((), name) for name in ("float32", "float64")}
-
-
 @cpu.kernel("threshold_backward", dtypes="floating")
 def threshold_backward(grad_output: Array, self: Array, threshold: float) -> Any:
-    zero = _NOTHING.get(grad_output.dtype)
-    return select(
-        np.less_equal(self, threshold), grad_output.dtype.type(0) if zero is None else zero, grad_output
-    )
+    return select(np.less_equal(self, threshold), grad_output.dtype.type(0), grad_output)
 
 
 @cpu.kernel("hardtanh", dtypes="floating")
@@ -164,10 +148,6 @@ def gelu(self: Array, approximate: str) -> Any:
 # --- softmax ---------------------------------------------------------------------------------------------------
 
 
-_NEAR: Final = 40.0
-"""Quotients of exponentials of numbers up to this, of either sign, are normal numbers in float32."""
-
-
 def _shifted(self: Array, dim: int) -> Array:
     """Return the differences from the largest element along a dimension, in new memory."""
     if not self.size:
@@ -186,32 +166,6 @@ def softmax(self: Array, dim: int) -> Any:
     np.exp(result, result)
     result /= np.add.reduce(result, axis=dim, keepdims=True)
     return result.reshape(self.shape)
-
-
-def _softmax_of(ones: Array) -> Any:
-    """Return the kernel for one dtype; by a column of ones a matrix is multiplied for the sums of its rows."""
-
-    def softmax_of_few(self: Array, dim: int) -> Any:
-        # Where no exponential is very large or small, nothing has to be subtracted.  NaN is not in between.
-        if (
-            self.ndim == 2
-            and (dim == 1 or dim == -1)
-            and 0 < self.size <= FEW
-            and self.item(self.argmin()) > -_NEAR
-            and self.item(self.argmax()) < _NEAR
-        ):
-            result = _EXP(self)
-            return _DIVIDE(result, result.dot(ones[: self.shape[1]]), result)
-        return softmax(self, dim)
-
-    return softmax_of_few
-
-
-_EXP: Final = np.exp
-_DIVIDE: Final = np.true_divide
-
-for _name in ("float32", "float64"):
-    cpu.kernel("softmax", _softmax_of(np.ones((FEW, 1), _name)), dtypes=(_name,))
 
 
 @cpu.kernel("log_softmax", dtypes="floating")

@@ -15,37 +15,23 @@ cpu: Final = KernelTable(device="cpu")
 
 # --- products --------------------------------------------------------------------------------------------------
 
-cpu.kernel("matmul", np.matmul, dtypes="integral")
+cpu.kernel("matmul", np.matmul, dtypes="number")
 
 
-@cpu.kernel("matmul", dtypes="floating_complex")
-def matmul(self: Array, other: Array) -> Any:
-    # The method asks the same BLAS, and prepares a small call in half of the time.
-    return self.dot(other) if self.ndim == 2 and other.ndim == 2 else np.matmul(self, other)
-
-
-cpu.kernel("mm", lambda self, mat2: _matrices(self, mat2, np.matmul), dtypes="integral")
-cpu.kernel("mm", lambda self, mat2: _matrices(self, mat2, np.ndarray.dot), dtypes="floating_complex")
-
-
-def _matrices(self: Array, mat2: Array, product: Any) -> Any:
+@cpu.kernel("mm", dtypes="number")
+def mm(self: Array, mat2: Array) -> Any:
     if self.ndim != 2 or mat2.ndim != 2:
         raise ValueError("mm() takes matrices")
-    return product(self, mat2)
+    return np.matmul(self, mat2)
 
 
 @cpu.kernel("linear", dtypes="number")
 def linear(input: Array, weight: Array, bias: Array | None) -> Any:
     if weight.ndim > 2 or (weight.ndim == 1 and input.ndim == 2 and bias is not None):
         raise ValueError("linear() with weights of other dimensions")  # the shape rule says which
-    if input.ndim == 2 and weight.ndim == 2 and input.dtype.kind in "fc":
-        product = input.dot(weight.T)
-    else:
-        product = np.matmul(input, weight.T)
+    product = np.matmul(input, weight.T)
     if bias is None:
         return product
-    if type(product) is np.ndarray:
-        return np.add(product, bias, product)  # raises for a bias of a larger shape
     result = np.add(product, bias)
     if result.shape != product.shape:
         raise ValueError("linear() with a bias of another shape")

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
-from tt.backends.cpu.selection import FEW, plain, select
+from tt.backends.cpu.selection import select
 from tt.core.library import KernelTable, errors, result_type
 
 __all__ = ["cpu", "refuse_zero"]
@@ -193,9 +193,6 @@ _BOOL: Final = np.dtype(bool)
 # --- selection -------------------------------------------------------------------------------------------------
 
 
-_where: Final = plain(np.where)
-
-
 @cpu.kernel("where", half="native")
 def where(condition: Any, self: Any, other: Any) -> Any:
     if condition.dtype is not _BOOL:
@@ -206,7 +203,7 @@ def where(condition: Any, self: Any, other: Any) -> Any:
         )
     if not isinstance(other, np.ndarray):
         other = np.asarray(other, dtype=self.dtype)
-    return _where(condition, self, other) if condition.size <= FEW else select(condition, self, other)
+    return select(condition, self, other)
 
 
 @cpu.kernel("clamp", dtypes="real_number")

@@ -20,9 +20,6 @@ _LONG: Final = 512
 """From this length on, sums along other dimensions than the last are made in two steps."""
 
 
-_SUM: Final[Any] = np.add.reduce
-
-
 def axes(dim: int | Sequence[int] | None, ndim: int) -> Any:
     """Return the dimensions to reduce as NumPy takes them; None for all."""
     if dim is None or (not isinstance(dim, int) and not len(dim)):
@@ -60,57 +57,25 @@ def _blocks(self: Array, axis: int) -> Array:
 
 @cpu.kernel("sum")
 def sum_all(self: Array) -> Any:
-    dtype = self.dtype
-    if self.size <= _LONG or self.flags.forc:
-        # With an array to write to NumPy returns it, and no scalar, from which another array would have to be made.
-        return _SUM(self, None, dtype, np.empty((), dtype))
+    if self.flags.forc:
+        return np.add.reduce(self, axis=None, dtype=self.dtype)
     return total(self, tuple(range(self.ndim)), False)
-
-
-def _sum_of(dtype: Any, ones: Array) -> Any:
-    """Return the kernel of sums of one dtype.
-
-    BLAS adds few numbers, as a product with ones, in half of the time of `np.add.reduce`, and no less exactly.
-    """
-
-    def sum_few(self: Array) -> Any:
-        size = self.size
-        if size > _LONG:
-            return sum_all(self)
-        result = _EMPTY((), dtype)
-        self.ravel().dot(ones[:size], result)  # what it returns is a scalar
-        return result
-
-    return sum_few
-
-
-_EMPTY: Final = np.empty
-
-for _name in ("float32", "float64"):
-    cpu.kernel("sum", _sum_of(np.dtype(_name), np.ones(_LONG, _name)), dtypes=(_name,))
 
 
 @cpu.kernel("sum.dim")
 def sum_dim(self: Array, dim: Any, keepdim: bool) -> Any:
-    if self.size <= _LONG and self.ndim and type(dim) is tuple and len(dim) == 1:
-        return _SUM(self, dim[0], self.dtype, None, keepdim)
     return total(self, axes(dim, self.ndim), keepdim)
 
 
 @cpu.kernel("mean", dtypes="floating_complex")
 def mean_all(self: Array) -> Any:
-    result = sum_all(self)
-    return np.true_divide(result, self.dtype.type(self.size), result if type(result) is np.ndarray else None)
+    return np.true_divide(sum_all(self), self.dtype.type(self.size))
 
 
 @cpu.kernel("mean.dim", dtypes="floating_complex")
 def mean_dim(self: Array, dim: Any, keepdim: bool) -> Any:
-    if self.size <= _LONG and self.ndim > 1 and type(dim) is tuple and len(dim) == 1:
-        result = _SUM(self, dim[0], None, None, keepdim)
-        return np.true_divide(result, self.dtype.type(self.shape[dim[0]]), result)
-    result = sum_dim(self, dim, keepdim)
     count = self.size if dim is None else _count(self, dim)
-    return np.true_divide(result, self.dtype.type(count))
+    return np.true_divide(sum_dim(self, dim, keepdim), self.dtype.type(count))
 
 
 def _count(self: Array, dim: Any) -> int:

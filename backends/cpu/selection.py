@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["FEW", "plain", "select"]
+__all__ = ["FEW", "select"]
 
 BITS: Final = {2: np.int16, 4: np.int32, 8: np.int64}
 FEW: Final = 4096
 """Up to here one call of NumPy's costs less than several."""
-
-
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of NumPy without the search for `__array_function__`, which arrays do not have.
-
-    The search costs a third of a call with few numbers.
-    """
-    found: Callable[..., Any] = getattr(function, "_implementation", function)
-    return found
-
-
-_where: Final = plain(np.where)
 
 
 def select(condition: Any, one: Any, other: Any) -> Any:
@@ -33,10 +20,10 @@ def select(condition: Any, one: Any, other: Any) -> Any:
     Masks of bits are several times as fast there.
     """
     if condition.size <= FEW:
-        return _where(condition, one, other)
+        return np.where(condition, one, other)
     bits = BITS.get(one.dtype.itemsize)
     if bits is None or one.dtype != other.dtype:
-        return _where(condition, one, other)
+        return np.where(condition, one, other)
     mask = np.negative(condition.view(np.int8), dtype=bits)
     first, second = one.view(bits), other.view(bits)
     if not other.ndim and not second:

@@ -9,7 +9,6 @@ import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.selection import plain
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
@@ -212,22 +211,16 @@ def unfold(self: Array, dimension: int, size: int, step: int) -> Array:
 # --- joining and rearranged copies -----------------------------------------------------------------------------
 
 
-_concatenate: Final = plain(np.concatenate)
-
-
 @cpu.kernel("cat", half="native")
 def cat(tensors: Sequence[Array], dim: int) -> Array:
     try:
-        return _contiguous(_concatenate(tensors, dim))
+        return np.ascontiguousarray(np.concatenate(tensors, dim))
     except ValueError:
         # A vector without elements joins anything, for compatibility.
         joined = [t for t in tensors if t.shape != (0,)]
         if not joined or len(joined) == len(tensors):
             raise
-    return _contiguous(_concatenate(joined, dim))
-
-
-_contiguous: Final = np.ascontiguousarray
+    return np.ascontiguousarray(np.concatenate(joined, dim))
 
 
 @cpu.kernel("repeat", half="native")

@@ -1,6 +1,6 @@
 cimport cython
 
-from tt.core.tensor_base cimport TensorBase, TensorSpec
+from tt.core.tensor_base cimport TensorBase, TensorSpec, new_tensor
 
 from tt.core.dispatch.state cimport DispatchState
 
@@ -54,7 +54,6 @@ cdef class Entry:
     cdef public object function
     cdef public Entry rest
     cdef public object resolution
-    cdef public object serve
     cdef object __weakref__
     @cython.locals(rule=object, layer_rule=LayerRule)
     cpdef run(self, tuple args)
@@ -77,7 +76,9 @@ cdef class Entry:
     cpdef list handle_list(self, list values, int position)
     @cython.locals(choice=Choice)
     cpdef run_kernel(self, tuple args)
-    @cython.locals(spec=TensorSpec, new=TensorBase, source=TensorBase)
+    @cython.locals(spec=TensorSpec, bits="long long")
+    cpdef TensorBase wrap_direct(self, handle)
+    @cython.locals(spec=TensorSpec, new=TensorBase, source=TensorBase, bits="long long")
     cpdef wrap_one(self, handle, int index, tuple args)
     @cython.locals(choice=Choice, target=TensorBase, other=TensorBase, how=int, shared=bint)
     cpdef run_inplace(self, tuple args)

@@ -11,7 +11,7 @@ from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.state import STATE
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, alias
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor_base import TensorBase, new_tensor
 
 # What an entry does.
 KERNEL = 0
@@ -83,22 +83,6 @@ class LayerRule:
         """
         raise NotImplementedError(f"{type(self).__name__}.call")
 
-    def written(self, entry, below, make):
-        """Return a function of all arguments of the schema that does what `call` does, or None.
-
-        Asked only where nothing is compiled; see Note [Written-out calls] in `written`.
-
-        Parameters
-        ----------
-        entry : Entry
-            The entry of the calls.
-        below : callable or None
-            The written-out function of the kernel below the layer; None where something else is below.
-        make : callable
-            Makes a function of text.
-        """
-        return None
-
     def __call__(self, entry, args):
         """Handle a call of the operator."""
         return self.call(entry, args)
@@ -155,15 +139,13 @@ class Entry:
         For a factory: where the device and the tensor that it is like stand among the arguments, or -1; else -2.
     resolution : Resolution
         Why; `explain` prints it.
-    serve : callable or None
-        Where this module is interpreted: the written-out function of the entry, which takes all arguments.
     """
 
     __slots__ = (
         "__weakref__", "backend", "below", "bits", "choices", "clear", "compute_code", "compute_native",
         "device_at", "direct", "downcast", "dtype_at", "epoch", "form", "function", "functional", "group",
         "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "resolution", "rest",
-        "result", "result_bits", "rule", "serve", "shares", "spec", "specs", "verified", "writes_target",
+        "result", "result_bits", "rule", "shares", "spec", "specs", "verified", "writes_target",
     )  # fmt: skip
 
     def __init__(self, operator, form, keys, bits, epoch, kind):
@@ -204,7 +186,6 @@ class Entry:
         self.function = None
         self.rest = None
         self.resolution = None
-        self.serve = None
 
     def with_bits(self, bits):
         """Return an entry that does the same for other level-2 bits."""
@@ -401,6 +382,16 @@ class Entry:
             return tuple(several)
         return handles
 
+    def wrap_direct(self, handle):
+        """Return the tensor of the one result of a direct kernel."""
+        spec = self.spec
+        bits = self.result_bits
+        if bits == 0:
+            if type(handle) is not self.handle_type:
+                handle = self.backend.normalise(handle)
+            bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+        return new_tensor(Tensor, handle, spec, spec.keys, bits)
+
     def wrap_one(self, handle, index, args):
         """Return the tensor of one result."""
         spec = self.specs[index]
@@ -412,20 +403,14 @@ class Entry:
             handle = self.backend.cast(handle, spec.backend.native_dtype(spec.dtype))
         if self.device_at != -2:
             spec = self.spec_at(spec, args)
-        new = Tensor()
-        new.handle = handle
-        new.spec = spec
-        new.keys = spec.keys
-        new.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-        new.record = None
+        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+        new = new_tensor(Tensor, handle, spec, spec.keys, bits)
         if self.shares >= 0:
             source = args[self.shares]
             new.storage = source.storage if source.storage is not None else source.ensure_storage()
             new.base = source if source.base is None else source.base
-        else:
-            # -2: the memory of the first argument, which is not viewed.
-            new.storage = None if self.shares == -1 else args[0].ensure_storage()
-            new.base = None
+        elif self.shares == -2:  # the memory of the first argument, which is not viewed
+            new.storage = args[0].ensure_storage()
         return new
 
     def spec_at(self, spec, args):

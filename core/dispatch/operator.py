@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.device import get_default_device, to_device
 from tt.core.dispatch import callers as c
-from tt.core.dispatch import written
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
 from tt.core.dispatch.factory_options import FACTORY_OPTIONS, with_options
@@ -334,9 +333,6 @@ class Operator:
 
         if self.removed:
             raise UnknownOpError(self.name, self.registry.names())
-        if written.ACTIVE:
-            # Nobody calls the form with `out=` but the functional form's function.
-            written.take_over(self.caller("functional" if form == "out" else form))
         return resolve(self, form, keys, bits, args)
 
     def short_bits(self, entry: Entry) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch import written
 from tt.core.dispatch.factory_options import FACTORY_OPTIONS, with_options
 from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.packets import Packet
@@ -36,8 +35,6 @@ class OverloadedOp(Packet):
         for overload, caller in callers.items():
             setattr(self, overload or "default", caller)
         self.__module__ = next(iter(callers.values())).operator.module
-        if written.ACTIVE:
-            written.take_over_packet(self)
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]

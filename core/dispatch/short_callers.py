@@ -2,11 +2,6 @@
 
 They do what `Caller.quick` does, written out for these calls: no tuple is made and no loop runs.  This is a hot module:
 plain Python that Cython compiles with the C types of `short_callers.pxd`.
-
-Note [Written out twice]
-------------------------
-`UnaryCaller.one` and `BinaryCaller.two` wrap the result of a direct kernel themselves.  A function that both call would
-cost a tenth of the whole call where the module is interpreted.
 """
 
 from tt.core.dispatch.callers import Caller
@@ -14,7 +9,6 @@ from tt.core.dispatch.failure import failed_direct
 from tt.core.dispatch.quick import MISSED
 from tt.core.dispatch.state import STATE
 from tt.core.promotion import SCALAR_BITS
-from tt.core.tensor import Tensor
 from tt.core.tensor_base import TensorBase
 
 SCALARS = SCALAR_BITS
@@ -36,22 +30,7 @@ class UnaryCaller(Caller):
                         handle = entry.plain(tensor.handle)
                     except Exception as error:
                         handle = failed_direct(entry, error, (value,), self.tail)
-                    # See Note [Written out twice].
-                    spec = entry.spec
-                    bits = entry.result_bits
-                    if bits == 0:
-                        if type(handle) is not entry.handle_type:
-                            handle = entry.backend.normalise(handle)
-                        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-                    new = Tensor()
-                    new.handle = handle
-                    new.spec = spec
-                    new.keys = spec.keys
-                    new.promotion = bits
-                    new.storage = None
-                    new.record = None
-                    new.base = None
-                    return new
+                    return entry.wrap_direct(handle)
                 # Concatenated, because unpacking would make a list first.
                 return entry.run((value,) + self.tail)  # noqa: RUF005
         return self.general((value,), None)
@@ -95,22 +74,7 @@ class BinaryCaller(Caller):
                     handle = entry.plain(first.handle, operand)
                 except Exception as error:
                     handle = failed_direct(entry, error, (left, right), self.tail)
-                # See Note [Written out twice].
-                spec = entry.spec
-                bits = entry.result_bits
-                if bits == 0:
-                    if type(handle) is not entry.handle_type:
-                        handle = entry.backend.normalise(handle)
-                    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-                new = Tensor()
-                new.handle = handle
-                new.spec = spec
-                new.keys = spec.keys
-                new.promotion = bits
-                new.storage = None
-                new.record = None
-                new.base = None
-                return new
+                return entry.wrap_direct(handle)
             return entry.run((left, right) + self.tail)  # noqa: RUF005  # as in UnaryCaller
         return self.general((left, right), None)
 

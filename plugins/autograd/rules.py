@@ -7,11 +7,10 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 
 from tt.core.dispatch.entry import LayerRule
 from tt.core.library import OVERRIDDEN, Tensor, alias
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor_base import TensorBase, new_tensor
 from tt.plugins.autograd import saved as saved_tensors
 from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, View, attach, start
-from tt.plugins.autograd.written import write_rule
 
 # What a slot of a plan holds.
 PLAIN = 0
@@ -262,10 +261,6 @@ class Rule(LayerRule):
             numbers = self.numbers(args)
         return self.finish(args, result, needs, (one,) if second < 0 else (one, other), numbers, None)
 
-    def written(self, entry, below, make):
-        """Return a function that does what `call` does for one or two differentiable arguments, or None."""
-        return write_rule(self, entry, below, make)
-
     def call_many(self, entry, args):
         """Handle a call with more than two differentiable arguments, or lists of them."""
         if self.list_places:
@@ -423,21 +418,15 @@ def run_below(entry, args):
     except Exception:
         # Again, the long way, which explains what is wrong.
         return entry.call_below(args)
-    return below.wrap_one(handle, 0, args)
+    return below.wrap_direct(handle)
 
 
 def bare_alias(tensor):
     """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
     if tensor.keys & OVERRIDDEN:
         return alias(tensor, STATE.bit)
-    new = Tensor.__new__(Tensor)
-    new.handle = tensor.handle
-    new.spec = tensor.spec
-    new.keys = tensor.keys & ~STATE.bit
-    new.promotion = tensor.promotion
+    new = new_tensor(Tensor, tensor.handle, tensor.spec, tensor.keys & ~STATE.bit, tensor.promotion)
     new.storage = tensor.ensure_storage()
-    new.record = None
-    new.base = None
     return new
 
 

@@ -1,51 +1,14 @@
-"""Written-out calls: the functions that stand for `Caller.quick` and `Entry.run` where nothing is compiled."""
+"""Repeated calls: what a caller remembers of earlier calls changes no later one."""
 
 from __future__ import annotations
 
-import copy
-import pickle
-import traceback
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tt
-from tests.processes import printed_by
-from tests.threads import in_threads
-from tt.core.dispatch import written
 from tt.core.library import Mode
-
-pytestmark = pytest.mark.skipif(not written.ACTIVE, reason="calls are written out where nothing is compiled")
-
-
-def test_an_operator_stays_the_object_that_it_was() -> None:
-    before = tt.sinh
-    x = tt.ones(2)
-    tt.sinh(x), tt.sinh(x)
-    assert tt.sinh is before is tt.Tensor.sinh
-    assert "__call__" in vars(type(tt.sinh)) and type(tt.sinh).__name__ == "UnaryOp"
-    assert repr(tt.sinh) == "<op sinh>" and str(tt.sinh.schema) in str(tt.sinh.__doc__)
-    assert copy.deepcopy(tt.sinh) is pickle.loads(pickle.dumps(tt.sinh)) is before
-
-
-def test_operators_of_the_same_shape_share_their_code() -> None:
-    # In a process of its own, since an operator's function depends on what it was first called with.
-    found = printed_by("""
-import tt
-from tt.core.library import REGISTRY
-
-x = tt.ones(2)
-for _ in range(2):
-    tt.sin(x), tt.cos(x)
-first, second = (vars(type(op))["__call__"].__func__ for op in (tt.sin, tt.cos))
-print(first is not second and first.__code__ is second.__code__)
-callers = [REGISTRY.caller(name, "functional") for name in ("sin", "cos")]
-entries = [caller.entry(*caller.scan((x,)), (x,)) for caller in callers]
-print(entries[0].serve.__code__ is entries[1].serve.__code__)
-print(tt.sin(x), tt.cos(x))
-""")
-    assert found.splitlines() == ["True", "True", "tensor([0.8415, 0.8415]) tensor([0.5403, 0.5403])"]
 
 
 def test_calls_of_several_dtypes_take_turns() -> None:
@@ -67,7 +30,7 @@ def test_a_registered_kernel_takes_effect_at_the_next_call_and_so_does_its_remov
     assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [9.0]
 
 
-def test_a_mode_sees_every_call_of_what_was_written_out() -> None:
+def test_a_mode_sees_every_call_of_operators_called_before() -> None:
     x = tt.ones(2, 3)
     calls = {
         "add": lambda: x + x, "exp": lambda: tt.exp(x), "sum": lambda: x.sum(), "view": lambda: x.view(3, 2),
@@ -88,7 +51,7 @@ def test_a_mode_sees_every_call_of_what_was_written_out() -> None:
     assert seen == list(calls)
 
 
-def test_what_was_written_is_what_a_function_mode_gets() -> None:
+def test_a_function_mode_gets_the_arguments_as_the_user_gave_them() -> None:
     x = tt.ones(2)
     tt.sum(x, 0), tt.sum(x, 0), tt.add(x, x), tt.add(x, x, out=x.clone())
     seen = []
@@ -110,7 +73,7 @@ def test_what_was_written_is_what_a_function_mode_gets() -> None:
     ]  # fmt: skip
 
 
-def test_arguments_are_refused_in_the_same_words_after_written_out_calls() -> None:
+def test_arguments_are_refused_in_the_same_words_after_calls_that_worked() -> None:
     x = tt.ones(2, 3)
     wrong: list[Any] = [
         lambda: tt.add(x), lambda: tt.add(x, "a"), lambda: tt.add(x, x, 1), lambda: tt.exp(), lambda: x.view(2.5),
@@ -129,7 +92,7 @@ def test_arguments_are_refused_in_the_same_words_after_written_out_calls() -> No
     assert [said(call) for call in wrong] == first
 
 
-def test_versions_and_views_are_kept_as_by_the_general_way() -> None:
+def test_versions_and_views_are_kept_by_every_repetition() -> None:
     for _ in range(3):
         x, y = tt.ones(2, 3), tt.ones(2, 3)
         view = x.view(6)
@@ -148,7 +111,7 @@ def test_numbers_that_stand_for_a_list_may_precede_out(dims: tuple[object, ...])
         assert out.tolist() == tt.ops.var(x, *dims).tolist()
 
 
-def test_gradients_are_those_of_the_general_way() -> None:
+def test_gradients_are_the_same_in_every_repetition() -> None:
     for _ in range(3):
         x = tt.tensor([1.0, 2.0], requires_grad=True)
         y = tt.tensor([3.0, 4.0])
@@ -162,30 +125,7 @@ def test_gradients_are_those_of_the_general_way() -> None:
         assert (x * 2).grad_fn.next_functions[0][0].shape == (3,) and kept.shape == (2,)
 
 
-def test_the_text_stands_in_tracebacks() -> None:
-    x = tt.ones(2)
-    tt.add(x, x), tt.add(x, x)
-    try:
-        tt.add(x, tt.ones(3))
-    except RuntimeError as error:
-        text = "".join(traceback.format_exception(error))
-    assert "<written-out call" in text and "failed(served, choice, error, (p0, p1, " in text
-
-
-def test_the_first_entry_of_an_operator_is_served_without_another_call_and_others_as_before() -> None:
-    # In a process of its own, since an operator's function depends on what it was first called with.
-    found = printed_by("""
-import tt
-x, i = tt.ones(2, 3), tt.ones(2, 3, dtype=tt.int64)
-print(all(tt.floor(x).tolist() == [[1.0] * 3] * 2 and tt.floor(i).dtype is tt.int64 for _ in range(12)))
-names = vars(type(tt.floor))["__call__"].__func__.__code__.co_names
-print("first" in names and "learn" not in names)
-print(tt.floor(tt.ones(2, dtype=tt.float16)).dtype, tt.floor(x).dtype)
-""")
-    assert found.splitlines() == ["True", "True", "tt.float16 tt.float32"]
-
-
-def test_overloads_are_told_apart_after_one_of_them_was_preferred() -> None:
+def test_overloads_are_told_apart_after_many_calls_of_one() -> None:
     x = tt.tensor([[1.0, 2.0], [3.0, 5.0]])
     for _ in range(4):
         assert x.sum().item() == 11 and tt.sum(x).item() == 11
@@ -206,17 +146,6 @@ def test_a_kernel_that_replaces_the_first_one_serves_the_next_call(probe: Any) -
     assert [tt.neg(x).handle.tolist() for _ in range(3)] == [[21.0]] * 3
     handle.remove()
     assert [tt.neg(x).handle.tolist() for _ in range(3)] == [[-3.0]] * 3
-
-
-def test_threads_may_write_the_same_function_at_once() -> None:
-    x = tt.ones(3)
-    wrong: list[Any] = []
-
-    def work() -> None:
-        wrong.extend(got for _ in range(50) if (got := tt.trunc(x).tolist()) != [1.0, 1.0, 1.0])
-
-    in_threads(*[work] * 8)
-    assert not wrong
 
 
 def test_methods_are_bound_to_instances_and_are_the_operators_on_the_class() -> None:
