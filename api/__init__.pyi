@@ -5,7 +5,7 @@
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, Self, TypeAlias, overload
 
 from tt.core.device import device as _device
 from tt.core.dtype import dtype as _dtype

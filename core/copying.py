@@ -24,7 +24,7 @@ from tt.core.keys import KEYS, OVERRIDDEN, PYTHON
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, sibling, slots_of, wrap
-from tt.core.tensor_base import new_tensor
+from tt.core.tensor_base import wrap_handle
 
 if TYPE_CHECKING:
     from tt.core.tensor_base import TensorSpec
@@ -40,7 +40,7 @@ def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
     The result counts as no view, whatever memory it shares.
     """
     keys = tensor.keys & ~(OVERRIDDEN & ~tensor.spec.keys) | kind._class_keys
-    new = new_tensor(kind, tensor.handle, tensor.spec, keys, tensor.promotion)
+    new = wrap_handle(kind, tensor.handle, tensor.spec, keys, tensor.promotion)
     new.storage, new.record = tensor.storage, tensor.record
     return new
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tt.core.keys import FUNCTION, PYTHON
-from tt.core.tensor_base import TensorBase, TensorSpec, new_tensor
+from tt.core.tensor_base import TensorBase, TensorSpec, wrap_handle
 
 __all__ = ["Tensor", "alias", "disabled_tt_function_impl", "sibling", "slots_of", "wrap"]
 
@@ -32,7 +32,9 @@ def disabled_tt_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype on one device.
 
-    Make one with `tt.tensor`, `tt.zeros`, `tt.from_numpy` and the other factories.
+    Make one with `tt.tensor`, `tt.zeros`, `tt.from_numpy` and the other factories.  Called itself, the class makes
+    tensors of the default dtype: `Tensor([1, 2])` from data, `Tensor(2, 3)` of a shape, with any values, and `Tensor()`
+    without elements.
 
     Examples
     --------
@@ -46,6 +48,12 @@ class Tensor(TensorBase):
 
     # The key bits of the instances of a subclass: whether it has `__tt_function__`, and `__tt_dispatch__`.
     _class_keys = 0
+
+    def __new__(cls, *args: Any, device: Any = None, **data: Any) -> Tensor:
+        """Make a tensor of sizes or data; see `construct`."""
+        from tt.core.legacy_constructor import construct
+
+        return construct(cls, *args, device=device, **data)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -98,7 +106,7 @@ def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:
         The class of the result.
     """
     bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-    return new_tensor(kind, handle, spec, spec.keys | kind._class_keys, bits)
+    return wrap_handle(kind, handle, spec, spec.keys | kind._class_keys, bits)
 
 
 def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
@@ -126,7 +134,7 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
 
 def sibling(tensor: Any, clear: int = 0) -> Tensor:
     """Return an alias of a tensor whose class has `__tt_dispatch__`: of the same class, with the same attributes."""
-    new = new_tensor(type(tensor), tensor.handle, tensor.spec, tensor.keys & ~clear, tensor.promotion)
+    new = wrap_handle(type(tensor), tensor.handle, tensor.spec, tensor.keys & ~clear, tensor.promotion)
     new.storage = tensor.ensure_storage()
     new.__dict__ = tensor.__dict__
     for name, value in slots_of(tensor).items():

@@ -5,7 +5,7 @@
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, Self, TypeAlias, overload
 
 from tt.core.device import device as _device
 from tt.core.dtype import dtype as _dtype
@@ -227,7 +227,9 @@ class _AttentionBackwardResult(NamedTuple):
 class Tensor(TensorBase):
     """A multi-dimensional array of one dtype on one device.
 
-    Make one with `tt.tensor`, `tt.zeros`, `tt.from_numpy` and the other factories.
+    Make one with `tt.tensor`, `tt.zeros`, `tt.from_numpy` and the other factories.  Called itself, the class makes
+    tensors of the default dtype: `Tensor([1, 2])` from data, `Tensor(2, 3)` of a shape, with any values, and `Tensor()`
+    without elements.
 
     Examples
     --------
@@ -236,6 +238,14 @@ class Tensor(TensorBase):
     tensor(10.)
     """
     # --- members that are no operators ---
+    @overload
+    def __new__(cls, *size: _int, device: _DeviceLike | None = None) -> Self:
+        """Returns a tensor of the default dtype with this shape, whose elements may be anything."""
+        ...
+    @overload
+    def __new__(cls, data: Any, *, device: _DeviceLike | None = None) -> Self:
+        """Returns a tensor of the default dtype with these elements, or another view of a tensor."""
+        ...
     shape: _Size
     ndim: _int
     dtype: _dtype

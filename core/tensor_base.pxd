@@ -27,4 +27,4 @@ cdef class TensorBase:
     cpdef set_data(self, handle, TensorSpec spec)
 
 @cython.locals(new=TensorBase)
-cpdef TensorBase new_tensor(kind, handle, TensorSpec spec, long long keys, long long promotion)
+cpdef TensorBase wrap_handle(kind, handle, TensorSpec spec, long long keys, long long promotion)

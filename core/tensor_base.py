@@ -131,7 +131,7 @@ class TensorBase:
         self.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
 
 
-def new_tensor(kind, handle, spec, keys, promotion):
+def wrap_handle(kind, handle, spec, keys, promotion):
     """Return a tensor that shares its memory with no other one: the one place where tensors are made.
 
     Parameters

@@ -52,6 +52,7 @@ BOTH_FORMS: Final = (
     "tests/core/test_parameter.py",
     "tests/core/test_placement.py",
     "tests/core/test_printing.py",
+    "tests/core/test_legacy_constructor.py",
     "tests/core/test_promotion.py",
     "tests/core/test_python_dispatch.py",
     "tests/plugins/autograd",

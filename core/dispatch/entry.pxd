@@ -1,6 +1,6 @@
 cimport cython
 
-from tt.core.tensor_base cimport TensorBase, TensorSpec, new_tensor
+from tt.core.tensor_base cimport TensorBase, TensorSpec, wrap_handle
 
 from tt.core.dispatch.state cimport DispatchState
 

@@ -11,7 +11,7 @@ from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.state import STATE
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, alias
-from tt.core.tensor_base import TensorBase, new_tensor
+from tt.core.tensor_base import TensorBase, wrap_handle
 
 # What an entry does.
 KERNEL = 0
@@ -390,7 +390,7 @@ class Entry:
             if type(handle) is not self.handle_type:
                 handle = self.backend.normalise(handle)
             bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-        return new_tensor(Tensor, handle, spec, spec.keys, bits)
+        return wrap_handle(Tensor, handle, spec, spec.keys, bits)
 
     def wrap_one(self, handle, index, args):
         """Return the tensor of one result."""
@@ -404,7 +404,7 @@ class Entry:
         if self.device_at != -2:
             spec = self.spec_at(spec, args)
         bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
-        new = new_tensor(Tensor, handle, spec, spec.keys, bits)
+        new = wrap_handle(Tensor, handle, spec, spec.keys, bits)
         if self.shares >= 0:
             source = args[self.shares]
             new.storage = source.storage if source.storage is not None else source.ensure_storage()

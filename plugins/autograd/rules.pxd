@@ -1,7 +1,7 @@
 cimport cython
 
 from tt.core.dispatch.entry cimport Choice, Entry, LayerRule
-from tt.core.tensor_base cimport TensorBase, TensorSpec, new_tensor
+from tt.core.tensor_base cimport TensorBase, TensorSpec, wrap_handle
 from tt.plugins.autograd.graph cimport GradState, Node, Record, View, attach, start
 
 cdef GradState STATE

@@ -7,7 +7,7 @@ attaches a node to the result.  This is a hot module: plain Python that Cython c
 
 from tt.core.dispatch.entry import LayerRule
 from tt.core.library import OVERRIDDEN, Tensor, alias
-from tt.core.tensor_base import TensorBase, new_tensor
+from tt.core.tensor_base import TensorBase, wrap_handle
 from tt.plugins.autograd import saved as saved_tensors
 from tt.plugins.autograd import views
 from tt.plugins.autograd.graph import STATE, Node, View, attach, start
@@ -425,7 +425,7 @@ def bare_alias(tensor):
     """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
     if tensor.keys & OVERRIDDEN:
         return alias(tensor, STATE.bit)
-    new = new_tensor(Tensor, tensor.handle, tensor.spec, tensor.keys & ~STATE.bit, tensor.promotion)
+    new = wrap_handle(Tensor, tensor.handle, tensor.spec, tensor.keys & ~STATE.bit, tensor.promotion)
     new.storage = tensor.ensure_storage()
     return new
 
