@@ -6,7 +6,7 @@ module: plain Python that Cython compiles with the C types of `entry.pxd` where 
 
 from tt.core.device import HOME
 from tt.core.dispatch.failure import failed, verify
-from tt.core.dispatch.mutation import give_own, refuse_written, with_targets, write_new
+from tt.core.dispatch.mutation import give_own, hand_back, refuse_written, with_targets, write_new
 from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.state import STATE
 from tt.core.storage import Storage
@@ -238,12 +238,17 @@ class Entry:
         """Run what lies below the layer, for the layer's rule.
 
         Kernels see bare handles, and Python code the tensors that the user knows, so these go down as they are;
-        composites and further layers get shallow aliases that the layer does not hold.
+        composites and further layers get shallow aliases that the layer does not hold.  What these change is changed in
+        the tensors themselves, and where an argument is returned, it is the user's own.
         """
         below = self.below
         if below.kind == 0 or below.kind >= 4:  # KERNEL, MUTATE, PYTHON, OUT
             return below.run(args)
-        return below.run(self.strip(args))
+        aliases = self.strip(args)
+        result = below.run(aliases)
+        if self.functional and not self.operator.mutates:
+            return result
+        return hand_back(self, args, aliases, result)
 
     def strip(self, args):
         """Return the arguments with aliases in the place of tensors that the layer holds."""

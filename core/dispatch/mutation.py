@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from tt.core.dispatch.entry import Choice, Entry
     from tt.core.dispatch.operator import Operator
 
-__all__ = ["give_own", "refuse_written", "targets_of", "with_targets", "with_targets_of", "write_new"]
+__all__ = [
+    "give_own",
+    "hand_back",
+    "refuse_written",
+    "targets_of",
+    "with_targets",
+    "with_targets_of",
+    "write_new",
+]
 
 
 def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
@@ -170,6 +178,30 @@ def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any
         if position >= 0:
             found[number] = _returned(args[position])
     return operator.return_type(found)
+
+
+def hand_back(entry: Entry, args: Sequence[Any], aliases: Sequence[Any], result: Any) -> Any:
+    """Return the result of a call that was made with aliases of the arguments, after changing the arguments likewise.
+
+    An alias shares the memory, but not the array: a backend whose arrays cannot change replaces that, and `t_` and its
+    kin give the tensor another shape.
+    """
+    if entry.form == "inplace":
+        _follow(args[0], aliases[0])
+        return args[0]
+    if entry.form != "functional":
+        return result
+    for target, alias in zip(
+        targets_of(entry.operator, args), targets_of(entry.operator, aliases), strict=True
+    ):
+        _follow(target, alias)
+    return with_targets_of(entry.operator, args, result)
+
+
+def _follow(target: TensorBase, alias: TensorBase) -> None:
+    if alias is not target:
+        target.set_data(alias.handle, alias.spec)
+        target.storage = alias.storage
 
 
 def _returned(value: Any) -> Any:

@@ -11,8 +11,10 @@ Every operator runs on its samples, and each call is checked in several ways, ea
 - view: the result shares its argument's memory;
 - alias: a result that is no view has memory of its own;
 - method, inplace, out: these forms do what the functional form does;
+- identity: what is changed in place stays the same tensor, with its class, gradient and place in the graph;
 - seed: a random operator repeats itself for the same seed, and only for the same;
 - gradient: the backward pass gives the derivative;
+- training: a small network learns as on the CPU;
 - composite: without the kernels of non-core operators the result is the same;
 - laws: what kind, tags, variants and rules of result promise holds.
 """

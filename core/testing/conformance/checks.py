@@ -11,6 +11,7 @@ from tt.core.testing.conformance.derived import check_dim, check_empty, check_la
 from tt.core.testing.conformance.extremes import check_extreme, check_many
 from tt.core.testing.conformance.forms import check_inplace, check_method, check_out
 from tt.core.testing.conformance.gradients import check_gradient
+from tt.core.testing.conformance.identity import check_identity
 from tt.core.testing.conformance.laws import check_laws
 from tt.core.testing.conformance.memory import check_alias, check_view
 from tt.core.testing.conformance.metadata import check_meta
@@ -18,6 +19,7 @@ from tt.core.testing.conformance.placement import check_device
 from tt.core.testing.conformance.repeats import check_repeat
 from tt.core.testing.conformance.resizing import check_resize
 from tt.core.testing.conformance.seeds import check_seed
+from tt.core.testing.conformance.training import check_training
 from tt.core.testing.conformance.values import check_composite, check_values
 
 __all__ = ["CHECKS"]
@@ -38,10 +40,12 @@ CHECKS: Final[dict[str, Callable[[Case], Iterator[str]]]] = {
     "alias": check_alias,
     "method": check_method,
     "inplace": check_inplace,
+    "identity": check_identity,
     "out": check_out,
     "resize": check_resize,
     "seed": check_seed,
     "gradient": check_gradient,
+    "training": check_training,
     "composite": check_composite,
     "laws": check_laws,
 }

@@ -1,0 +1,126 @@
+"""Checks of what is changed in place: it stays the tensor that it was, for autograd and for the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+from tt.core.promotion import can_cast
+from tt.core.tensor import Tensor
+from tt.core.tensor_base import TensorBase
+from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, copy_of
+from tt.core.testing.conformance.differences import differences
+from tt.core.testing.references import as_array
+
+__all__ = ["check_identity"]
+
+CUTS = frozenset({"detach"})
+"""Operators whose in-place form changes the place in the graph, and no data."""
+
+
+class Subclass(Tensor):
+    """Stands for a program's own class of tensors."""
+
+
+def check_identity(case: Case) -> Iterator[str]:
+    """Change leaves, results, parameters and instances of a subclass, with and without recording.
+
+    Once for each operator and dtype: the last sample is as good as another.
+    """
+    args = case.sample.args
+    changes = case.definition.has_inplace or case.inplace_only
+    name = case.definition.name
+    if (
+        not (case.last and changes and args and isinstance(args[0], TensorBase) and _fits(case))
+        or name in CUTS
+    ):
+        yield SKIPPED
+        return
+    expected = None
+    if not (case.random or case.inplace_only or name in UNDEFINED):
+        expected = as_array(case.call((copy_of(args[0]), *args[1:])))
+    for kind, make in _kinds(case).items():
+        for mode, enter in _modes().items():
+            yield from _changed(case, make(args[0]), enter, f"{kind} under {mode}", mode != "grad", expected)
+
+
+def _fits(case: Case) -> bool:
+    """Tell whether the in-place form can hold its result."""
+    if case.inplace_only or case.definition.kind == "view":
+        return True
+    target: Any = case.sample.args[0]
+    result: Any = case.call((copy_of(target), *case.sample.args[1:]))
+    exact = "exact_target" in case.definition.tags and result.dtype is not target.dtype
+    fits: bool = result.shape == target.shape and can_cast(result.dtype, target.dtype) and not exact
+    return fits
+
+
+def _kinds(case: Case) -> dict[str, Callable[[Any], Any]]:
+    """Return how each kind of target is made of a tensor."""
+    import tt
+
+    found: dict[str, Callable[[Any], Any]] = {
+        "a tensor": copy_of,
+        "an instance of a subclass": lambda x: copy_of(x).as_subclass(Subclass),
+    }
+    if hasattr(tt.Tensor, "requires_grad") and (case.dtype.is_floating_point or case.dtype.is_complex):
+        found |= {
+            "a leaf": lambda x: copy_of(x).requires_grad_(),
+            "a result": lambda x: copy_of(x).requires_grad_().clone(),
+            "a parameter": lambda x: tt.nn.Parameter(copy_of(x)),
+            "a leaf of a subclass": lambda x: copy_of(x).as_subclass(Subclass).requires_grad_(),
+        }
+    return found
+
+
+def _modes() -> dict[str, Callable[[], Any]]:
+    """Return the modes of recording; without autograd there is none."""
+    import tt
+
+    if not hasattr(tt.Tensor, "requires_grad"):
+        return {"grad": nullcontext}
+    return {"grad": nullcontext, "no_grad": tt.no_grad, "inference_mode": tt.inference_mode}
+
+
+def _changed(
+    case: Case, target: Any, enter: Callable[[], Any], where: str, silent: bool, expected: Any
+) -> Iterator[str]:
+    """Yield what a change in place did to a target, apart from changing its values."""
+    import tt
+
+    leaf = getattr(target, "is_leaf", False) and getattr(target, "requires_grad", False)
+    if leaf:
+        target.grad = tt.zeros_like(target.detach())
+    before = _facts(target)
+    version = target._version
+    try:
+        with enter():
+            returned = case.call((target, *case.sample.args[1:]), "inplace")
+    except RuntimeError as error:
+        if silent or not before["requires_grad"]:
+            yield f"{where}: {type(error).__name__}: {error}"
+        elif _facts(target) != before or target._version != version:
+            yield f"{where}: the change was refused, and the tensor changed"
+        return
+    if returned is not target:
+        yield f"{where}: the in-place form returns another tensor than its target"
+    if target._version <= version:
+        yield f"{where}: the in-place form does not bump the version"
+    if silent or not leaf:
+        for name, value in _facts(target).items():
+            if (silent or name in ("class", "grad")) and value != before[name]:
+                yield f"{where}: {name} was {before[name]} and is {value}"
+    if silent and expected is not None and target.dtype is case.sample.args[0].dtype:
+        yield from (f"{where}: {found}" for found in differences(target.detach(), expected))
+
+
+def _facts(tensor: Any) -> dict[str, Any]:
+    """Return what a change of the values leaves as it is."""
+    grad = getattr(tensor, "grad", None) if getattr(tensor, "is_leaf", True) else None
+    return {
+        "class": type(tensor).__name__,
+        "requires_grad": getattr(tensor, "requires_grad", False),
+        "is_leaf": getattr(tensor, "is_leaf", True),
+        "grad": id(grad) if grad is not None else None,
+    }
