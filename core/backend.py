@@ -17,6 +17,7 @@ from tt.core.device import Device
 from tt.core.device_interface import DeviceInterface
 from tt.core.dtype import dtype as Dtype
 from tt.core.errors import DeviceError, ExportError
+from tt.core.forks import fork_safe_properties
 from tt.core.keys import KEYS
 from tt.core.layout import register_layout
 from tt.core.tensor_base import TensorSpec
@@ -57,6 +58,7 @@ def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -
     return True
 
 
+@fork_safe_properties
 class Backend(DeviceInterface):
     """Describes a device and its native arrays ("handles") to the core.
 

@@ -10,7 +10,6 @@ nowhere else: no dispatched call passes through it.
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,6 +24,7 @@ from tt.core.discovery import GROUP, discover, installed, named_plugins, namesak
 from tt.core.dispatch.preference import OTHERS, Rule
 from tt.core.dispatch.state import STATE, DispatchState
 from tt.core.errors import PluginConflictError, PluginError
+from tt.core.forks import fork_safe_lock
 from tt.core.lazy_member import LazyMember, MissingMember
 from tt.core.manifest import Declares
 from tt.core.plugin_code import PLUGIN_CODE
@@ -83,7 +83,7 @@ class Host:
         self._find, self._environ = find, environ
         self._tensor_class, self._registry = tensor_class, registry
         self.preferences = Preferences(DispatchState() if state is None else state)
-        self._lock = threading.RLock()
+        self._lock = fork_safe_lock(rank=0)
         self._loaded = False
         self._plugins: tuple[Plugin, ...] = ()
         self._claims = Claims(lambda: self.preferences.rules)

@@ -25,6 +25,7 @@ from tt.core.dispatch.overrides import NOT_HANDLED, intercept, listening, unseen
 from tt.core.dispatch.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
 from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
 from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
+from tt.core.forks import fork_safe_lock, fork_safe_properties
 from tt.core.hooks import Manifest, hookimpl
 from tt.core.keys import KEYS, OVERRIDDEN
 from tt.core.layout import layout, register_layout
@@ -101,6 +102,8 @@ __all__ = [
     "errors",
     "fallback_policy",
     "fitted_number",
+    "fork_safe_lock",
+    "fork_safe_properties",
     "from_numpy_dtype",
     "get_default_device",
     "get_default_dtype",

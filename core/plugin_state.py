@@ -9,6 +9,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from tt.core.forks import fork_safe_properties
 from tt.core.manifest import API_VERSION, Declares, Manifest, major_and_minor
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class PluginState:
     undone: tuple[str, ...] = ()
 
 
+@fork_safe_properties
 @dataclass(eq=False)
 class Plugin:
     """A plugin as the host handles it."""

@@ -7,7 +7,6 @@ the counters that it will use, so that no number is used twice.
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from tt.core.device import Device, to_device
 from tt.core.errors import DeviceError, ShapeError, ValueRangeError
+from tt.core.forks import fork_safe_lock
 
 if TYPE_CHECKING:
     from tt.core.tensor import Tensor
@@ -34,6 +34,10 @@ __all__ = [
 ]
 
 _STATE_BYTES: Final = 16
+
+
+_LOCK: Final = fork_safe_lock()
+"""Of all generators: each holds it for two statements."""
 
 
 class Generator:
@@ -61,7 +65,6 @@ class Generator:
     def __init__(self, device: Device | str = "cpu") -> None:
         self._type = device if isinstance(device, str) and device == "cpu" else to_device(device).type
         self._device: Device | None = None if isinstance(device, str) else device
-        self._lock = threading.Lock()
         self._seed, self._offset = 0, 0
         self.seed()
 
@@ -87,7 +90,7 @@ class Generator:
             For a seed outside of this range.
         """
         seed = _checked_seed(seed)
-        with self._lock:
+        with _LOCK:
             self._seed, self._offset = seed, 0
         return self
 
@@ -103,7 +106,7 @@ class Generator:
 
     def reserve(self, count: int) -> tuple[int, int]:
         """Take `count` counters; return the seed and the first of them."""
-        with self._lock:
+        with _LOCK:
             first = self._offset
             self._offset = (first + count) & (2**64 - 1)
             return self._seed, first
@@ -122,14 +125,14 @@ class Generator:
         """
         if not 0 <= offset < 2**64:
             raise ValueRangeError(f"the offset of a generator is from 0 to 2**64 - 1, not {offset}")
-        with self._lock:
+        with _LOCK:
             self._offset = int(offset)
 
     def get_state(self) -> Tensor:
         """Return seed and offset as a tensor of 16 bytes."""
         from tt.core.construct import from_array
 
-        with self._lock:
+        with _LOCK:
             state = np.array([self._seed, self._offset], dtype="<u8")
         return from_array(state.view(np.uint8), Device("cpu"))
 
@@ -149,7 +152,7 @@ class Generator:
         if new_state.numel() != _STATE_BYTES:
             raise ShapeError(f"RNG state is wrong size: {new_state.numel()} bytes instead of {_STATE_BYTES}")
         data = np.ascontiguousarray(new_state.handle).reshape(-1).view("<u8")
-        with self._lock:
+        with _LOCK:
             self._seed, self._offset = int(data[0]), int(data[1])
 
     def clone_state(self) -> Generator:
@@ -162,8 +165,7 @@ class Generator:
         return {"device": self._type, "seed": self._seed, "offset": self._offset}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # A lock cannot be pickled, so it is made anew.
-        self._type, self._device, self._lock = state["device"], None, threading.Lock()
+        self._type, self._device = state["device"], None
         self._seed, self._offset = state["seed"], state["offset"]
 
     def __repr__(self) -> str:
@@ -198,7 +200,7 @@ class _Defaults:
     def __init__(self) -> None:
         self.by_device: dict[str, Generator] = {"cpu": default_generator}
         self.seed: int | None = None
-        self.lock = threading.Lock()
+        self.lock = fork_safe_lock(rank=1)
 
     def of(self, device_type: str) -> Generator:
         with self.lock:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tt.backends.cuda.ledger import Ledger
-from tt.core.library import errors
+from tt.core.library import errors, fork_safe_lock
 
 __all__ = ["Allocation", "Allocator"]
 
@@ -88,7 +88,7 @@ class Allocator:
         self.pool: Any = None
         self._waiting: deque[tuple[list[Any], Any, Ledger, int]] = deque()
         self._after_capture: deque[tuple[list[Any], Any, Ledger, int]] = deque()
-        self._collecting = threading.Lock()
+        self._collecting = fork_safe_lock(reentrant=False)
         self._private = threading.local()
         self._captures = 0
         self._stream: Callable[[], Any] = cupy.cuda.get_current_stream

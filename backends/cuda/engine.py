@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from tt.core.library import errors
+from tt.core.library import errors, fork_safe_lock
 
 if TYPE_CHECKING:
     from tt.backends.cuda.programs import ProgramKernel
@@ -91,7 +91,7 @@ class CupyEngine:
         self._functions: dict[tuple[int, ProgramKernel], tuple[Any, Any]] = {}
         self._asked: dict[int, int] = {}
         self._arguments = _Arguments()
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     def launch(
         self,

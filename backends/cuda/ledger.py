@@ -12,11 +12,12 @@ updates consist of additions to slots, in which Python makes no object that coul
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections import deque
 from types import FrameType
 from typing import Any, Final, NamedTuple
+
+from tt.core.library import fork_safe_lock
 
 __all__ = ["Block", "History", "Ledger", "Statistic", "stack_frames"]
 
@@ -133,7 +134,7 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = fork_safe_lock()
         # What is handed out: how many blocks, their bytes as the pool rounds them, and as they were asked for.  Plain
         # numbers, since this is counted at every allocation; what was freed is what the sum has more than the number.
         self.count = self.count_peak = self.count_sum = 0

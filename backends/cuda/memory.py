@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
 from tt.backends.cuda.allocator import Allocation, Allocator
-from tt.core.library import errors
+from tt.core.library import errors, fork_safe_lock
 
 __all__ = ["CupyMemory", "cupy"]
 
@@ -38,7 +37,7 @@ class CupyMemory:
     """
 
     def __init__(self, load: Callable[[], Any] = cupy) -> None:
-        self._load, self._opening = load, threading.Lock()
+        self._load, self._opening = load, fork_safe_lock()
         self._module: Any = None
         self._allocator: Allocator | None = None
         self.source: Any = None

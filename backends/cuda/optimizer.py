@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from math import prod
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,7 +19,7 @@ from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.layouts import name_of
 from tt.backends.cuda.moving import Mover
 from tt.backends.cuda.programs import Program
-from tt.core.library import KernelTable
+from tt.core.library import KernelTable, fork_safe_lock
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -82,7 +81,7 @@ class Stepper:
     def __init__(self, mover: Mover) -> None:
         self.mover, self.backend = mover, mover.backend
         self._tables: OrderedDict[tuple[int, ...], tuple[StridedHandle, StridedHandle, int]] = OrderedDict()
-        self._lock = Lock()
+        self._lock = fork_safe_lock()
 
     def step(
         self, kernel: str, lists: Sequence[Handles], steps: Handles, numbers: Sequence[float], rate: Any,

@@ -24,7 +24,7 @@ import numpy as np
 
 from tt.backends.cuda.compiler import Source
 from tt.backends.cuda.handle import StridedHandle
-from tt.core.library import errors
+from tt.core.library import errors, fork_safe_properties
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -41,6 +41,7 @@ _CODES: Final[dict[type, str]] = {
 }  # fmt: skip
 
 
+@fork_safe_properties
 class Program:
     """A text of CUDA C++ with kernels.
 

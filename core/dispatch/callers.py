@@ -27,7 +27,6 @@ table, and stay there.  Where two threads resolve a combination at the same time
 what was resolved while something was registered retires at once.
 """
 
-from threading import RLock
 from types import MethodType
 
 from tt.core.dispatch.entry import EMPTY
@@ -37,6 +36,7 @@ from tt.core.dispatch.quick import MISSED, UNLIKE_ANY
 from tt.core.dispatch.state import STATE
 from tt.core.dtype import dtype as Dtype
 from tt.core.errors import ArgumentError
+from tt.core.forks import fork_safe_lock
 from tt.core.keys import FUNCTION
 from tt.core.promotion import SCALAR_BITS
 from tt.core.tensor_base import TensorBase
@@ -48,7 +48,7 @@ RETIRED = -3
 
 # Held by whoever enters or retires entries.  A lock that one thread may take twice: entering may collect garbage, and
 # what is collected may have been registered.
-ENTERING = RLock()
+ENTERING = fork_safe_lock(rank=1)
 
 # The bit of tensors whose class has `__tt_function__`, and all others.
 OVERRIDDEN = FUNCTION

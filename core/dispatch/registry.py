@@ -6,7 +6,6 @@ Registering and unregistering go through here, so that exactly the affected oper
 from __future__ import annotations
 
 import importlib
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from tt.core.dispatch.sources import (
 )
 from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable, taken_names
 from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
+from tt.core.forks import fork_safe_lock
 from tt.core.keys import KEYS
 from tt.core.layout import register_layout
 
@@ -80,7 +80,7 @@ class Registry:
     packets: dict[tuple[str, str], OverloadedOp] = field(default_factory=dict)
     _core_composites: bool = False
     _aliases: dict[str, str] | None = None
-    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
     _scopes: list[list[Handle]] = field(default_factory=list)
     _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
 

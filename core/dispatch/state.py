@@ -9,9 +9,8 @@ otherwise, so that a single comparison answers "is this entry still right, and i
 earlier settings goes back to their epoch: a `with default_dtype(...)` in a loop does not empty the tables.
 """
 
-import threading
-
 from tt.core.dtype import float32
+from tt.core.forks import fork_safe_lock
 
 
 class DispatchState:
@@ -38,7 +37,7 @@ class DispatchState:
         self.placed = 0
         self.settings = {"default_dtype": float32}
         self._epochs = {frozenset(self.settings.items()): 0}
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     def change(self, name, value):
         """Change a setting (None removes it) and go to the epoch of the new settings."""

@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from tt.core.library import Generator, TensorBase, default_states, errors, ops, set_default_states
+from tt.core.library import (
+    Generator,
+    TensorBase,
+    default_states,
+    errors,
+    fork_safe_lock,
+    ops,
+    set_default_states,
+)
 from tt.plugins.autograd.function import Function
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.modes import recording
@@ -107,7 +115,7 @@ class Frame:
     def __init__(self, again: Callable[[], object], check: bool, early_stop: bool) -> None:
         self._again, self._check, self._early_stop = again, check, early_stop
         self._holders: list[weakref.ref[Holder]] = []
-        self._lock = threading.RLock()
+        self._lock = fork_safe_lock()
 
     def pack(self, tensor: Any) -> Holder:
         """Return a holder in the place of a tensor."""

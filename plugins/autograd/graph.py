@@ -19,7 +19,7 @@ import threading
 import weakref
 from itertools import count
 
-from tt.core.library import DTYPES, KEYS
+from tt.core.library import DTYPES, KEYS, fork_safe_lock
 from tt.core.tensor_base import TensorBase
 
 
@@ -61,7 +61,7 @@ class GradState:
         self.floating = sum(1 << t.code for t in DTYPES if t.kind in ("floating", "complex"))
         self.tick = count(1).__next__
         self._local = threading.local()
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     def enabled(self):
         """Tell whether this thread records."""

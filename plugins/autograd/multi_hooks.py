@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import errors
+from tt.core.library import errors, fork_safe_lock
 from tt.plugins.autograd.graph import STATE, Node
 from tt.plugins.autograd.views import edge
 
@@ -116,7 +116,7 @@ def register_multi_grad_hook(
                 "a hook is for tensors that require a gradient, and one of these does not"
             )
         nodes.append(edge(tensor)[0])
-    lock = threading.Lock()
+    lock = fork_safe_lock()
     collected: dict[_Running, list[Any]] = {}
 
     def hook_of(place: int) -> Callable[[Any], None]:

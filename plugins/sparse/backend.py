@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.library import REGISTRY, Backend, Device, dtype, errors, from_numpy_dtype, ops, wrap
+from tt.core.library import (
+    REGISTRY,
+    Backend,
+    Device,
+    dtype,
+    errors,
+    fork_safe_properties,
+    from_numpy_dtype,
+    ops,
+    wrap,
+)
 from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
 
 __all__ = ["SparseBackend", "dtype_of_array"]
@@ -21,6 +31,7 @@ def dtype_of_array(array: Any) -> dtype:
     return found if isinstance(found, dtype) else from_numpy_dtype(np.dtype(found))
 
 
+@fork_safe_properties
 class SparseBackend(Backend):
     """The tensors of one sparse layout on one device.
 

@@ -19,11 +19,13 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import source_hash
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = [
     "FAMILY_LEVELS", "FLAGS", "LEVELS", "LEVEL_FLAGS", "RECORD", "NotBuiltError", "build_in_place", "compile_native",
@@ -253,6 +255,9 @@ def compile_native(
                 raise NotBuiltError("no working C compiler with Python's headers was found") from error
             refused.append(level)
     modules = without(modules, refused)
+    # Imported here: every process that looks at the record would wait for it.
+    from concurrent.futures import ThreadPoolExecutor, wait
+
     contents: dict[Path, bytes] = {}
     digests = {
         name: digest(name, source, contents) for name, source in modules.items()

@@ -10,7 +10,6 @@ each column of the result is then one number for each row that the library sees,
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +21,7 @@ import numpy as np
 
 from tt.backends.cuda.libraries.plans import Plans, Workspaces, place_of
 from tt.backends.cuda.settings import matmul as settings
-from tt.core.library import errors
+from tt.core.library import errors, fork_safe_lock
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -110,7 +109,7 @@ class Plan:
     layouts: tuple[int, int, int]
     algorithm: np.ndarray[Any, Any] | None
     workspace: int
-    lock: threading.Lock
+    lock: Any
 
 
 class CublasLt:
@@ -281,7 +280,7 @@ class CublasLt:
             (layouts[0], layouts[1], layouts[2]),
             found["algo"].copy() if usable else None,
             int(found["workspace_size"][0]) if usable else 0,
-            threading.Lock(),
+            fork_safe_lock(),
         )
 
     def _set(self, target: int, kind: str, attributes: str, name: str, value: int) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+
+from tt.core.library import fork_safe_lock
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -31,7 +32,7 @@ class Plans(Generic[Plan]):
 
     def __init__(self, close: Callable[[Plan], Any] | None = None, most: int = MOST) -> None:
         self._kept: OrderedDict[Hashable, Plan] = OrderedDict()
-        self._close, self._most, self._lock = close, most, threading.Lock()
+        self._close, self._most, self._lock = close, most, fork_safe_lock()
 
     def get(self, key: Hashable, make: Callable[[], Plan]) -> Plan:
         """Return the plan of a key; the first time it is made."""

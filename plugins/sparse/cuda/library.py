@@ -11,7 +11,7 @@ from functools import cached_property, wraps
 from importlib import import_module
 from typing import Any
 
-from tt.core.library import REGISTRY, errors
+from tt.core.library import REGISTRY, errors, fork_safe_properties
 from tt.plugins.sparse.compute.elements import keys
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.cuda.convert import converted
@@ -26,6 +26,7 @@ ATOMIC_DTYPES = "iIefdFDLQ"
 """Those of the dtypes of CuPy's `add.at`."""
 
 
+@fork_safe_properties
 class CudaLibrary(ArrayLibrary):
     """CuPy's arrays; the handles of the dispatcher hold descriptions of them.
 
