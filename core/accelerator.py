@@ -6,9 +6,9 @@ an installed backend which does not declare itself one is never chosen by a prog
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING
 
+from tt.core.blocks import Block
 from tt.core.device import Device, get_default_device
 from tt.core.errors import DeviceError, PluginError, PluginFailedError, PluginMissingError
 from tt.core.streams import Stream, resolve_device
@@ -145,7 +145,7 @@ def set_device_index(device: Device | str | int) -> None:
     backend.set_device(place.index or 0)
 
 
-class device_index:  # noqa: N801 - PyTorch's name
+class device_index(Block):  # noqa: N801 - PyTorch's name
     """Makes a device of the accelerator the current one inside a `with` block; None changes nothing.
 
     Parameters
@@ -155,18 +155,18 @@ class device_index:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, device: int | None, /) -> None:
-        self.device, self._before = device, 0
+        self.device = device
 
-    def __enter__(self) -> None:
+    def _look(self) -> int | None:
+        return None if self.device is None else current_device_index()
+
+    def _begin(self) -> None:
         if self.device is not None:
-            self._before = current_device_index()
             set_device_index(self.device)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        if self.device is not None:
-            set_device_index(self._before)
+    def _end(self, before: int | None) -> None:
+        if before is not None:
+            set_device_index(before)
 
 
 # --- the order of work -----------------------------------------------------------------------------------------

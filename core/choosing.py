@@ -7,8 +7,9 @@ to names that several plugins declare.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable
 
+from tt.core.blocks import Block
 from tt.core.dispatch.preference import Rule
 from tt.core.errors import ArgumentError
 from tt.core.host import HOST, Host
@@ -19,8 +20,9 @@ FOR_A_BLOCK = "tt.prefer"
 FOR_GOOD = "tt.set_preference"
 
 
-@contextlib.contextmanager
-def prefer(*plugins: str, ops: str = "*", device: str = "*", host: Host = HOST) -> Iterator[None]:
+def prefer(
+    *plugins: str, ops: str = "*", device: str = "*", host: Host = HOST
+) -> contextlib.AbstractContextManager[None]:
     """Prefer plugins, in this order, inside a `with` block.
 
     Where several plugins have a kernel for the same call, that of the first one serves.  Kernels and composites that a
@@ -54,17 +56,27 @@ def prefer(*plugins: str, ops: str = "*", device: str = "*", host: Host = HOST) 
     ...     tt.exp(tt.zeros(2))
     tensor([1., 1.])
     """
-    rule = _rule(FOR_A_BLOCK, plugins, ops, device, host)
-    host.prefer((rule, *host.preferences.rules), plugins)
-    try:
-        yield
-    finally:
-        remaining = list(host.preferences.rules)
+    return _Preferring(lambda: _rule(FOR_A_BLOCK, plugins, ops, device, host), plugins, host)
+
+
+class _Preferring(Block, contextlib.ContextDecorator):
+    def __init__(self, make: Callable[[], Rule], plugins: tuple[str, ...], host: Host) -> None:
+        self._make, self._plugins, self._host = make, plugins, host
+
+    def _look(self) -> Rule:
+        return self._make()  # one for each block, which finds its own again when it ends
+
+    def _begin(self) -> None:
+        # `_look` has made the rule that the block ends with.
+        self._host.prefer((self._befores[-1], *self._host.preferences.rules), self._plugins)
+
+    def _end(self, before: Rule) -> None:
+        remaining = list(self._host.preferences.rules)
         for number, found in enumerate(remaining):
-            if found is rule:  # not by ==: an inner block may have an equal rule
+            if found is before:  # not by ==: an inner block may have an equal rule
                 del remaining[number]
+                self._host.preferences.replace(tuple(remaining))
                 break
-        host.preferences.replace(tuple(remaining))
 
 
 def set_preference(*plugins: str, ops: str = "*", device: str = "*", host: Host = HOST) -> None:

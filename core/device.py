@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tt.core.errors import DeviceError
 
@@ -108,14 +108,12 @@ class Device:
     def __reduce__(self) -> tuple[Any, tuple[str, int | None]]:
         return Device, (self.type, self.index)
 
-    def __enter__(self) -> Device:
-        _count_choices(1)
-        _DEFAULT.stack = (*_DEFAULT.stack, self)
-        return self
+    # As a context manager: see tt.core.dispatch.state, whose functions an interrupt does not leave half done.
+    if TYPE_CHECKING:
 
-    def __exit__(self, *exception: object) -> None:
-        _DEFAULT.stack = _DEFAULT.stack[:-1]
-        _count_choices(-1)
+        def __enter__(self) -> Device: ...
+
+        def __exit__(self, *exception: object) -> None: ...
 
 
 def _parse(value: Any, index: Any) -> tuple[str, int | None]:
@@ -155,7 +153,7 @@ class _Default(threading.local):
     stack: tuple[Device, ...] = ()
 
 
-_DEFAULT: Final = _Default()
+DEFAULT: Final = _Default()
 
 
 def get_default_device() -> Device:
@@ -167,8 +165,8 @@ def get_default_device() -> Device:
     >>> tt.get_default_device()
     device(type='cpu')
     """
-    stack = _DEFAULT.stack
-    return stack[-1] if stack else _DEFAULT.device
+    stack = DEFAULT.stack
+    return stack[-1] if stack else DEFAULT.device
 
 
 def set_default_device(device: Device | str | int | None) -> None:
@@ -194,8 +192,8 @@ def set_default_device(device: Device | str | int | None) -> None:
     >>> tt.set_default_device(None)
     """
     chosen = HOME if device is None else Device(device)
-    _count_choices((chosen is not HOME) - (_DEFAULT.device is not HOME))
-    _DEFAULT.device = chosen
+    _count_choices((chosen is not HOME) - (DEFAULT.device is not HOME))
+    DEFAULT.device = chosen
 
 
 def _count_choices(change: int) -> None:

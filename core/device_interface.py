@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from tt.core.blocks import Block
 from tt.core.device import Device
 from tt.core.errors import DeviceError
 from tt.core.synchronous import SynchronousEvent, SynchronousStream
@@ -47,20 +48,20 @@ class DeviceProperties:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Guard:
+class _Guard(Block):
     """Makes a device the current one of its type inside a `with` block."""
 
-    __slots__ = ("before", "index", "interface")
-
     def __init__(self, interface: DeviceInterface, index: int) -> None:
-        self.interface, self.index, self.before = interface, index, 0
+        self.interface, self.index = interface, index
 
-    def __enter__(self) -> None:
-        self.before = self.interface.current_device()
+    def _look(self) -> int:
+        return self.interface.current_device()
+
+    def _begin(self) -> None:
         self.interface.set_device(self.index)
 
-    def __exit__(self, *error: object) -> None:
-        self.interface.set_device(self.before)
+    def _end(self, before: int) -> None:
+        self.interface.set_device(before)
 
 
 @runtime_checkable

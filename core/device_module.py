@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.accelerator import current_accelerator, memory_info
+from tt.core.blocks import Block, together
 from tt.core.device import Device
 from tt.core.errors import (
     ArgumentError,
@@ -95,15 +96,12 @@ class DeviceModule(ModuleType):
         place = self._place(device)
         self._usable().set_device(place.index or 0)
 
-    @contextlib.contextmanager
-    def device(self, device: Place) -> Iterator[None]:
+    def device(self, device: Place) -> contextlib.AbstractContextManager[None]:
         """Make a device the current one inside a `with` block; None or a negative index changes nothing."""
         if device is None or (isinstance(device, int) and device < 0):
-            yield
-            return
+            return contextlib.nullcontext()
         place = self._place(device)
-        with self._usable().guard(place):
-            yield
+        return self._usable().guard(place)
 
     def device_of(self, obj: Any) -> contextlib.AbstractContextManager[None]:
         """Make the device of a tensor the current one inside a `with` block; tensors elsewhere change nothing."""
@@ -161,14 +159,12 @@ class DeviceModule(ModuleType):
         if stream is not None:
             self._usable().set_stream(stream.native, self._place(stream.device))
 
-    @contextlib.contextmanager
-    def stream(self, stream: Stream | None) -> Iterator[None]:
+    def stream(self, stream: Stream | None) -> contextlib.AbstractContextManager[None]:
         """Make a stream the current one, and its device too, inside a `with` block; None changes nothing."""
         if stream is None:
-            yield
-            return
-        with self._usable().guard(self._place(stream.device)), stream:
-            yield
+            return contextlib.nullcontext()
+        guard = self._usable().guard(self._place(stream.device))
+        return together(guard, stream) if isinstance(guard, Block) else stream
 
     # --- memory ------------------------------------------------------------------------------------------------
 

@@ -86,11 +86,11 @@ def _put_protocols(before: tuple[bool, bool]) -> None:
 
 
 def _default_device() -> tuple[Any, Any]:
-    return device._DEFAULT.device, device._DEFAULT.stack
+    return device.DEFAULT.device, device.DEFAULT.stack
 
 
 def _put_default_device(before: tuple[Any, Any]) -> None:
-    device._DEFAULT.device, device._DEFAULT.stack = before
+    device.DEFAULT.device, device.DEFAULT.stack = before
 
 
 def _generators() -> tuple[Any, dict[str, tuple[int, int]]]:

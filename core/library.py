@@ -9,6 +9,7 @@ from __future__ import annotations
 from tt.core import errors
 from tt.core.annotations import infer_schema
 from tt.core.backend import Backend, contiguous_strides
+from tt.core.blocks import Block, swapped
 from tt.core.construct import as_tensor
 from tt.core.custom_op import CustomOp
 from tt.core.defining import custom_op
@@ -61,6 +62,7 @@ __all__ = [
     "REGISTRY",
     "Argument",
     "Backend",
+    "Block",
     "CompositeTable",
     "CustomOp",
     "Device",
@@ -127,6 +129,7 @@ __all__ = [
     "scoped",
     "set_default_states",
     "set_fallback_policy",
+    "swapped",
     "targets_of",
     "to_dtype",
     "unseen",

@@ -6,15 +6,16 @@ knowing (device, dtype, shape, gradient) and leaves out what is the default.
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tt.core import dtype as dt
+from tt.core.blocks import swapped
 from tt.core.errors import UnknownNameError, ValueRangeError
 
 if TYPE_CHECKING:
@@ -117,6 +118,17 @@ def set_printoptions(
     tensor([1.12])
     >>> tt.set_printoptions(profile="default")
     """
+    _Current.options = _changed(precision, threshold, edgeitems, linewidth, profile, sci_mode)
+
+
+def _changed(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> PrintOptions:
     changes: dict[str, Any] = {}
     if profile is not None:
         if profile not in _PROFILES:
@@ -124,7 +136,7 @@ def set_printoptions(
         changes.update(_PROFILES[profile])
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes.update({name: value for name, value in given.items() if value is not None})
-    _Current.options = replace(_Current.options, **changes, sci_mode=sci_mode)
+    return replace(_Current.options, **changes, sci_mode=sci_mode)
 
 
 def get_printoptions() -> dict[str, Any]:
@@ -139,8 +151,7 @@ def get_printoptions() -> dict[str, Any]:
     return asdict(_Current.options)
 
 
-@contextlib.contextmanager
-def printoptions(**options: Any) -> Iterator[None]:
+def printoptions(**options: Any) -> AbstractContextManager[None]:
     """Print in another way inside a `with` block; takes what `set_printoptions` takes.
 
     Examples
@@ -150,12 +161,7 @@ def printoptions(**options: Any) -> Iterator[None]:
     ...     print(tt.tensor([0.25, 3.0]))
     tensor([0.2, 3.0])
     """
-    before = _Current.options
-    set_printoptions(**options)
-    try:
-        yield
-    finally:
-        _Current.options = before
+    return swapped(_Current, "options", _changed(**options))
 
 
 # --- one number ------------------------------------------------------------------------------------------------

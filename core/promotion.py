@@ -12,8 +12,8 @@ only when its category (bool, integral, floating, complex) is higher than what t
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache, lru_cache, reduce
 from typing import Any, Final
 
@@ -240,14 +240,17 @@ def set_default_dtype(d: dtype | str) -> None:
     """
     from tt.core.dispatch.state import STATE
 
-    new = to_dtype(d)
-    if not new.is_floating_point:
-        raise TypeError(f"only floating-point types are supported as the default type, not {new}")
-    STATE.set_default_dtype(new)
+    STATE.set_default_dtype(_floating(d))
 
 
-@contextlib.contextmanager
-def default_dtype(d: dtype | str) -> Iterator[None]:
+def _floating(d: dtype | str) -> dtype:
+    found = to_dtype(d)
+    if not found.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, not {found}")
+    return found
+
+
+def default_dtype(d: dtype | str) -> AbstractContextManager[None]:
     """Use another default dtype inside a `with` block.
 
     Examples
@@ -257,9 +260,6 @@ def default_dtype(d: dtype | str) -> Iterator[None]:
     ...     tt.tensor(1.5).dtype
     tt.float64
     """
-    before = get_default_dtype()
-    set_default_dtype(d)
-    try:
-        yield
-    finally:
-        set_default_dtype(before)
+    from tt.core.dispatch.state import changed
+
+    return changed("default_dtype", _floating(d))

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.device import get_default_device, to_device
 from tt.core.dispatch.layers import Layer, Rule
-from tt.core.dispatch.modes import Mode, without
+from tt.core.dispatch.modes import Mode
 from tt.core.dispatch.mutation import targets_of, with_targets_of
 from tt.core.dispatch.overrides import flat
 from tt.core.dispatch.registry import REGISTRY
 from tt.core.dispatch.resolve import composite_entry
-from tt.core.dispatch.state import STATE
+from tt.core.dispatch.state import STATE, without
 from tt.core.dispatch.thread import THREAD
 from tt.core.dtype import to_dtype
 from tt.core.errors import NoOverrideError, describe

@@ -5,17 +5,17 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import TYPE_CHECKING
 
+from tt.core.blocks import Block
 from tt.core.dispatch.modes import active_modes
 from tt.core.dispatch.registry import REGISTRY, Handle, Registry
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Self
 
 __all__ = ["scoped"]
 
 
-class scoped(ContextDecorator):  # noqa: N801 - reads as a statement: with library.scoped()
+class scoped(Block, ContextDecorator):  # noqa: N801 - reads as a statement: with library.scoped()
     """Undo on exit everything that the program registered inside, also after an exception; scopes nest.
 
     Undone are operators, kernels, composites, fakes, shape rules, gradients, batching rules, backends and layers, the
@@ -43,21 +43,22 @@ class scoped(ContextDecorator):  # noqa: N801 - reads as a statement: with libra
 
     def __init__(self, registry: Registry = REGISTRY) -> None:
         self._registry = registry
-        self._open: list[tuple[list[Handle], int]] = []
 
     @property
     def handles(self) -> list[Handle]:
         """The handles of what was registered in the block."""
-        return self._open[-1][0] if self._open else []
+        open_here = getattr(self, "_befores", None)
+        return open_here[-1][0] if open_here else []
 
-    def __enter__(self) -> Self:
-        self._open.append((self._registry.open_scope(), len(active_modes())))
+    def _look(self) -> tuple[list[Handle], int]:
+        return [], len(active_modes())
+
+    def _begin(self) -> Self:
+        self._registry.open_scope(self._befores[-1][0])
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        handles, modes = self._open.pop()
+    def _end(self, before: tuple[list[Handle], int]) -> None:
+        handles, modes = before
         for mode in reversed(active_modes()[modes:]):
-            mode.__exit__(kind, error, trace)
+            mode.__exit__(None, None, None)
         self._registry.close_scope(handles)

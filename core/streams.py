@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from tt.core.blocks import Block
 from tt.core.device import Device
 from tt.core.errors import ArgumentError, DeviceError, describe
 from tt.core.synchronous import SynchronousStream
@@ -57,7 +57,7 @@ def _of_type(device_type: str | None, device: Device | str | int | None) -> Devi
     return found
 
 
-class Stream:
+class Stream(Block):
     """A sequence of work on a device; as a context manager the device's current stream.
 
     Parameters
@@ -89,7 +89,6 @@ class Stream:
     ) -> None:
         self._backend, self.device = resolve_device(self._here(device))
         self.native = self._backend.new_stream(self.device, priority) if native is None else native
-        self._before: list[Any] = []
 
     device_type: str | None = None
 
@@ -135,15 +134,15 @@ class Stream:
         """Let further work of the stream begin when the work that another one has by now is done."""
         self.wait_event(stream.record_event())
 
-    def __enter__(self) -> Stream:
-        self._before.append(self._backend.current_stream(self.device))
+    def _look(self) -> Any:
+        return self._backend.current_stream(self.device)
+
+    def _begin(self) -> Stream:
         self._backend.set_stream(self.native, self.device)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self._backend.set_stream(self._before.pop(), self.device)
+    def _end(self, before: Any) -> None:
+        self._backend.set_stream(before, self.device)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and (self.device, self.stream_id) == (other.device, other.stream_id)

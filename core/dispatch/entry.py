@@ -501,9 +501,13 @@ class Entry:
             if not self.verified:
                 verify(self, choice, handle)
             if how == 3:  # the tensor changes, not its data
-                target.set_data(handle, target.spec)
-                if target.storage is not None:  # resize_ may have moved it to other memory
-                    target.storage.owner = self.backend.storage_owner(handle)
+                storage = target.storage
+                if storage is None:
+                    target.set_data(handle, target.spec)
+                else:  # resize_ may have moved it to other memory: known first, so that no interrupt comes between
+                    owner = self.backend.storage_owner(handle)
+                    target.set_data(handle, target.spec)
+                    storage.owner = owner
             else:
                 self.operator.write_back(self, target, handle)
         target.bump_version()

@@ -5,15 +5,14 @@ The policy is "error" (the default: nothing falls back), "warn" or "silent".
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from tt.core.device import Device
 from tt.core.dispatch.mixed import transfer
-from tt.core.dispatch.state import STATE
+from tt.core.dispatch.state import STATE, changed
 from tt.core.errors import UnknownNameError
 from tt.core.tensor_base import TensorBase
 
@@ -54,13 +53,16 @@ def set_fallback_policy(policy: Policy, device: str = "*") -> None:
     device : str
         A device type, or a layout; "*" for all that have no policy of their own.
     """
+    STATE.change(("fallback", device), _setting(policy))
+
+
+def _setting(policy: Policy) -> Policy | None:
     if policy not in _POLICIES:
         raise UnknownNameError("fallback policy", policy, _POLICIES)
-    STATE.change(("fallback", device), None if policy == "error" else policy)
+    return None if policy == "error" else policy
 
 
-@contextlib.contextmanager
-def fallback_policy(policy: Policy, device: str = "*") -> Iterator[None]:
+def fallback_policy(policy: Policy, device: str = "*") -> AbstractContextManager[None]:
     """Use another fallback policy inside a `with` block.
 
     Examples
@@ -69,12 +71,7 @@ def fallback_policy(policy: Policy, device: str = "*") -> Iterator[None]:
     >>> with tt.fallback_policy("warn"):
     ...     pass
     """
-    before = STATE.get(("fallback", device))
-    set_fallback_policy(policy, device)
-    try:
-        yield
-    finally:
-        STATE.change(("fallback", device), before)
+    return changed(("fallback", device), _setting(policy))
 
 
 def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:

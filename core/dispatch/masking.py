@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from tt.core.dispatch.state import STATE
+from tt.core.dispatch.state import STATE, changed
 
 if TYPE_CHECKING:
     from tt.core.dispatch.tables import Kernel
@@ -18,8 +17,7 @@ __all__ = ["is_masked", "mask_kernels"]
 NON_CORE = "@non-core"
 
 
-@contextlib.contextmanager
-def mask_kernels(*patterns: str) -> Iterator[None]:
+def mask_kernels(*patterns: str) -> AbstractContextManager[None]:
     """Ignore the kernels of some operators inside a `with` block.
 
     Parameters
@@ -34,12 +32,7 @@ def mask_kernels(*patterns: str) -> Iterator[None]:
     ...     tt.softmax(tt.zeros(2), 0)
     tensor([0.5000, 0.5000])
     """
-    before = STATE.get("masked") or ()
-    STATE.change("masked", (*before, *patterns))
-    try:
-        yield
-    finally:
-        STATE.change("masked", before or None)
+    return changed("masked", patterns, adds=True)
 
 
 def is_masked(definition: OpDefinition, kernel: Kernel, device: str) -> bool:

@@ -23,14 +23,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tt.core.dispatch.overrides import NOT_HANDLED, intercept
-from tt.core.dispatch.state import STATE
+from tt.core.dispatch.state import Stacked, without
 from tt.core.dispatch.thread import THREAD
 from tt.core.keys import PYTHON
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
-    from typing import Self
 
     from tt.core.dispatch.callers import Caller
     from tt.core.dispatch.entry import Entry
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Mode", "active_modes", "call_with_modes", "entry_with_modes", "without"]
 
 
-class Mode:
+class Mode(Stacked):
     """The base of all modes: override `handle`.
 
     Examples
@@ -72,17 +70,6 @@ class Mode:
         """
         return caller.dispatch(args)
 
-    def __enter__(self) -> Self:
-        THREAD.modes = [*THREAD.modes, self]
-        STATE.mode_entered()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        STATE.mode_left()
-        THREAD.modes = without(THREAD.modes, self)
-
     def __call__(self, function: Function) -> Function:
         """Make a function that runs in the mode."""
 
@@ -92,16 +79,6 @@ class Mode:
                 return function(*args, **kwargs)
 
         return in_mode  # type: ignore[return-value]  # of the same signature
-
-
-def without(modes: list[Mode], mode: Mode) -> list[Mode]:
-    """Return a stack of modes without the innermost place of one of them."""
-    kept = list(modes)
-    for place in reversed(range(len(kept))):
-        if kept[place] is mode:
-            del kept[place]
-            break
-    return kept
 
 
 def active_modes() -> tuple[Mode, ...]:

@@ -10,14 +10,13 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tt.core.blocks import Block
 from tt.core.dispatch.state import STATE
 from tt.core.dispatch.thread import THREAD
 from tt.core.errors import NoOverrideError
 from tt.core.tensor import Tensor, disabled_tt_function_impl
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from tt.core.dispatch.callers import Caller
     from tt.core.errors import ArgumentError
 
@@ -48,7 +47,7 @@ SUBCLASSES: weakref.WeakSet[type] = weakref.WeakSet()
 # --- switching off -------------------------------------------------------------------------------------------------
 
 
-class DisableTTFunctionSubclass:
+class DisableTTFunctionSubclass(Block):
     """Ask no class for `__tt_function__` in a `with` block; function modes go on.
 
     Examples
@@ -64,18 +63,15 @@ class DisableTTFunctionSubclass:
 
     _functions = True
 
-    def __init__(self) -> None:
-        self._before: list[tuple[bool, bool]] = []
+    def _look(self) -> tuple[bool, bool]:
+        return THREAD.functions, THREAD.subclasses
 
-    def __enter__(self) -> None:
-        self._before.append((THREAD.functions, THREAD.subclasses))
+    def _begin(self) -> None:
         THREAD.subclasses = False
         THREAD.functions = THREAD.functions and self._functions
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        THREAD.functions, THREAD.subclasses = self._before.pop()
+    def _end(self, before: tuple[bool, bool]) -> None:
+        THREAD.functions, THREAD.subclasses = before
 
 
 class DisableTTFunction(DisableTTFunctionSubclass):
@@ -168,7 +164,7 @@ def call_overrides(
     types = tuple(map(type, found))
     mode = None
     if modes:
-        from tt.core.dispatch.modes import without
+        from tt.core.dispatch.state import without
 
         mode, before = modes[-1], THREAD.modes
         THREAD.modes = without(before, mode)

@@ -173,19 +173,23 @@ class Registry:
         view = host.current_registry()
         return view if view is not None and view.registry is self else None
 
-    def open_scope(self) -> list[Handle]:
-        """Return a list that gets the handle of everything that the program registers from now on."""
-        handles: list[Handle] = []
+    def open_scope(self, handles: list[Handle]) -> None:
+        """Add the handle of everything that the program registers from now on to a list."""
         self._scopes.append(handles)
-        return handles
 
     def close_scope(self, handles: list[Handle]) -> None:
-        """Undo everything that a scope has noted, the last first; what was noted within it goes too."""
-        at = next(i for i, scope in enumerate(self._scopes) if scope is handles)
+        """Undo everything that a scope has noted, the last first; what was noted within it goes too.
+
+        A scope that is closed already is left as it is.  Each is forgotten when all of it is undone, so that closing
+        can go on after an interrupt; removing a handle twice does nothing.
+        """
+        at = next((i for i, scope in enumerate(self._scopes) if scope is handles), len(self._scopes))
         while len(self._scopes) > at:
-            scope = self._scopes.pop()
+            scope = self._scopes[-1]
             while scope:
-                scope.pop().remove()
+                scope[-1].remove()
+                del scope[-1]
+            del self._scopes[-1]
 
     def note(self, handle: Handle, source: Source | None = None) -> Handle:
         """Note a registration in the innermost scope; those of plugins stay, since nobody would repeat them."""

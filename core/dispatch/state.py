@@ -9,6 +9,11 @@ otherwise, so that a single comparison answers "is this entry still right, and i
 earlier settings goes back to their epoch: a `with default_dtype(...)` in a loop does not empty the tables.
 """
 
+from contextlib import ContextDecorator
+
+from tt.core.blocks import Block
+from tt.core.device import DEFAULT, Device
+from tt.core.dispatch.thread import THREAD
 from tt.core.dtype import float32
 from tt.core.forks import fork_safe_lock
 
@@ -85,3 +90,94 @@ class DispatchState:
 
 STATE = DispatchState()
 """The state of this process."""
+
+
+class changed(Block, ContextDecorator):  # noqa: N801 - reads as a statement: with changed("default_dtype", float64)
+    """Changes a setting of this process inside a `with` block.
+
+    Parameters
+    ----------
+    name : object
+        The setting.
+    value : object
+        Its value in the block; None: the setting is not there.
+    adds : bool
+        Whether the value, a tuple, comes behind the one before.
+    """
+
+    def __init__(self, name, value, adds=False):
+        self._name = name
+        self._value = value
+        self._adds = adds
+
+    def _look(self):
+        return STATE.get(self._name)
+
+    def _begin(self):
+        value = (*(STATE.get(self._name) or ()), *self._value) if self._adds else self._value
+        STATE.change(self._name, value)
+
+    def _end(self, before):
+        STATE.change(self._name, before)
+
+
+def enter_device(self):
+    """Make a device the default one of this thread, for the length of a block."""
+    before = DEFAULT.stack
+    counted = STATE.placed
+    try:
+        DEFAULT.stack = (*before, self)
+        STATE.count_placed(1)
+    except BaseException:
+        DEFAULT.stack = before
+        STATE.count_placed(counted - STATE.placed)
+        raise
+    return self
+
+
+def leave_device(self, *exception):
+    """Give up the default device of a block."""
+    DEFAULT.stack = DEFAULT.stack[:-1]
+    STATE.count_placed(-1)
+
+
+# Devices are defined below the dispatcher, in a module that is not compiled; see Note [Blocks and interrupts].
+Device.__enter__ = enter_device
+Device.__exit__ = leave_device
+
+
+class Stacked:
+    """Stands on the stack of modes of this thread inside a `with` block; see Note [Blocks and interrupts].
+
+    Blocks may end in another order than they began.
+    """
+
+    def __enter__(self):
+        before = THREAD.modes
+        counted = STATE.modes
+        try:
+            THREAD.modes = [*before, self]
+            STATE.mode_entered()
+        except BaseException:
+            THREAD.modes = before
+            if STATE.modes != counted:
+                STATE.mode_left()
+            raise
+        return self
+
+    def __exit__(self, kind, error, trace):
+        modes = THREAD.modes
+        kept = without(modes, self)
+        if len(kept) != len(modes):
+            THREAD.modes = kept
+            STATE.mode_left()
+
+
+def without(modes, mode):
+    """Return a stack of modes without the innermost place of one of them."""
+    kept = list(modes)
+    for place in range(len(kept) - 1, -1, -1):
+        if kept[place] is mode:
+            del kept[place]
+            break
+    return kept

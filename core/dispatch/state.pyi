@@ -1,5 +1,8 @@
-from typing import Any
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
+from tt.core.blocks import Block
 from tt.core.dtype import dtype as Dtype
 
 class DispatchState:
@@ -18,3 +21,16 @@ class DispatchState:
     def mode_left(self) -> None: ...
 
 STATE: DispatchState
+
+class changed(Block, ContextDecorator):  # noqa: N801 - reads as a statement
+    def __init__(self, name: Any, value: Any, adds: bool = False) -> None: ...
+
+class Stacked:
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+M = TypeVar("M")
+
+def without(modes: list[M], mode: M) -> list[M]: ...

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from tt.core.blocks import swapped
 from tt.core.dispatch.callers import Caller
 from tt.core.dispatch.modes import Mode, entry_with_modes
 from tt.core.dispatch.resolution import Resolution
@@ -87,7 +89,7 @@ class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_call
         self._depth += 1
         start = time.perf_counter()
         try:
-            with _again(self):
+            with again(self):
                 return entry.run(args)
         finally:
             self._depth -= 1
@@ -116,19 +118,10 @@ class count(Mode):  # noqa: N801 - used as a function: `with tt.count() as count
         entry = entry_with_modes(caller, args)
         taken = served_by(entry.resolution)
         self.calls[caller.operator.name, caller.form, f"{taken.kind}: {taken.source}"] += 1
-        with _again(self):
+        with again(self):
             return entry.run(args)
 
 
-class _again:  # noqa: N801 - a context manager used like a function
+def again(mode: Mode) -> AbstractContextManager[None]:
     """Keep a mode on the thread's stack while it handles a call."""
-
-    def __init__(self, mode: Mode) -> None:
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        self._before = THREAD.modes
-        THREAD.modes = [*self._before, self.mode]
-
-    def __exit__(self, *exception: object) -> None:
-        THREAD.modes = self._before
+    return swapped(THREAD, "modes", [*THREAD.modes, mode])

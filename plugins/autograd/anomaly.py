@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tt.core.library import errors, ops
+from tt.core.library import Block, errors, ops
 from tt.plugins.autograd.graph import STATE, Node
 
 __all__ = [
@@ -92,7 +92,7 @@ def check_gradients(node: Node, gradients: Sequence[Any]) -> None:
             raise errors.AnomalyError(node.name(), place)
 
 
-class detect_anomaly:  # noqa: N801 - PyTorch's name
+class detect_anomaly(Block):  # noqa: N801 - PyTorch's name
     """Searches for errors of backward passes in a `with` block.
 
     A backward pass that raises warns where the call was recorded whose gradient it computed; one that makes a NaN
@@ -120,21 +120,22 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
 
     def __init__(self, check_nan: bool = True) -> None:
         self._wanted = 2 if check_nan else 1
-        self._before = STATE.anomaly
         warnings.warn(
             "anomaly detection is on, which makes everything slower; use it to look for mistakes only",
             stacklevel=2,
         )
 
-    def __enter__(self) -> None:
-        self._before = STATE.anomaly
+    def _look(self) -> int:
+        return int(STATE.anomaly)
+
+    def _begin(self) -> None:
         STATE.anomaly = self._wanted
 
-    def __exit__(self, *exception: object) -> None:
-        STATE.anomaly = self._before
+    def _end(self, before: int) -> None:
+        STATE.anomaly = before
 
 
-class set_detect_anomaly:  # noqa: N801 - PyTorch's name
+class set_detect_anomaly(Block):  # noqa: N801 - PyTorch's name
     """Switches the search for errors of backward passes on or off, at once; in a `with` block until its end.
 
     Parameters
@@ -156,10 +157,10 @@ class set_detect_anomaly:  # noqa: N801 - PyTorch's name
         self._before = STATE.anomaly
         STATE.anomaly = (2 if check_nan else 1) if mode else 0
 
-    def __enter__(self) -> None:
+    def _begin(self) -> None:
         pass
 
-    def __exit__(self, *exception: object) -> None:
+    def _end(self, before: None) -> None:
         STATE.anomaly = self._before
 
 

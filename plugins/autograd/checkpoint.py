@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from tt.core.library import (
+    Block,
     Generator,
     TensorBase,
     default_states,
@@ -40,7 +41,7 @@ class _Early(threading.local):
 _EARLY = _Early()
 
 
-class set_checkpoint_early_stop:  # noqa: N801 - PyTorch's name
+class set_checkpoint_early_stop(Block):  # noqa: N801 - PyTorch's name
     """Says in a `with` block whether a function that runs again stops as soon as all saved tensors are there.
 
     Parameters
@@ -60,11 +61,14 @@ class set_checkpoint_early_stop:  # noqa: N801 - PyTorch's name
     def __init__(self, enable: bool) -> None:
         self.enable = enable
 
-    def __enter__(self) -> None:
-        self._before, _EARLY.stop = _EARLY.stop, self.enable
+    def _look(self) -> bool | None:
+        return _EARLY.stop
 
-    def __exit__(self, *exception: object) -> None:
-        _EARLY.stop = self._before
+    def _begin(self) -> None:
+        _EARLY.stop = self.enable
+
+    def _end(self, before: bool | None) -> None:
+        _EARLY.stop = before
 
 
 class _AllThere(Exception):  # noqa: N818 - it is no error: it ends the second run of a function

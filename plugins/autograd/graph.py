@@ -89,6 +89,36 @@ STATE = GradState()
 _STATE = STATE  # has a C type where compiled
 
 
+class Switching:
+    """Switches recording on or off inside a `with` block; see Note [Blocks and interrupts] of tt.core.blocks.
+
+    A subclass has the attributes `_enabled`, what to switch to, and `_before`, None at first: how it was, and what
+    `_before` was then.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self):
+        before = getattr(STATE._local, "enabled", True)
+        self._before = before, self._before
+        try:
+            STATE.enable(self._enabled)
+        except BaseException:
+            STATE.enable(before)
+            self._before = self._before[1]
+            raise
+
+    def __exit__(self, kind, error, trace):
+        before, outer = self._before
+        try:
+            STATE.enable(before)
+        except BaseException:
+            STATE.enable(before)
+            raise
+        finally:
+            self._before = outer
+
+
 class Record:
     """What autograd knows of a tensor.
 

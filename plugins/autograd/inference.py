@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tt.core.library import (
+    Block,
     Entry,
     Layer,
     Mode,
@@ -25,7 +26,7 @@ from tt.core.library import (
     with_targets_of,
 )
 from tt.plugins.autograd.graph import STATE
-from tt.plugins.autograd.modes import decorate
+from tt.plugins.autograd.modes import decorate, is_grad_enabled
 
 __all__ = ["InferenceLayer", "inference_mode", "is_inference", "is_inference_mode_enabled"]
 
@@ -151,7 +152,7 @@ def _view(entry: Entry, args: tuple[Any, ...]) -> Any:
     return result
 
 
-class inference_mode:  # noqa: N801 - PyTorch's name
+class inference_mode(Block):  # noqa: N801 - PyTorch's name
     """Switches recording off, in a `with` block or for a function; what is made there can never be recorded.
 
     Parameters
@@ -181,20 +182,23 @@ class inference_mode:  # noqa: N801 - PyTorch's name
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
         self.mode = bool(mode)
-        self._before: list[tuple[bool, bool, _Marking | None]] = []
 
-    def __enter__(self) -> None:
+    def _look(self) -> tuple[bool, bool, _Marking | None]:
         marking = _Marking() if self.mode and not _THREAD.enabled else None
-        self._before.append((STATE.enable(not self.mode), _THREAD.enabled, marking))
-        _THREAD.enabled = self.mode
+        return is_grad_enabled(), _THREAD.enabled, marking
+
+    def _begin(self) -> None:
+        marking = self._befores[-1][2]
         if marking is not None:
             marking.__enter__()
+        _THREAD.enabled = self.mode
+        STATE.enable(not self.mode)
 
-    def __exit__(self, *exception: Any) -> None:
-        recorded, _THREAD.enabled, marking = self._before.pop()
-        if marking is not None:
-            marking.__exit__(*exception)
+    def _end(self, before: tuple[bool, bool, _Marking | None]) -> None:
+        recorded, _THREAD.enabled, marking = before
         STATE.enable(recorded)
+        if marking is not None:
+            marking.__exit__(None, None, None)  # does nothing the second time
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Make a function that runs in the mode."""

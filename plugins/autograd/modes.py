@@ -10,7 +10,8 @@ from functools import wraps
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from tt.plugins.autograd.graph import STATE
+from tt.core.library import Block
+from tt.plugins.autograd.graph import STATE, Switching
 
 __all__ = ["decorate", "enable_grad", "is_grad_enabled", "no_grad", "recording", "set_grad_enabled"]
 
@@ -123,7 +124,7 @@ class _Step:
         return (yield from self._awaitable.__await__())
 
 
-class _Switch(Generic[Parameters, Result]):
+class _Switch(Switching, Generic[Parameters, Result]):
     """A context manager and decorator that switches recording."""
 
     _enabled = True
@@ -135,13 +136,7 @@ class _Switch(Generic[Parameters, Result]):
         return decorate(cls, function)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        self._before: list[bool] = []
-
-    def __enter__(self) -> None:
-        self._before.append(STATE.enable(self._enabled))
-
-    def __exit__(self, *exception: object) -> None:
-        STATE.enable(self._before.pop())
+        self._before = None
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         """Make a function that runs with recording on or off."""
@@ -186,7 +181,7 @@ class enable_grad(_Switch[..., Any]):  # noqa: N801 - PyTorch's name
     _enabled = True
 
 
-class set_grad_enabled:  # noqa: N801 - PyTorch's name
+class set_grad_enabled(Block):  # noqa: N801 - PyTorch's name
     """Switches recording on or off, at once; in a `with` block until its end, or for a function.
 
     Parameters
@@ -208,10 +203,10 @@ class set_grad_enabled:  # noqa: N801 - PyTorch's name
         self.mode = bool(mode)
         self._before = STATE.enable(self.mode)
 
-    def __enter__(self) -> None:
+    def _begin(self) -> None:
         STATE.enable(self.mode)
 
-    def __exit__(self, *exception: object) -> None:
+    def _end(self, before: None) -> None:
         STATE.enable(self._before)
 
     def __call__(self, function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -220,16 +215,10 @@ class set_grad_enabled:  # noqa: N801 - PyTorch's name
         return decorate(lambda: set_grad_enabled(self.mode), function)
 
 
-class recording:  # noqa: N801 - reads as a statement: with recording(False)
+class recording(Switching):  # noqa: N801 - reads as a statement: with recording(False)
     """Switches recording on or off in this thread for a `with` block."""
 
     __slots__ = ("_before", "_enabled")
 
     def __init__(self, enabled: bool) -> None:
-        self._enabled = enabled
-
-    def __enter__(self) -> None:
-        self._before = STATE.enable(self._enabled)
-
-    def __exit__(self, *exception: object) -> None:
-        STATE.enable(self._before)
+        self._enabled, self._before = enabled, None

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import errors, fork_safe_lock
+from tt.core.library import Block, errors, fork_safe_lock
 from tt.plugins.autograd.graph import STATE, Node
 from tt.plugins.autograd.views import edge
 
@@ -17,7 +17,7 @@ class _Passes(threading.local):
     """The backward passes that run in this thread, the innermost last: their roots, and the nodes that they need."""
 
     def __init__(self) -> None:
-        self.stack: list[_Running] = []
+        self.stack: tuple[_Running, ...] = ()
 
 
 class _Running:
@@ -43,17 +43,20 @@ class _Running:
 _PASSES = _Passes()
 
 
-class entered:  # noqa: N801 - reads as a statement: with entered(roots, needed)
+class entered(Block):  # noqa: N801 - reads as a statement: with entered(roots, needed)
     """Lets hooks on several tensors know the pass that runs."""
 
     def __init__(self, roots: list[Node], needed: set[Node] | None) -> None:
         self._running = _Running(roots, needed)
 
-    def __enter__(self) -> None:
-        _PASSES.stack.append(self._running)
+    def _look(self) -> tuple[_Running, ...]:
+        return _PASSES.stack
 
-    def __exit__(self, *exception: object) -> None:
-        _PASSES.stack.pop()
+    def _begin(self) -> None:
+        _PASSES.stack = (*_PASSES.stack, self._running)
+
+    def _end(self, before: tuple[_Running, ...]) -> None:
+        _PASSES.stack = before
 
 
 class MultiHandle:

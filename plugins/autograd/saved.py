@@ -113,12 +113,15 @@ def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
 # --- hooks on saved tensors ------------------------------------------------------------------------------------
 
 
+Pairs = tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
+
+
 class _Hooks(threading.local):
     """The pairs (pack, unpack) that are active in this thread, the innermost last; a text forbids hooks."""
 
     def __init__(self) -> None:
-        self.pairs: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = []
-        self.forbidden: list[str] = []
+        self.pairs: Pairs = ()
+        self.forbidden: tuple[str, ...] = ()
 
 
 HOOKS = _Hooks()

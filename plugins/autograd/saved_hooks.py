@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
-from tt.core.library import errors
+from tt.core.library import Block, errors
 from tt.plugins.autograd.graph import STATE
-from tt.plugins.autograd.saved import HOOKS
+from tt.plugins.autograd.saved import HOOKS, Pairs
 
 __all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 
 
-class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
+class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     """Lets a pair of functions store and restore the tensors that the graph saves, in a `with` block.
 
     Parameters
@@ -43,17 +42,21 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self) -> None:
+    def _look(self) -> Pairs:
+        return HOOKS.pairs
+
+    def _begin(self) -> None:
         if HOOKS.forbidden:
             raise errors.GradientError(HOOKS.forbidden[-1])
-        HOOKS.pairs.append((self.pack_hook, self.unpack_hook))
-        STATE.count_packing(1)
+        HOOKS.pairs = (*HOOKS.pairs, (self.pack_hook, self.unpack_hook))
+        STATE.count_packing(
+            1
+        )  # last, where an interrupt follows the effect: `_end` sees by the pairs what was done
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        HOOKS.pairs.pop()
-        STATE.count_packing(-1)
+    def _end(self, before: Pairs) -> None:
+        if HOOKS.pairs is not before:
+            HOOKS.pairs = before
+            STATE.count_packing(-1)
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
@@ -90,7 +93,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
         super().__init__(pack, unpack)
 
 
-class disable_saved_tensors_hooks:  # noqa: N801 - PyTorch's name
+class disable_saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     """Refuses `saved_tensors_hooks` in a `with` block.
 
     Parameters
@@ -112,10 +115,13 @@ class disable_saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
 
-    def __enter__(self) -> None:
+    def _look(self) -> tuple[str, ...]:
+        return HOOKS.forbidden
+
+    def _begin(self) -> None:
         if HOOKS.pairs:
             raise errors.GradientError(self.error_message)
-        HOOKS.forbidden.append(self.error_message)
+        HOOKS.forbidden = (*HOOKS.forbidden, self.error_message)
 
-    def __exit__(self, *exception: object) -> None:
-        HOOKS.forbidden.pop()
+    def _end(self, before: tuple[str, ...]) -> None:
+        HOOKS.forbidden = before

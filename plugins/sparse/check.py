@@ -11,7 +11,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 
-from tt.core.library import Tensor, errors, ops, to_dtype
+from tt.core.library import Block, Tensor, errors, ops, to_dtype
 from tt.plugins.sparse.layouts import HANDLES
 from tt.plugins.sparse.parts import has_data
 
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class check_sparse_tensor_invariants:  # noqa: N801 - PyTorch's name
+class check_sparse_tensor_invariants(Block):  # noqa: N801 - PyTorch's name
     """Switches the check of sparse tensors' invariants; a context manager and a decorator, too.
 
     The check is on, unless it is switched off here or with `check_invariants=False`.
@@ -48,7 +48,6 @@ class check_sparse_tensor_invariants:  # noqa: N801 - PyTorch's name
 
     def __init__(self, enable: bool = True) -> None:
         self._wanted = enable
-        self._before: list[bool] = []
 
     @staticmethod
     def is_enabled() -> bool:
@@ -65,12 +64,14 @@ class check_sparse_tensor_invariants:  # noqa: N801 - PyTorch's name
         """Check only shapes and dtypes from now on."""
         check_sparse_tensor_invariants._enabled = False
 
-    def __enter__(self) -> None:
-        self._before.append(self.is_enabled())
+    def _look(self) -> bool:
+        return self.is_enabled()
+
+    def _begin(self) -> None:
         check_sparse_tensor_invariants._enabled = self._wanted
 
-    def __exit__(self, *exception: object) -> None:
-        check_sparse_tensor_invariants._enabled = self._before.pop()
+    def _end(self, before: bool) -> None:
+        check_sparse_tensor_invariants._enabled = before
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Return the function with the check switched while it runs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
-from tt.core.library import TensorBase, errors
+from tt.core.library import Block, TensorBase, errors
 from tt.plugins.autograd.graph import STATE
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, enter_dual, leave_dual, primal_and_tangent
 
@@ -21,7 +21,7 @@ __all__ = [
 
 class _Stack(threading.local):
     def __init__(self) -> None:
-        self.levels: list[DualLevel] = []
+        self.levels: tuple[DualLevel, ...] = ()
 
 
 _OPEN = _Stack()
@@ -51,7 +51,7 @@ def enter_dual_level() -> int:
     >>> level = forward_ad.enter_dual_level()
     >>> forward_ad.exit_dual_level(level=level)
     """
-    _OPEN.levels.append(enter_dual(transform=False))
+    _OPEN.levels = (*_OPEN.levels, enter_dual(transform=False))
     return len(_OPEN.levels) - 1
 
 
@@ -75,10 +75,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
             f"exit_dual_level(): level {level} is not the innermost, which is {len(_OPEN.levels) - 1}"
         )
     leave_dual(_OPEN.levels[-1])
-    _OPEN.levels.pop()
+    _OPEN.levels = _OPEN.levels[:-1]
 
 
-class dual_level:  # noqa: N801 - PyTorch's name
+class dual_level(Block):  # noqa: N801 - PyTorch's name
     """Opens a level of forward mode for a `with` block.
 
     Examples
@@ -91,11 +91,15 @@ class dual_level:  # noqa: N801 - PyTorch's name
     tensor(6.)
     """
 
-    def __enter__(self) -> int:
+    def _look(self) -> int:
+        return len(_OPEN.levels)
+
+    def _begin(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *exception: object) -> None:
-        exit_dual_level()
+    def _end(self, before: int) -> None:
+        if len(_OPEN.levels) > before:
+            exit_dual_level()
 
 
 def _level(level: int | None, function: str) -> DualLevel:

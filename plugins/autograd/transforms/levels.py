@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tt.core.library import KEYS, Backend, Tensor, TensorBase, TensorSpec, errors, ops, wrap
+from tt.core.library import KEYS, Backend, Block, Tensor, TensorBase, TensorSpec, errors, ops, wrap
 from tt.core.library import dtype as Dtype
 
 __all__ = [
@@ -83,7 +83,7 @@ class DualLevel(Level):
 
 class _Stack(threading.local):
     def __init__(self) -> None:
-        self.levels: list[Level] = []
+        self.levels: tuple[Level, ...] = ()
         self.grads = 0
 
 
@@ -92,17 +92,20 @@ _STACK = _Stack()
 
 def levels() -> tuple[Level, ...]:
     """Return the running levels of this thread, the outermost first."""
-    return tuple(_STACK.levels)
+    return _STACK.levels
 
 
-class differentiating:  # noqa: N801 - reads as a statement: with differentiating()
+class differentiating(Block):  # noqa: N801 - reads as a statement: with differentiating()
     """Notes for a `with` block that a function runs whose gradient is wanted."""
 
-    def __enter__(self) -> None:
+    def _look(self) -> int:
+        return _STACK.grads
+
+    def _begin(self) -> None:
         _STACK.grads += 1
 
-    def __exit__(self, *exception: object) -> None:
-        _STACK.grads -= 1
+    def _end(self, before: int) -> None:
+        _STACK.grads = before
 
 
 def is_differentiating() -> bool:
@@ -126,25 +129,28 @@ def refuse_in_transforms(function: str, instead: str) -> None:
         )
 
 
-class running:  # noqa: N801 - reads as a statement: with running(size) as level
+class running(Block):  # noqa: N801 - reads as a statement: with running(size) as level
     """Puts a level on the stack for a `with` block."""
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         self._size, self._randomness = size, randomness
 
-    def __enter__(self) -> Level:
+    def _look(self) -> tuple[Level, ...]:
+        return _STACK.levels
+
+    def _begin(self) -> Level:
         level = Level(len(_STACK.levels), self._size, self._randomness)
-        _STACK.levels.append(level)
+        _STACK.levels = (*_STACK.levels, level)
         return level
 
-    def __exit__(self, *exception: object) -> None:
-        _STACK.levels.pop()
+    def _end(self, before: tuple[Level, ...]) -> None:
+        _STACK.levels = before
 
 
 def enter_dual(transform: bool = True) -> DualLevel:
     """Put a level of forward mode on the stack."""
     level = DualLevel(len(_STACK.levels), transform)
-    _STACK.levels.append(level)
+    _STACK.levels = (*_STACK.levels, level)
     return level
 
 
@@ -158,7 +164,7 @@ def leave_dual(level: DualLevel) -> None:
     """
     if not _STACK.levels or _STACK.levels[-1] is not level:
         raise errors.ArgumentError("exit_dual_level", "only the innermost level can be left")
-    _STACK.levels.pop()
+    _STACK.levels = _STACK.levels[:-1]
     level.open = False
 
 

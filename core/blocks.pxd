@@ -1,0 +1,1 @@
+# Classes of Python: their methods are compiled, which is what Note [Blocks and interrupts] needs.
