@@ -17,11 +17,12 @@ from typing import Any, overload
 from tt.core.annotations import infer_signature
 from tt.core.custom_op import CustomOp, make_op
 from tt.core.errors import ArgumentError, NoKernelError, did_you_mean
+from tt.core.op_parts import check_parameters
 from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import TAGS, OpDefinition, Signature
 from tt.core.tensor_base import TensorBase
 
-__all__ = ["check_name", "custom_op", "definition_of"]
+__all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
 
 
 def only_declares(function: Callable[..., Any]) -> bool:
@@ -31,10 +32,10 @@ def only_declares(function: Callable[..., Any]) -> bool:
     steps = [i for i in dis.get_instructions(function) if i.opname not in ("RESUME", "NOP", "CACHE")]
     if [i.opname for i in steps[:2]] == ["LOAD_GLOBAL", "RAISE_VARARGS"]:
         return bool(steps[0].argval == "NotImplementedError")
-    return (
-        len(steps) <= 2
-        and steps[-1].opname.startswith("RETURN")
-        and all(i.argval is None for i in steps if i.opname in ("LOAD_CONST", "RETURN_CONST"))
+    # `return x` is as short, but loads a local variable.
+    return all(
+        i.opname == "RETURN_VALUE" or (i.opname in ("LOAD_CONST", "RETURN_CONST") and i.argval is None)
+        for i in steps
     )
 
 
@@ -142,8 +143,16 @@ def custom_op(
         if schema is None:
             signature = infer_signature(function, name=name, mutates=changed)
         else:
-            signature = Signature.parse(name + schema)
+            signature = signature_of(name, schema)
             _check_changed(signature, changed)
+            check_parameters(
+                signature.qualified,
+                "the function",
+                function,
+                signature,
+                schema=str(signature),
+                all_of_them=True,
+            )
         doc = inspect.getdoc(function) or ""
         op = make_op(definition_of(signature, result=result, tags=_words(tags or ()), doc=doc))
         if not only_declares(function):
@@ -166,6 +175,28 @@ def check_name(name: str) -> None:
         raise ArgumentError(
             name, "the namespace 'tt' is that of tt's own operators", hint="choose one of your own"
         )
+
+
+def signature_of(name: str, schema: str) -> Signature:
+    """Return the signature of an operator whose name and schema were given apart.
+
+    Raises
+    ------
+    ArgumentError
+        When the schema has a name, too.
+    SchemaError
+        When it is none.
+    """
+    if not schema.lstrip().startswith("("):
+        written, separator, rest = schema.partition("(")
+        raise ArgumentError(
+            name,
+            f"the schema has a name of its own, {written.strip()!r}"
+            if separator
+            else f"{schema!r} is no schema of arguments and results",
+            hint=f"schema={'(' + rest!r}" if separator else "schema='(Tensor x) -> Tensor'",
+        )
+    return Signature.parse(name + schema.strip())
 
 
 def _check_changed(signature: Signature, changed: str | Iterable[str]) -> None:

@@ -86,6 +86,13 @@ class Device:
         cls._intern(name, None)
 
     @classmethod
+    def known_types(cls) -> frozenset[str]:
+        """Return the device types that are registered or declared by an installed plugin."""
+        from tt.core import host
+
+        return frozenset([*CORE_DEVICES, *host.names("device"), *(name for name, _ in list(cls._known))])
+
+    @classmethod
     def _intern(cls, name: str, index: int | None) -> Device:
         new = object.__new__(cls)
         object.__setattr__(new, "type", name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from tt.core import op_parts as parts
 from tt.core.custom_op import CustomOp, make_op
-from tt.core.defining import check_name, custom_op, definition_of
+from tt.core.defining import check_name, custom_op, definition_of, signature_of
 from tt.core.dispatch.registry import REGISTRY, Handle
 from tt.core.errors import ArgumentError, DuplicateRegistrationError, ValueRangeError, did_you_mean
 from tt.core.schema.model import Signature
@@ -316,7 +316,7 @@ def define(
     tensor([-1.])
     """
     check_name(qualname)
-    signature = Signature.parse(qualname + schema)
+    signature = signature_of(qualname, schema)
     words = (tags,) if isinstance(tags, str) else tuple(tags)
     op = make_op(definition_of(signature, result=result, tags=words))
     _with(lib, op.handles[0])

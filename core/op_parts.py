@@ -7,17 +7,21 @@ with PyTorch's names are made of them.
 from __future__ import annotations
 
 import inspect
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, Final
 
+from tt.core.device import Device
 from tt.core.dispatch.callers import Caller
 from tt.core.dispatch.operator import Operator
 from tt.core.dispatch.overloads import OverloadedOp
 from tt.core.dispatch.registry import REGISTRY, Handle
 from tt.core.dispatch.tables import CompositeTable, Form, KernelTable
 from tt.core.dtype import DTYPES
-from tt.core.errors import ArgumentError, KernelContractError
+from tt.core.errors import ArgumentError, KernelContractError, did_you_mean
+from tt.core.schema.model import Signature
 from tt.core.tensor import Tensor, wrap
 
 __all__ = [
@@ -29,6 +33,7 @@ __all__ = [
     "add_kernel",
     "add_shape",
     "add_vmap",
+    "check_parameters",
     "operator_of",
 ]
 
@@ -104,6 +109,74 @@ def positional(function: Function, names: Sequence[str] | None = None) -> Functi
     return call
 
 
+def check_parameters(
+    name: str,
+    what: str,
+    function: Function,
+    signature: Signature,
+    *,
+    schema: str = "",
+    all_of_them: bool = False,
+) -> None:
+    """Refuse a function that cannot be called with the arguments of an operator.
+
+    Parameters
+    ----------
+    name, what : str
+        The operator, and what the function is to it: "the composite".
+    function : callable
+        Gets the operator's arguments by position, those that are keyword-only in the function by name.
+    signature : Signature
+        That of the operator.
+    schema : str, optional
+        Shown with the error.
+    all_of_them : bool
+        Refuse parameters that no argument reaches, too, although they have a default.
+
+    Raises
+    ------
+    ArgumentError
+        With the names that are missing on either side.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a builtin that tells no parameters
+        return
+    names = [argument.name for argument in signature.arguments]
+    kinds = inspect.Parameter
+    keyword_only = {p.name for p in parameters if p.kind is kinds.KEYWORD_ONLY}
+    by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    given = [argument for argument in names if argument not in keyword_only]
+    unreached = [*by_place[len(given) :], *(p for p in parameters if p.name in keyword_only - {*names})]
+    lacking = [p.name for p in unreached if all_of_them or p.default is p.empty]
+    refused = given[len(by_place) :] if not any(p.kind is kinds.VAR_POSITIONAL for p in parameters) else []
+    if lacking or refused:
+        problems = [f"has parameters that the schema lacks: {', '.join(lacking)}"] if lacking else []
+        problems += [f"does not take {', '.join(refused)}"] if refused else []
+        raise ArgumentError(name, f"{what} {' and '.join(problems)}", signatures=[schema or str(signature)])
+
+
+def _check_device(operator: Operator, device: str) -> None:
+    """Warn of a kernel for a device type that no installed plugin brings: it may come later, or be misspelt."""
+    known = Device.known_types()
+    if device in known:
+        return
+    warnings.warn(
+        f"{operator.name}: no installed plugin brings the device type {device!r}, for which a kernel is "
+        f"added{did_you_mean(device, known)}",
+        UserWarning,
+        stacklevel=_outside(),
+    )
+
+
+def _outside() -> int:
+    """Return the level of the frames above the caller's at which the program stands."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("tt.core."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _names(operator: Operator) -> tuple[str, ...]:
     return tuple(argument.name for argument in operator.arguments)
 
@@ -131,11 +204,18 @@ def add_kernel(
         half="native",
         override=override,
     )
-    return named(REGISTRY.add(table), f"kernel of {operator.name} for {device}")
+    handle = named(REGISTRY.add(table), f"kernel of {operator.name} for {device}")
+    try:
+        _check_device(operator, device)
+    except UserWarning:  # where warnings are errors
+        handle.remove()
+        raise
+    return handle
 
 
 def add_composite(operator: Operator, function: Function) -> Handle:
     """Add an implementation in other operators."""
+    check_parameters(operator.name, "the composite", function, operator.definition.signature)
     table = CompositeTable()
     table.composite(operator.name, positional(function, _names(operator)))
     return named(REGISTRY.add(table), f"composite of {operator.name}")
@@ -146,6 +226,7 @@ def add_composite(operator: Operator, function: Function) -> Handle:
 
 def add_fake(operator: Operator, function: Function) -> Handle:
     """Add what makes the results of tensors without data: a function over meta tensors."""
+    check_parameters(operator.name, "the fake", function, operator.definition.signature)
     table = KernelTable(device="meta")
     table.kernel(
         operator.name,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.library import Entry, Operator, TensorBase, errors, ops
+from tt.plugins.autograd.fitting import refuse_unwanted
 from tt.plugins.autograd.graph import STATE, Node, attach, start
 from tt.plugins.autograd.rules import node_name, run_below
 from tt.plugins.autograd.saved import SavedTensors
@@ -225,11 +226,13 @@ class ContextRule:
             found = (found,)
         count = len(self.operator.arguments)
         if len(found) == count:
+            refuse_unwanted(self.label, self.operator.arguments, found)
             return tuple(found)
         if len(found) == len(self.positions):
             by_position = dict(zip(self.positions, found, strict=True))
             return [by_position.get(i) for i in range(count)]
         if len(found) == self.positional:
+            refuse_unwanted(self.label, self.operator.arguments, found)
             return [*found, *[None] * (count - self.positional)]
         names = ", ".join(argument.name for argument in self.operator.arguments)
         raise errors.GradientError(

@@ -213,6 +213,22 @@ def apply_watched(node: Node, gradients: list[Any], wanted: Sequence[bool] | Non
     return found
 
 
+def refuse_unwanted(label: str, arguments: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """Refuse gradients of arguments that take no tensors.
+
+    Raises
+    ------
+    GradientError
+        With the name of the first such argument.
+    """
+    for argument, gradient in zip(arguments, gradients, strict=False):
+        if gradient is not None and not argument.type.is_tensor:
+            raise errors.GradientError(
+                f"the backward of {label} returned a gradient of {argument.name!r}, which takes no tensor\n"
+                "  try: return None for it"
+            )
+
+
 def raise_count(node: Node, found: int, expected: int) -> NoReturn:
     """Refuse a node that returned too few or too many gradients."""
     raise errors.GradientError(f"{node.name()} must return {expected} gradients, and it returned {found}")

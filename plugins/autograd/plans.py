@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import OpDefinition, Operator, TensorBase, errors
+from tt.plugins.autograd.fitting import refuse_unwanted
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.inplace import InplaceRule
 from tt.plugins.autograd.rules import FACT, PLAIN, RESULT, TENSOR, TENSORS, Plan, Rule
@@ -157,12 +158,14 @@ def _make_joint(operator: Operator, formula: Formula, form: str) -> Rule:
                     raise errors.GradientError(
                         f"the backward of {operator.name} returned a gradient of {name!r}, which is no argument"
                     )
+            refuse_unwanted(operator.name, arguments, [found.get(argument.name) for argument in arguments])
             return [found.get(arguments[place].name) for place in places]
         only_a_list = len(places) == 1 and arguments[places[0]].type.list and isinstance(found, list)
         values = (found,) if only_a_list or not isinstance(found, tuple | list) else found
         if len(values) == len(places):
             return values
         if len(values) == len(arguments):
+            refuse_unwanted(operator.name, arguments, values)
             return [values[place] for place in places]
         names = ", ".join(arguments[place].name for place in places)
         raise errors.GradientError(
