@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.coverage import Place, coverage, places
 from tt.core.dispatch.kernels import taken_positions
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry import REGISTRY, Source
 from tt.core.errors import KernelContractError, SchemaError, SchemaProblem, TTError, UnknownNameError
 
 if TYPE_CHECKING:
     from tt.core.dispatch.operator import Operator
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["MAX_CORE", "Problem", "check_all", "check_backend", "check_files"]
+__all__ = [
+    "MAX_CORE", "Problem", "check_all", "check_backend", "check_backends", "check_files", "is_concern_of",
+]  # fmt: skip
 
 MAX_CORE: Final = 100
 """How many operators a new backend must implement at most."""
@@ -107,15 +109,66 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     return problems
 
 
+def is_concern_of(op: str, backends: Iterable[Place]) -> bool:
+    """Tell whether the authors of backends are concerned with an operator: tt's, their own, or the program's."""
+    return op.partition("::")[1] == "" or _brought_by(backends)(REGISTRY.definition_source(op))
+
+
+def _brought_by(backends: Iterable[Place]) -> Callable[[Source], bool]:
+    """Return what tells whether something is of the packages that bring some backends, or of the program."""
+    sources = [REGISTRY.backend_sources.get((place.device, place.layout)) for place in backends]
+    owners = {source.distribution for source in sources if source is not None}
+    return lambda source: source.is_program or source.distribution in owners
+
+
+def check_backends(backends: Iterable[Place], ops: Collection[str] | None = None) -> list[Problem]:
+    """Check some backends, and what else their packages brought; nothing that other packages are to blame for.
+
+    Parameters
+    ----------
+    backends : iterable of Place
+        The backends.
+    ops : collection of str, optional
+        Only these operators, whoever brought them.
+    """
+    broken = check_own_schema()
+    if broken:
+        return broken
+    backends = list(backends)
+    theirs = _brought_by(backends)
+    definitions = list(REGISTRY.definitions())
+    own = (
+        {d.name for d in definitions if theirs(REGISTRY.definition_source(d.name))} if ops is None else {*ops}
+    )
+    problems = [
+        *check_plugins(theirs),
+        *check_unknown_operators(theirs),
+        *(problem for problem in check_layers(definitions) if problem.subject in own),
+    ]
+    for definition in definitions:
+        problems += check_kernel_signatures(definition, theirs if ops is None else _anybody)
+        if definition.name in own:
+            for check in PER_OPERATOR:
+                if check is not check_kernel_signatures:
+                    problems += check(definition)
+    for place in backends:
+        problems += check_backend(place)
+    return problems if ops is None else [problem for problem in problems if problem.subject in own]
+
+
+def _anybody(source: Source) -> bool:
+    return True
+
+
 # --- plugins ---------------------------------------------------------------------------------------------------
 
 
-def check_plugins() -> Iterator[Problem]:
+def check_plugins(theirs: Callable[[Source], bool] = _anybody) -> Iterator[Problem]:
     """Find plugins that failed."""
     from tt.core import host
 
     for plugin in host.plugins():
-        if plugin.state == "failed":
+        if plugin.state == "failed" and theirs(Source(plugin.distribution, plugin.version, plugin.name)):
             yield Problem("plugins", plugin.name, plugin.reason.splitlines()[0], hint="see: tt plugins list")
 
 
@@ -173,6 +226,11 @@ def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
     from tt.core.shapes import find_rule
 
     if not definition.meta:
+        returns = definition.signature.returns
+        if "data_dependent_shape" in definition.tags or not any(r.type.is_tensor for r in returns):
+            return  # no shape follows from the arguments, or there is none
+        if all(r.alias is not None and r.alias.write for r in returns):
+            return  # the results are arguments
         # A custom operator's fake implementation is a kernel for meta tensors.
         fake = REGISTRY.kernels_of(definition.name, "meta", ("strided",))
         if not fake and REGISTRY.composite(definition.name) is None:
@@ -193,7 +251,7 @@ def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
 # --- registrations ---------------------------------------------------------------------------------------------
 
 
-def check_unknown_operators() -> Iterator[Problem]:
+def check_unknown_operators(theirs: Callable[[Source], bool] = _anybody) -> Iterator[Problem]:
     """Find kernels and composites for operators that no schema defines."""
     known = set(REGISTRY.names())
     REGISTRY.composite("")  # loads the composites of the core
@@ -202,6 +260,8 @@ def check_unknown_operators() -> Iterator[Problem]:
             if name in known:
                 continue
             for registration in registrations:
+                if not theirs(registration.source):
+                    continue
                 if registration.standing().refusal:  # its namespace is another plugin's, or nobody's yet
                     continue
                 error = UnknownNameError("operator", name, known)
@@ -210,10 +270,14 @@ def check_unknown_operators() -> Iterator[Problem]:
                 )
 
 
-def check_kernel_signatures(definition: OpDefinition) -> Iterator[Problem]:
+def check_kernel_signatures(
+    definition: OpDefinition, theirs: Callable[[Source], bool] = _anybody
+) -> Iterator[Problem]:
     """Find kernels whose parameters are not arguments of the operator."""
     operator = REGISTRY.operator(definition.name)
     for registration in REGISTRY.kernels.get(definition.name, ()):
+        if not theirs(registration.source):
+            continue
         try:
             taken_positions(operator, registration)
         except KernelContractError as error:

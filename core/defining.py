@@ -17,7 +17,7 @@ from typing import Any, overload
 from tt.core.annotations import infer_signature
 from tt.core.custom_op import CustomOp, make_op
 from tt.core.errors import ArgumentError, NoKernelError, did_you_mean
-from tt.core.op_parts import check_parameters
+from tt.core.op_parts import WITHOUT_GRADIENT, check_parameters
 from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import TAGS, OpDefinition, Signature
 from tt.core.tensor_base import TensorBase
@@ -145,14 +145,9 @@ def custom_op(
         else:
             signature = signature_of(name, schema)
             _check_changed(signature, changed)
-            check_parameters(
-                signature.qualified,
-                "the function",
-                function,
-                signature,
-                schema=str(signature),
-                all_of_them=True,
-            )
+            # A function without parameters that only declares is there for its docstring.
+            if not only_declares(function) or inspect.signature(function).parameters:
+                check_parameters(name, "the function", function, signature, all_of_them=True)
         doc = inspect.getdoc(function) or ""
         op = make_op(definition_of(signature, result=result, tags=_words(tags or ()), doc=doc))
         if not only_declares(function):
@@ -260,7 +255,11 @@ def definition_of(
         if tag not in TAGS:
             raise ArgumentError(name, f"there is no tag {tag!r}{did_you_mean(tag, TAGS)}")
     tensors = tuple(a.name for a in signature.tensor_arguments)
-    grad = () if "nondifferentiable" in tags else tensors
+    without = "nondifferentiable" in tags or (
+        not any(a.alias and a.alias.write for a in signature.arguments)
+        and all(rule in WITHOUT_GRADIENT for rule in _words(rules))
+    )
+    grad = () if without else tensors
     return OpDefinition(signature, "other", result=rules, grad=grad, tags=tuple(tags), doc=doc)
 
 

@@ -47,6 +47,7 @@ __all__ = [
     "NoCompilerError",
     "NoKernelError",
     "NoOverrideError",
+    "NothingToCheckError",
     "NumberRangeError",
     "NumpyError",
     "OpCheckError",
@@ -115,6 +116,18 @@ class UnknownOpError(TTError, AttributeError):
         )
         # Python would take the object from which the name was asked, and end the text with a guess of its own.
         self.name, self.obj = op, None
+
+
+class NothingToCheckError(TTError, ValueError):
+    """A check that would make no call: no operator of those that are meant has inputs for it."""
+
+    def __init__(self, backend: str, patterns: Sequence[str] = ()) -> None:
+        self.backend, self.patterns = backend, tuple(patterns)
+        which = f"that matches {', '.join(self.patterns)}" if patterns else "of this backend"
+        super().__init__(
+            f"nothing was checked on {backend}: no operator {which} has samples\n"
+            "  try: `samples:` in its entry, or tt.library.opcheck with inputs of your own"
+        )
 
 
 class ArgumentError(TTError, TypeError):

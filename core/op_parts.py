@@ -25,6 +25,7 @@ from tt.core.schema.model import Signature
 from tt.core.tensor import Tensor, wrap
 
 __all__ = [
+    "WITHOUT_GRADIENT",
     "add_backward",
     "add_composite",
     "add_fake",
@@ -39,7 +40,7 @@ __all__ = [
 
 Function = Callable[..., Any]
 
-_WITHOUT_GRADIENT: Final = frozenset(
+WITHOUT_GRADIENT: Final = frozenset(
     ["truth", "none", *(d.name for d in DTYPES if d.kind not in ("floating", "complex"))]
 )
 """Rules for the dtype of a result that has no gradient."""
@@ -115,7 +116,6 @@ def check_parameters(
     function: Function,
     signature: Signature,
     *,
-    schema: str = "",
     all_of_them: bool = False,
 ) -> None:
     """Refuse a function that cannot be called with the arguments of an operator.
@@ -128,8 +128,6 @@ def check_parameters(
         Gets the operator's arguments by position, those that are keyword-only in the function by name.
     signature : Signature
         That of the operator.
-    schema : str, optional
-        Shown with the error.
     all_of_them : bool
         Refuse parameters that no argument reaches, too, although they have a default.
 
@@ -153,7 +151,7 @@ def check_parameters(
     if lacking or refused:
         problems = [f"has parameters that the schema lacks: {', '.join(lacking)}"] if lacking else []
         problems += [f"does not take {', '.join(refused)}"] if refused else []
-        raise ArgumentError(name, f"{what} {' and '.join(problems)}", signatures=[schema or str(signature)])
+        raise ArgumentError(name, f"{what} {' and '.join(problems)}", signatures=[str(signature)])
 
 
 def _check_device(operator: Operator, device: str) -> None:
@@ -369,7 +367,7 @@ def _check_gradients_taken(operator: Operator, function: Function) -> None:
     with_gradient = [
         r
         for r, rule in zip(returns, listed, strict=True)
-        if r.type.is_tensor and rule not in _WITHOUT_GRADIENT
+        if r.type.is_tensor and rule not in WITHOUT_GRADIENT
     ]
     several = len(with_gradient) > 1 or any(r.type.list for r in with_gradient)
     if several and next(iter(inspect.signature(function).parameters), "") != "gs":

@@ -149,11 +149,11 @@ def refuse(advice: str, options: dict[str, Any]) -> None:
 def problems_of(
     places: Sequence[Place], patterns: list[str] | None, found: dict[str, list[Outcome]]
 ) -> list[Problem]:
-    """Return the problems of the schema and of backends, or with patterns only those of the chosen operators."""
-    from tt.core.check import check_all
+    """Return the problems of backends and of what their packages brought, or with patterns of the chosen operators."""
+    from tt.core.check import check_backends
 
     chosen = {outcome.target.op for outcomes in found.values() for outcome in outcomes}
-    return [p for p in check_all(places) if not patterns or p.subject in chosen]
+    return check_backends(places, chosen if patterns else None)
 
 
 def show(

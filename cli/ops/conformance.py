@@ -33,12 +33,15 @@ def chosen(
     place: Place, patterns: Sequence[str] | None, dtypes: Sequence[str] | None, ran: bool
 ) -> list[Target]:
     """Return the operators and dtypes that the options mean."""
+    from tt.core.check import is_concern_of
     from tt.core.testing.conformance.layouts import is_served
     from tt.core.testing.conformance.run import QUICK, targets
 
     every = (not dtypes and not ran) or (dtypes is not None and "all" in dtypes)
     wanted = None if every else dtypes or QUICK
     found = targets(place.device, patterns or ("*",), wanted, sampled=ran)
+    if not patterns:  # what other packages bring is for their authors to check
+        found = [target for target in found if is_concern_of(target.op, [place])]
     if ran and place.layout != "strided":  # a layout need not serve every operator
         return [target for target in found if is_served(target.op, place)]
     return found
@@ -60,6 +63,7 @@ def run(
 ) -> Found:
     """Check the operators of backends, with a progress bar."""
     from tt.core.dispatch.registry import REGISTRY
+    from tt.core.errors import NothingToCheckError
     from tt.core.testing.conformance import outcomes
     from tt.core.testing.conformance.run import chosen_checks
 
@@ -68,11 +72,15 @@ def run(
     for place in places:
         REGISTRY.backend(place.device, place.layout).require_available()
         wanted = chosen(place, patterns, dtypes, ran=True)
+        if not wanted:
+            raise NothingToCheckError(str(place), patterns or ())
         found[str(place)] = done = []
         with output.progress(f"checking {place}", len(wanted)) as step:
             for outcome in outcomes.outcomes(place, wanted, seed=seed, checks=names):
                 done.append(outcome)
                 step(len(done), outcome.target.op)
+        if not any(outcome.missing or (outcome.report and outcome.report.samples) for outcome in done):
+            raise NothingToCheckError(str(place), patterns or ())
     return found
 
 

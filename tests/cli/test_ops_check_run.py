@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+import tt
 from tt.core.dispatch.registry import REGISTRY, Source
 from tt.core.library import KernelTable, mask_kernels
+from tt.library import custom_op, scoped
 
 Run = Callable[..., Any]
 
@@ -186,3 +188,66 @@ def test_schema_files_are_checked_on_their_own(run: Run, acme_file: Path) -> Non
     ran = run("ops", "check", str(acme_file), "--run")
     assert ran.code == 2
     assert "FILE is checked on its own: leave out --run" in " ".join(ran.err.split())
+
+
+# --- what concerns whom ------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_would_check_nothing_is_an_error(run: Run) -> None:
+    with scoped():
+
+        @custom_op("shop::unsampled")
+        def unsampled(x: tt.Tensor) -> tt.Tensor:
+            """Doubles x."""
+            return x + x
+
+        ran = run("ops", "check", "--run", "--ops", "shop::*")
+    assert "nothing was checked on cpu: no operator that matches shop::* has samples" in ran.err
+    assert ran.code == 1
+
+
+def test_a_check_of_a_backend_leaves_out_what_other_packages_brought(run: Run, tmp_path: Path) -> None:
+    table = KernelTable(device="cpu")
+    table.kernel("neg", lambda wrong: wrong, priority=-100)
+    path = tmp_path / "other.yaml"
+    path.write_text("""
+schema_version: 1
+namespace: other
+ops:
+- func: undone(Tensor self) -> Tensor
+  kind: other
+  meta: same
+""")
+    source = Source("tt-other", "1.0", "other")
+    assert REGISTRY.backend_sources["cpu", "strided"].distribution != source.distribution
+    with REGISTRY.add(table, source), REGISTRY.add_definitions(path, source):
+        alone = run("ops", "check", "--backend", "cpu")
+        everything = run("ops", "check")
+    assert "other::undone" not in alone.out and "has parameters that the schema lacks" not in alone.out
+    assert alone.code == 0
+    assert "other::undone" in everything.out and "has parameters that the schema lacks" in everything.out
+    assert everything.code == 1
+
+
+def test_operators_without_a_shape_to_foretell_have_no_problem(run: Run) -> None:
+    with scoped():
+
+        @custom_op("shop::places", tags="data_dependent_shape", result="int64")
+        def places(x: tt.Tensor) -> tt.Tensor:
+            """Returns where x is not zero."""
+
+        @custom_op("shop::bump", mutates="x")
+        def bump(x: tt.Tensor) -> None:
+            """Adds one to x."""
+
+        @custom_op("shop::shapeless")
+        def shapeless(x: tt.Tensor) -> tt.Tensor:
+            """Does something."""
+
+        for op in (places, bump, shapeless):
+            op.kernel("cpu", lambda x: x)
+        good = run("ops", "check", "--ops", "shop::places", "--ops", "shop::bump")
+        bad = run("ops", "check", "--ops", "shop::shapeless")
+    assert good.code == 0, good.out
+    assert "shop::shapeless: has neither a shape rule nor a composite" in bad.out
+    assert bad.code == 1
