@@ -5,9 +5,10 @@ module: plain Python that Cython compiles with the C types of `entry.pxd` where 
 """
 
 from tt.core.device import HOME
-from tt.core.dispatch.failure import failed, verify
+from tt.core.dispatch.failure import failed
 from tt.core.dispatch.mutation import give_own, hand_back, refuse_written, with_targets, write_new
 from tt.core.dispatch.overlap import refuse_shared
+from tt.core.dispatch.results import verify
 from tt.core.dispatch.state import STATE
 from tt.core.storage import Storage
 from tt.core.tensor import Tensor, alias

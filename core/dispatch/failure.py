@@ -1,4 +1,4 @@
-"""What happens when a kernel raises, and the check of a kernel's first result.
+"""What happens when a kernel raises.
 
 Shape rules do not run before kernels; when a kernel has raised, the rule says in the words of the operator what is
 wrong with the call.  An error of tt's own passes unchanged.
@@ -20,7 +20,7 @@ from tt.core.errors import (
 if TYPE_CHECKING:
     from tt.core.dispatch.entry import Choice, Entry
 
-__all__ = ["check_shapes", "failed", "failed_direct", "verify"]
+__all__ = ["check_shapes", "failed", "failed_direct"]
 
 
 _NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul"})
@@ -106,47 +106,3 @@ def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:
             )
         wrapped.append(value)
     return None if all(a is b for a, b in zip(wrapped, prepared, strict=True)) else wrapped
-
-
-def verify(entry: Entry, choice: Choice, handles: Any) -> None:
-    """Check the results of an entry's first run against the schema, and note that it may run directly.
-
-    Raises
-    ------
-    KernelContractError
-        When the number or a dtype of the results is wrong; the message names who brought the kernel.
-    """
-    from tt.core.dispatch.entry import LIST, ONE, RAW
-
-    if entry.result != RAW:
-        several = [handles] if entry.result == ONE else list(handles)
-        expected = len(several) if entry.result == LIST else len(entry.specs)
-        if len(several) != expected:
-            raise KernelContractError(
-                f"the kernel of {entry.operator.name} by {choice.registration} returned {len(several)} results "
-                f"instead of {expected}"
-            )
-        for index, handle in enumerate(several):
-            verify_one(entry, choice, handle, entry.specs[0 if entry.result == LIST else index])
-    if type(handles) is not entry.handle_type:
-        entry.result_bits = 0  # so that every result is looked at before it is wrapped
-    entry.verified = True
-    entry.direct = entry.plain is not None and choice is entry.choices[0]
-
-
-def verify_one(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:
-    """Check one result."""
-    if spec is not None and entry.downcast is None:
-        _verify_dtype(entry, choice, handle, spec)
-
-
-def _verify_dtype(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:
-    backend = entry.backend
-    if type(handle) is not entry.handle_type:
-        handle = backend.normalise(handle)
-    found, promised = backend.dtype_of(handle), backend.native_dtype(spec.dtype)
-    if found != promised:
-        raise KernelContractError(
-            f"the kernel of {entry.operator.name} by {choice.registration} returned {found} where the schema promises "
-            f"{spec.dtype.name} for {entry.resolution.call}"
-        )

@@ -137,7 +137,7 @@ def with_targets(entry: Entry, choice: Choice, args: Sequence[Any], handles: Any
 
     A kernel returns the others, or all; what it returns in the place of an argument does not count.
     """
-    from tt.core.dispatch.failure import verify_one
+    from tt.core.dispatch.results import verify_one
 
     operator = entry.operator
     fresh = [number for number, position in enumerate(operator.returned) if position < 0]
@@ -148,8 +148,9 @@ def with_targets(entry: Entry, choice: Choice, args: Sequence[Any], handles: Any
         given = [given[number] for number in fresh]
     if len(given) != len(fresh):
         raise KernelContractError(
-            f"the kernel of {operator.name} by {choice.registration} returned {len(given)} results instead of "
-            f"{len(fresh)}, besides the arguments that it changes"
+            f"the kernel of {operator.name} by {choice.registration} returned "
+            f"{'nothing' if handles is None else f'{len(given)} results'} instead of {len(fresh)}, besides the "
+            f"arguments that it changes\n  schema: {operator.definition.signature}"
         )
     waiting, results = iter(given), []
     for number, position in enumerate(operator.returned):
