@@ -323,6 +323,10 @@ class Backend(DeviceInterface):
         """Return the address of the first element, or 0 where there is none."""
         return 0
 
+    def is_writable(self, handle: Any) -> bool:
+        """Tell whether the memory of a handle may be written; asked where memory of others comes in."""
+        return True
+
     def storage_owner(self, handle: Any) -> Any:
         """Return what owns the memory of a handle."""
         return handle

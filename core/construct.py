@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from tt.core.dispatch.registry import REGISTRY
 from tt.core.dispatch.state import STATE
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import from_numpy_dtype, to_dtype
-from tt.core.errors import ValueRangeError
-from tt.core.foreign import check_array, has_buffer, is_array_like, is_elsewhere, share, warn_if_read_only
+from tt.core.errors import ArgumentError, ValueRangeError, describe
+from tt.core.foreign import check_array, has_buffer, is_array_like, is_elsewhere, share
 from tt.core.nested import array_from_nested
 from tt.core.numbers import cast_array
 from tt.core.promotion import get_default_dtype
+from tt.core.read_only import protect
 from tt.core.reading import detached, requires_gradient
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
@@ -43,6 +45,7 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
     backend.require_available()
     device = backend.place(device)
     new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
+    protect(new)
     for mode in reversed(modes):
         lift = getattr(mode, "lift", None)
         if lift is not None:
@@ -176,8 +179,6 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
             place = shared.device if device is None else to_device(device)
             return shared.to(place, wanted or shared.dtype)
         found = check_array(shared)
-        if isinstance(data, np.ndarray):
-            warn_if_read_only(shared, stacklevel=2)
         array = cast_array(shared, wanted or found)
     else:
         array = array_from_nested(data, wanted)
@@ -185,7 +186,7 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
-    """Return a CPU tensor that shares the memory of a NumPy array.
+    """Return a CPU tensor that shares the memory of a NumPy array; one that is read-only stays so.
 
     Raises
     ------
@@ -204,14 +205,13 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     check_array(ndarray)
-    warn_if_read_only(ndarray, stacklevel=2)
     return from_array(ndarray.view(np.ndarray), to_device("cpu"))
 
 
 def frombuffer(
     buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """Return a one-dimensional CPU tensor that shares the memory of a buffer.
+    """Return a one-dimensional CPU tensor that shares the memory of a buffer; one that is read-only stays so.
 
     Parameters
     ----------
@@ -246,6 +246,15 @@ def frombuffer(
         raise ValueRangeError(
             f"frombuffer() reads objects with a buffer, such as bytes, and {type(buffer).__name__} has none"
         ) from None
+    if not view.c_contiguous:
+        raise ValueRangeError("frombuffer(): the elements of the buffer do not lie one after the other")
+    try:
+        count, offset = index(count), index(offset)
+    except TypeError:
+        raise ArgumentError(
+            "frombuffer",
+            f"arguments 'count' and 'offset' must be int, not {describe(count)} and {describe(offset)}",
+        ) from None
     length, size = view.nbytes, wanted.itemsize
     if length == 0 or count == 0:
         raise ValueRangeError(
@@ -264,13 +273,6 @@ def frombuffer(
     elif offset + count * size > length:
         raise ValueRangeError(
             f"frombuffer(): count={count} asks for {count * size} bytes from offset {offset} in a buffer of {length}"
-        )
-    if view.readonly:
-        warnings.warn(
-            "The given buffer is not writable, and tensors cannot be protected against writing: writing to this tensor "
-            "fails or is undefined. Copy the buffer to make it writable.",
-            UserWarning,
-            stacklevel=2,
         )
     array = np.frombuffer(view, dtype=wanted.numpy, count=count, offset=offset)
     return from_array(array, to_device("cpu"), requires_grad=requires_grad)
@@ -361,8 +363,6 @@ def asarray(
         shared = share(obj)
         if isinstance(shared, np.ndarray):
             check_array(shared)
-            if copy is not True:
-                warn_if_read_only(shared, stacklevel=2)
             found = from_array(shared, to_device("cpu"))
         else:
             found = shared

@@ -19,7 +19,7 @@ from tt.core.device import Device, to_device
 from tt.core.dispatch.parts import parts_of
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
-from tt.core.errors import DtypeError, GradientError
+from tt.core.errors import DtypeError, GradientError, ValueRangeError
 from tt.core.keys import KEYS, OVERRIDDEN, PYTHON
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
@@ -94,7 +94,7 @@ def _shares_host_memory(tensor: Tensor) -> bool:
     """Tell whether the tensor can be written as a place in its storage."""
     storage = tensor.storage
     if (
-        type(storage) is not Storage
+        not isinstance(storage, Storage)
         or tensor.device.type != "cpu"
         or not isinstance(tensor.handle, np.ndarray)
     ):
@@ -131,6 +131,8 @@ def _place_in(
 ) -> Kind:
     """Return a tensor at a place (strides and offset in bytes) of a storage made by `_new_storage`."""
     memory = storage.owner
+    if any(step < 0 for step in strides):
+        raise ValueRangeError(f"the strides {list(strides)} of a pickled tensor are negative")
     if memory.nbytes == 0 or 0 in shape:
         handle = np.empty(shape, dtype.numpy)
     else:
@@ -188,6 +190,8 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
         from tt.core.construct import from_array
 
         array, device, *more = parts
+        if not array.flags.writeable:  # of buffers outside of the pickle
+            array = array.copy()
         values = from_array(array, Device(device))
         if more and more[0] is not None and more[0] != values.stride():
             values = ops.empty_strided(

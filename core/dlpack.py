@@ -9,7 +9,9 @@ import numpy as np
 
 from tt.core.device import Device, to_device
 from tt.core.dtype import bfloat16
-from tt.core.errors import DeviceError, ExportError
+from tt.core.errors import DeviceError, ExportError, ValueRangeError
+from tt.core.foreign import check_array, from_interface
+from tt.core.read_only import protect
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.tensor import Tensor, wrap
 
@@ -56,7 +58,9 @@ def import_array(source: Any) -> Tensor:
     if int(code) in (DEVICE_CODES["cpu"], _PINNED):
         array = _import_host(source)
         backend, device = REGISTRY.backend("cpu"), to_device("cpu")
-        return wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
+        new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
+        protect(new)
+        return new
     name = next((name for name, known in DEVICE_CODES.items() if known == int(code)), None)
     if name is None:
         raise DeviceError(
@@ -65,16 +69,28 @@ def import_array(source: Any) -> Tensor:
     backend, device = REGISTRY.backend(name), Device(name, int(index))
     backend.require_available()
     handle, dtype = backend.from_dlpack(source, device)
+    if any(step < 0 for step in backend.strides(handle)):
+        raise ValueRangeError(
+            f"the {type(source).__name__} has a negative stride, and tensors have none\n  try: a copy of it"
+        )
     # `__cuda_array_interface__` does not say which device it is.
-    return wrap(handle, backend.spec(dtype, backend.device_of(handle) or device))
+    new = wrap(handle, backend.spec(dtype, backend.device_of(handle) or device))
+    if not hasattr(source, "__dlpack__"):
+        protect(new, read_only=bool(source.__cuda_array_interface__["data"][1]))
+    return new
 
 
 def _import_host(source: Any) -> np.ndarray[Any, Any]:
     readable = _Readable(source)
     try:
         array = np.from_dlpack(readable)
-    except (BufferError, RuntimeError, TypeError) as error:
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ExportError(f"from_dlpack(): the {type(source).__name__} cannot be shared: {error}") from error
+    if readable.may_be_written and not array.flags.writeable:
+        # NumPy protects what came in a capsule without flags; the standard takes such memory as writable.
+        told = dict(array.__array_interface__)
+        array = from_interface(array, {**told, "data": (told["data"][0], False)})
+    check_array(array, type(source).__name__)
     return array.view(bfloat16.numpy) if readable.is_bfloat16 else array
 
 
@@ -107,7 +123,7 @@ class _Readable:
     """An object with `__dlpack__` as NumPy can read it."""
 
     def __init__(self, source: Any) -> None:
-        self.source, self.is_bfloat16 = source, False
+        self.source, self.is_bfloat16, self.may_be_written = source, False, False
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device: tuple[int, int] = self.source.__dlpack_device__()
@@ -116,6 +132,7 @@ class _Readable:
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self.source.__dlpack__(**options)
         self.is_bfloat16 = _exchange_type(capsule, _BFLOAT, _UNSIGNED)
+        self.may_be_written = _capsule_name(capsule) == b"dltensor"
         return capsule
 
 
@@ -153,8 +170,12 @@ def export_array(
         raise ExportError(f"cannot export a CPU tensor to the DLPack device {tuple(dl_device)}")
     array = host_array(tensor)
     given = {name: value for name, value in options.items() if value is not None}
-    if tensor.dtype is not bfloat16:
-        return array.__dlpack__(**given)
-    capsule = array.view(np.uint16).__dlpack__(**given)
+    plain = tensor.dtype is not bfloat16
+    try:
+        capsule = (array if plain else array.view(np.uint16)).__dlpack__(**given)
+    except (BufferError, ValueError) as error:  # read-only memory, for a consumer that does not know the flag
+        raise ExportError(f"the tensor cannot be exported with DLPack: {error}") from error
+    if plain:
+        return capsule
     _exchange_type(capsule, _UNSIGNED, _BFLOAT)
     return capsule

@@ -58,6 +58,7 @@ __all__ = [
     "PluginFailedError",
     "PluginMissingError",
     "PromotionError",
+    "ReadOnlyError",
     "SavedTensorError",
     "SchemaError",
     "SchemaProblem",
@@ -511,6 +512,17 @@ class ExportError(DtypeError, BufferError):
 
 class InplaceError(TTError, RuntimeError):
     """An in-place or out= call on what does not allow it."""
+
+
+class ReadOnlyError(InplaceError, ValueError):
+    """A write into memory that came in as read-only."""
+
+    def __init__(self, op: str, owner: str) -> None:
+        self.op, self.owner = op, owner
+        super().__init__(
+            f"{op}(): the memory that is written to is read-only, it belongs to {owner}\n"
+            "  try: clone() the tensor first"
+        )
 
 
 class DataDependentError(TTError, RuntimeError):

@@ -13,7 +13,7 @@ from tt.backends.array_api import ArrayApiBackend
 from tt.backends.cpu.native.loading import load
 from tt.core.library import Device, contiguous_strides, dtype
 
-__all__ = ["Array", "CpuBackend", "cast", "duplicate", "python_number"]
+__all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "python_number"]
 
 Array = np.ndarray[Any, Any]
 
@@ -47,6 +47,17 @@ def _holds(native_dtype: Any, array: Array) -> bool:
 def duplicate(array: Array) -> Array:
     """Return a copy with dimensions in the same order in memory; those that repeat elements have none."""
     return array.copy("C" if 0 in array.strides else "K")
+
+
+def extent(owner: Array) -> int:
+    """Return how many bytes lie between the start of an owner's first element and the end of its last one.
+
+    Memory of another library may have gaps, or elements that repeat.
+    """
+    if owner.flags.c_contiguous or not owner.size:
+        return owner.nbytes
+    steps = zip(owner.shape, owner.strides, strict=True)
+    return int(owner.itemsize + sum((size - 1) * stride for size, stride in steps))
 
 
 def python_number(array: Array) -> bool | int | float | complex:
@@ -179,6 +190,10 @@ class CpuBackend(ArrayApiBackend):
         address: int = handle.__array_interface__["data"][0] if NATIVE is None else NATIVE.address(handle)
         return address
 
+    def is_writable(self, handle: Array) -> bool:
+        """Tell whether NumPy lets the array be written."""
+        return handle.flags.writeable
+
     def storage_owner(self, handle: Array) -> Array:
         """Return the array that allocated the memory, or the first one made over memory of another library."""
         while type(handle.base) is np.ndarray:
@@ -187,4 +202,4 @@ class CpuBackend(ArrayApiBackend):
 
     def storage_nbytes(self, owner: Array) -> int:
         """Return the size of the memory in bytes."""
-        return owner.nbytes
+        return extent(owner)

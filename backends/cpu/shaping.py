@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
-from tt.backends.cpu.backend import Array
+from tt.backends.cpu.backend import Array, extent
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
@@ -92,23 +92,24 @@ def _expanded_strides(self: Array, shape: Sequence[int]) -> list[int]:
 @cpu.kernel("as_strided")
 def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Array:
     owner = owner_of(self)
+    nbytes = extent(owner)
     start = _distance(self, owner) if storage_offset is None else storage_offset * self.itemsize
     if len(size) != len(stride) or any(n < 0 for n in size) or any(step < 0 for step in stride) or start < 0:
         raise ValueError("as_strided() of other sizes and strides")
     last = start + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) * self.itemsize
-    if 0 not in size and last + self.itemsize > owner.nbytes:
+    if 0 not in size and last + self.itemsize > nbytes:
         raise errors.ShapeError(
             f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {start // self.itemsize} "
-            f"reach {last + self.itemsize} bytes into a memory of {owner.nbytes}"
+            f"reach {last + self.itemsize} bytes into a memory of {nbytes}"
         )
     strides = tuple(step * self.itemsize for step in stride)
     flat = _row_major(owner)
     if 0 in size:
-        start = min(start, owner.nbytes)  # nothing is read there
-    if owner.nbytes and flat.flags.c_contiguous:
+        start = min(start, nbytes)  # nothing is read there
+    if nbytes and flat.flags.c_contiguous:
         return np.ndarray(tuple(size), self.dtype, flat, start, strides)
     # Empty memory, or memory of another library in which there are gaps.
-    first = np.lib.stride_tricks.as_strided(owner, (owner.nbytes // owner.itemsize,), (owner.itemsize,))
+    first = np.lib.stride_tricks.as_strided(owner, (nbytes // owner.itemsize,), (owner.itemsize,))
     first = first.view(self.dtype)
     return np.lib.stride_tricks.as_strided(first[start // self.itemsize :], tuple(size), strides)
 

@@ -441,6 +441,8 @@ class Entry:
         shape = target.handle.shape
         filled = False
         plain = choice is not None and target.base is None
+        if target.storage is not None and type(target.storage) is not Storage:
+            plain = False  # perhaps read-only
         for place in range(count):
             value = args[place]
             if isinstance(value, TensorBase):
@@ -551,6 +553,8 @@ class Entry:
                         targets.append(item)
         if len(targets) == 1 and targets[0].base is None:
             # Seldom more than a look: few tensors share memory.
+            if targets[0].storage is not None and type(targets[0].storage) is not Storage:
+                shared = True  # perhaps read-only
             for value in args:
                 if isinstance(value, TensorBase):
                     if value.storage is not None and value is not targets[0]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.device import Device
 from tt.core.errors import DeviceMismatchError
+from tt.core.read_only import refuse_read_only
 from tt.core.tensor import Tensor, wrap
 from tt.core.tensor_base import TensorBase
 
@@ -126,8 +127,10 @@ def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
     operator, form = entry.operator, entry.form
     if operator.name == "_to_copy":
         return _to_copy(operator, args)
-    if operator.name == "copy" and form == "inplace" and _copied_straight(*args):
-        return args[0]
+    if operator.name == "copy" and form == "inplace":
+        refuse_read_only("copy_", args[0])
+        if _copied_straight(*args):
+            return args[0]
     if operator.name == "to.other":
         self, other, *options = args
         to_device = operator.registry.operator("to.device").caller()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.overlap import refuse_overlap, refuse_self_overlap, shared_place, shares_memory
 from tt.core.errors import InplaceError, KernelContractError
+from tt.core.read_only import refuse_read_only
 from tt.core.storage import Storage
 from tt.core.tensor_base import TensorBase
 
@@ -46,7 +47,7 @@ def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
 
 
 def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
-    """Refuse a call whose targets overlap with themselves, each other, or partly with an operand.
+    """Refuse a call whose targets are read-only, or overlap with themselves, each other, or partly with an operand.
 
     Raises
     ------
@@ -54,6 +55,7 @@ def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[A
         As for in-place operators; and when two arguments that are changed lie in one place.
     """
     name = entry.operator.name
+    refuse_read_only(name, *targets)
     # By their memory and in its order, so that the cost does not grow with the square of the lengths of lists.
     together: dict[int, list[TensorBase]] = {}
     for target in targets:

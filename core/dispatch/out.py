@@ -16,6 +16,7 @@ from tt.core.errors import (
     describe,
 )
 from tt.core.promotion import can_cast
+from tt.core.read_only import refuse_read_only
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     operator = entry.operator
     count = operator.out_count
     inputs, outs = args[:-count], args[-count:]
+    refuse_read_only(operator.definition.signature.name, *outs)
     if "out_decides" in operator.definition.tags:
         inputs = _in_dtype_of_out(operator, inputs, outs[0])
     if inputs and isinstance(inputs[0], list):

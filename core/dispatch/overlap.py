@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.backend import is_non_overlapping_and_dense
 from tt.core.errors import InplaceError
+from tt.core.read_only import refuse_read_only
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ FILLS: Final = frozenset({"fill", "masked_fill"})
 
 
 def refuse_shared(entry: Entry, target: TensorBase, args: Iterable[Any]) -> None:
-    """Refuse an in-place call whose target overlaps with itself or with an operand.
+    """Refuse an in-place call whose target is read-only, or overlaps with itself or with an operand.
 
     Raises
     ------
@@ -34,6 +35,7 @@ def refuse_shared(entry: Entry, target: TensorBase, args: Iterable[Any]) -> None
         As for an expanded tensor, or `x.add_(x.t())`.
     """
     definition = entry.operator.definition
+    refuse_read_only(definition.inplace_name, target)
     if definition.signature.name in FILLS:
         return
     if target.base is not None:

@@ -219,14 +219,57 @@ def test_arrays_that_no_tensor_can_share_are_refused():
             make(np.arange(3)[::-1])
 
 
-def test_a_read_only_array_is_shared_with_a_warning():
+def test_a_read_only_array_is_shared_without_a_warning():
     source = np.arange(3)
     source.flags.writeable = False
-    with pytest.warns(UserWarning, match="not writable"):
-        assert tt.from_numpy(source).tolist() == [0, 1, 2]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        assert tt.from_numpy(source).data_ptr() == source.ctypes.data
         tt.tensor(source)
+
+
+class Interface:
+    def __init__(self, **description):
+        self.__array_interface__ = {"version": 3, "typestr": "<f8", **description}
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ({"shape": (100,), "data": b"abc"}, "the bytes 0 to 800 of a buffer of 3"),
+        ({"shape": (1,), "data": bytearray(16), "offset": 12}, "the bytes 12 to 20 of a buffer of 16"),
+        ({"shape": (1,), "data": bytearray(16), "offset": -8}, "the bytes -8 to 0 of a buffer of 16"),
+        ({"shape": (2,), "data": bytearray(16), "strides": (800,)}, "the bytes 0 to 808"),
+        ({"shape": (2, 2), "data": bytearray(16), "strides": (8,)}, "is not valid"),
+        ({"shape": (2**62, 2**62), "data": bytearray(16)}, "of a buffer of 16"),
+        ({"shape": (-4,), "data": bytearray(16)}, "is not valid"),
+        ({"shape": (4,)}, "is not valid"),
+        ({"shape": (2,), "data": bytearray(16), "typestr": "<zz"}, "is not valid"),
+        ({"shape": "ab", "data": bytearray(16)}, "is not valid"),
+    ],
+)
+def test_interfaces_that_reach_beyond_their_buffer_are_refused(description, message):
+    for make in (tt.asarray, tt.as_tensor, tt.tensor):
+        with pytest.raises(ValueError, match=message):
+            make(Interface(**description))
+
+
+def test_interfaces_share_the_memory_of_a_buffer_and_keep_it_alive():
+    memory = bytearray(np.arange(4.0).tobytes())
+    x = tt.asarray(Interface(shape=(2,), data=memory, offset=8))
+    x.add_(1)
+    assert np.frombuffer(memory).tolist() == [0.0, 2.0, 3.0, 3.0]
+    del memory
+    assert x.tolist() == [2.0, 3.0]
+
+
+def test_as_strided_stays_within_memory_whose_elements_repeat():
+    repeated = np.broadcast_to(np.arange(3.0), (50, 3))
+    for x in (tt.from_numpy(repeated), tt.from_dlpack(repeated)):
+        assert x.untyped_storage().nbytes() == 24
+        assert x.as_strided((3,), (1,)).tolist() == [0.0, 1.0, 2.0]
+        with pytest.raises(RuntimeError, match="reach 32 bytes into a memory of 24"):
+            x.as_strided((4,), (1,))
 
 
 def test_strided_arrays_keep_their_strides():
@@ -296,11 +339,19 @@ def test_buffers_that_do_not_fit_are_refused_as_by_torch(length, options):
         tt.frombuffer(bytearray(length), dtype=tt.int32, **options)
 
 
-def test_frombuffer_refuses_what_is_no_buffer_and_warns_when_it_is_read_only():
+def test_frombuffer_refuses_what_is_no_buffer():
     with pytest.raises(ValueError, match="reads objects with a buffer"):
         tt.frombuffer([1], dtype=tt.int32)
-    with pytest.warns(UserWarning, match="not writable"):
-        tt.frombuffer(b"1234", dtype=tt.int32)
+    with pytest.raises(ValueError, match="do not lie one after the other"):
+        tt.frombuffer(memoryview(bytearray(8))[::2], dtype=tt.uint8)
+    with pytest.raises(TypeError, match="'count' and 'offset' must be int, not int and float"):
+        tt.frombuffer(bytearray(8), dtype=tt.uint8, offset=1.5)
+
+
+def test_buffers_that_are_read_only_are_shared_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tt.frombuffer(b"\1\0\0\0", dtype=tt.int32).tolist() == [1]
 
 
 # --- DLPack ------------------------------------------------------------------------------------------------------
@@ -314,6 +365,25 @@ def test_dlpack_shares_memory_both_ways():
     back = np.from_dlpack(x)
     assert back.ctypes.data == source.ctypes.data
     assert x.__dlpack_device__() == (1, 0)
+
+
+def test_dlpack_refuses_strides_that_tensors_do_not_have():
+    with pytest.raises(ValueError, match="negative"):
+        tt.from_dlpack(np.arange(3.0)[::-1])
+    with pytest.raises(ValueError, match="negative"):
+        tt.asarray(Exporter(np.arange(6.0).reshape(2, 3)[:, ::-1]))
+    assert tt.from_dlpack(np.arange(3.0)[::-1].copy()).tolist() == [2.0, 1.0, 0.0]
+
+
+class Exporter:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
 
 
 @pytest.mark.torch
