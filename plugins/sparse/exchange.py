@@ -153,6 +153,9 @@ def to_scipy(tensor: Tensor) -> Any:
             f"to_scipy(): SciPy has no arrays with {kind} dimensions, and this tensor of size {list(tensor.shape)} has "
             f"{dense}\n  try: x.to_dense().to_sparse(), which has sparse dimensions only"
         )
+    from tt.plugins.sparse.cpu.bounds import check_indices
+
+    check_indices(handle)  # SciPy reads and writes wherever an index points
     # The constructors would copy indices that fit into int32.
     kind = getattr(scipy.sparse, f"{FORMATS[layout]}_array")
     if layout == "sparse_coo":

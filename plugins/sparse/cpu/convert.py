@@ -22,6 +22,7 @@ import scipy.sparse
 
 from tt.core.library import errors
 from tt.plugins.sparse.convert import Conversion
+from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
 from tt.plugins.sparse.cpu.native import NATIVE, moves
 from tt.plugins.sparse.cpu.sorting import (
     SCIPY_DTYPES,
@@ -95,6 +96,7 @@ def coo_to_dense(handle: CooHandle, into: Array | None = None) -> Array:
     dense = np.zeros(handle.shape, handle.dtype) if into is None else into
     if not handle.nnz:
         return dense
+    check_indices(handle)
     if handle.sparse_dim == 0:
         dense += sums(handle.values, np.zeros(1, np.int64))[0]
         return dense
@@ -196,6 +198,7 @@ def in_scipy(handle: Any) -> Any:
 
     The constructors of SciPy would copy indices that fit into int32.
     """
+    check_indices(handle)
     if type(handle) is BsrHandle:
         made = scipy.sparse.bsr_array(handle.shape, blocksize=handle.blocksize, dtype=handle.dtype)
         made.data, made.indices, made.indptr = handle.values, handle.plain, handle.compressed
@@ -208,8 +211,10 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
     """Return a single matrix with columns compressed instead of rows, or the other way round."""
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
     if moves(handle):
+        check_ends(handle)
         starts, plain, moved = NATIVE.transpose(*handle.components.values(), minor)
         return kind(starts, plain, moved, handle.shape)
+    check_indices(handle)
     scalars = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
     data = handle.values if scalars else np.arange(handle.nnz, dtype=np.int64)
     plain, compressed = handle.plain, handle.compressed
@@ -228,6 +233,7 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
 
 def coo_to_compressed(handle: CooHandle, kind: type[CompressedHandle]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns."""
+    check_indices(handle)
     if kind.rows:
         if not handle.coalesced and NATIVE is None and counts_soon(handle):
             found = rows_of_coordinates(handle)
@@ -248,6 +254,7 @@ def compressed_to_coo(handle: Any) -> CooHandle:
     """Return a tensor of a compressed layout by its coordinates; explicit zeros of blocks stay."""
     batch, (high, wide) = handle.batch_shape, handle.blocksize
     dense = handle.shape[len(batch) + 2 :]
+    check_indices(handle)
     flat = flatten(handle)
     rows, columns, values = major_of(flat), flat.plain, flat.values
     if not handle.rows:
@@ -274,6 +281,7 @@ def compressed_to_coo(handle: Any) -> CooHandle:
 
 def coo_to_blocks(handle: CooHandle, kind: type[CompressedHandle], blocksize: Sequence[int]) -> Any:
     """Return a tensor with two sparse dimensions by compressed rows or columns of blocks."""
+    check_indices(handle)
     high, wide = blocksize
     rows, columns = handle.indices
     grid = (handle.shape[0] // high, handle.shape[1] // wide)
@@ -378,7 +386,9 @@ def compressed_to_dense(handle: Any) -> Array:
     dense = handle.shape[handle.batch_ndim + 2 :]
     rows, columns = handle.grid
     if handle.rows and not handle.blocked and not handle.batch_shape and moves(handle):
+        check_ends(handle)
         return NATIVE.to_dense(*handle.components.values(), columns)  # type: ignore[no-any-return]
+    check_indices(handle)
     row, column = major_of(flat), flat.plain
     if not handle.rows:
         row, column = column, row

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Final
 
 import numpy as np
 import scipy.sparse
 
+from tt.plugins.sparse.compute import products, reduction
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.cpu import convert
+from tt.plugins.sparse.cpu.bounds import check_ends, check_indices
 from tt.plugins.sparse.cpu.native import NATIVE, serves, starts_of
 from tt.plugins.sparse.layouts import CooHandle, CsrHandle, SparseHandle
 
@@ -60,6 +62,7 @@ class CpuLibrary(ArrayLibrary):
         """Multiply a single CSR, CSC or BSR matrix, or its transpose, by a dense vector or matrix."""
         if not serves(handle.values, dense) or handle.blocked:
             return super().times(handle, dense, transposed)
+        check_ends(handle)
         parts = (handle.compressed, handle.plain, handle.values, np.ascontiguousarray(dense))
         if handle.rows is not transposed:
             return NATIVE.times(*parts)
@@ -69,6 +72,8 @@ class CpuLibrary(ArrayLibrary):
         """Multiply two single CSR matrices."""
         if not serves(first.values, second.values) or first.plain.dtype != second.plain.dtype:
             return super().multiply(first, second)
+        check_ends(first)
+        check_ends(second)
         components = (h for m in (first, second) for h in (m.compressed, m.plain, m.values))
         starts, columns, values = NATIVE.multiply(*components, second.shape[1])
         return CsrHandle(starts, columns, values, (first.shape[0], second.shape[1]))
@@ -88,8 +93,22 @@ class CpuLibrary(ArrayLibrary):
         return splu(matrix).solve(np.ascontiguousarray(right))
 
     def bind(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a kernel: the arrays of handles are NumPy's already."""
-        return partial(function, self)
+        """Return a kernel: the arrays of handles are NumPy's already, and their indices are looked at."""
+        bound = partial(function, self)
+        if function in LOOK_THEMSELVES:
+            return bound
 
+        @wraps(function)
+        def checked(*args: Any) -> Any:
+            for value in args:
+                if isinstance(value, SparseHandle):
+                    check_indices(value)
+            return bound(*args)
+
+        return checked
+
+
+LOOK_THEMSELVES: Final = frozenset((products.matmul, reduction.sum_values))
+"""Kernels that read no index, or look at those that they read."""
 
 LIBRARY: Final = CpuLibrary()

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from tt.core.library import errors
+from tt.plugins.sparse.cpu.bounds import check_indices
 from tt.plugins.sparse.cpu.native import NATIVE, rows_of, serves, sort_keys, starts_of
 from tt.plugins.sparse.layouts import CooHandle, CsrHandle
 
@@ -69,6 +70,7 @@ def coalesce(handle: CooHandle) -> CooHandle:
     """Return the same tensor with unique coordinates in row-major order; the values of equal ones are summed."""
     if handle.coalesced:
         return handle
+    check_indices(handle)
     if handle.sparse_dim == 0:
         total = sums(handle.values, np.zeros(1, np.int64))
         return CooHandle(handle.indices[:, :1], total, handle.shape, coalesced=True)
