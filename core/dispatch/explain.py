@@ -6,16 +6,18 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from tt.core.device import Device
 from tt.core.dispatch import callers as c
 from tt.core.dispatch.mixed import Operand, plan
 from tt.core.dispatch.operator import Operator
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry import REGISTRY, ops
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
-from tt.core.errors import ArgumentError, DispatchError, TTError, UnknownNameError
+from tt.core.errors import ArgumentError, DataDependentError, DispatchError, TTError, UnknownNameError
 from tt.core.keys import KEYS
 from tt.core.promotion import SCALAR_BITS
+from tt.core.schema.model import MISSING
 
 __all__ = ["ArgumentSpec", "Explanation", "explain", "parse_spec"]
 
@@ -39,6 +41,8 @@ class ArgumentSpec:
         Whether the tensor has no dimensions.
     scalar : type or None
         bool, int, float or complex for a Python number.
+    shape : tuple of int or None
+        Of a tensor, where it was given.
     """
 
     text: str
@@ -48,6 +52,7 @@ class ArgumentSpec:
     zero_dim: bool = False
     layers: tuple[str, ...] = ()
     scalar: type | None = None
+    shape: tuple[int, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -181,6 +186,7 @@ def parse_spec(text: str) -> ArgumentSpec:
         to_dtype(match["dtype"]),
         shape is not None and not re.search(r"\d", shape),
         tuple(match["layers"].split("+")[1:]),
+        shape=None if shape is None else tuple(map(int, re.findall(r"\d+", shape))),
     )
 
 
@@ -216,6 +222,8 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     arguments = [parse_spec(text) for text in specs]
     for device in dict.fromkeys(argument.device for argument in arguments if argument.device):
         host.activate_extending(device)  # to tell why their kernels serve or do not
+    if not arguments and (missing := _missing(operator, arguments)) is not None:
+        return Explanation(operator.name, form, str(operator.signature(form)), [], error=missing)
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
     found = Explanation(operator.name, form, str(operator.signature(form)), named)
     try:
@@ -223,6 +231,7 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
         if len(KEYS.names("device", keys)) > 1:
             home = plan(operator, form, operands)
             found.notes.append(f"runs on {home}; the operands that are elsewhere are moved there")
+        found.error = _missing(operator, arguments) or _refused(operator, form, arguments)
     except DispatchError as error:
         found.error = error
     except TTError as error:
@@ -230,6 +239,66 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
             raise
         found.error = error
     return found
+
+
+def _slots(operator: Operator) -> list[tuple[int, int, int]]:
+    """Return the arguments that specs stand for: tensors, and numbers that promote with them."""
+    kinds = (c.GROUP_TENSOR, c.GROUP_LIST, c.OTHER_TENSOR, c.OTHER_LIST, c.SCALAR_IN_GROUP)
+    return [slot for slot in operator.plan if slot[1] in kinds]
+
+
+def _missing(operator: Operator, arguments: list[ArgumentSpec]) -> TTError | None:
+    """Return what a call raises that leaves out a tensor that it must have; specs cannot give everything else."""
+    for position, _, _ in _slots(operator)[len(arguments) :]:
+        argument = operator.arguments[position]
+        if argument.default is MISSING and not argument.type.optional:
+            return ArgumentError(
+                operator.name,
+                f"missing required argument {argument.name!r}",
+                signatures=[str(operator.definition.signature)],
+            )
+    return None
+
+
+def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TTError | None:
+    """Return what a call raises because its shapes do not fit, where all are given: it is made without data."""
+    slots = _slots(operator)
+    if form == "out" or any(
+        a.scalar is None and (a.shape is None or a.layout != "strided") for a in arguments
+    ):
+        return None
+    given: dict[int, Any] = {}
+    for index, spec in enumerate(arguments):
+        position, how, _ = slots[min(index, len(slots) - 1)]
+        value = _value(spec)
+        if how in (c.GROUP_LIST, c.OTHER_LIST):
+            given.setdefault(position, []).append(value)
+        else:
+            given[position] = value
+    args = []
+    for position, argument in enumerate(operator.arguments):
+        value = given.get(position, argument.default)
+        if value is MISSING:
+            if not argument.type.optional:
+                return None  # an argument that specs cannot give
+            value = None
+        args.append(value)
+    try:
+        operator.caller(form).dispatch(tuple(args))
+    except (DispatchError, DataDependentError):
+        return None  # of tensors without data
+    except TTError as error:
+        return error
+    return None
+
+
+def _value(spec: ArgumentSpec) -> Any:
+    """Return the argument that a spec stands for, without data."""
+    if spec.scalar is bool:
+        return spec.text == "True"
+    if spec.scalar is not None:
+        return spec.scalar(spec.text)
+    return ops.empty(spec.shape, dtype=spec.dtype, device=Device("meta"))
 
 
 def _find(name: str, form: str, count: int) -> tuple[Operator, str]:
@@ -246,11 +315,7 @@ def _find(name: str, form: str, count: int) -> tuple[Operator, str]:
 def _keys_and_bits(
     operator: Operator, form: str, arguments: list[ArgumentSpec]
 ) -> tuple[int, int, list[tuple[str, str]], list[Operand]]:
-    slots = [
-        (position, how, shift)
-        for position, how, shift in operator.plan
-        if how in (c.GROUP_TENSOR, c.GROUP_LIST, c.OTHER_TENSOR, c.OTHER_LIST, c.SCALAR_IN_GROUP)
-    ]
+    slots = _slots(operator)
     last = slots[-1] if slots else None
     if len(arguments) > len(slots) and not (last and last[1] in (c.GROUP_LIST, c.OTHER_LIST)):
         raise ArgumentError(

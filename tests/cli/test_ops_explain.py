@@ -62,3 +62,37 @@ def test_what_cannot_be_explained_exits_with_2(run: Run, words: tuple[str, ...],
     assert ran.code == 2
     assert ran.out == ""
     assert ran.err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("add", "cpu:float32[2]", "cpu:float32[3]"), "BroadcastError: add(): the shapes [2] and [3]"),
+        (("add_", "cpu:float32[1]", "cpu:float32[3]"), "InplaceError: add_(): the result has shape [3]"),
+        (("mm", "cpu:float32[2,3]", "cuda:float32[2,3]"), "DeviceMismatchError"),
+        (("mm", "cpu:float32[2,3]", "cpu:float32[2,3]"), "mm(): matrices of 2x3 and 2x3 do not multiply"),
+        (("cat", "cpu:float32[2,3]", "cpu:float32[2,4]"), "in dimension 1 tensor 0 has size 3"),
+        (("mm", "cpu:float32"), "ArgumentError: mm(): missing required argument 'mat2'"),
+        (("add",), "ArgumentError: add(): missing required argument 'self'"),
+        (("cat",), "ArgumentError: cat(): missing required argument 'tensors'"),
+    ],
+)
+def test_calls_that_must_fail_are_not_served(run: Run, words: tuple[str, ...], message: str) -> None:
+    ran = run("ops", "explain", *words)
+    assert ran.code == 1
+    assert message in ran.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "cpu:float32[2]", "cpu:float32[1]"),
+        ("mm", "cpu:float32", "cpu:float32"),
+        ("softmax", "cpu:float32[2]"),  # specs give no dimension
+        ("nonzero", "cpu:float32[2]"),  # the shape of the result depends on data
+        ("linear", "cpu:float32[2,3]", "cpu:float32[4,3]"),
+        ("zeros",),
+    ],
+)
+def test_calls_that_may_succeed_are_served(run: Run, words: tuple[str, ...]) -> None:
+    assert run("ops", "explain", *words).code == 0

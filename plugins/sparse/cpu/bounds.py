@@ -1,9 +1,9 @@
 """Whether the indices of sparse tensors are in range when they are used.
 
-Indices are checked when a tensor is made, unless the caller switches that off, but they are tensors, or arrays of NumPy,
-that anyone can write to afterwards.  SciPy's routines read and write wherever an index points, and NumPy takes negative
-ones as counted from the end, so what hands indices to them looks at all of them first.  The compiled kernels look at each
-index as they read it; they leave to their callers whether the rows hold all elements.
+Indices are checked when a tensor is made, unless the caller switches that off, but they are tensors, or arrays of
+NumPy, that anyone can write to afterwards.  SciPy's routines read and write wherever an index points, and NumPy takes
+negative ones as counted from the end, so what hands indices to them looks at all of them first.  The compiled kernels
+look at each index as they read it; they leave to their callers whether the rows hold all elements.
 """
 
 from __future__ import annotations
@@ -67,6 +67,6 @@ def _within(indices: Any, size: int) -> bool:
 
 def _refused() -> Exception:
     return errors.IndexValueError(
-        "an index of a sparse tensor is out of range, or out of order: it was changed after it had been checked, or was "
-        "never checked\n  try: check_invariants=True where the tensor is made"
+        "an index of a sparse tensor is out of range, or out of order: it was changed after it had been checked, or "
+        "was never checked\n  try: check_invariants=True where the tensor is made"
     )
