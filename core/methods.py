@@ -49,6 +49,19 @@ def _attribute(name: str, doc: str) -> property:
 # What tt's operators take on their other side; for anything else Python asks the other operand.
 _OPERANDS = (TensorBase, int, float, complex, np.number, np.bool_)
 
+# Arrays of NumPy become tensors: Python would compare them by identity, and NumPy's operators would return arrays.
+# Their subclasses, as masked arrays, have rules of their own.
+_ARRAYS = frozenset((np.ndarray, np.memmap))
+
+
+def _from_array(array: Any) -> Any:
+    """Return an array as a tensor; one that tensors cannot share is copied."""
+    from tt.core.construct import as_tensor
+
+    if not array.dtype.isnative or any(step < 0 or step % array.itemsize for step in array.strides):
+        array = array.astype(array.dtype.newbyteorder("="), order="C")
+    return as_tensor(array, device="cpu")
+
 
 def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
     """Return a method that looks its operator up when it is first called, and then leaves its place to a faster one."""
@@ -70,7 +83,7 @@ def _calling(caller: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or overrides(type(other)):
             return caller(self, other)
-        return NotImplemented
+        return caller(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
 
     return method
 
@@ -79,7 +92,7 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or overrides(type(other)):
             return function(self, other)
-        return NotImplemented
+        return function(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
 
     return method
 
@@ -88,7 +101,7 @@ def _inplace(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS) or overrides(type(other)):
             return getattr(ops, name)(self, other)
-        return NotImplemented
+        return getattr(ops, name)(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
 
     return method
 
