@@ -32,6 +32,15 @@ def in_range(index: Array, size: int) -> bool:
     return not index.size or bool(np.maximum.reduce(unsigned, axis=None) < size)
 
 
+def held(index: Array) -> Array:
+    """Return a copy of an index or mask.
+
+    NumPy checks places and then reads them again, while they may lie in the memory that it writes to, or another thread
+    may write to them.
+    """
+    return index.copy()
+
+
 def expect_dim(self: Array, dim: int, index: Array) -> None:
     """Raise what the shape rule explains unless dimension and index, which names no place, are of the right kind."""
     limit = self.ndim or 1
@@ -50,7 +59,7 @@ def places_of(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, t
         index = index.reshape(1)
     if index.ndim != self.ndim or not -self.ndim <= dim < self.ndim:
         raise ValueError("an index of other dimensions, which the shape rule refuses")
-    axis = dim % self.ndim
+    axis, index = dim % self.ndim, held(index)
     expect_in_range(index, self.shape[axis], axis)
     part = []
     for d, (size, limit) in enumerate(zip(index.shape, self.shape, strict=True)):
@@ -71,6 +80,7 @@ def gather(self: Array, dim: int, index: Array) -> Array:
 
 @cpu.kernel("index_select", half="native")
 def index_select(self: Array, dim: int, index: Array) -> Array:
+    index = held(index)
     expect_vector(self, dim, index)
     if not self.ndim:
         if index.size != 1:
@@ -142,7 +152,7 @@ def _explain(self: Array, error: IndexError) -> errors.IndexValueError:
 
 @cpu.kernel("index", half="native")
 def index(self: Array, indices: Sequence[Array | None]) -> Array:
-    key = _key(self, indices)
+    key = _key(self, [None if i is None else held(i) for i in indices])
     try:
         result: Array = self[(*key, ...)] if len(key) < self.ndim else np.asarray(self[key])
     except IndexError as error:
@@ -156,7 +166,7 @@ def index(self: Array, indices: Sequence[Array | None]) -> Array:
 
 @cpu.kernel("index_put", form="inplace", half="native")
 def index_put(self: Array, indices: Sequence[Array | None], values: Array, accumulate: bool) -> None:
-    key = _key(self, indices)
+    key = _key(self, [None if i is None else held(i) for i in indices])
     if values.dtype != self.dtype:
         values = cast(values, self.dtype)
     try:
@@ -206,7 +216,7 @@ def _add_at(self: Array, key: tuple[Any, ...], values: Array) -> None:
 @cpu.kernel("masked_fill", form="inplace", half="native")
 def masked_fill_inplace(self: Array, mask: Array, value: Any) -> None:
     number = _mask_value(self, mask, value)
-    np.copyto(self, number, where=mask)
+    np.copyto(self, number, where=held(mask))
 
 
 @cpu.kernel("masked_fill", half="native")
@@ -244,7 +254,7 @@ def masked_select(self: Array, mask: Array) -> Array:
         raise errors.ShapeError(
             f"masked_select(): the shapes {list(self.shape)} and {list(mask.shape)} do not broadcast"
         ) from error
-    found: Array = np.broadcast_to(self, shape)[np.broadcast_to(mask, shape)]
+    found: Array = np.broadcast_to(self, shape)[np.broadcast_to(held(mask), shape)]
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.indexing import held
 from tt.core.library import KernelTable, errors
 
 __all__ = ["cpu"]
@@ -105,6 +106,7 @@ def _rows(input: Array, target: Array) -> Array | None:
 @cpu.kernel("nll_loss", dtypes="floating")
 def nll_loss_of_rows(input: Array, target: Array) -> Any:
     """Serve the most frequent call: rows of classes, no weights, the mean."""
+    target = held(target)
     rows = _rows(input, target)
     if rows is None:
         return nll_loss(input, target, None, -100, "mean")
@@ -114,7 +116,7 @@ def nll_loss_of_rows(input: Array, target: Array) -> Any:
 
 @cpu.kernel("nll_loss", dtypes="floating")
 def nll_loss(input: Array, target: Array, weight: Array | None, ignore_index: int, reduction: str) -> Any:
-    ignored, place = _places(input, target, weight, ignore_index, reduction, "nll_loss")
+    ignored, place = _places(input, held(target), weight, ignore_index, reduction, "nll_loss")
     if input.ndim == 1:
         picked = input[place]
     elif input.ndim == 2:
@@ -150,6 +152,7 @@ def cross_entropy(
     reduction: str,
     label_smoothing: float,
 ) -> tuple[Any, Any]:
+    target = held(target)
     if weight is None and reduction == "mean" and not label_smoothing and ignore_index < 0:
         rows = _rows(input, target)
         if rows is not None:
@@ -210,6 +213,7 @@ def cross_entropy_backward(
 ) -> Any:
     if logsumexp.shape != target.shape or grad.shape != (target.shape if reduction == "none" else ()):
         raise ValueError("sizes that do not fit, which the shape rule refuses")
+    target = held(target)
     if weight is None and reduction != "none" and not label_smoothing and ignore_index < 0:
         rows = _rows(input, target)
         if rows is not None:

@@ -128,7 +128,7 @@ def max_pool(count: int) -> Any:
 
 @cpu.kernel("_unpool", dtypes="number", check=True)
 def unpool(values: Array, indices: Array, size: Sizes, dims: int) -> Array:
-    count, places = prod(size[:-dims]), prod(size[-dims:])
+    count, places, indices = prod(size[:-dims]), prod(size[-dims:]), indices.copy()
     if indices.size and (indices.min() < 0 or indices.max() >= places):
         raise errors.IndexValueError("an index is outside of its channel")
     flat = (indices.reshape(count, prod(indices.shape[-dims:])) + np.arange(count)[:, None] * places).reshape(

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.cpu.backend import Array
-from tt.backends.cpu.indexing import expect_dim, expect_vector, filling, in_range, places_of
+from tt.backends.cpu.indexing import expect_dim, expect_vector, filling, held, in_range, places_of
 from tt.core.library import KernelTable, errors, fitted_number, from_numpy_dtype
 
 __all__ = ["cpu"]
@@ -184,6 +184,7 @@ def scaled(values: Array, alpha: Any) -> Array:
 
 @cpu.kernel("index_add", form="inplace")
 def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) -> None:
+    index = held(index)
     expect_vector(self, dim, index)
     if source.ndim != self.ndim:
         raise ValueError("a source of other dimensions, which the shape rule refuses")
@@ -195,6 +196,7 @@ def index_add(self: Array, dim: int, index: Array, source: Array, alpha: Any) ->
 
 @cpu.kernel("index_copy", form="inplace", half="native")
 def index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
+    index = held(index)
     if index.dtype != np.int64 or (self.ndim and source.ndim not in (0, self.ndim)):
         raise ValueError("an index or source of another kind, which the shape rule refuses")
     size = self.shape[dim] if self.ndim and -self.ndim <= dim < self.ndim else 1
@@ -211,7 +213,7 @@ def index_copy(self: Array, dim: int, index: Array, source: Array) -> None:
 
 @cpu.kernel("index_fill", form="inplace", half="native")
 def index_fill(self: Array, dim: int, index: Array, value: Any) -> None:
-    base = self if self.ndim else self.reshape(1)
+    base, index = self if self.ndim else self.reshape(1), held(index)
     if index.ndim > 1 or index.dtype != np.int64 or not -base.ndim <= dim < base.ndim:
         raise ValueError("an index of another kind, which the shape rule refuses")
     place: Any = (slice(None),) * (dim % base.ndim) + (index.reshape(-1),)
@@ -231,7 +233,7 @@ def put(self: Array, index: Array, source: Array, accumulate: bool) -> None:
         raise ValueError("an index of another kind, which the shape rule refuses")
     if not index.size:
         return
-    places = index.reshape(-1)
+    places = held(index).reshape(-1)
     if places.min() < -self.size or places.max() >= self.size:
         wrong = places[(places < -self.size) | (places >= self.size)][0]
         raise errors.IndexValueError(
@@ -249,7 +251,7 @@ def put(self: Array, index: Array, source: Array, accumulate: bool) -> None:
 def masked_scatter_inplace(self: Array, mask: Array, source: Array) -> None:
     if mask.dtype != np.bool_:
         raise TypeError("a mask holds bools")
-    where = np.broadcast_to(mask, self.shape)
+    where = np.broadcast_to(held(mask), self.shape)
     count = np.count_nonzero(where)
     if count > source.size:
         raise errors.ShapeError(
@@ -274,6 +276,7 @@ def embedding_dense_backward(
 ) -> Array:
     if grad_output.shape[:-1] != indices.shape or grad_output.ndim != indices.ndim + 1 or num_weights < 0:
         raise ValueError("a gradient of another shape, which the shape rule refuses")
+    indices = held(indices)
     if not in_range(indices, num_weights):
         raise errors.IndexValueError(f"an index is not among the {num_weights} places of its dimension")
     places, columns = indices.reshape(-1), grad_output.shape[-1]
@@ -302,8 +305,8 @@ def embedding_bag(
 ) -> tuple[Array, Array]:
     if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1 or mode not in ("sum", "mean", "max"):
         raise ValueError("arguments that the shape rule refuses")
-    starts, stop = _bag_starts(indices, offsets, include_last_offset)
-    inside, bags = indices[:stop], starts.size
+    starts, stop = _bag_starts(indices, held(offsets), include_last_offset)
+    inside, bags = held(indices[:stop]), starts.size
     if not in_range(inside, weight.shape[0]):
         wrong = inside[(inside < 0) | (inside >= weight.shape[0])][0]
         raise errors.PlaceError(f"embedding_bag(): index {wrong} is out of range for {weight.shape[0]} rows")

@@ -179,9 +179,10 @@ def unique_consecutive(self: Array, return_inverse: bool, return_counts: bool) -
 
 @cpu.kernel("_bincount", dtypes="integral")
 def bincount(self: Array, minlength: int) -> Array:
-    if self.size and self.min() < 0:
+    numbers = self.astype(np.int64)  # a copy: NumPy reads them twice, and another thread may write to them
+    if numbers.size and numbers.min() < 0:
         raise errors.ValueRangeError("bincount(): the integers must not be negative")
-    return np.bincount(self.astype(np.int64, copy=False), minlength=minlength)
+    return np.bincount(numbers, minlength=minlength)
 
 
 @cpu.kernel("histc", dtypes=("float32", "float64"))

@@ -10,8 +10,10 @@ typedef struct {
     int64_t samples, classes, inner, size, ignored;
     int wide;
     double smoothing, weights; /* weights: the sum of those of all classes */
-    int failed;
+    _Atomic int failed;
 } classes_plan;
+
+enum { CLASSES_MEMORY = 1, CLASSES_CHANGED };
 
 static double classes_weight(const classes_plan *p, int64_t target)
 {
@@ -38,34 +40,41 @@ static void classes_tile(const classes_plan *p, char *data, char *lines, int64_t
         }
 }
 
-static void classes_forward_line(const classes_plan *p, const char *line, int64_t i)
+static void classes_forward_line(classes_plan *p, const char *line, int64_t i)
 {
     double weighted, lse;
     int smooth = p->smoothing > 0;
     lse = (p->wide ? classes_line_f64 : classes_line_f32)(line, p->classes, p->weight, smooth, &weighted);
+    int64_t target = ((const volatile int64_t *)p->target)[i];
     p->lse[i] = lse;
-    if (p->target[i] == p->ignored) {
+    if (target == p->ignored) {
         p->each[i] = 0;
         return;
     }
-    double loss = classes_weight(p, p->target[i]) * (lse - classes_value(p, line, p->target[i]));
+    if ((uint64_t)target >= (uint64_t)p->classes) {
+        p->failed = CLASSES_CHANGED;
+        return;
+    }
+    double loss = classes_weight(p, target) * (lse - classes_value(p, line, target));
     if (smooth) loss = (1 - p->smoothing) * loss + p->smoothing / (double)p->classes * (p->weights * lse - weighted);
     p->each[i] = loss;
 }
 
-static void classes_backward_line(const classes_plan *p, const char *line, char *to, int64_t i)
+static void classes_backward_line(classes_plan *p, const char *line, char *to, int64_t i)
 {
-    if (p->target[i] == p->ignored) {
+    int64_t target = ((const volatile int64_t *)p->target)[i];
+    if (target == p->ignored || (uint64_t)target >= (uint64_t)p->classes) {
         memset(to, 0, (size_t)(p->classes * p->size));
+        if (target != p->ignored) p->failed = CLASSES_CHANGED;
         return;
     }
-    double weight = classes_weight(p, p->target[i]), even = p->smoothing / (double)p->classes;
+    double weight = classes_weight(p, target), even = p->smoothing / (double)p->classes;
     double own = (1 - p->smoothing) * weight * p->grad[i], share = own + even * p->weights * p->grad[i];
     (p->wide ? classes_slope_f64 : classes_slope_f32)(line, to, p->classes, p->weight, p->lse[i], share, even * p->grad[i]);
     if (p->wide)
-        ((double *)to)[p->target[i]] -= own;
+        ((double *)to)[target] -= own;
     else
-        ((float *)to)[p->target[i]] -= (float)own;
+        ((float *)to)[target] -= (float)own;
 }
 
 static void classes_some(int64_t begin, int64_t end, void *context)
@@ -83,7 +92,7 @@ static void classes_some(int64_t begin, int64_t end, void *context)
     }
     char *lines = malloc((size_t)(2 * LOSS_TILE * line) + 1), *results = lines + LOSS_TILE * line;
     if (!lines) {
-        p->failed = 1;
+        p->failed = CLASSES_MEMORY;
         return;
     }
     for (int64_t sample = begin; sample < end; sample++)
@@ -157,10 +166,11 @@ static int classes_read(classes_call *c, PyObject *input, PyObject *target, PyOb
     c->count = PyArray_SIZE(c->target);
     for (int64_t i = 0; i < p->classes && p->smoothing > 0; i++) p->weights += classes_weight(p, i);
     for (int64_t i = 0; i < c->count; i++) {
-        if (p->target[i] == p->ignored) continue;
-        if (p->target[i] < 0 || p->target[i] >= p->classes)
-            return loss_raise("IndexValueError", "Target %lld is out of bounds.", (long long)p->target[i]), -1;
-        c->kept += classes_weight(p, p->target[i]);
+        int64_t target = ((const volatile int64_t *)p->target)[i];
+        if (target == p->ignored) continue;
+        if (target < 0 || target >= p->classes)
+            return loss_raise("IndexValueError", "Target %lld is out of bounds.", (long long)target), -1;
+        c->kept += classes_weight(p, target);
     }
     return 0;
 }
@@ -171,7 +181,8 @@ static int classes_run(classes_call *c)
     int64_t tasks = p->samples, each = p->classes * p->inner;
     if (each && tasks)
         ROWS_RELEASED(each * tasks, tt_parallel_for(0, tasks, ROWS_PARALLEL / (2 * each) + 1, classes_some, p));
-    if (p->failed) PyErr_NoMemory();
+    if (p->failed == CLASSES_CHANGED) tt_refuse_changed();
+    else if (p->failed) PyErr_NoMemory();
     return p->failed ? -1 : 0;
 }
 

@@ -22,10 +22,10 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
                      npy_intp other_step) \
     { \
         const npy_intp stride = w->axis_stride; \
-        const int64_t wrap = w->wrap; \
         if (index_step == 0) { \
-            int64_t place = *(const int64_t *)index; \
-            data += (place + (place < 0 ? wrap : 0)) * stride; \
+            int64_t place = tt_place(w, tt_read_place(index)); \
+            if (place < 0) { w->wrong = 1; return; } \
+            data += place * stride; \
             if (step == sizeof(TYPE) && other_step == sizeof(TYPE)) { \
                 NAME##_run((TYPE *)data, (const TYPE *)other, n); \
                 return; \
@@ -36,18 +36,21 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
             } \
             return; \
         } \
-        if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && wrap == 0) { \
-            const int64_t *places = (const int64_t *)index; \
+        if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && w->wrap == 0) { \
+            const volatile int64_t *places = (const volatile int64_t *)index; \
+            const uint64_t size = (uint64_t)w->axis_size; \
             for (npy_intp i = 0; i < n; i++) { \
-                TYPE *to = (TYPE *)data + places[i]; \
+                uint64_t place = (uint64_t)places[i]; \
+                if (TT_UNLIKELY(place >= size)) { w->wrong = 1; return; } \
+                TYPE *to = (TYPE *)data + place; \
                 TYPE a = *to, b = ((const TYPE *)other)[i]; \
                 *to = (TYPE)(EXPRESSION); \
             } \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++) { \
-            int64_t place = *(const int64_t *)(index + i * index_step); \
-            place += place < 0 ? wrap : 0; \
+            int64_t place = tt_place(w, tt_read_place(index + i * index_step)); \
+            if (TT_UNLIKELY(place < 0)) { w->wrong = 1; return; } \
             TYPE *to = (TYPE *)(data + i * step + place * stride); \
             TYPE a = *to, b = *(const TYPE *)(other + i * other_step); \
             *to = (TYPE)(EXPRESSION); \
@@ -87,8 +90,8 @@ COMBINE_ROW(smallest_f64, double, SMALLER(a, b))
                      npy_intp other_step) \
     { \
         for (npy_intp i = 0; i < n; i++) { \
-            int64_t place = *(const int64_t *)(index + i * index_step); \
-            place += place < 0 ? w->wrap : 0; \
+            int64_t place = tt_place(w, tt_read_place(index + i * index_step)); \
+            if (TT_UNLIKELY(place < 0)) { w->wrong = 1; return; } \
             TYPE *to = (TYPE *)(data + i * step + place * w->axis_stride); \
             const TYPE *from = (const TYPE *)(other + i * other_step); \
             to->re += from->re; \

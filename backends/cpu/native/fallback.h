@@ -131,6 +131,15 @@ static bool tt_may_overlap(PyArrayObject *one, PyArrayObject *other)
     return low < stop && start < high;
 }
 
+/* Says that what was checked is no longer so: false with an error. */
+static bool tt_refuse_changed(void)
+{
+    static tt_python error = {"tt.core.errors", "IndexValueError", NULL};
+    PyObject *type = tt_imported(&error);
+    if (type != NULL) PyErr_SetString(type, "an index is out of range: it was changed after it had been checked");
+    return false;
+}
+
 /* The same array in row-major order: itself or a copy; a new reference. */
 TT_INLINE PyArrayObject *tt_contiguous(PyArrayObject *array)
 {

@@ -146,7 +146,8 @@ static PyObject *take(PyObject *module, PyObject *const *args, Py_ssize_t count)
     { \
         int64_t at = 0; \
         for (npy_intp i = 0; i < n; i++) { \
-            int64_t times = *(const TYPE *)(counts + i * step); \
+            int64_t times = *(const volatile TYPE *)(counts + i * step); \
+            if (times < 0 || times > total - at) return false; /* it has changed */ \
             for (int64_t j = 0; j < times; j++) out[at + j] = (TYPE)i; \
             at += times; \
         } \
@@ -169,7 +170,7 @@ static PyObject *repeat_interleave(PyObject *module, PyObject *const *args, Py_s
     int64_t total = 0, wanted;
     for (npy_intp i = 0; i < n; i++) {
         int64_t times = dtype == TT_I64 ? *(const int64_t *)(counts + i * step) : *(const int32_t *)(counts + i * step);
-        if (times < 0 || times > INT64_MAX / 16 || (total += times) > INT64_MAX / 16)
+        if (times < 0 || times > INT64_MAX / 16 || (total += times) > INT64_MAX / 16) /* NumPy's kernel says it */
             return tt_leave(&numpy_repeat_interleave, args, count);
     }
     if (args[1] != Py_None && (!tt_int(args[1], &wanted) || wanted != total))
@@ -177,8 +178,9 @@ static PyObject *repeat_interleave(PyObject *module, PyObject *const *args, Py_s
     npy_intp shape[1] = {(npy_intp)total};
     PyArrayObject *out = tt_empty(1, shape, dtype);
     if (out == NULL) return NULL;
-    if (dtype == TT_I64) repeat_i64(counts, step, n, (int64_t *)PyArray_DATA(out), total);
-    else repeat_i32(counts, step, n, (int32_t *)PyArray_DATA(out), total);
+    bool same = dtype == TT_I64 ? repeat_i64(counts, step, n, (int64_t *)PyArray_DATA(out), total)
+                                : repeat_i32(counts, step, n, (int32_t *)PyArray_DATA(out), total);
+    if (!same && !tt_refuse_changed()) Py_CLEAR(out);
     return (PyObject *)out;
 }
 

@@ -8,6 +8,18 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
 
 #define MOVING_BLOCK 512 /* places that are looked at before they are read, while they are in the first cache */
 
+/* Copies places; false where one is outside. */
+TT_INLINE bool places_held(int64_t *restrict held, const int64_t *places, int64_t count, uint64_t size)
+{
+    uint64_t wrong = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t place = places[i];
+        wrong |= (uint64_t)place >= size;
+        held[i] = place;
+    }
+    return !wrong;
+}
+
 #define ROW_OF(FUNCTION, NAME) \
     static void FUNCTION##_##NAME(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, \
                                   npy_intp index_step, npy_intp other_step)
@@ -18,7 +30,7 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
     { \
         const npy_intp stride = w->axis_stride; \
         if (index_step == 0) { \
-            int64_t place = tt_place(w, *(const int64_t *)index); \
+            int64_t place = tt_place(w, tt_read_place(index)); \
             if (place < 0) { w->wrong = 1; return; } \
             data += place * stride; \
             if (step == sizeof(TYPE) && other_step == sizeof(TYPE)) { \
@@ -36,15 +48,16 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
             int64_t wrap = w->wrap; \
             for (npy_intp begin = 0; begin < n; begin += MOVING_BLOCK) { \
                 npy_intp end = n - begin < MOVING_BLOCK ? n : begin + MOVING_BLOCK; \
-                if (TT_LIKELY(places_fine(places + begin, end - begin, size))) { \
+                int64_t held[MOVING_BLOCK]; \
+                if (TT_LIKELY(places_held(held, places + begin, end - begin, size))) { \
                     if (stride == sizeof(TYPE)) \
-                        for (npy_intp i = begin; i < end; i++) out[i] = ((const TYPE *)data)[places[i]]; \
+                        for (npy_intp i = begin; i < end; i++) out[i] = ((const TYPE *)data)[held[i - begin]]; \
                     else \
-                        for (npy_intp i = begin; i < end; i++) out[i] = *(const TYPE *)(data + places[i] * stride); \
+                        for (npy_intp i = begin; i < end; i++) out[i] = *(const TYPE *)(data + held[i - begin] * stride); \
                     continue; \
                 } \
                 for (npy_intp i = begin; i < end; i++) { \
-                    int64_t place = places[i]; \
+                    int64_t place = held[i - begin]; \
                     place += place < 0 ? wrap : 0; \
                     uint64_t bad = (uint64_t)place >= size; \
                     wrong |= bad; \
@@ -55,19 +68,19 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
             return; \
         } \
         for (npy_intp i = 0; i < n; i++) { \
-            int64_t place = tt_place(w, *(const int64_t *)(index + i * index_step)); \
+            int64_t place = tt_place(w, tt_read_place(index + i * index_step)); \
             if (place < 0) { w->wrong = 1; return; } \
             *(TYPE *)(other + i * other_step) = *(const TYPE *)(data + i * step + place * stride); \
         } \
     } \
-    /* data[index] = other; places are known to be inside */ \
+    /* data[index] = other; places were inside */ \
     ROW_OF(scatter, NAME) \
     { \
         const npy_intp stride = w->axis_stride; \
-        const int64_t wrap = w->wrap; \
         if (index_step == 0) { \
-            int64_t place = *(const int64_t *)index; \
-            data += (place + (place < 0 ? wrap : 0)) * stride; \
+            int64_t place = tt_place(w, tt_read_place(index)); \
+            if (place < 0) { w->wrong = 1; return; } \
+            data += place * stride; \
             if (step == sizeof(TYPE) && other_step == sizeof(TYPE)) { \
                 memmove(data, other, (size_t)n * sizeof(TYPE)); \
                 return; \
@@ -76,14 +89,19 @@ typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
                 *(TYPE *)(data + i * step) = *(const TYPE *)(other + i * other_step); \
             return; \
         } \
-        if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && wrap == 0) { \
-            const int64_t *places = (const int64_t *)index; \
-            for (npy_intp i = 0; i < n; i++) ((TYPE *)data)[places[i]] = ((const TYPE *)other)[i]; \
+        if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && w->wrap == 0) { \
+            const volatile int64_t *places = (const volatile int64_t *)index; \
+            const uint64_t size = (uint64_t)w->axis_size; \
+            for (npy_intp i = 0; i < n; i++) { \
+                uint64_t place = (uint64_t)places[i]; \
+                if (TT_UNLIKELY(place >= size)) { w->wrong = 1; return; } \
+                ((TYPE *)data)[place] = ((const TYPE *)other)[i]; \
+            } \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++) { \
-            int64_t place = *(const int64_t *)(index + i * index_step); \
-            place += place < 0 ? wrap : 0; \
+            int64_t place = tt_place(w, tt_read_place(index + i * index_step)); \
+            if (TT_UNLIKELY(place < 0)) { w->wrong = 1; return; } \
             *(TYPE *)(data + i * step + place * stride) = *(const TYPE *)(other + i * other_step); \
         } \
     } \

@@ -218,8 +218,9 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
             const int64_t *index = job->index + channel * out; \
             memset(x, 0, (size_t)in * sizeof(T)); \
             for (npy_intp i = 0; i < out; i++) { \
-                if (index[i] < 0 || index[i] >= in) { job->failed = 2; break; } \
-                x[index[i]] += y[i]; \
+                int64_t place = ((const volatile int64_t *)index)[i]; /* once: another thread may write to it */ \
+                if (place < 0 || place >= in) { job->failed = 2; break; } \
+                x[place] += y[i]; \
             } \
         } \
     }

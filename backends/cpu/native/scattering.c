@@ -38,16 +38,16 @@ static PyObject *scatter(PyObject *module, PyObject *const *args, Py_ssize_t cou
     (void)module;
     int64_t dim;
     PyArrayObject *self = count == 4 ? tt_plain_target(args[0]) : NULL, *source = count == 4 ? tt_plain(args[3]) : NULL;
-    PyArrayObject *index = self != NULL && source != NULL ? tt_index(args[2]) : NULL;
+    PyArrayObject *index = self != NULL && source != NULL ? tt_index_of_target(self, args[2]) : NULL;
     Walk w;
     bool fine = index != NULL && tt_int(args[1], &dim) && PyArray_TYPE(self) == PyArray_TYPE(source) &&
                 !tt_may_overlap(self, source) && walk_scatter(&w, self, dim, index, source);
     if (fine) {
         w.row = BY_SIZE(scatter, PyArray_ITEMSIZE(self));
-        walk_run(&w, true);
+        fine = walk_write(&w);
     }
     Py_XDECREF(index);
-    return fine ? done() : tt_leave(&numpy_scatter, args, count);
+    return fine ? done() : PyErr_Occurred() ? NULL : tt_leave(&numpy_scatter, args, count);
 }
 
 static PyObject *scatter_value(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -56,17 +56,17 @@ static PyObject *scatter_value(PyObject *module, PyObject *const *args, Py_ssize
     int64_t dim;
     tt_wide value;
     PyArrayObject *self = count == 4 ? tt_plain_target(args[0]) : NULL;
-    PyArrayObject *index = self != NULL && !PyArray_Check(args[3]) ? tt_index(args[2]) : NULL;
+    PyArrayObject *index = self != NULL && !PyArray_Check(args[3]) ? tt_index_of_target(self, args[2]) : NULL;
     Walk w;
     bool fine = index != NULL && tt_int(args[1], &dim) && tt_element(self, args[3], &value) &&
                 walk_scatter(&w, self, dim, index, NULL);
     if (fine) {
         w.other = (char *)&value;
         w.row = BY_SIZE(scatter, PyArray_ITEMSIZE(self));
-        walk_run(&w, true);
+        fine = walk_write(&w);
     }
     Py_XDECREF(index);
-    return fine ? done() : tt_leave(&numpy_scatter_value, args, count);
+    return fine ? done() : PyErr_Occurred() ? NULL : tt_leave(&numpy_scatter_value, args, count);
 }
 
 /* --- reductions ---------------------------------------------------------------------------------------------- */
@@ -120,7 +120,10 @@ static bool divide_means(PyArrayObject *self, const Walk *walk, int axis, PyArra
     else walk_along(&w, counts, axis, index, NULL);
     w.other = (char *)&one;
     w.row = sum_u64;
-    walk_run(&w, true);
+    if (!walk_write(&w)) {
+        Py_DECREF(counts);
+        return false;
+    }
     const int64_t *reached = (const int64_t *)PyArray_DATA(counts);
     void *values = PyArray_DATA(self);
     switch (tt_dtype_of(self)) {
@@ -168,10 +171,10 @@ static int reduce_into(PyArrayObject *self, int64_t dim, PyArrayObject *index, P
         walk_along(&reset, self, tt_axis(dim, PyArray_NDIM(self)), index, NULL);
         reset.other = (char *)&element;
         reset.row = overwrite;
-        walk_run(&reset, true);
+        if (!walk_write(&reset)) return -1;
     }
     w.row = row;
-    walk_run(&w, true);
+    if (!walk_write(&w)) return -1;
     int axis = tt_axis(dim, PyArray_NDIM(self));
     return !reduction.mean || divide_means(self, &w, axis, index, false, include) ? 1 : -1;
 }
@@ -181,7 +184,7 @@ static PyObject *scatter_add(PyObject *module, PyObject *const *args, Py_ssize_t
     (void)module;
     int64_t dim;
     PyArrayObject *self = count == 4 ? tt_plain_target(args[0]) : NULL, *source = count == 4 ? tt_plain(args[3]) : NULL;
-    PyArrayObject *index = self != NULL && source != NULL && tt_int(args[1], &dim) ? tt_index(args[2]) : NULL;
+    PyArrayObject *index = self != NULL && source != NULL && tt_int(args[1], &dim) ? tt_index_of_target(self, args[2]) : NULL;
     int state = index == NULL ? 0 : reduce_into(self, dim, index, source, (Reduction){COMBINE_SUM, false}, true);
     Py_XDECREF(index);
     return state > 0 ? done() : state < 0 ? NULL : tt_leave(&numpy_scatter_add, args, count);
@@ -196,7 +199,7 @@ static PyObject *scatter_reduce(PyObject *module, PyObject *const *args, Py_ssiz
     int state = 0;
     if (self != NULL && source != NULL && tt_int(args[1], &dim) && PyBool_Check(args[5]) &&
         reduction_of(args[4], tt_dtype_of(self), &reduction)) {
-        PyArrayObject *index = tt_index(args[2]);
+        PyArrayObject *index = tt_index_of_target(self, args[2]);
         if (index != NULL) state = reduce_into(self, dim, index, source, reduction, args[5] == Py_True);
         Py_XDECREF(index);
     }

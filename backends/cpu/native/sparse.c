@@ -1,14 +1,22 @@
 /* Products of matrices by compressed rows, and sorting of coordinates: what sparse layouts are computed with.
  *
  * Arrays come as they are: `starts` says where each row begins in `columns` and `data`.  Indices are int32 or int64,
- * elements float or double; the caller has checked that all indices are in range.
+ * elements float or double.  Whoever made the matrix has checked its indices, but they are tensors that anyone can write to,
+ * in another thread, too: every index is read once, and checked as it is read.
  */
-#include "common.h"
+#include "fallback.h"
 #include "isa.h"
 
 #define TT_JOIN_(A, B) A##_##B
 #define TT_JOIN(A, B) TT_JOIN_(A, B)
 #define WORK_PER_PART 65536 /* multiplications that are worth a thread */
+
+/* What a row found that was out of range is an error when all rows are done. */
+#define SPARSE_DONE(OUT, WRONG) \
+    do { \
+        if (TT_UNLIKELY(WRONG) && !tt_refuse_changed()) Py_CLEAR(OUT); \
+        return (PyObject *)(OUT); \
+    } while (0)
 
 static void sort_columns(int64_t *values, npy_intp count)
 {
@@ -79,6 +87,13 @@ typedef struct {
     bool narrow, wide_data; /* int32 indices, double elements */
 } matrix;
 
+static bool fits(const matrix *found)
+{
+    if (found->rows >= 0 && PyArray_DIM(found->data, 0) == found->count) return true;
+    PyErr_SetString(PyExc_TypeError, "a matrix has as many elements as columns, and where its rows begin and end");
+    return false;
+}
+
 /* Reads the three arrays of a matrix; false with an error where they are not contiguous or of other dtypes. */
 static bool read_matrix(PyObject *const *args, matrix *found)
 {
@@ -105,7 +120,7 @@ static bool read_matrix(PyObject *const *args, matrix *found)
     found->wide_data = dtype == TT_F64;
     found->rows = PyArray_DIM(found->starts, 0) - 1;
     found->count = PyArray_DIM(found->columns, 0);
-    return true;
+    return fits(found);
 }
 
 #define BY_TYPES(M, CALL) \
@@ -141,16 +156,18 @@ static PyObject *times(PyObject *self, PyObject *const *args, Py_ssize_t count)
     PyArrayObject *out = tt_empty_of(ndim, shape, m.data);
     if (out == NULL) return NULL;
     npy_intp work = m.count * wide + m.rows;
-    npy_intp grain = work <= WORK_PER_PART ? m.rows : m.rows / (work / WORK_PER_PART) + 1;
+    npy_intp grain = work <= WORK_PER_PART ? m.rows : m.rows / (work / WORK_PER_PART) + 1, height = PyArray_DIM(dense, 0);
+    int wrong = height == 0 && m.count > 0;
     TT_BEGIN_WORK(work)
 #define RUN(T, INDEX, S) \
         product_##S job = {PyArray_DATA(m.starts), PyArray_DATA(m.columns), PyArray_DATA(m.data), PyArray_DATA(dense), \
-                           PyArray_DATA(out), wide}; \
-        tt_parallel_for(0, m.rows, grain, wide == 1 ? times_vector_##S : times_rows_##S, &job)
+                           PyArray_DATA(out), wide, m.count, height, 0}; \
+        if (!wrong) tt_parallel_for(0, m.rows, grain, wide == 1 ? times_vector_##S : times_rows_##S, &job); \
+        wrong |= job.wrong
     BY_TYPES(m, RUN);
 #undef RUN
     TT_END_WORK
-    return (PyObject *)out;
+    SPARSE_DONE(out, wrong);
 }
 
 static PyObject *transposed_times(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -164,16 +181,18 @@ static PyObject *transposed_times(PyObject *self, PyObject *const *args, Py_ssiz
     npy_intp wide = ndim == 2 ? PyArray_DIM(dense, 1) : 1, shape[2] = {columns, wide};
     PyArrayObject *out = tt_empty_of(ndim, shape, m.data);
     if (out == NULL) return NULL;
+    int wrong = columns == 0 && m.count > 0;
     TT_BEGIN_WORK(m.count * wide + columns * wide)
-    memset(PyArray_DATA(out), 0, (size_t)PyArray_NBYTES(out));
+    if (PyArray_NBYTES(out) > 0) memset(PyArray_DATA(out), 0, (size_t)PyArray_NBYTES(out));
 #define RUN(T, INDEX, S) \
         product_##S job = {PyArray_DATA(m.starts), PyArray_DATA(m.columns), PyArray_DATA(m.data), PyArray_DATA(dense), \
-                           PyArray_DATA(out), wide}; \
-        scatter_rows_##S(&job, m.rows)
+                           PyArray_DATA(out), wide, m.count, columns, 0}; \
+        if (!wrong) scatter_rows_##S(&job, m.rows); \
+        wrong |= job.wrong
     BY_TYPES(m, RUN);
 #undef RUN
     TT_END_WORK
-    return (PyObject *)out;
+    SPARSE_DONE(out, wrong);
 }
 
 /* --- products of two sparse matrices -------------------------------------------------------------------------- */
@@ -211,7 +230,7 @@ static PyObject *multiply(PyObject *self, PyObject *const *args, Py_ssize_t coun
     PyArrayObject *starts = tt_empty(1, &length, TT_I64), *columns = NULL, *data = NULL;
     int64_t **lists = calloc((size_t)parts, sizeof(int64_t *));
     void **values = calloc((size_t)parts, sizeof(void *));
-    int failed = starts == NULL || lists == NULL || values == NULL;
+    int failed = starts == NULL || lists == NULL || values == NULL, wrong = 0;
     int64_t *offsets = failed ? NULL : PyArray_DATA(starts);
     if (!failed) {
         offsets[0] = 0;
@@ -219,9 +238,10 @@ static PyObject *multiply(PyObject *self, PyObject *const *args, Py_ssize_t coun
 #define RUN(T, INDEX, S) \
             pair_##S job = {PyArray_DATA(a.starts), PyArray_DATA(a.columns), PyArray_DATA(b.starts), \
                             PyArray_DATA(b.columns), PyArray_DATA(a.data), PyArray_DATA(b.data), rows, wide, offsets, \
-                            lists, (T **)values, parts, 0}; \
+                            lists, (T **)values, parts, 0, 0, a.count, b.count, b.rows}; \
             tt_parallel_for(0, parts, 1, multiply_parts_##S, &job); \
-            failed = job.failed
+            failed = job.failed; \
+            wrong = job.wrong
         BY_TYPES(a, RUN);
 #undef RUN
         TT_END_WORK
@@ -259,6 +279,7 @@ static PyObject *multiply(PyObject *self, PyObject *const *args, Py_ssize_t coun
         Py_XDECREF(starts);
         Py_XDECREF(columns);
         Py_XDECREF(data);
+        if (wrong && !PyErr_Occurred()) tt_refuse_changed();
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     return Py_BuildValue("NNN", starts, columns, data);
@@ -280,7 +301,8 @@ static PyObject *sampled(PyObject *self, PyObject *const *args, Py_ssize_t count
     }
     tt_dtype dtype = tt_dtype_of(a[2]);
     if (tt_dtype_of(a[0]) != TT_I64 || tt_dtype_of(a[1]) != TT_I64 || tt_dtype_of(a[3]) != dtype ||
-        (dtype != TT_F32 && dtype != TT_F64) || PyArray_DIM(a[2], 1) != PyArray_DIM(a[3], 1)) {
+        (dtype != TT_F32 && dtype != TT_F64) || PyArray_DIM(a[2], 1) != PyArray_DIM(a[3], 1) ||
+        PyArray_DIM(a[0], 0) != PyArray_DIM(a[1], 0)) {
         PyErr_SetString(PyExc_TypeError, "sampled() takes int64 indices and matrices of float32 or float64 that fit");
         return NULL;
     }
@@ -288,16 +310,18 @@ static PyObject *sampled(PyObject *self, PyObject *const *args, Py_ssize_t count
     PyArrayObject *out = tt_empty_of(1, &places, a[2]);
     if (out == NULL) return NULL;
     npy_intp grain = WORK_PER_PART / (inner + 1) + 1;
+    int wrong = 0;
     TT_BEGIN_WORK(places * (inner + 1))
 #define RUN(S) \
         samples_##S job = {PyArray_DATA(a[0]), PyArray_DATA(a[1]), PyArray_DATA(a[2]), PyArray_DATA(a[3]), \
-                           PyArray_DATA(out), inner}; \
-        tt_parallel_for(0, places, grain, sample_rows_##S, &job)
+                           PyArray_DATA(out), inner, PyArray_DIM(a[2], 0), PyArray_DIM(a[3], 0), 0}; \
+        tt_parallel_for(0, places, grain, sample_rows_##S, &job); \
+        wrong = job.wrong
     if (dtype == TT_F32) { RUN(f32_i64); }
     else { RUN(f64_i64); }
 #undef RUN
     TT_END_WORK
-    return (PyObject *)out;
+    SPARSE_DONE(out, wrong);
 }
 
 /* --- sorting ------------------------------------------------------------------------------------------------------ */
@@ -383,12 +407,16 @@ static PyObject *sum_runs(PyObject *self, PyObject *const *args, Py_ssize_t coun
         return NULL;
     }
     TT_BEGIN_WORK(n)
-#define RUN(S) found = sum_runs_##S(keys, PyArray_DATA(a[1]), PyArray_DATA(a[2]), n, PyArray_DATA(unique), PyArray_DATA(sums))
+#define RUN(S) found = sum_runs_##S(keys, PyArray_DATA(a[1]), PyArray_DATA(a[2]), n, runs, PyArray_DATA(unique), PyArray_DATA(sums))
     if (tt_dtype_of(a[2]) == TT_F32) { RUN(f32_i64); }
     else { RUN(f64_i64); }
 #undef RUN
     TT_END_WORK
-    (void)found;
+    if (found != runs) {
+        Py_DECREF(unique);
+        Py_DECREF(sums);
+        return tt_refuse_changed(), NULL;
+    }
     return Py_BuildValue("NN", unique, sums);
 }
 

@@ -4,6 +4,9 @@
  * a source.  Along the axis the data does not move by itself (its stride is 0): the index moves it, in steps of
  * `axis_stride`.  An index that is the same for all elements of a dimension has the stride 0 there.  So a vector of places
  * (index_select, index_add) is an index like that of gather, only with strides of 0.
+ *
+ * Another thread may write to the index meanwhile, and so may this one where the index lies in the data.  So every row reads
+ * a place once and checks what it has read, whatever was checked before; kernels that write copy an index that overlaps.
  */
 #ifndef TT_WALK_H
 #define TT_WALK_H
@@ -31,6 +34,9 @@ struct Walk {
 };
 
 #define WALK_ROW_BYTES 256 /* of rows, from which on threads share places: each thread looks at all of them */
+
+/* What an index holds, read once: compilers may read memory that is not volatile again. */
+TT_INLINE int64_t tt_read_place(const char *index) { return *(const volatile int64_t *)index; }
 
 /* The place in the data that an index names, or -1. */
 TT_INLINE int64_t tt_place(const Walk *w, int64_t place)
@@ -103,10 +109,10 @@ static void walk_places(int64_t begin, int64_t end, void *context)
     char *data = w->data, *other = w->other;
     const char *index = w->index;
     for (;;) {
-        int64_t place = *(const int64_t *)index;
-        place += place < 0 ? w->wrap : 0;
+        int64_t place = tt_place(w, tt_read_place(index));
+        if (TT_UNLIKELY(place < 0)) w->wrong = 1;
         if (place >= begin && place < end)
-            w->row(w, data, index, other, w->size[inner], w->step[inner], 0, w->other_step[inner]);
+            w->row(w, data, (const char *)&place, other, w->size[inner], w->step[inner], 0, w->other_step[inner]);
         int d = inner - 1;
         for (; d >= 0; d--) {
             data += w->step[d];
@@ -222,6 +228,24 @@ static PyArrayObject *tt_index(PyObject *object)
     return wide;
 }
 
+/* The same, or a copy where the target of a write overlaps with it: what is written must not change what is read. */
+static PyArrayObject *tt_index_of_target(PyArrayObject *target, PyObject *object)
+{
+    PyArrayObject *index = tt_index(object);
+    if (index != NULL && TT_UNLIKELY(tt_may_overlap(target, index))) {
+        Py_SETREF(index, (PyArrayObject *)PyArray_NewCopy(index, NPY_KEEPORDER));
+        if (index == NULL) PyErr_Clear();
+    }
+    return index;
+}
+
+/* Runs rows that write, at places that walk_inside has found to be inside; false with an error where they no longer are. */
+static bool walk_write(Walk *w)
+{
+    if (TT_LIKELY(walk_run(w, true))) return true;
+    return tt_refuse_changed();
+}
+
 static bool places_fine(const int64_t *places, int64_t count, uint64_t size)
 {
     uint64_t wrong = 0;
@@ -237,7 +261,7 @@ static void check_row(Walk *w, char *data, const char *index, char *other, npy_i
         return;
     }
     for (npy_intp i = 0; i < (index_step ? n : 1); i++)
-        if (tt_place(w, *(const int64_t *)(index + i * index_step)) < 0) w->wrong = 1;
+        if (tt_place(w, tt_read_place(index + i * index_step)) < 0) w->wrong = 1;
 }
 
 /* Whether all places of a walk are inside; asked before anything is written. */
