@@ -35,6 +35,7 @@ __all__ = [
     "GradcheckError",
     "GradientError",
     "HiddenValuesError",
+    "HostMemoryError",
     "IndexValueError",
     "InferenceTensorError",
     "InplaceError",
@@ -63,6 +64,7 @@ __all__ = [
     "SchemaError",
     "SchemaProblem",
     "ShapeError",
+    "SizeLimitError",
     "TTError",
     "UnknownNameError",
     "UnknownOpError",
@@ -162,6 +164,22 @@ class LinAlgError(TTError, RuntimeError):
 
 class ShapeError(TTError, RuntimeError):
     """Shapes that an operator cannot combine."""
+
+
+class SizeLimitError(ShapeError):
+    """A shape that no tensor can have: its bytes cannot be counted in 63 bits, or the array library has no such array."""
+
+    def __init__(
+        self, op: str, shape: Sequence[int], dtype: str | None = None, *, reason: str | None = None
+    ) -> None:
+        self.op, self.shape, self.dtype, self.reason = op, tuple(shape), dtype, reason
+        kind = f" and dtype {dtype}" if dtype else ""
+        limit = (
+            f", or what it is computed from, is no array: {reason}"
+            if reason
+            else (" would be larger than any can be (2**63 - 1 bytes)")
+        )
+        super().__init__(f"{op}(): a tensor of shape {list(shape)}{kind}{limit}")
 
 
 class BroadcastError(ShapeError):
@@ -293,6 +311,15 @@ class OutOfMemoryError(DeviceError, MemoryError):
         )
         lines.append("  see: tt.cuda.memory_summary()")
         super().__init__("\n".join(lines))
+
+
+class HostMemoryError(TTError, MemoryError, RuntimeError):
+    """Memory of the host that there is not; `asked` is the number of bytes of the results, where it is known."""
+
+    def __init__(self, op: str, asked: int | None, reason: str) -> None:
+        self.op, self.asked, self.reason = op, asked, reason
+        wanted = f"a result of {format_bytes(asked)}" if asked else "its result and what it is computed from"
+        super().__init__(f"{op}(): not enough memory for {wanted}" + (f": {reason}" if reason else ""))
 
 
 def format_bytes(count: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tt.core.backend import Backend, contiguous_strides
 from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
-from tt.core.errors import DataDependentError, DtypeError, ShapeError, UnknownNameError
+from tt.core.errors import DataDependentError, DtypeError, ShapeError, SizeLimitError, UnknownNameError
 from tt.core.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
 from tt.core.tensor_base import TensorBase
 
@@ -183,7 +183,7 @@ def run_rule(
     """
     described = [describe(value, backend) for value in args]
     outcome = bound_rule(definition)(described)
-    return to_handles(outcome, _result_dtypes(definition, described), described)
+    return to_handles(outcome, _result_dtypes(definition, described), described, definition.signature.name)
 
 
 def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype | None, ...]:
@@ -214,7 +214,7 @@ def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype
 
 
 def to_handles(
-    outcome: Outcome, dtypes: Sequence[dtype | None], args: Sequence[Any]
+    outcome: Outcome, dtypes: Sequence[dtype | None], args: Sequence[Any], op: str = "this operator"
 ) -> MetaHandle | tuple[MetaHandle, ...] | list[MetaHandle]:
     """Return the handles of a rule's results.
 
@@ -226,18 +226,44 @@ def to_handles(
         Of each result of the operator; a list of tensors has one for all.
     args : sequence
         The described arguments, of which the first owns the memory of views.
+    op : str
+        The operator's name, for messages.
+
+    Raises
+    ------
+    SizeLimitError
+        When no tensor can have the shape of a result.
     """
     if isinstance(outcome, list):
-        return [_handle(result, dtypes[0], args) for result in outcome]
+        return [_handle(result, dtypes[0], args, op) for result in outcome]
     if isinstance(outcome, tuple):
-        return tuple(_handle(result, d, args) for result, d in zip(outcome, dtypes, strict=True))
-    return _handle(outcome, dtypes[0], args)
+        return tuple(_handle(result, d, args, op) for result, d in zip(outcome, dtypes, strict=True))
+    return _handle(outcome, dtypes[0], args, op)
 
 
-def _handle(result: Result, d: dtype | None, args: Sequence[Any]) -> MetaHandle:
+def expect_possible(op: str, shape: Sequence[int], itemsize: int = 1, d: dtype | None = None) -> None:
+    """Raise unless sizes, and the bytes of a tensor that has them, fit in 63 bits.
+
+    Examples
+    --------
+    >>> from tt.core.meta import expect_possible
+    >>> expect_possible("zeros", (0, 2**62), 4)
+    >>> expect_possible("zeros", (2**61, 1), 4)
+    Traceback (most recent call last):
+        ...
+    tt.core.errors.SizeLimitError: zeros(): a tensor of shape [2305843009213693952, 1] would be larger than any can be (2**63 - 1 bytes)
+    """
+    if (0 in shape and max(shape) < 2**63) or prod(shape) * itemsize < 2**63:
+        return
+    raise SizeLimitError(op, shape, None if d is None else str(d))
+
+
+def _handle(result: Result, d: dtype | None, args: Sequence[Any], op: str) -> MetaHandle:
     found = result.dtype if d is None else d
     if result.offset is None:
+        expect_possible(op, result.shape, found.itemsize, found)
         return fresh(result.shape, found, result.strides)
+    expect_possible(op, result.shape)  # elements that are one in memory have to be counted, too
     extent = None
     base = args[0] if args and isinstance(args[0], MetaHandle) else None
     if base is not None and base.extent is not None:

@@ -57,6 +57,17 @@ def raise_unconverged(op: str, A: Array, error: Exception) -> None:
     raise errors.LinAlgError(f"{op}: the iteration did not settle{why} ({error})") from error
 
 
+def expect_finite(op: str, A: Array, part: str = "all") -> None:
+    """Raise if a matrix has infinite elements or NaN, in the part that is read: some iterations of LAPACK never end then."""
+    finite = np.isfinite(A)
+    if part != "all":
+        finite = (np.tril if part == "L" else np.triu)(~finite) == 0
+    if not finite.all():
+        raise errors.LinAlgError(
+            f"{op}: the iteration does not settle: the input has infinite elements or NaN"
+        )
+
+
 # --- singular values, eigenvalues ------------------------------------------------------------------------------
 
 
@@ -72,6 +83,7 @@ def expect_no_driver(driver: str | None) -> None:
 def svd(A: Array, full_matrices: bool, driver: str | None) -> Any:
     expect_no_driver(driver)
     expect(A.ndim >= 2, "linalg.svd() takes matrices")
+    expect_finite("linalg.svd", A)
     try:
         return tuple(np.linalg.svd(A, full_matrices=full_matrices))
     except np.linalg.LinAlgError as error:
@@ -82,6 +94,7 @@ def svd(A: Array, full_matrices: bool, driver: str | None) -> Any:
 def svdvals(A: Array, driver: str | None) -> Any:
     expect_no_driver(driver)
     expect(A.ndim >= 2, "linalg.svdvals() takes matrices")
+    expect_finite("linalg.svdvals", A)
     try:
         return np.linalg.svd(A, compute_uv=False)
     except np.linalg.LinAlgError as error:
@@ -91,6 +104,7 @@ def svdvals(A: Array, driver: str | None) -> Any:
 @cpu.kernel("linalg_eigh", dtypes="linalg")
 def eigh(A: Array, UPLO: str) -> Any:
     expect(is_square(A), "linalg.eigh() takes square matrices")
+    expect_finite("linalg.eigh", A, UPLO.upper())
     try:
         return tuple(np.linalg.eigh(A, UPLO.upper()))  # type: ignore[call-overload]  # it raises for other words
     except np.linalg.LinAlgError as error:
@@ -100,6 +114,7 @@ def eigh(A: Array, UPLO: str) -> Any:
 @cpu.kernel("linalg_eigvalsh", dtypes="linalg")
 def eigvalsh(A: Array, UPLO: str) -> Any:
     expect(is_square(A), "linalg.eigvalsh() takes square matrices")
+    expect_finite("linalg.eigvalsh", A, UPLO.upper())
     try:
         return np.linalg.eigvalsh(A, UPLO.upper())  # type: ignore[call-overload]  # it raises for other words
     except np.linalg.LinAlgError as error:
@@ -114,6 +129,7 @@ def complex_dtype(A: Array) -> Any:
 @cpu.kernel("linalg_eig", dtypes="linalg")
 def eig(A: Array) -> Any:
     expect(is_square(A), "linalg.eig() takes square matrices")
+    expect_finite("linalg.eig", A)
     try:
         return tuple(part.astype(complex_dtype(A), copy=False) for part in np.linalg.eig(A))
     except np.linalg.LinAlgError as error:
@@ -123,6 +139,7 @@ def eig(A: Array) -> Any:
 @cpu.kernel("linalg_eigvals", dtypes="linalg")
 def eigvals(A: Array) -> Any:
     expect(is_square(A), "linalg.eigvals() takes square matrices")
+    expect_finite("linalg.eigvals", A)
     try:
         return np.linalg.eigvals(A).astype(complex_dtype(A), copy=False)
     except np.linalg.LinAlgError as error:
@@ -276,6 +293,9 @@ def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
     (m, n), columns = A.shape[-2:], right.shape[-1]
     real = np.empty(0, A.dtype).real.dtype
     solution = np.zeros((*batch, n, columns), A.dtype)
+    if driver in ("gelsd", "gelss"):
+        expect_finite("linalg.lstsq", A)
+        expect_finite("linalg.lstsq", B)
     rank, values = np.zeros(batch, np.int64), np.zeros((*batch, min(m, n)), real)
     if m and n:
         cut = float(np.finfo(real).eps) * max(m, n) if rcond is None else rcond

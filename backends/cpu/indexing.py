@@ -126,8 +126,14 @@ def embedding(
 def repeat_interleave(repeats: Array, output_size: int | None) -> Array:
     if repeats.ndim != 1 or repeats.dtype.kind != "i":
         raise ValueError("counts of other dimensions, which the shape rule refuses")
+    repeats = held(repeats)
     if repeats.size and repeats.min() < 0:
         raise errors.ShapeError("repeat_interleave(): repeats can not be negative")
+    total = sum(repeats.tolist()) if repeats.size and int(repeats.max()) * repeats.size >= 2**31 else 0
+    if (
+        total * repeats.itemsize >= 2**63
+    ):  # NumPy adds the counts up without a check, and writes out of bounds
+        raise errors.SizeLimitError("repeat_interleave", (total,), str(from_numpy_dtype(repeats.dtype)))
     found = np.repeat(np.arange(repeats.size, dtype=repeats.dtype), repeats)
     if output_size is not None and found.size != output_size:
         raise errors.ShapeError(

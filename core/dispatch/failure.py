@@ -6,14 +6,17 @@ wrong with the call.  An error of tt's own passes unchanged.
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
 from tt.core.errors import (
     DataDependentError,
+    HostMemoryError,
     InplaceError,
     KernelContractError,
     NumberRangeError,
+    SizeLimitError,
     TTError,
 )
 
@@ -25,6 +28,9 @@ __all__ = ["check_shapes", "failed", "failed_direct"]
 
 _NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul"})
 """Operators to which a number that wraps around would mean something else."""
+
+_LIMITS = ("array is too big", "Maximum allowed", "maximum supported dimension", "at most 64 dimensions")
+"""How NumPy begins to say that it has no array of a shape."""
 
 
 def failed_direct(entry: Entry, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]) -> Any:
@@ -47,6 +53,8 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
             return failed(entry, choice, second, args, prepared)
     if isinstance(error, TTError):
         raise error
+    if isinstance(error, MemoryError):
+        raise HostMemoryError(*_asked(entry, args, error)) from error
     name = entry.operator.definition.signature.name
     if isinstance(error, OverflowError) and (entry.operator.is_factory or name in _NO_WRAPPING):
         raise NumberRangeError(f"{name}(): {error}") from error
@@ -61,6 +69,9 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
             f"the kernel of {entry.operator.name} by {choice.registration} failed on {device}, whose arrays cannot "
             f"change: {error}\n  try: form='functional', and return the new values and then the results"
         ) from error
+    if type(error) is ValueError and str(error).startswith(_LIMITS):
+        shape, _ = _results(entry, args)
+        raise SizeLimitError(name, shape, reason=str(error)) from error
     raise error
 
 
@@ -87,6 +98,25 @@ def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = 
             f"{entry.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
             f"target of shape {list(args[0].shape)} cannot hold"
         ) from cause
+
+
+def _asked(entry: Entry, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
+    """Return what says which memory there is not: the operator, the bytes of its results, the kernel's words."""
+    _, asked = _results(entry, args)
+    return entry.operator.definition.signature.name, asked, str(error)
+
+
+def _results(entry: Entry, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
+    """Return the shape of the first result and the bytes of all; as far as the shape rule can tell."""
+    from tt.core.meta import MetaHandle, run_rule
+
+    try:
+        found = run_rule(entry.operator.definition, args)
+    except (DataDependentError, NotImplementedError):
+        return (), None
+    results = [found] if isinstance(found, MetaHandle) else [*found]
+    total = sum(prod(one.shape) * one.dtype.itemsize for one in results)
+    return results[0].shape if results else (), total
 
 
 def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:

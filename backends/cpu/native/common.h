@@ -172,8 +172,9 @@ static PyArrayObject *tt_new(PyArray_Descr *descr, int ndim, const npy_intp *sha
 {
     if (descr == NULL) return NULL;
     npy_intp bytes = PyDataType_ELSIZE(descr);
-    for (int d = 0; d < ndim; d++) bytes *= shape[d];
-    if (TT_LIKELY((size_t)bytes < TT_LARGE_BYTES))
+    bool fits = true; /* where it does not, NumPy says so */
+    for (int d = 0; d < ndim; d++) fits &= !__builtin_mul_overflow(bytes, shape[d], &bytes);
+    if (TT_LIKELY((size_t)bytes < TT_LARGE_BYTES || !fits))
         return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, shape, strides, NULL, 0, NULL);
     PyObject *before = PyDataMem_SetHandler(tt_memory_handler);
     if (before == NULL) {

@@ -1,6 +1,7 @@
 /* Convolutions over one, two and three dimensions, their transposes, and the gradients of their filters. */
 #include "convolution.h"
 #include "arguments.h"
+#include "sizes.h"
 
 /* --- code for each dtype and instruction set --- */
 

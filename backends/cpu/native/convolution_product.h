@@ -7,6 +7,8 @@ typedef struct {
     npy_intp n, groups, m, c; /* filters and channels of a group, as the product sees them */
 } geometry;
 
+#define LARGEST_PLANES ((npy_intp)1 << 56) /* elements; no memory is that large */
+
 static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
 /* Sizes of fewer than three dimensions come last; those in front are 1. */
@@ -61,9 +63,34 @@ static bool lay_planes(tt_convolution *job)
     return copied;
 }
 
+/* Whether the planes of all images, and what is computed of their sizes, stay below what any memory holds. */
+static bool planes_fit(const geometry *g, const npy_intp *rows)
+{
+    npy_intp sizes[6] = {rows[0], rows[1], rows[2], g->n, g->groups, g->c};
+    if (tt_product_below(sizes, 6, LARGEST_PLANES)) return true;
+    PyErr_SetString(PyExc_MemoryError, "the input with its padding is too large");
+    return false;
+}
+
+/* Checks sizes and finds how many windows there are; false where they do not fit.  A stride that no second window takes, and a
+ * dilation without a second element, do not count, however large they are. */
+static bool count_windows(geometry *g, int d)
+{
+    npy_intp span, padded;
+    if (g->kernel[d] == 1) g->dilation[d] = 1;
+    if (!tt_window_sizes(g->in[d], g->padding[d], g->kernel[d], g->dilation[d], &span, &padded) || span >= padded) return false;
+    g->out[d] = (padded - span - 1) / g->stride[d] + 1;
+    if (g->out[d] == 1 && g->stride[d] > padded) g->stride[d] = 1;
+    return true;
+}
+
 /* Where the windows of a convolution lie in planes, one for each remainder by the stride. */
 static bool place_windows(const geometry *g, tt_convolution *job, tt_phase *phase)
 {
+    npy_intp most[3];
+    for (int d = 0; d < 3; d++)
+        if (!tt_multiply_add(2, g->padding[d], g->in[d] + g->stride[d], &most[d])) most[d] = LARGEST_PLANES;
+    if (!planes_fit(g, most)) return false;
     for (int d = 0; d < 3; d++) {
         npy_intp span = (g->kernel[d] - 1) * g->dilation[d], hop = g->stride[d];
         npy_intp rows = hop == 1 ? g->in[d] + 2 * g->padding[d] : span / hop + g->out[d];
@@ -271,10 +298,10 @@ static PyObject *convolve(PyObject *const *args, Py_ssize_t count, int dims)
     bool fits = filters >= g.groups && filters % g.groups == 0 && g.c * g.groups == channels && volume(g.kernel) > 0;
     fits = fits && (o.bias == NULL || (PyArray_NDIM(o.bias) == 1 && PyArray_DIM(o.bias, 0) == filters));
     for (int d = 0; d < 3 && fits; d++) {
-        npy_intp room = g.in[d] + 2 * g.padding[d] - g.dilation[d] * (g.kernel[d] - 1) - 1;
-        fits = room >= 0;
-        g.out[d] = room / g.stride[d] + 1;
+        fits = count_windows(&g, d);
     }
+    npy_intp sizes[5] = {g.n, filters, g.out[0], g.out[1], g.out[2]};
+    fits = fits && tt_product_below(sizes, 5, LARGEST_PLANES);
     if (!fits) {
         refuse("the shapes do not fit");
         goto end;

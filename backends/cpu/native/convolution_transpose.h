@@ -44,8 +44,8 @@ static bool place_phase(const geometry *g, tt_convolution *job, tt_phase *phase,
     phase->k = at;
     npy_intp steps[3] = {g->out[1] * g->out[2], g->out[2], 1};
     for (int d = 0; d < 3; d++) {
-        phase->out[d] = remainder[d] < g->out[d] ? (g->out[d] - remainder[d] + g->stride[d] - 1) / g->stride[d] : 0;
-        phase->step[d] = g->stride[d] * steps[d];
+        phase->out[d] = remainder[d] < g->out[d] ? (g->out[d] - remainder[d] - 1) / g->stride[d] + 1 : 0;
+        phase->step[d] = phase->out[d] > 1 ? g->stride[d] * steps[d] : steps[d];
         phase->first += remainder[d] * steps[d];
     }
     return true;
@@ -72,11 +72,19 @@ static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
     g.c = channels / g.groups;
     bool fits = channels >= g.groups && channels % g.groups == 0 && PyArray_DIM(o.weight, 0) == channels && volume(g.kernel) > 0;
     fits = fits && (o.bias == NULL || (PyArray_NDIM(o.bias) == 1 && PyArray_DIM(o.bias, 0) == g.m * g.groups));
+    npy_intp span[3] = {1, 1, 1};
     for (int d = 0; d < 3 && fits; d++) {
-        g.out[d] = (g.in[d] - 1) * g.stride[d] - 2 * g.padding[d] + g.dilation[d] * (g.kernel[d] - 1) + g.more[d] + 1;
+        npy_intp between, reach, padded;
+        fits = tt_window_sizes(g.more[d], g.padding[d], g.kernel[d], g.dilation[d], &reach, &padded) &&
+               tt_multiply_add(g.in[d] - 1, g.stride[d], 1, &between) && !__builtin_add_overflow(between, reach, &between) &&
+               !__builtin_add_overflow(between, g.more[d], &between);
+        if (!fits) break;
+        g.out[d] = between - 2 * g.padding[d];
+        span[d] = g.stride[d] < g.out[d] ? g.stride[d] : g.out[d]; /* remainders of results that are there */
         fits = g.out[d] > 0 && (d < 3 - dims || g.more[d] < (g.stride[d] > g.dilation[d] ? g.stride[d] : g.dilation[d]));
     }
-    if (!fits) {
+    npy_intp sizes[5] = {g.n, g.m * g.groups, g.out[0], g.out[1], g.out[2]};
+    if (!fits || !tt_product_below(sizes, 5, LARGEST_PLANES)) {
         refuse("the shapes do not fit");
         goto end;
     }
@@ -84,7 +92,7 @@ static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
     job.row_stride = volume(g.kernel), job.group_stride = g.c * g.m * job.row_stride;
     for (int d = 0; d < 3; d++) {
         npy_intp low = 0, high = 0, shift;
-        for (npy_intp r = 0; r < g.stride[d]; r++) {
+        for (npy_intp r = 0; r < span[d]; r++) {
             for (npy_intp k = 0; k < g.kernel[d]; k++) {
                 if (!shift_of(&g, d, r, k, &shift)) continue;
                 low = shift < low ? shift : low;
@@ -95,17 +103,19 @@ static PyObject *transpose(PyObject *const *args, Py_ssize_t count, int dims)
         npy_intp rows = high + steps > g.in[d] ? high + steps : g.in[d];
         job.axis[d] = (tt_axis){g.in[d], rows - low, 1, -low};
     }
+    npy_intp most[3] = {job.axis[0].rows, job.axis[1].rows, job.axis[2].rows};
+    if (!planes_fit(&g, most)) goto end;
     job.direct = !lay_planes(&job);
     job.used = malloc(1);
-    phases = calloc((size_t)volume(g.stride), sizeof(tt_phase));
+    phases = calloc((size_t)volume(span), sizeof(tt_phase));
     if (phases == NULL || job.used == NULL) {
         PyErr_NoMemory();
         goto end;
     }
     job.used[0] = 1;
-    for (npy_intp a = 0; a < g.stride[0]; a++) {
-        for (npy_intp b = 0; b < g.stride[1]; b++) {
-            for (npy_intp c = 0; c < g.stride[2]; c++) {
+    for (npy_intp a = 0; a < span[0]; a++) {
+        for (npy_intp b = 0; b < span[1]; b++) {
+            for (npy_intp c = 0; c < span[2]; c++) {
                 npy_intp remainder[3] = {a, b, c};
                 if (!place_phase(&g, &job, &phases[number++], remainder)) goto end;
             }

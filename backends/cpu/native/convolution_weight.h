@@ -119,7 +119,11 @@ static PyObject *_conv_weight(PyObject *module, PyObject *const *args, Py_ssize_
     bool fits = shape[0] % g.groups == 0 && PyArray_DIM(input, ndim - dims - 1) == g.c * g.groups;
     fits = fits && PyArray_DIM(grad, ndim - dims - 1) == shape[0] && (ndim == dims + 1 || PyArray_DIM(grad, 0) == g.n);
     for (int d = 0; d < 3 && fits; d++) {
-        fits = g.kernel[d] > 0 && (g.out[d] - 1) * g.stride[d] + (g.kernel[d] - 1) * g.dilation[d] < g.in[d] + 2 * g.padding[d];
+        npy_intp reach, padded, last = 0;
+        if (g.kernel[d] == 1) g.dilation[d] = 1;
+        if (g.out[d] == 1) g.stride[d] = g.stride[d] <= g.in[d] ? g.stride[d] : 1;
+        fits = g.kernel[d] > 0 && tt_window_sizes(g.in[d], g.padding[d], g.kernel[d], g.dilation[d], &reach, &padded) &&
+               tt_multiply_add(g.out[d] - 1, g.stride[d], reach, &last) && last < padded;
     }
     if (!fits) {
         refuse("the shapes do not fit");

@@ -6,6 +6,7 @@
  */
 #include "fallback.h"
 #include "arguments.h"
+#include "sizes.h"
 #include "pooling.h"
 
 /* --- geometry --- */
@@ -27,8 +28,14 @@ static void release(pool *job) { free(job->start[0]); }
 
 static bool reserve(pool *job)
 {
-    npy_intp total = job->out[0] + job->out[1] + job->out[2];
-    npy_intp *at = malloc((size_t)(3 * total + 1) * sizeof(npy_intp));
+    npy_intp total = 0, bytes;
+    bool fits = true;
+    for (int d = 0; d < 3; d++) {
+        npy_intp most; /* of what place_adaptive computes */
+        fits = fits && !__builtin_add_overflow(total, job->out[d], &total) && tt_multiply_add(job->out[d], job->in[d], job->out[d], &most);
+    }
+    fits = fits && tt_multiply_add(total, 3 * sizeof(npy_intp), sizeof(npy_intp), &bytes);
+    npy_intp *at = fits ? malloc((size_t)bytes) : NULL;
     if (at == NULL) {
         PyErr_NoMemory();
         return false;
@@ -66,7 +73,13 @@ static bool parse_windows(pool *job, int dims, PyObject *kernel, PyObject *strid
     for (int d = 0; d < 3; d++) job->gap[d] = 1;
     if (dilation != NULL && !spread(dilation, dims, 1, 1, job->gap)) return false;
     for (int d = 0; d < 3; d++) {
-        if (job->pad[d] > (job->gap[d] * (job->kernel[d] - 1) + 1) / 2) return refuse("the padding is too large");
+        npy_intp span, padded;
+        if (job->kernel[d] == 1) job->gap[d] = 1; /* no second element */
+        if (!tt_window_sizes(job->in[d], job->pad[d], job->kernel[d], job->gap[d], &span, &padded) ||
+            span > NPY_MAX_INTP / 4 || padded > NPY_MAX_INTP / 4)
+            return refuse("the windows are too large");
+        if (job->pad[d] > (span + 1) / 2) return refuse("the padding is too large");
+        job->apart |= job->kernel[d] / 4 > job->in[d];
     }
     return true;
 }
@@ -74,6 +87,7 @@ static bool parse_windows(pool *job, int dims, PyObject *kernel, PyObject *strid
 static bool count_windows(pool *job, bool ceil_mode)
 {
     for (int d = 0; d < 3; d++) {
+        if (job->hop[d] > job->in[d] + 2 * job->pad[d]) job->hop[d] = job->in[d] + 2 * job->pad[d] + 1; /* one window */
         npy_intp hop = job->hop[d], span = job->in[d] + 2 * job->pad[d] - job->gap[d] * (job->kernel[d] - 1) - 1;
         npy_intp more = ceil_mode ? hop - 1 : 0;
         if (span + more < 0) return refuse("no window fits");
@@ -92,7 +106,7 @@ static void place_windows(pool *job, bool padded)
         for (npy_intp i = 0; i < job->out[d]; i++) {
             npy_intp first = i * job->hop[d] - job->pad[d], gap = job->gap[d], start = first, size = job->in[d];
             npy_intp stop = first + (job->kernel[d] - 1) * gap + 1;
-            while (start < 0) start += gap;
+            if (start < 0) start += (-start + gap - 1) / gap * gap;
             npy_intp end = stop < size + job->pad[d] ? stop : size + job->pad[d];
             stop = stop < size ? stop : size;
             job->start[d][i] = start < size ? start : size;
@@ -104,8 +118,9 @@ static void place_windows(pool *job, bool padded)
 
 static void place_adaptive(pool *job)
 {
+    job->apart = true;
     for (int d = 0; d < 3; d++) {
-        job->hop[d] = 0;
+        job->gap[d] = 1;
         for (npy_intp i = 0; i < job->out[d]; i++) {
             job->start[d][i] = i * job->in[d] / job->out[d];
             job->stop[d][i] = ((i + 1) * job->in[d] + job->out[d] - 1) / job->out[d];
@@ -135,9 +150,20 @@ static PyArrayObject *result_of(PyArrayObject *x, int dims, const npy_intp *size
     return tt_empty(ndim, shape, dtype);
 }
 
+/* What a channel costs, which decides how channels are shared. */
+static npy_intp cost_of(const pool *job)
+{
+    double cost = (double)volume(job->in);
+    if (!job->apart) {
+        cost = (double)volume(job->out);
+        for (int d = 0; d < 3; d++) cost *= (double)job->kernel[d];
+    }
+    return cost < 1e15 ? (npy_intp)cost : (npy_intp)1e15;
+}
+
 static bool run(pool *job, tt_body body, npy_intp cost)
 {
-    TT_BEGIN_WORK(job->channels * cost)
+    TT_BEGIN_WORK(cost >= TT_GIL_LIMIT ? cost : job->channels * cost)
     tt_parallel_for(0, job->channels, 1 + 16384 / (cost + 1), body, job);
     TT_END_WORK
     if (job->failed == 1) PyErr_NoMemory();
@@ -159,14 +185,18 @@ static PyObject *max_pool(PyObject *const *args, Py_ssize_t count, int dims, boo
         refuse("the channels are too large");
         goto end;
     }
+    if ((y = result_of(x, dims, job.out, dtype)) == NULL || (index = result_of(x, dims, job.out, TT_I64)) == NULL) goto end;
+    if (PyArray_SIZE(y) == 0) {
+        result = PyTuple_Pack(2, y, index);
+        goto end;
+    }
     if (!reserve(&job)) goto end;
     if (adaptive) place_adaptive(&job);
     else place_windows(&job, true);
-    if ((y = result_of(x, dims, job.out, dtype)) == NULL || (index = result_of(x, dims, job.out, TT_I64)) == NULL) goto end;
     job.x = PyArray_DATA(x), job.y = PyArray_DATA(y), job.index = PyArray_DATA(index);
-    tt_body body = adaptive ? (dtype == TT_F32 ? adaptive_largest_float : adaptive_largest_double)
+    tt_body body = job.apart ? (dtype == TT_F32 ? adaptive_largest_float : adaptive_largest_double)
                             : (dtype == TT_F32 ? largest_float : largest_double);
-    if (PyArray_SIZE(y) == 0 || run(&job, body, adaptive ? volume(job.in) : volume(job.out) * volume(job.kernel))) {
+    if (run(&job, body, cost_of(&job))) {
         result = PyTuple_Pack(2, y, index);
     }
 end:
@@ -200,6 +230,11 @@ static PyObject *mean_pool(PyObject *input, int dims, PyObject *size, PyObject *
         refuse("the gradient does not fit");
         goto end;
     }
+    if ((y = result_of(x, dims, size != NULL ? job.in : job.out, dtype)) == NULL) goto end;
+    if (PyArray_SIZE(y) == 0) {
+        done = true;
+        goto end;
+    }
     if (!reserve(&job)) goto end;
     if (adaptive) place_adaptive(&job);
     else place_windows(&job, PyObject_IsTrue(padded));
@@ -209,10 +244,9 @@ static PyObject *mean_pool(PyObject *input, int dims, PyObject *size, PyObject *
             goto end;
         }
     }
-    if ((y = result_of(x, dims, size != NULL ? job.in : job.out, dtype)) == NULL) goto end;
     job.x = PyArray_DATA(x), job.y = PyArray_DATA(y);
     tt_body body = size != NULL ? (dtype == TT_F32 ? share_float : share_double) : (dtype == TT_F32 ? mean_float : mean_double);
-    done = PyArray_SIZE(y) == 0 || run(&job, body, adaptive ? volume(job.in) : volume(job.out) * volume(job.kernel));
+    done = run(&job, body, cost_of(&job));
 end:
     release(&job);
     Py_XDECREF(x);

@@ -6,6 +6,7 @@ typedef struct {
     npy_intp *start[3], *stop[3]; /* of the windows along each dimension, inside of the input */
     npy_intp *count[3];           /* elements along each dimension by which the sum is divided */
     double divisor;               /* in their place, unless it is 0 */
+    bool apart;                   /* windows are looked at one by one: few of their elements lie inside of the input */
     const void *x;
     void *y;
     int64_t *index;
@@ -13,6 +14,12 @@ typedef struct {
 } pool;
 
 static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+/* Where a window begins, inside of the input even if none of its elements is. */
+static npy_intp inside(const pool *job, int d, npy_intp i)
+{
+    return job->start[d][i] < job->in[d] ? job->start[d][i] : job->in[d] - 1;
+}
 
 /* --- the largest element --- */
 
@@ -100,10 +107,11 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
             int64_t *index = job->index + channel * volume(out); \
             for (npy_intp a = 0; a < out[0]; a++) for (npy_intp b = 0; b < out[1]; b++) for (npy_intp c = 0; c < out[2]; c++) { \
                 T best = (T)-INFINITY; \
-                npy_intp place = (job->start[0][a] * in[1] + job->start[1][b]) * in[2] + job->start[2][c]; \
-                for (npy_intp z = job->start[0][a]; z < job->stop[0][a]; z++) for (npy_intp v = job->start[1][b]; v < job->stop[1][b]; v++) { \
+                npy_intp place = (inside(job, 0, a) * in[1] + inside(job, 1, b)) * in[2] + inside(job, 2, c); \
+                for (npy_intp z = job->start[0][a]; z < job->stop[0][a]; z += job->gap[0]) \
+                for (npy_intp v = job->start[1][b]; v < job->stop[1][b]; v += job->gap[1]) { \
                     npy_intp line = (z * in[1] + v) * in[2]; \
-                    for (npy_intp u = job->start[2][c]; u < job->stop[2][c]; u++) { \
+                    for (npy_intp u = job->start[2][c]; u < job->stop[2][c]; u += job->gap[2]) { \
                         if (x[line + u] > best || x[line + u] != x[line + u]) best = x[line + u], place = line + u; \
                     } \
                 } \
@@ -139,7 +147,7 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
     { \
         pool *job = context; \
         const npy_intp *in = job->in, *out = job->out; \
-        bool sliding = job->hop[2] > 0; /* not adaptive: windows of one width */ \
+        bool sliding = !job->apart; /* not adaptive: windows of one width */ \
         T *line = malloc((size_t)(in[2] + 1) * sizeof(T)); \
         if (line == NULL) { job->failed = 1; return; } \
         for (int64_t channel = begin; channel < end; channel++) { \
@@ -147,7 +155,7 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
             T *y = (T *)job->y + channel * volume(out); \
             if (volume(out) == 1 && job->stop[2][0] - job->start[2][0] == in[2] && job->stop[1][0] - job->start[1][0] == in[1]) { \
                 npy_intp plane = in[1] * in[2], first = job->start[0][0] * plane, whole = job->stop[0][0] * plane - first; \
-                T by = (T)(job->divisor != 0 ? job->divisor : (double)(job->count[0][0] * job->count[1][0] * job->count[2][0])); \
+                T by = (T)(job->divisor != 0 ? job->divisor : (double)job->count[0][0] * (double)job->count[1][0] * (double)job->count[2][0]); \
                 *y = sum_##NAME(x + first, whole) / by; \
                 continue; \
             } \
@@ -176,9 +184,9 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
                 } else if (rows > 0) { \
                     for (npy_intp c = 0; c < out[2]; c++) y[c] = sum_##NAME(from + job->start[2][c], job->stop[2][c] - job->start[2][c]); \
                 } \
-                npy_intp outer = job->count[0][a] * job->count[1][b]; \
+                double outer = (double)job->count[0][a] * (double)job->count[1][b]; \
                 if (job->divisor != 0) for (npy_intp c = 0; c < out[2]; c++) y[c] /= (T)job->divisor; \
-                else for (npy_intp c = 0; c < out[2]; c++) y[c] /= (T)(outer * job->count[2][c]); \
+                else for (npy_intp c = 0; c < out[2]; c++) y[c] /= (T)(outer * (double)job->count[2][c]); \
             } \
         } \
         free(line); \
@@ -195,10 +203,10 @@ static npy_intp volume(const npy_intp *sizes) { return sizes[0] * sizes[1] * siz
             const T *y = (const T *)job->x + channel * volume(out); \
             memset(x, 0, (size_t)volume(in) * sizeof(T)); \
             for (npy_intp a = 0; a < out[0]; a++) for (npy_intp b = 0; b < out[1]; b++, y += out[2]) { \
-                npy_intp outer = job->count[0][a] * job->count[1][b]; \
+                double outer = (double)job->count[0][a] * (double)job->count[1][b]; \
                 memset(line, 0, (size_t)in[2] * sizeof(T)); \
                 for (npy_intp c = 0; c < out[2]; c++) { \
-                    T part = y[c] / (T)(job->divisor != 0 ? job->divisor : (double)(outer * job->count[2][c])); \
+                    T part = y[c] / (T)(job->divisor != 0 ? job->divisor : outer * (double)job->count[2][c]); \
                     for (npy_intp u = job->start[2][c]; u < job->stop[2][c]; u++) line[u] += part; \
                 } \
                 for (npy_intp z = job->start[0][a]; z < job->stop[0][a]; z++) for (npy_intp v = job->start[1][b]; v < job->stop[1][b]; v++) { \
