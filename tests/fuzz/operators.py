@@ -1,0 +1,126 @@
+"""Calls of operators: samples of the conformance checks, mutated."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from tests.fuzz.drafts import FLOATING, Draft, Leaf, Program
+from tests.fuzz.mutations import MUTATIONS
+from tt.core.dispatch.registry import REGISTRY
+from tt.core.dtype import to_dtype
+from tt.core.tensor_base import TensorBase
+from tt.core.testing.conformance.run import Target, targets
+from tt.core.testing.samples import Sample, samples
+from tt.core.testing.snippets import code_of
+
+__all__ = ["program"]
+
+MOST: Final = 4
+"""Mutations of a call, at most."""
+
+
+@cache
+def subjects(pattern: str) -> list[Target]:
+    """Return the operators and dtypes whose names fit a pattern."""
+    return [target for target in targets(dtypes=None) if fnmatchcase(target.op, pattern)]
+
+
+@lru_cache(maxsize=None)
+def samples_of(target: Target, seed: int) -> list[Sample]:
+    """Return the samples of an operator and a dtype."""
+    operator = REGISTRY.operator(target.op)
+    return list(samples(operator.definition, "cpu", to_dtype(target.dtype), seed))
+
+
+def program(seed: int, number: int, pattern: str = "*", dropped: frozenset[int] = frozenset()) -> Program:
+    """Return a call.
+
+    Parameters
+    ----------
+    seed, number : int
+        Of the run, and of the call in it: the same ones give the same call.
+    pattern : str
+        Which operators.
+    dropped : frozenset of int
+        Which of the call's parts are left out.
+
+    Raises
+    ------
+    LookupError
+        When no operator has a name that fits.
+    """
+    chance = random.Random(f"{seed}/{number}")
+    found = subjects(pattern)
+    if not found:
+        raise LookupError(f"no operator fits {pattern!r}")
+    # Operators first: one with many dtypes is not drawn more often.
+    name = chance.choice(sorted({target.op for target in found}))
+    target = chance.choice([target for target in found if target.op == name])
+    sample = chance.choice(samples_of(target, seed % 4))
+    form = _form(name, chance)
+    draft = _draft(name, form, sample)
+    names = chance.choices(list(MUTATIONS), [weight for _, weight in MUTATIONS.values()], k=_count(chance))
+    parts = [*names]
+    seeds = [chance.getrandbits(32) for _ in names]
+    for index, (name_of, own) in enumerate(zip(names, seeds, strict=True)):
+        if index not in dropped:
+            MUTATIONS[name_of][0](draft, random.Random(own))
+    backward = chance.random() < 0.4
+    how = chance.choice(("tt.ones_like(r)", "tt.ones((), dtype=r.dtype).expand(r.shape)", "r.detach().clone()"))
+    if backward and any(leaf.dtype in FLOATING for leaf in draft.leaves()):
+        parts.append("backward")
+        if len(names) not in dropped:
+            _differentiate(draft, how)
+    return Program(draft.text(), tuple(parts), name, draft.patient)
+
+
+def _count(chance: random.Random) -> int:
+    return min(int(chance.expovariate(0.6)), MOST)
+
+
+def _form(name: str, chance: random.Random) -> str:
+    definition = REGISTRY.operator(name).definition
+    if "inplace_only" in definition.tags:
+        return "inplace"
+    forms = ["functional", "functional"]
+    forms += ["inplace"] * definition.has_inplace + ["out"] * definition.has_out
+    return chance.choice(forms)
+
+
+def _draft(name: str, form: str, sample: Sample) -> Draft:
+    signature = REGISTRY.operator(name).definition.signature
+    space, _, path = name.rpartition("::")
+    if form == "inplace":
+        short, _, overload = path.partition(".")
+        path = f"{short}_" + (f".{overload}" if overload else "")
+    leaves: list[Leaf] = []
+    del signature
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, TensorBase):
+            leaf = Leaf("abcdefghijklmnopqrstuvwxyz"[len(leaves) % 26] + "_" * (len(leaves) // 26), code_of(value),
+                        tuple(value.shape), value.dtype.name)  # fmt: skip
+            leaves.append(leaf)
+            return leaf
+        if isinstance(value, list):
+            return [taken(item) for item in value]
+        if isinstance(value, tuple) and any(isinstance(item, TensorBase) for item in value):
+            return [taken(item) for item in value]
+        return value
+
+    args = [taken(value) for value in sample.args]
+    kwargs: Mapping[str, Any] = {key: taken(value) for key, value in sample.kwargs.items()}
+    return Draft(f"{space}.{path}" if space else path, name, form, args, dict(kwargs))
+
+
+def _differentiate(draft: Draft, how: str) -> None:
+    draft.backward = how
+    for index, leaf in enumerate(draft.leaves()):
+        if leaf.dtype in FLOATING:
+            # In-place calls need a tensor that is no leaf of the graph.
+            clone = ".mul(1)" if draft.form == "inplace" and index == 0 else ""
+            leaf.code = f"{leaf.code}.detach().requires_grad_(){clone}"

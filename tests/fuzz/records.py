@@ -1,0 +1,63 @@
+"""Records: what is written down before a program runs, from which it can be made again."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from tests.fuzz.drafts import Program
+
+__all__ = ["FUZZERS", "Record", "program_of"]
+
+FUZZERS: Final[Mapping[str, str]] = {"operators": "calls of operators, in every form"}
+"""Name of a module beside this one -> what it tries."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One program of a run.
+
+    Attributes
+    ----------
+    fuzzer : str
+        One of `FUZZERS`.
+    seed, number : int
+        Of the run, and of the program in it.
+    pattern : str
+        Which subjects the run was about.
+    dropped : tuple of int
+        Which parts of the program are left out.
+    """
+
+    fuzzer: str
+    seed: int
+    number: int
+    pattern: str = "*"
+    dropped: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.fuzzer} {self.seed}/{self.number}" + (f" without {list(self.dropped)}" if self.dropped else "")
+
+    def without(self, part: int) -> Record:
+        """Return the same with one part less."""
+        return replace(self, dropped=(*self.dropped, part))
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Record:
+        """Return a record from its fields."""
+        return cls(**{**fields, "dropped": tuple(fields["dropped"])})
+
+
+def program_of(record: Record) -> Program:
+    """Return the program of a record.
+
+    Raises
+    ------
+    LookupError
+        When nothing fits the record's pattern.
+    """
+    module = importlib.import_module(f"tests.fuzz.{record.fuzzer}")
+    program: Program = module.program(record.seed, record.number, record.pattern, frozenset(record.dropped))
+    return program

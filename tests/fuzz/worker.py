@@ -1,0 +1,52 @@
+"""A process that runs what it is sent, a line at a time: `python -m tests.fuzz.worker MEGABYTES`.
+
+A line asks for a program by its record, or brings a text, and says whether to run it; the answer is a line of JSON.
+The process that sends them has written the record down before, and sees by it what a crash was about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import resource
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from tests.fuzz import records
+from tests.fuzz.verdicts import verdict_of
+
+
+def main() -> None:
+    """Answer until there is nothing more."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what programs print is no answer
+    if megabytes := int(sys.argv[1]):
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    with contextlib.suppress(ValueError):  # a lower limit is in force
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.enable()
+    lines = os.fdopen(os.dup(0), encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # or a program reads what is meant for this one
+    for line in lines:
+        answers.write(json.dumps(_answer(json.loads(line))) + "\n")
+
+
+def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = {}
+    text = asked.get("text")
+    if text is None:
+        made = records.program_of(records.Record.from_dict(asked["record"]))
+        text = made.text
+        answer["program"] = asdict(made)
+    if asked["run"]:
+        answer["verdict"] = verdict_of(text).as_dict()
+    if "record" in asked and asked["run"]:
+        del answer["program"]["text"]  # of no use unless it failed, and then it is asked for
+    return answer
+
+
+if __name__ == "__main__":
+    main()

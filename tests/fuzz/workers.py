@@ -1,0 +1,155 @@
+"""Workers: processes that run programs, and are started again after a crash or a hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from tests.fuzz.drafts import Program
+from tests.fuzz.records import Record
+from tests.fuzz.verdicts import Verdict
+
+__all__ = ["Worker"]
+
+ROOT: Final = Path(__file__).parents[2]
+START: Final = 120.0
+"""Seconds that a first answer may take, which imports everything."""
+SHOWN: Final = 6000
+"""Characters of what a process that crashed wrote to its errors."""
+
+
+class Worker:
+    """A process that runs programs, one after the other.
+
+    Parameters
+    ----------
+    limit : float
+        Seconds that a program may take.
+    megabytes : int
+        Of memory that the process may map; 0 for all, as AddressSanitizer needs it.
+
+    Attributes
+    ----------
+    history : list of Record
+        What this process has run.
+    """
+
+    def __init__(self, limit: float = 20.0, megabytes: int = 4096) -> None:
+        self.limit, self.megabytes = limit, megabytes
+        self.process: subprocess.Popen[bytes] | None = None
+        self.history: list[Record] = []
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 # closed with the worker
+
+    def run(self, record: Record) -> Verdict:
+        """Run the program of a record."""
+        self.history.append(record)
+        found = self._ask({"record": asdict(record), "run": True})
+        if isinstance(found, Verdict):
+            return found
+        verdict = Verdict(**found["verdict"])
+        return verdict
+
+    def run_text(self, text: str) -> Verdict:
+        """Run a program."""
+        found = self._ask({"text": text, "run": True})
+        return found if isinstance(found, Verdict) else Verdict(**found["verdict"])
+
+    def program(self, record: Record) -> Program:
+        """Return the program of a record, without running it."""
+        found = self._ask({"record": asdict(record), "run": False})
+        if isinstance(found, Verdict):
+            raise RuntimeError(f"the program of {record} cannot be made: {found.where}\n{found.text}")
+        return Program(**{**found["program"], "parts": tuple(found["program"]["parts"])})
+
+    def fresh(self) -> None:
+        """Start the process again before the next program."""
+        self._end()
+
+    def close(self) -> None:
+        """End the process."""
+        self._end()
+        self.errors.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.errors.seek(0)
+        self.errors.truncate()
+        self.history = self.history[-1:]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fuzz.worker", str(self.megabytes)],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True,
+            env={"OPENBLAS_NUM_THREADS": "1", **os.environ},
+        )  # fmt: skip
+        return self.process
+
+    def _ask(self, asked: dict[str, Any]) -> dict[str, Any] | Verdict:
+        new = self.process is None
+        process = self.process or self._start()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            return self._died(process)
+        ready, _, _ = select.select([process.stdout], [], [], START if new else self.limit)
+        if not ready:
+            process.send_signal(signal.SIGABRT)  # its frames are among the errors
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                pass
+            text = self._written()
+            self._end()
+            return Verdict("hang", f"no answer in {self.limit:g} s: {_frame(text)}", text)
+        line = process.stdout.readline()
+        if not line:
+            return self._died(process)
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _died(self, process: subprocess.Popen[bytes]) -> Verdict:
+        code = process.wait()
+        text = self._written()
+        self._end()
+        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        return Verdict("crash", f"{name}: {_summary(text)}", text)
+
+    def _written(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace")[-SHOWN * 4 :]
+
+    def _end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            for pipe in (self.process.stdin, self.process.stdout):
+                if pipe is not None:
+                    try:
+                        pipe.close()
+                    except BrokenPipeError:
+                        pass
+            self.process = None
+
+
+def _frame(text: str) -> str:
+    """Return the innermost frame of a dump of faulthandler."""
+    frames = [line.strip() for line in text.splitlines() if line.strip().startswith('File "')]
+    return frames[0].replace(str(ROOT) + "/", "") if frames else ""
+
+
+def _summary(text: str) -> str:
+    """Return what is the same whenever a process crashes at a place."""
+    for line in text.splitlines():
+        if line.startswith("SUMMARY: "):
+            return line.removeprefix("SUMMARY: ").replace(str(ROOT) + "/", "")
+    for line in text.splitlines():
+        if any(word in line for word in ("malloc", "free()", "corrupt", "double free", "runtime error:")):
+            return f"{line.strip()}: {_frame(text)}"
+    return _frame(text)
