@@ -51,6 +51,16 @@ def raise_singular(op: str, A: Array, error: Exception) -> None:
     raise errors.LinAlgError(f"{op}: the input matrix is singular ({error})") from error
 
 
+def expect_finite(op: str, A: Array) -> None:
+    """Raise for infinite elements and NaN, with which LAPACK's iteration for singular values may run for ever."""
+    finite = np.isfinite(A)
+    if not finite.all():
+        place = tuple(int(i) for i in np.argwhere(~finite)[0][:-2])
+        raise errors.LinAlgError(
+            f"{op}: {element(place, A.shape[:-2])}the input matrix has infinite elements or NaN, and no singular values"
+        )
+
+
 def raise_unconverged(op: str, A: Array, error: Exception) -> None:
     """Raise the error of an iteration that does not end."""
     why = "" if np.isfinite(A).all() else ": the input has infinite elements or NaN"
@@ -300,13 +310,18 @@ def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
     if m and n:
         cut = float(np.finfo(real).eps) * max(m, n) if rcond is None else rcond
         lefts, rights = np.broadcast_to(A, (*batch, m, n)), np.broadcast_to(right, (*batch, m, columns))
+        if driver in ("gelsd", "gelss"):
+            expect_finite("linalg.lstsq", lefts)
         for place in np.ndindex(batch):
             if driver == "gels":
                 solution[place] = full_rank(lefts[place], rights[place])
                 continue
-            solution[place], _, rank[place], singular = linalg.lstsq(
-                lefts[place], rights[place], cut, check_finite=False, lapack_driver=driver or "gelsy"
-            )
+            try:
+                solution[place], _, rank[place], singular = linalg.lstsq(
+                    lefts[place], rights[place], cut, check_finite=False, lapack_driver=driver or "gelsy"
+                )
+            except np.linalg.LinAlgError as error:
+                raise_unconverged("linalg.lstsq", lefts[place], error)
             if singular is not None:
                 values[place] = singular
     # The rank of a matrix that several right-hand sides share is told once.

@@ -332,7 +332,7 @@ def left_out(draft: Draft, chance: random.Random) -> None:
 
 @mutation(1)
 def keyword(draft: Draft, chance: random.Random) -> None:
-    names = ("dtype", "out", "dim", "unknown", "device", "self", "requires_grad", "generator", "memory_format", "layout")
+    names = ("dtype", "dim", "unknown", "device", "self", "requires_grad", "generator", "memory_format", "layout")
     draft.kwargs[chance.choice(names)] = Names(chance.choice(WRONG))
     draft.patient = True
 

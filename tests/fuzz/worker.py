@@ -7,16 +7,21 @@ The process that sends them has written the record down before, and sees by it w
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import json
 import os
 import resource
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final, TextIO
 
 from tests.fuzz import records
 from tests.fuzz.verdicts import verdict_of
+
+PATIENT: Final = "patient"
+"""The line that comes before an answer which may rightly take long, so that it is not waited for as long as others."""
 
 
 def main() -> None:
@@ -30,17 +35,33 @@ def main() -> None:
     faulthandler.enable()
     lines = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # or a program reads what is meant for this one
-    for line in lines:
-        answers.write(json.dumps(_answer(json.loads(line))) + "\n")
+    check, every = _guard(), int(os.environ.get("TT_FUZZ_GUARD", "1"))
+    for number, line in enumerate(lines, 1):
+        answer = _answer(json.loads(line), answers)
+        if check is not None and number % every == 0 and check():
+            faulthandler.dump_traceback()
+            os.abort()  # what it found is among the errors
+        answers.write(json.dumps(answer) + "\n")
 
 
-def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+def _guard() -> Callable[[], int] | None:
+    """Return what looks for damage of the heap, where the guarded one of guard.c is loaded."""
+    try:
+        check: Callable[[], int] = ctypes.CDLL(None).guard_check
+    except AttributeError:
+        return None
+    return check
+
+
+def _answer(asked: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     text = asked.get("text")
     if text is None:
         made = records.program_of(records.Record.from_dict(asked["record"]))
         text = made.text
         answer["program"] = asdict(made)
+        if made.patient and asked["run"]:
+            answers.write(PATIENT + "\n")
     if asked["run"]:
         answer["verdict"] = verdict_of(text).as_dict()
     if "record" in asked and asked["run"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -46,6 +48,7 @@ class Worker:
         self.limit, self.megabytes = limit, megabytes
         self.process: subprocess.Popen[bytes] | None = None
         self.history: list[Record] = []
+        self.unread = b""
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 # closed with the worker
 
     def run(self, record: Record) -> Verdict:
@@ -66,7 +69,7 @@ class Worker:
         """Return the program of a record, without running it."""
         found = self._ask({"record": asdict(record), "run": False})
         if isinstance(found, Verdict):
-            raise RuntimeError(f"the program of {record} cannot be made: {found.where}\n{found.text}")
+            return Program(f"# the program cannot even be made\n", (), f"making {record}")
         return Program(**{**found["program"], "parts": tuple(found["program"]["parts"])})
 
     def fresh(self) -> None:
@@ -81,7 +84,7 @@ class Worker:
     def _start(self) -> subprocess.Popen[bytes]:
         self.errors.seek(0)
         self.errors.truncate()
-        self.history = self.history[-1:]
+        self.history, self.unread = self.history[-1:], b""
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.fuzz.worker", str(self.megabytes)],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, start_new_session=True,
@@ -98,21 +101,34 @@ class Worker:
             process.stdin.flush()
         except BrokenPipeError:
             return self._died(process)
-        ready, _, _ = select.select([process.stdout], [], [], START if new else self.limit)
-        if not ready:
+        line = self._read(process, START if new else self.limit)
+        if line == b"patient":
+            line = self._read(process, self.limit / 5)
+        if line is None:
             process.send_signal(signal.SIGABRT)  # its frames are among the errors
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(5)
-            except subprocess.TimeoutExpired:
-                pass
             text = self._written()
             self._end()
-            return Verdict("hang", f"no answer in {self.limit:g} s: {_frame(text)}", text)
-        line = process.stdout.readline()
+            return Verdict("hang", f"no answer in time: {_frame(text)}", text)
         if not line:
             return self._died(process)
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+    def _read(self, process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
+        """Return the next line, empty where the process has ended; None where none comes in time."""
+        assert process.stdout is not None
+        end = time.monotonic() + seconds
+        while b"\n" not in self.unread:
+            if not select.select([process.stdout], [], [], max(end - time.monotonic(), 0))[0]:
+                return None
+            read = os.read(process.stdout.fileno(), 1 << 16)
+            if not read:
+                return b""
+            self.unread += read
+        line, _, self.unread = self.unread.partition(b"\n")
+        return line
 
     def _died(self, process: subprocess.Popen[bytes]) -> Verdict:
         code = process.wait()

@@ -113,6 +113,20 @@ def test_least_squares_of_less_than_full_rank():
         tt.linalg.lstsq(a * tt.tensor([1.0, 0.0]), b, driver="gels")
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
+@pytest.mark.parametrize(
+    "decompose",
+    [tt.linalg.svd, tt.linalg.svdvals, tt.linalg.pinv, lambda a: tt.linalg.lstsq(a, a, driver="gelsd"),
+     lambda a: tt.linalg.lstsq(a, a, driver="gelss")],
+    ids=["svd", "svdvals", "pinv", "gelsd", "gelss"],
+)  # fmt: skip
+def test_singular_values_of_infinite_elements_are_refused_before_lapack_loops(decompose, number):
+    a = tt.from_numpy(numbers(3, 33, 8))
+    a[1, 5, 2] = float(number)
+    with pytest.raises(tt.linalg.LinAlgError, match=r"Batch element 1.*infinite elements or NaN"):
+        decompose(a)
+
+
 # --- batches, layouts ------------------------------------------------------------------------------------------
 
 
