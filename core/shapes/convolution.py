@@ -165,10 +165,40 @@ def conv_transpose(
 
 
 @rule("conv_weight")
-def conv_weight(input: Described, grad: Described, weight_size: Shape, *, op: str) -> Shape:
+def conv_weight(
+    input: Described,
+    grad: Described,
+    weight_size: Shape,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    *,
+    op: str,
+) -> Shape:
     """The size of the filters, which the caller knows."""
     if input.ndim != grad.ndim:
         raise ShapeError(f"{op}(): input has {input.ndim} dimensions, its gradient {grad.ndim}")
+    count = len(weight_size) - 2
+    if count < 1 or groups < 1:
+        raise ShapeError(f"{op}(): no convolution has filters of size {list(weight_size)} in groups={groups}")
+    batch, channels, sizes = split_channels(op, input, count)
+    others, outputs, windows = split_channels(op, grad, count)
+    wanted = weight_size[1] * groups, weight_size[0]
+    if batch != others or (channels, outputs) != wanted or outputs % groups or min(weight_size[2:]) < 1:
+        raise ShapeError(
+            f"{op}(): filters of size {list(weight_size)} in groups={groups} do not lead from an input of shape "
+            f"{list(input.shape)} to a gradient of shape {list(grad.shape)}"
+        )
+    steps, gaps = positive(op, stride, count, "stride"), positive(op, dilation, count, "dilation")
+    pads = not_negative(op, padding, count, "padding")
+    for dim, (size, width, step, gap, pad) in enumerate(zip(sizes, weight_size[2:], steps, gaps, pads, strict=True)):
+        # Fewer windows than fit are what the gradient of a transposed convolution has.
+        if windows[dim] and step * (windows[dim] - 1) + gap * (width - 1) >= size + 2 * pad:
+            raise ShapeError(
+                f"{op}(): the gradient {list(grad.shape)} has more windows than fit into the padded input "
+                f"{list(input.shape)}"
+            )
     return tuple(weight_size)
 
 

@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first program")
     parser.add_argument("--seed", type=int, help="of the programs; drawn and printed where it is left out")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="names of operators, for example 'index_*'")
+    parser.add_argument("--without", default="", metavar="NAMES", help="mutations that are left out, for example unaligned")
     parser.add_argument("--jobs", type=int, default=2, help="processes that run programs at once")
     parser.add_argument("--limit", type=float, default=20, help="seconds that a program may take")
     parser.add_argument("--megabytes", type=int, default=4096, help="of memory for a process; 0 for all there is")
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     seed = random.SystemRandom().randrange(1 << 31) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     run = Run(
-        fuzzers=tuple(options.fuzzers or FUZZERS), seed=seed, pattern=options.only, jobs=options.jobs, limit=options.limit,
+        fuzzers=tuple(options.fuzzers or FUZZERS), seed=seed, pattern=options.only, excluded=options.without, jobs=options.jobs, limit=options.limit,
         megabytes=options.megabytes, known=() if options.show_known else KNOWN,
     )  # fmt: skip
     run.draw(options.seconds, options.programs, options.first)

@@ -25,8 +25,9 @@ MOST: Final = 4
 
 @cache
 def subjects(pattern: str) -> list[Target]:
-    """Return the operators and dtypes whose names fit a pattern."""
-    return [target for target in targets(dtypes=None) if fnmatchcase(target.op, pattern)]
+    """Return the operators and dtypes whose names fit one of some patterns."""
+    patterns = pattern.split(",")
+    return [target for target in targets(dtypes=None) if any(fnmatchcase(target.op, one) for one in patterns)]
 
 
 @lru_cache(maxsize=None)
@@ -36,7 +37,9 @@ def samples_of(target: Target, seed: int) -> list[Sample]:
     return list(samples(operator.definition, "cpu", to_dtype(target.dtype), seed))
 
 
-def program(seed: int, number: int, pattern: str = "*", dropped: frozenset[int] = frozenset()) -> Program:
+def program(
+    seed: int, number: int, pattern: str = "*", dropped: frozenset[int] = frozenset(), excluded: frozenset[str] = frozenset()
+) -> Program:  # fmt: skip
     """Return a call.
 
     Parameters
@@ -47,6 +50,8 @@ def program(seed: int, number: int, pattern: str = "*", dropped: frozenset[int] 
         Which operators.
     dropped : frozenset of int
         Which of the call's parts are left out.
+    excluded : frozenset of str
+        Names of mutations that are left out wherever they are drawn.
 
     Raises
     ------
@@ -67,7 +72,7 @@ def program(seed: int, number: int, pattern: str = "*", dropped: frozenset[int] 
     parts = [*names]
     seeds = [chance.getrandbits(32) for _ in names]
     for index, (name_of, own) in enumerate(zip(names, seeds, strict=True)):
-        if index not in dropped:
+        if index not in dropped and name_of not in excluded:
             MUTATIONS[name_of][0](draft, random.Random(own))
     backward = chance.random() < 0.4
     how = chance.choice(("tt.ones_like(r)", "tt.ones((), dtype=r.dtype).expand(r.shape)", "r.detach().clone()"))

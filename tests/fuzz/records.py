@@ -27,6 +27,8 @@ class Record:
         Of the run, and of the program in it.
     pattern : str
         Which subjects the run was about.
+    excluded : str
+        Names of mutations that the run does without, separated by commas.
     dropped : tuple of int
         Which parts of the program are left out.
     """
@@ -35,12 +37,13 @@ class Record:
     seed: int
     number: int
     pattern: str = "*"
+    excluded: str = ""
     dropped: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.fuzzer} {self.seed}/{self.number}" + (f" without {list(self.dropped)}" if self.dropped else "")
 
-    def without(self, part: int) -> Record:
+    def less(self, part: int) -> Record:
         """Return the same with one part less."""
         return replace(self, dropped=(*self.dropped, part))
 
@@ -59,5 +62,7 @@ def program_of(record: Record) -> Program:
         When nothing fits the record's pattern.
     """
     module = importlib.import_module(f"tests.fuzz.{record.fuzzer}")
-    program: Program = module.program(record.seed, record.number, record.pattern, frozenset(record.dropped))
+    program: Program = module.program(
+        record.seed, record.number, record.pattern, frozenset(record.dropped), frozenset(record.excluded.split(","))
+    )  # fmt: skip
     return program

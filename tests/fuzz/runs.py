@@ -50,7 +50,7 @@ class Run:
     ----------
     fuzzers : sequence of str
         Which fuzzers, taking turns.
-    seed, pattern, jobs, limit, megabytes
+    seed, pattern, excluded, jobs, limit, megabytes
         As on the command line.
     known : sequence of Known
         What is not reported.
@@ -59,6 +59,7 @@ class Run:
     fuzzers: Sequence[str]
     seed: int
     pattern: str = "*"
+    excluded: str = ""
     jobs: int = 2
     limit: float = 20.0
     megabytes: int = 4096
@@ -93,7 +94,8 @@ class Run:
                     if self._errors or (last is not None and number >= last):
                         break
                     fuzzer = self.fuzzers[number % len(self.fuzzers)]
-                    self._one(worker, second, Record(fuzzer, self.seed, number // len(self.fuzzers), self.pattern))
+                    number //= len(self.fuzzers)
+                    self._one(worker, second, Record(fuzzer, self.seed, number, self.pattern, self.excluded))
             except BaseException as error:
                 self._errors.append(error)
             finally:
@@ -172,7 +174,7 @@ class Run:
 def shorten(failure: Failure, worker: Worker, verdict: Verdict) -> None:
     """Leave out the parts of a failure's program without which it fails as well."""
     for part in reversed(range(len(failure.program.parts))):
-        record = failure.record.without(part)
+        record = failure.record.less(part)
         found = worker.run(record)
         if found.kind == verdict.kind and (found.where == verdict.where or verdict.kind == "crash"):
             failure.record, failure.verdict = record, found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -24,6 +25,7 @@ __all__ = ["Worker"]
 ROOT: Final = Path(__file__).parents[2]
 START: Final = 120.0
 """Seconds that a first answer may take, which imports everything."""
+ADDRESSES: Final = re.compile(r"0x[0-9a-f]+ ?|==\d+==|\(?BuildId: \w+\)?|block \d+ of \d+ bytes at |, at byte .*")
 SHOWN: Final = 6000
 """Characters of what a process that crashed wrote to its errors."""
 
@@ -164,8 +166,9 @@ def _summary(text: str) -> str:
     """Return what is the same whenever a process crashes at a place."""
     for line in text.splitlines():
         if line.startswith("SUMMARY: "):
-            return line.removeprefix("SUMMARY: ").replace(str(ROOT) + "/", "")
+            return ADDRESSES.sub("", line.removeprefix("SUMMARY: ").replace(str(ROOT) + "/", ""))
     for line in text.splitlines():
         if any(word in line for word in ("malloc", "free()", "corrupt", "double free", "runtime error:")):
-            return f"{line.strip()}: {_frame(text)}"
+            place = ADDRESSES.sub("", line.strip().replace(str(ROOT) + "/", ""))
+            return place if "runtime error:" in line else f"{place}: {_frame(text)}"
     return _frame(text)

@@ -103,6 +103,9 @@ def conv_weight(make: Inputs) -> Iterator[Sample]:
     yield Sample((x, _number(make, 2, 4, 3, 4), (4, 2, 3, 1), (2, 1), (1, 0), (1, 2), 2), name="groups")
     line = (_number(make, 3, 2, 30), _number(make, 3, 1, 15), (1, 2, 2), (2,), (1,), (3,), 1)
     yield Sample(line, name="one dimension, long")
+    many = _number(make, 2, 6, 30, 3)
+    yield Sample((x, many, *sizes), name="error: windows beyond the input", error=RuntimeError)
+    yield Sample((x, many[:, :5, :3], *sizes), name="error: channels", error=RuntimeError)
 
 
 @family("unfold_windows")
