@@ -24,7 +24,7 @@ TT_BUILD ?= $(or $(INSTALLED),auto)
 export TT_BUILD
 STAMP := $(VENV)/.installed-$(TT_BUILD)-$(ENTRIES)
 
-.PHONY: help demo test test-slice test-all test-sweep develop native lint types format docs wheel coverage bench clean
+.PHONY: help demo test test-slice test-all test-sweep test-sanitized fuzz develop native lint types format docs wheel coverage bench clean
 
 help: ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' Makefile | expand -t 12
@@ -49,6 +49,19 @@ test-all: $(STAMP) ## the tests, and those that take long
 
 test-sweep: $(STAMP) ## what takes hours: all kernels of CUDA on an emulated device, and under AddressSanitizer
 	$(PYTEST) -m sweep $(PYTEST_OPTIONS)
+
+# Options of `python -m tests.fuzz`: make fuzz FUZZ="--seconds 600 --only 'index_*'".
+FUZZ ?= --seconds 60
+
+fuzz: $(STAMP) ## random programs, in processes that may crash
+	$(BIN)/python -m tests.fuzz $(FUZZ)
+
+# The first command is of the samples, the second of random calls; both run with what is compiled for the sanitizers.
+SANITIZED_CHECKS ?= --checks runs --checks inplace --checks out --dtype float32 --dtype int64
+
+test-sanitized: $(STAMP) ## samples and random calls under AddressSanitizer and UBSan
+	$(BIN)/python -m tests.fuzz.sanitized -- -m tt.cli.main ops check --backend cpu --run $(SANITIZED_CHECKS)
+	$(BIN)/python -m tests.fuzz.sanitized -- -m tests.fuzz --megabytes 0 $(FUZZ) operators
 
 # Installs what a table of pyproject.toml asks for: $(call install,project.optional-dependencies.test).
 REQUIRED := import functools, sys, tomllib; \

@@ -18,7 +18,7 @@ from tests.fuzz.records import Record
 from tests.fuzz.verdicts import Verdict
 from tests.fuzz.workers import ROOT, Worker
 
-__all__ = ["Failure", "Run"]
+__all__ = ["Failure", "Run", "replay"]
 
 JOURNALS: Final = ROOT / "build" / "fuzz"
 """Where the history of a process is kept that crashed, if its last program alone does not."""
@@ -169,6 +169,18 @@ class Run:
             subjects = ", ".join(name for name, _ in failure.subjects.most_common(5))
             lines.append(f"  {failure.subjects.total():4d} {failure.verdict.kind}: {failure.verdict.where} ({subjects})")
         return "\n".join(lines)
+
+
+def replay(journal: Path, limit: float, megabytes: int) -> tuple[Verdict, int]:
+    """Run the programs of a journal in one process, until one fails to end; return how, and how many ran."""
+    worker = Worker(limit, megabytes)
+    verdict, count = Verdict("good"), 0
+    for count, fields in enumerate(json.loads(journal.read_text()), 1):
+        verdict = worker.run(Record.from_dict(fields))
+        if verdict.kind in ("crash", "hang"):
+            break
+    worker.close()
+    return verdict, count
 
 
 def shorten(failure: Failure, worker: Worker, verdict: Verdict) -> None:
