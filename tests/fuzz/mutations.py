@@ -132,30 +132,30 @@ def read_only(draft: Draft, chance: random.Random) -> None:
 
 @mutation(8)
 def shared(draft: Draft, chance: random.Random) -> None:
-    """Two arguments in the same memory; the second takes the dtype of the first."""
+    """Two arguments in the same memory: the second takes dtype and values of the first."""
     leaves = draft.leaves()
     if len(leaves) < 2:
         return
     one, two = chance.sample(leaves, 2)
-    two.dtype = one.dtype
-    if draft.leaves().index(two) < draft.leaves().index(one):
-        one, two = two, one
+    base = f"base{len(draft.prelude)}"
     how = chance.randrange(4)
-    if how == 0 or not one.numel:
-        two.code, two.shape = one.name, one.shape
-    elif how == 1 and two.numel <= one.numel:
-        two.code = f"{one.name}.as_strided({two.shape}, {contiguous(two.shape)}, {one.name}.storage_offset())"
-    elif how == 2 and len(one.shape) > 1:
-        two.code = f"{one.name}.transpose(0, -1)"
-        two.shape = (one.shape[-1], *one.shape[1:-1], one.shape[0])
-    elif two.numel:
-        name = f"base{len(draft.prelude)}"
+    if how == 3 and one.numel and two.numel:
         start = chance.randrange(4)
         count = max(one.numel, start + two.numel)
-        start_one = count - one.numel if chance.random() < 0.5 else 0
-        draft.prelude.append(f"{name} = {one.code}.reshape(-1).repeat({-(-count // one.numel)})")
-        one.code = f"{name}.as_strided({one.shape}, {contiguous(one.shape)}, {start_one})"
-        two.code = f"{name}.as_strided({two.shape}, {contiguous(two.shape)}, {start})"
+        first = count - one.numel if chance.random() < 0.5 else 0
+        draft.prelude.append(f"{base} = {one.code}.reshape(-1).repeat({-(-count // one.numel)})")
+        one.code = f"{base}.as_strided({one.shape}, {contiguous(one.shape)}, {first})"
+        two.code = f"{base}.as_strided({two.shape}, {contiguous(two.shape)}, {start})"
+    else:
+        draft.prelude.append(f"{base} = {one.code}")
+        one.code = two.code = base
+        if how == 1 and two.numel <= one.numel:
+            two.code = f"{base}.as_strided({two.shape}, {contiguous(two.shape)}, {base}.storage_offset())"
+        elif how == 2 and len(one.shape) > 1:
+            two.code, two.shape = f"{base}.transpose(0, -1)", (one.shape[-1], *one.shape[1:-1], one.shape[0])
+        else:
+            two.shape = one.shape
+    two.dtype = one.dtype
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
