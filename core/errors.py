@@ -167,7 +167,7 @@ class ShapeError(TTError, RuntimeError):
 
 
 class SizeLimitError(ShapeError):
-    """A shape that no tensor can have: its bytes cannot be counted in 63 bits, or the array library has no such array."""
+    """A shape that no tensor can have: its bytes exceed 63 bits, or the array library has no such array."""
 
     def __init__(
         self, op: str, shape: Sequence[int], dtype: str | None = None, *, reason: str | None = None

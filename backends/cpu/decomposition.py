@@ -51,16 +51,6 @@ def raise_singular(op: str, A: Array, error: Exception) -> None:
     raise errors.LinAlgError(f"{op}: the input matrix is singular ({error})") from error
 
 
-def expect_finite(op: str, A: Array) -> None:
-    """Raise for infinite elements and NaN, with which LAPACK's iteration for singular values may run for ever."""
-    finite = np.isfinite(A)
-    if not finite.all():
-        place = tuple(int(i) for i in np.argwhere(~finite)[0][:-2])
-        raise errors.LinAlgError(
-            f"{op}: {element(place, A.shape[:-2])}the input matrix has infinite elements or NaN, and no singular values"
-        )
-
-
 def raise_unconverged(op: str, A: Array, error: Exception) -> None:
     """Raise the error of an iteration that does not end."""
     why = "" if np.isfinite(A).all() else ": the input has infinite elements or NaN"
@@ -68,13 +58,14 @@ def raise_unconverged(op: str, A: Array, error: Exception) -> None:
 
 
 def expect_finite(op: str, A: Array, part: str = "all") -> None:
-    """Raise if a matrix has infinite elements or NaN, in the part that is read: some iterations of LAPACK never end then."""
+    """Raise for infinite elements and NaN in the part that is read: with these, LAPACK's iterations may never end."""
     finite = np.isfinite(A)
     if part != "all":
         finite = (np.tril if part == "L" else np.triu)(~finite) == 0
     if not finite.all():
+        place = tuple(int(i) for i in np.argwhere(~finite)[0][:-2])
         raise errors.LinAlgError(
-            f"{op}: the iteration does not settle: the input has infinite elements or NaN"
+            f"{op}: {element(place, A.shape[:-2])}the iteration does not settle: the input has infinite elements or NaN"
         )
 
 

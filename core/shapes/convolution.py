@@ -192,7 +192,9 @@ def conv_weight(
         )
     steps, gaps = positive(op, stride, count, "stride"), positive(op, dilation, count, "dilation")
     pads = not_negative(op, padding, count, "padding")
-    for dim, (size, width, step, gap, pad) in enumerate(zip(sizes, weight_size[2:], steps, gaps, pads, strict=True)):
+    for dim, (size, width, step, gap, pad) in enumerate(
+        zip(sizes, weight_size[2:], steps, gaps, pads, strict=True)
+    ):
         # Fewer windows than fit are what the gradient of a transposed convolution has.
         if windows[dim] and step * (windows[dim] - 1) + gap * (width - 1) >= size + 2 * pad:
             raise ShapeError(

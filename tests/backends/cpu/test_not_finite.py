@@ -1,4 +1,4 @@
-"""Decompositions of matrices with infinite elements or NaN, some of which never end in LAPACK: in processes of their own."""
+"""Decompositions of matrices with infinite elements or NaN, some of which never end in LAPACK: in other processes."""
 
 from __future__ import annotations
 
