@@ -281,7 +281,8 @@ class Caller:
         count = len(args)
         variadic = self.variadic
         if variadic >= 0 and count > variadic and type(args[variadic]) is int:
-            args = (*args[:variadic], args[variadic:])
+            # Concatenated, because unpacking would make a list first.
+            args = args[:variadic] + (args[variadic:],)  # noqa: RUF005
             count = variadic + 1
         if kwargs:
             if "out" in kwargs:
