@@ -224,6 +224,11 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data: bool, unpack_pivots
         U = np.triu(LU_data[..., : min(m, n), :])
     if unpack_pivots:
         # Every exchange of rows is made in all matrices of the batch at once.
+        if LU_pivots.size and (LU_pivots.min() < 1 or LU_pivots.max() > m):
+            raise errors.PlaceError(
+                f"lu_unpack(): a pivot is not between 1 and the {m} rows\n"
+                "  try: the pivots that linalg.lu_factor returned"
+            )
         pivots = LU_pivots.reshape(prod(batch), LU_pivots.shape[-1]) - 1
         each = np.arange(len(pivots))
         order = np.tile(np.arange(m), (len(pivots), 1))

@@ -8,7 +8,7 @@ from tt.core.composites.helpers import as_type, check_shapes, python_value
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import float64, int32, int64
-from tt.core.errors import DtypeError, LinAlgError, ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, LinAlgError, PlaceError, ShapeError, ValueRangeError
 from tt.core.shapes.decomposition import expect_matrix, expect_square, is_vector
 from tt.core.shapes.geometry import broadcast
 
@@ -207,6 +207,11 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bo
 
 def permutation(pivots: Any, m: int, like: Any) -> Any:
     """Return P of A = P L U from the exchanges of rows."""
+    # On other devices nobody waits for the values; what gathers by them refuses those that are out of range.
+    if pivots.device.type == "cpu" and python_value(ops.all((pivots >= 1) & (pivots <= m))) is False:
+        raise PlaceError(
+            f"lu_unpack(): a pivot is not between 1 and the {m} rows\n  try: the pivots that linalg.lu_factor returned"
+        )
     order = ops.unsqueeze(ops.expand(places(m, like), (*pivots.shape[:-1], m)), -1)
     rows = ops.unsqueeze(places(m, like), -1)
     for k in range(pivots.shape[-1]):

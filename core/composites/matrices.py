@@ -11,7 +11,7 @@ from tt.core.composites.helpers import as_type, is_integral, python_value
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import float32, int64
-from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.errors import DtypeError, NumberRangeError, ShapeError, ValueRangeError
 from tt.core.shapes.decomposition import expect_matrix, expect_square
 from tt.core.shapes.geometry import wrap_dim
 from tt.core.tensor_base import TensorBase
@@ -271,6 +271,8 @@ def linalg_vander(x: Any, N: int | None) -> Any:
 
 def powers_of(x: Any, count: int) -> Any:
     """Return the powers from 0 to count - 1 along a new last dimension."""
+    if count >= 2**63:
+        raise NumberRangeError(f"vander(): {count} columns are more than an int64 can count")
     base = as_type(x, int64) if is_integral(x.dtype) else x
     powers = [ops.ones_like(base)]
     for _ in range(count - 1):

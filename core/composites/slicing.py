@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.composites.helpers import check_shapes, wrap
 from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
-from tt.core.errors import DtypeError, IndexValueError, ShapeError
+from tt.core.errors import DtypeError, IndexValueError, NumberRangeError, ShapeError
 from tt.core.shapes.slicing import diagonal_geometry, unfold_geometry
 
 composites: Final = CompositeTable()
@@ -91,6 +91,8 @@ def tensor_split(self: Any, sections: int, dim: int) -> list[Any]:
     size = _size_to_split(self, dim)
     if sections <= 0:
         raise ShapeError(f"tensor_split(): cannot split into {sections} pieces")
+    if sections >= 2**63:
+        raise NumberRangeError(f"tensor_split(): {sections} pieces are more than an int64 can count")
     least, more = divmod(size, sections)
     return _pieces(self, dim, [least + (i < more) for i in range(sections)])
 

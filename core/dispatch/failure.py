@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
 from tt.core.errors import (
     DataDependentError,
+    DataTypeError,
     HostMemoryError,
+    IndexValueError,
     InplaceError,
     KernelContractError,
     NumberRangeError,
     SizeLimitError,
     TTError,
+    ValueRangeError,
 )
 
 if TYPE_CHECKING:
@@ -25,6 +28,18 @@ if TYPE_CHECKING:
 
 __all__ = ["check_shapes", "failed", "failed_direct"]
 
+
+_OURS = "tt-tensor"
+"""The distribution whose kernels must raise errors of tt; those of others pass as they are."""
+
+_OWN_WORDS = (
+    (OverflowError, NumberRangeError),
+    (IndexError, IndexValueError),
+    (KeyError, ValueRangeError),
+    (TypeError, DataTypeError),
+    (ValueError, ValueRangeError),
+)
+"""What Python and NumPy raise, and the error of tt that a caller catches in the same way."""
 
 _NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul"})
 """Operators to which a number that wraps around would mean something else."""
@@ -61,7 +76,10 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
     if isinstance(error, OverflowError):
         wrapped = _wrap_integers(entry, prepared)
         if wrapped is not None:
-            return choice.function(*wrapped)
+            try:
+                return choice.function(*wrapped)
+            except Exception as second:
+                error = second
     check_shapes(entry, args, error)
     if entry.operator.mutates and not entry.backend.mutable and isinstance(error, TypeError | ValueError):
         device = entry.backend.device_type
@@ -72,7 +90,22 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
     if type(error) is ValueError and str(error).startswith(_LIMITS):
         shape, _ = _results(entry, args)
         raise SizeLimitError(name, shape, reason=str(error)) from error
+    source = getattr(choice.registration, "source", None)
+    ours = source is None or source.distribution == _OURS
+    own = _in_own_words(name, error) if ours else None
+    if own is not None:
+        raise own from error
     raise error
+
+
+def _in_own_words(name: str, error: Exception) -> TTError | None:
+    """Return the error of tt for what Python or NumPy raised in a kernel of tt, or None where there is none."""
+    if type(error).__module__.partition(".")[0] not in ("builtins", "numpy"):
+        return None
+    for builtin, own in _OWN_WORDS:
+        if isinstance(error, builtin):
+            return own(f"{name}(): {error}")
+    return None
 
 
 def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = None) -> None:

@@ -31,6 +31,12 @@ __all__ = ["Mistake", "parse", "read"]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"[+-]?(?:inf\b|nan\b|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)")
 _INTEGER = re.compile(r"[+-]?\d+")
+_LONGEST: Final = 64
+"""The most elements that a list of fixed length may have: no tensor has more dimensions."""
+_DIGITS: Final = 300
+"""The most digits of a number: more do not fit into a float, and many more Python does not read."""
+_DEEPEST: Final = 20
+"""How often types and defaults may be nested."""
 _COMPLEX = re.compile(r"\([+-]?[\dinfae.+-]+j\)|[+-]?[\d.]+(?:[eE][+-]?\d+)?j")
 _STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 _SET = re.compile(r"\*|[a-z][0-9]*")
@@ -238,7 +244,7 @@ class _Reader:
             default = self.fit(default, type_, column)
         return Argument(name, type_, default, keyword_only, alias)
 
-    def type(self) -> tuple[Type, Alias | None]:
+    def type(self, depth: int = 0) -> tuple[Type, Alias | None]:
         self.skip()
         column = self.at
         base = self.name("a type")
@@ -252,7 +258,7 @@ class _Reader:
                 raise _Stop(at, "the only union of types is Tensor|Scalar")
             or_scalar = True
         choices = self.choices(base) if self.peek("{") else ()
-        items = self.items(base, column) if base in ("tuple", "dict") else ()
+        items = self.items(base, column, depth) if base in ("tuple", "dict") else ()
         alias = None
         if self.peek("("):
             self.alias_at = self.at
@@ -263,6 +269,8 @@ class _Reader:
         if not self.take("["):
             return Type(base, question, or_scalar=or_scalar, choices=choices, items=items), alias
         size = self.match(_INTEGER)
+        if size and (len(size[0]) > _DIGITS or int(size[0]) > _LONGEST):
+            raise _Stop(size.start(), f"the size of a list must be at most {_LONGEST}")
         if size and int(size[0]) < 1:
             raise _Stop(size.start(), f"the size of a list must be at least 1, not {size[0]}")
         self.expect("]", "after the size of a list")
@@ -289,16 +297,18 @@ class _Reader:
             raise _Stop(column, f"{base}{{}} has no value", f"write {base}, or list the values")
         return tuple(found)
 
-    def items(self, base: str, column: int) -> tuple[Type, ...]:
+    def items(self, base: str, column: int, depth: int) -> tuple[Type, ...]:
         """Read the types of what a tuple or a dict holds."""
         self.expect("(", f"before the types of what a {base} holds")
+        if depth > _DEEPEST:
+            raise _Stop(column, f"a type is nested more than {_DEEPEST} times")
         found: list[Type] = []
         while not self.take(")"):
             if found:
                 self.expect(",", "or ')' between types")
             self.skip()
             at = self.at
-            type_, alias = self.type()
+            type_, alias = self.type(depth + 1)
             if type_.is_tensor or alias:
                 raise _Stop(at, f"a {base} holds no tensors", "give them an argument of their own")
             found.append(type_)
@@ -350,23 +360,27 @@ class _Reader:
 
     # --- defaults ----------------------------------------------------------------------------------------------
 
-    def literal(self) -> Any:
+    def literal(self, depth: int = 0) -> Any:
         """Read a default; strings come as `_Quoted`, to be told from words."""
+        if depth > _DEEPEST:
+            raise _Stop(self.at, f"a default is nested more than {_DEEPEST} times")
         if self.take("["):
             items: list[Any] = []
             while not self.take("]"):
                 if items:
                     self.expect(",", "or ']' in a list")
-                items.append(self.literal())
+                items.append(self.literal(depth + 1))
             return tuple(items)
         if self.take("{"):
             entries: dict[Any, Any] = {}
             while not self.take("}"):
                 if entries:
                     self.expect(",", "or '}' in a dict")
-                key = self.literal()
+                at, key = self.at, self.literal(depth + 1)
+                if isinstance(key, dict):
+                    raise _Stop(at, "a dict is no key")
                 self.expect(":", "after a key")
-                entries[key] = self.literal()
+                entries[key] = self.literal(depth + 1)
             return entries
         string = self.match(_STRING)
         if string:
@@ -383,7 +397,13 @@ class _Reader:
         number = self.match(_NUMBER)
         if number:
             text = number[0]
-            return int(text) if _INTEGER.fullmatch(text) else float(text)
+            if not _INTEGER.fullmatch(text):
+                return float(text)
+            if len(text) > _DIGITS:
+                raise _Stop(
+                    number.start(), f"a number has at most {_DIGITS} digits, and this one {len(text)}"
+                )
+            return int(text)
         word = self.match(_NAME)
         if word:
             return {"None": None, "True": True, "False": False}.get(word[0], word[0])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DataTypeError, ShapeError, ValueRangeError
 from tt.core.memory_format import ORDERS
 from tt.core.shapes.geometry import check_size
 from tt.core.shapes.pointwise import ordered_strides
@@ -57,7 +57,9 @@ def scalar() -> Shape:
 def arange(end: Any, start: Any = 0, step: Any = 1, dtype: Any = None, *, op: str) -> Shape:
     """Numbers from start to before end."""
     start = 0 if start is None else start
-    for value in (start, end):
+    for value in (start, end, step):
+        if isinstance(value, complex):
+            raise DataTypeError(f"{op}(): start, end and step are real, and {value} is complex")
         if isinstance(value, float) and not math.isfinite(value):
             raise ShapeError(f"{op}(): unsupported range: {start} -> {end}")
     if getattr(dtype, "name", str(dtype)) == "int64":

@@ -128,6 +128,11 @@ def lu_unpack(
         raise DtypeError(
             f"{op}(): LU_pivots must be of int32, as linalg.lu_factor returns them, not {LU_pivots.dtype.name}"
         )
+    if unpack_pivots and (not LU_pivots.ndim or LU_pivots.shape[:-1] != batch or LU_pivots.shape[-1] > m):
+        raise ShapeError(
+            f"{op}(): LU_pivots {list(LU_pivots.shape)} do not fit LU_data {list(LU_data.shape)}: they have the same "
+            f"batch, and at most one pivot for each of the {m} rows"
+        )
     return (
         (*batch, m, m) if unpack_pivots else (0,),
         (*batch, m, k) if unpack_data else (0,),

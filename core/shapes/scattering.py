@@ -61,8 +61,8 @@ def index_add(self: Described, dim: int, index: Described, source: Any = None, *
     expect_index_dtype(op, index)
     if hasattr(source, "shape"):
         count = index.shape[0] if index.ndim else 1
-        have = source.shape[at] if source.ndim else 1
-        if count != have:
+        have = source.shape[at] if source.ndim > at else 1
+        if count != have and (source.ndim > at or not source.ndim):
             # PyTorch raises RuntimeError, but IndexError for a number.
             raise (ShapeError if self.ndim else IndexValueError)(
                 f"{op}(): there are {count} indices, but source has {have} slices along dimension {at}"

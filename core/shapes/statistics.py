@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.errors import DataTypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, wrap_dim
 from tt.core.shapes.reduction import reduce_with_indices
 from tt.core.shapes.registry import Result, RuleTable
@@ -29,6 +29,8 @@ def histc(bins: int, min: Any, max: Any, *, op: str) -> tuple[int, ...]:
     """A count for each bin."""
     if bins < 1:
         raise ValueRangeError(f"{op}(): bins must be > 0, but got {bins}")
+    if isinstance(min, complex) or isinstance(max, complex):
+        raise DataTypeError(f"{op}(): min and max are real, but got min={min} and max={max}")
     if not min <= max:
         raise ValueRangeError(f"{op}(): max must be larger than min, but got min={min} and max={max}")
     return (bins,)

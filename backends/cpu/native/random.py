@@ -49,10 +49,20 @@ if NATIVE is not None:
         native=True,
     )
     cpu.kernel(
-        "normal", NATIVE.normal, takes=("self", "mean", "std", "generator"), half="native", native=True
+        "normal",
+        NATIVE.normal,
+        dtypes="floating_complex",
+        takes=("self", "mean", "std", "generator"),
+        half="native",
+        native=True,
     )
     cpu.kernel(
-        "uniform", NATIVE.uniform, takes=("self", "from_", "to", "generator"), half="native", native=True
+        "uniform",
+        NATIVE.uniform,
+        dtypes="floating_complex",
+        takes=("self", "from_", "to", "generator"),
+        half="native",
+        native=True,
     )
     cpu.kernel(
         "exponential",

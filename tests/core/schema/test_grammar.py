@@ -336,3 +336,23 @@ def test_a_mistake_prints_the_line_a_caret_and_the_nearest_word():
             add(Tensor self, tensor other, *, Scalar alpha=1) -> Tensor
                              ^
             did you mean 'Tensor'?""")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"f(int x={'9' * 5000}) -> Tensor", "a number has at most 300 digits, and this one 5000"),
+        (f"f(int[] x=[{'9' * 5000}]) -> Tensor", "a number has at most 300 digits"),
+        (f"f(float x={'9' * 309}) -> Tensor", "a number has at most 300 digits"),
+        (f"f(int[{'9' * 5000}] x) -> Tensor", "the size of a list must be at most 64"),
+        ("f(int[2147483648] x=0) -> Tensor", "the size of a list must be at most 64"),
+        (f"f(int[] x={'[' * 3000}{']' * 3000}) -> Tensor", "a default is nested more than 20 times"),
+        (f"f(int[] x={'{' * 3000}) -> Tensor", "a default is nested more than 20 times"),
+        (f"f({'tuple(' * 3000}int{')' * 3000} x) -> Tensor", "a type is nested more than 20 times"),
+        ("f(dict(str, int) x={{}: 1}) -> Tensor", "a dict is no key"),
+    ],
+    ids=lambda text: text[:24],
+)
+def test_what_is_too_large_is_a_mistake(text, message):
+    with pytest.raises(SchemaError, match=message):
+        Signature.parse(text)
