@@ -20,6 +20,7 @@ from tt.core.dispatch.parts import parts_of
 from tt.core.dtype import dtype as Dtype
 from tt.core.dtype import to_dtype
 from tt.core.errors import DtypeError, GradientError, ValueRangeError
+from tt.core.foreign import check_array
 from tt.core.keys import KEYS, OVERRIDDEN, PYTHON
 from tt.core.reading import detached, host_array, requires_gradient
 from tt.core.storage import Storage
@@ -131,12 +132,17 @@ def _place_in(
 ) -> Kind:
     """Return a tensor at a place (strides and offset in bytes) of a storage made by `_new_storage`."""
     memory = storage.owner
-    if any(step < 0 for step in strides):
-        raise ValueRangeError(f"the strides {list(strides)} of a pickled tensor are negative")
-    if memory.nbytes == 0 or 0 in shape:
-        handle = np.empty(shape, dtype.numpy)
-    else:
-        handle = np.ndarray(shape, dtype.numpy, buffer=memory, offset=offset, strides=strides)
+    try:
+        if memory.nbytes == 0 or 0 in shape:
+            handle = np.empty(shape, dtype.numpy)
+        else:
+            handle = np.ndarray(shape, dtype.numpy, buffer=memory, offset=offset, strides=strides)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueRangeError(
+            f"a tensor of shape {list(shape)}, with strides of {list(strides)} bytes from byte {offset} on, is no part "
+            f"of a memory of {memory.nbytes} bytes: {error}"
+        ) from error
+    check_array(handle, "pickled tensor")
     new = _make(handle, storage.backend.spec(dtype, to_device("cpu")), kind)
     new.storage = storage
     return new
@@ -190,6 +196,7 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
         from tt.core.construct import from_array
 
         array, device, *more = parts
+        check_array(array, "pickled array")
         if not array.flags.writeable:  # of buffers outside of the pickle
             array = array.copy()
         values = from_array(array, Device(device))

@@ -29,16 +29,18 @@ def check_indices(handle: Any) -> None:
         When a coordinate lies outside of the shape, or rows do not begin and end where elements are.
     """
     if isinstance(handle, CooHandle):
-        fine = all(_within(row, size) for row, size in zip(handle.indices, handle.shape, strict=False))
+        fine = len(handle.values) == handle.nnz and all(
+            _within(row, size) for row, size in zip(handle.indices, handle.shape, strict=False)
+        )
     else:
         starts = handle.compressed
         if starts.ndim == 1:
             check_ends(handle)
         elif (starts[..., 0] != 0).any() or (starts[..., -1] != handle.nnz).any():
             raise _refused()
-        fine = not (starts[..., 1:] < starts[..., :-1]).any() and _within(
-            handle.plain, handle.grid[1 if handle.rows else 0]
-        )
+        major, minor = handle.grid if handle.rows else handle.grid[::-1]
+        fine = starts.shape[-1] == major + 1 and handle.values.shape[starts.ndim - 1] == handle.nnz
+        fine = fine and not (starts[..., 1:] < starts[..., :-1]).any() and _within(handle.plain, minor)
     if not fine:
         raise _refused()
 
@@ -49,12 +51,12 @@ def check_ends(handle: Any) -> None:
     Raises
     ------
     IndexValueError
-        When the first row does not begin, or the last one not end, where the elements do.
+        When the first row does not begin, or the last one not end, where the elements do, or an element is missing.
     """
     starts = handle.compressed
     if starts.ndim != 1:
         return
-    if starts[0] != 0 or starts[-1] != handle.nnz:
+    if starts[0] != 0 or starts[-1] != handle.nnz or len(handle.values) != handle.nnz:
         raise _refused()
 
 

@@ -74,3 +74,20 @@ def test_indices_that_are_filled_in_later_are_used(layout: str) -> None:
     expected = tt.tensor([[1, 0, 1], [0, 1, 0], [0, 0, 1]], dtype=DTYPE)
     assert tt.equal(x.to_dense(), expected if layout == "sparse_csr" else expected.t())
     assert (x @ tt.ones(3, dtype=DTYPE)).sum().item() == 4
+
+
+@pytest.mark.parametrize(
+    ("starts", "plain", "values"),
+    [([0, 1, 2, 3], [0, 1, 2], 1), ([0, 1, 2, 3], [0, 1], 3), ([0, 3], [0, 1, 2], 3)],
+)
+def test_components_of_a_pickle_that_do_not_fit_are_refused(
+    starts: list[int], plain: list[int], values: int
+) -> None:
+    x = tt.eye(3, dtype=DTYPE).to_sparse_csr()
+    function, (kind, packed, gradient), _ = x.__reduce_ex__(4)
+    form, layout, dtype, parts, *rest = packed
+    parts = dict(zip(parts, (tt.tensor(starts), tt.tensor(plain), tt.ones(values, dtype=DTYPE)), strict=True))
+    broken = function(kind, (form, layout, dtype, parts, *rest), gradient)
+    for use in (broken.to_dense, lambda: broken @ tt.ones(3, dtype=DTYPE)):
+        with pytest.raises(IndexError, match="out of range"):
+            use()
