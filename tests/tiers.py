@@ -47,6 +47,7 @@ BOTH_FORMS: Final = (
     "tests/core/test_keys.py",
     "tests/core/test_members.py",
     "tests/core/test_meta.py",
+    "tests/core/test_methods.py",
     "tests/core/test_op_libraries.py",
     "tests/core/test_overrides.py",
     "tests/core/test_parameter.py",
@@ -55,6 +56,7 @@ BOTH_FORMS: Final = (
     "tests/core/test_legacy_constructor.py",
     "tests/core/test_promotion.py",
     "tests/core/test_python_dispatch.py",
+    "tests/core/test_read_only.py",
     "tests/plugins/autograd",
 )
 """Tests of what runs compiled or interpreted (dispatch, tensors, autograd, custom operators): folders and files."""

@@ -207,8 +207,9 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bo
 
 def permutation(pivots: Any, m: int, like: Any) -> Any:
     """Return P of A = P L U from the exchanges of rows."""
-    # On other devices nobody waits for the values; what gathers by them refuses those that are out of range.
-    if pivots.device.type == "cpu" and python_value(ops.all((pivots >= 1) & (pivots <= m))) is False:
+    # Where values are not at hand (on another device, inside a transform) what gathers by them refuses them.
+    at_hand = pivots.device.type == "cpu" and pivots.keys == pivots.spec.keys
+    if at_hand and python_value(ops.all((pivots >= 1) & (pivots <= m))) is False:
         raise PlaceError(
             f"lu_unpack(): a pivot is not between 1 and the {m} rows\n  try: the pivots that linalg.lu_factor returned"
         )
