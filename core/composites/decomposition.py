@@ -9,6 +9,7 @@ from tt.core.dispatch.registry import ops
 from tt.core.dispatch.tables import CompositeTable
 from tt.core.dtype import float64, int32, int64
 from tt.core.errors import DtypeError, LinAlgError, PlaceError, ShapeError, ValueRangeError
+from tt.core.keys import KEYS
 from tt.core.shapes.decomposition import expect_matrix, expect_square, is_vector
 from tt.core.shapes.geometry import broadcast
 
@@ -208,7 +209,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bo
 def permutation(pivots: Any, m: int, like: Any) -> Any:
     """Return P of A = P L U from the exchanges of rows."""
     # Where values are not at hand (on another device, inside a transform) what gathers by them refuses them.
-    at_hand = pivots.device.type == "cpu" and pivots.keys == pivots.spec.keys
+    at_hand = pivots.device.type == "cpu" and not pivots.keys & KEYS.mask("layer")
     if at_hand and python_value(ops.all((pivots >= 1) & (pivots <= m))) is False:
         raise PlaceError(
             f"lu_unpack(): a pivot is not between 1 and the {m} rows\n  try: the pivots that linalg.lu_factor returned"
