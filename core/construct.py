@@ -193,7 +193,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     TypeError
         For anything but an array, and for dtypes that tensors do not have.
     ValueError
-        For byte orders and strides that tensors do not have.
+        For byte orders, strides and alignments that tensors do not have.
 
     Examples
     --------
@@ -205,6 +205,11 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     check_array(ndarray)
+    if not ndarray.flags.aligned:
+        raise ValueRangeError(
+            f"from_numpy(): the elements of the array do not lie at multiples of {ndarray.dtype.alignment} bytes, so "
+            "its memory cannot be shared\n  try: array.copy()"
+        )
     return from_array(ndarray.view(np.ndarray), to_device("cpu"))
 
 
@@ -222,7 +227,7 @@ def frombuffer(
     count : int
         How many elements to take; a negative number takes all.
     offset : int
-        How many bytes to skip.
+        How many bytes to skip. The memory is copied, not shared, where no element of the dtype can lie there.
     requires_grad : bool
         Whether autograd shall record operations on the tensor.
 

@@ -145,7 +145,8 @@ def arange_size(start: Any, end: Any, step: Any, *, wide: bool = False) -> int:
         start, end, step = int(start), int(end), int(step)
     if step == 0 or (end - start) * step < 0:
         raise ValueError("no such range")
-    if all(isinstance(value, int) for value in (start, end, step)):
-        return int(-(-(end - start) // step))
-    count: int = math.ceil((end - start) / step)
+    whole = all(isinstance(value, int) for value in (start, end, step))
+    count = int(-(-(end - start) // step)) if whole else math.ceil((end - start) / step)
+    if count >= 2**60:  # libraries count to none where the number passes 63 bits
+        raise ValueError("no such range")
     return count

@@ -30,6 +30,8 @@ def cast(array: Array, native_dtype: Any) -> Array:
             "complex numbers become real ones, and their imaginary parts are lost", UserWarning, stacklevel=3
         )
         array = array.real
+    if array.dtype.kind == "b":  # bytes of bools that came from elsewhere may be others than 0 and 1
+        array = array.view(np.uint8) != 0
     order: Any = "C" if 0 in array.strides else "K"
     if native_dtype.kind in "cfb" and (
         native_dtype.itemsize >= array.itemsize or _holds(native_dtype, array)
@@ -115,7 +117,9 @@ class CpuBackend(ArrayApiBackend):
         return np.empty(tuple(shape), dtype=native_dtype)
 
     def from_numpy(self, array: Array, device: Device | None = None) -> Array:
-        """Return the array itself: the memory is shared."""
+        """Return the array itself, whose memory is shared; a copy where its elements are not aligned."""
+        if not array.flags.aligned:
+            return array.copy()
         return array if type(array) is np.ndarray else np.asarray(array)
 
     def to_numpy(self, handle: Array) -> Array:

@@ -78,6 +78,8 @@ cpu.kernel("arange.start_step", numbers, dtypes="real_number", half="native")
 def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Array:
     if steps < 0:
         raise ValueError("a number of steps is not negative")
+    if steps >= 2**60:  # NumPy counts to none where the number passes 63 bits
+        raise errors.SizeLimitError("linspace", (steps,), str(dtype))
     wide: type[Any] = np.float64
     if isinstance(start, complex) or isinstance(end, complex):
         if dtype.kind != "c":

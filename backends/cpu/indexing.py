@@ -36,9 +36,9 @@ def held(index: Array) -> Array:
     """Return a copy of an index or mask.
 
     NumPy checks places and then reads them again, while they may lie in the memory that it writes to, or another thread
-    may write to them.
+    may write to them. Of masks it expects bytes that are 0 or 1.
     """
-    return index.copy()
+    return index.view(np.uint8) != 0 if index.dtype == np.bool_ else index.copy()
 
 
 def expect_dim(self: Array, dim: int, index: Array) -> None:
@@ -227,7 +227,8 @@ def masked_fill_inplace(self: Array, mask: Array, value: Any) -> None:
 
 @cpu.kernel("masked_fill", half="native")
 def masked_fill(self: Array, mask: Array, value: Any) -> Array:
-    return np.where(mask, _mask_value(self, mask, value), self)
+    number = _mask_value(self, mask, value)
+    return np.where(held(mask), number, self)
 
 
 def _mask_value(self: Array, mask: Array, value: Any) -> Array:

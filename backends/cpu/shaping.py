@@ -36,7 +36,12 @@ def view_dtype(self: Array, dtype: Any) -> Array:
         raise errors.ShapeError(
             "view(): a number cannot be read as a dtype of another size\n  try: .unsqueeze(0)"
         )
-    return self.view(dtype)
+    found: Array = self.view(dtype)
+    if not found.flags.aligned:
+        raise errors.ShapeError(
+            f"view(): the storage offset must be a multiple of {dtype.itemsize} bytes to read {self.dtype} as {dtype}"
+        )
+    return found
 
 
 @cpu.kernel("transpose")

@@ -220,6 +220,10 @@ def block_diag(tensors: Sequence[Any]) -> Any:
         as_type(ops.reshape(t, (1, -1) if t.numel() else (1, 0)) if t.ndim < 2 else t, dtype) for t in tensors
     ]
     width, before, rows = sum(block.shape[1] for block in blocks), 0, []
+    if len(blocks) >= 1000:
+        ops.new_empty(
+            blocks[0], (sum(block.shape[0] for block in blocks), width)
+        )  # raises at once without memory
     for block in blocks:
         height, columns = block.shape
         left = ops.new_zeros(block, (height, before))

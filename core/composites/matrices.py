@@ -291,6 +291,10 @@ def vander(x: Any, N: int | None, increasing: bool) -> Any:
     count = x.shape[0] if N is None else N
     if count < 0:
         raise ValueRangeError(f"vander(): N must be non-negative, got {count}")
+    if count >= 2**20:
+        ops.empty(
+            (x.shape[0], count), dtype=x.dtype, device=x.device
+        )  # raises at once where there is no memory
     result = powers_of(x, count)
     return result if increasing else ops.flip(result, (1,))
 

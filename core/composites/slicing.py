@@ -91,8 +91,8 @@ def tensor_split(self: Any, sections: int, dim: int) -> list[Any]:
     size = _size_to_split(self, dim)
     if sections <= 0:
         raise ShapeError(f"tensor_split(): cannot split into {sections} pieces")
-    if sections >= 2**63:
-        raise NumberRangeError(f"tensor_split(): {sections} pieces are more than an int64 can count")
+    if sections >= 2**31:
+        raise ShapeError(f"tensor_split(): {sections} pieces are more than there can be tensors")
     least, more = divmod(size, sections)
     return _pieces(self, dim, [least + (i < more) for i in range(sections)])
 

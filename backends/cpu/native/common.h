@@ -142,11 +142,21 @@ static void *tt_refuse_dtype(const char *name, PyArrayObject *array)
     return NULL;
 }
 
+/* Whether sizes are equal; without dimensions there are none, and the pointers may be NULL. */
+TT_INLINE bool tt_same_sizes(const npy_intp *a, const npy_intp *b, int ndim)
+{
+    return ndim == 0 || memcmp(a, b, (size_t)ndim * sizeof(npy_intp)) == 0;
+}
+
+TT_INLINE void tt_copy_sizes(npy_intp *to, const npy_intp *from, int ndim)
+{
+    if (ndim > 0) memcpy(to, from, (size_t)ndim * sizeof(npy_intp));
+}
+
 TT_INLINE bool tt_same_shape(PyArrayObject *a, PyArrayObject *b)
 {
     int ndim = PyArray_NDIM(a);
-    return ndim == PyArray_NDIM(b) &&
-           memcmp(PyArray_DIMS(a), PyArray_DIMS(b), (size_t)ndim * sizeof(npy_intp)) == 0;
+    return ndim == PyArray_NDIM(b) && tt_same_sizes(PyArray_DIMS(a), PyArray_DIMS(b), ndim);
 }
 
 /* What a function of Python returns: for calls too rare to be written in C. */

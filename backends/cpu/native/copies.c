@@ -225,7 +225,7 @@ static PyObject *call_cat(PyObject *module, PyObject *const *args, Py_ssize_t co
             like = part;
             if (dim < 0) dim += ndim;
             serves = ndim > 0 && dim >= 0 && dim < ndim && tt_dtype_of(part) != TT_NONE;
-            if (serves) memcpy(shape, PyArray_DIMS(part), (size_t)ndim * sizeof(npy_intp));
+            if (serves) tt_copy_sizes(shape, PyArray_DIMS(part), ndim);
         }
         serves = serves && ndim == PyArray_NDIM(like) && PyArray_TYPE(part) == PyArray_TYPE(like);
         for (int d = 0; d < ndim && serves; d++) serves = d == dim || PyArray_DIM(part, d) == shape[d];

@@ -416,7 +416,7 @@ static PyObject *tt_elementwise(const char *name, int inputs, const tt_input *in
     }
     int order[NPY_MAXDIMS], known = inputs;
     if (out != NULL) {
-        if (PyArray_NDIM(out) != ndim || memcmp(PyArray_DIMS(out), shape, (size_t)ndim * sizeof(npy_intp)) != 0) {
+        if (PyArray_NDIM(out) != ndim || !tt_same_sizes(PyArray_DIMS(out), shape, ndim)) {
             PyErr_Format(PyExc_ValueError, "%s(): the output has another shape than the result", name);
             return NULL;
         }

@@ -94,7 +94,7 @@ static PyObject *embedding(PyObject *module, PyObject *const *args, Py_ssize_t c
     }
     npy_intp shape[NPY_MAXDIMS];
     int ndim = PyArray_NDIM(index);
-    memcpy(shape, PyArray_DIMS(index), (size_t)ndim * sizeof *shape);
+    tt_copy_sizes(shape, PyArray_DIMS(index), ndim);
     shape[ndim] = PyArray_DIM(weight, 1);
     PyArrayObject *out = tt_empty_of(ndim + 1, shape, weight);
     PyObject *result = NULL;

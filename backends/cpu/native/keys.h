@@ -47,6 +47,7 @@ LOADED(i32, int32_t, (uint32_t)x ^ 0x80000000u)
 LOADED(i16, int16_t, (uint32_t)((int32_t)x + 32768))
 LOADED(i8, int8_t, (uint32_t)((int32_t)x + 128))
 LOADED(u8, uint8_t, x)
+LOADED(truth, uint8_t, x != 0) /* bytes of bools that came from elsewhere may be others than 0 and 1 */
 
 static void load_narrow_i64(const char *from, npy_intp step, int64_t n, uint64_t *items, uint32_t flip, int64_t smallest)
 {
@@ -112,7 +113,8 @@ static void row_load(Row *row, void *memory, tt_dtype dtype, const char *from, n
     case TT_I32: load_i32(from, step, n, memory, flip); break;
     case TT_I16: load_i16(from, step, n, memory, flip); break;
     case TT_I8: load_i8(from, step, n, memory, flip); break;
-    case TT_BOOL: case TT_U8: load_u8(from, step, n, memory, flip); break;
+    case TT_BOOL: load_truth(from, step, n, memory, flip); break;
+    case TT_U8: load_u8(from, step, n, memory, flip); break;
     default:
         if (row->wide) load_pairs(dtype, from, step, n, memory, descending ? UINT64_MAX : 0);
         else load_narrow_i64(from, step, n, memory, flip, smallest);

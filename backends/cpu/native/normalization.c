@@ -125,7 +125,7 @@ static int norm_parameter(PyObject *value, PyArrayObject *x, int any, int ndim, 
     if (!array) return -1;
     tt_dtype type = tt_dtype_of(x), found = tt_dtype_of(array);
     int fits = found == type || (any && rows_is_floating(found)) || (found == TT_F32 && (type == TT_F16 || type == TT_BF16));
-    if (!fits || PyArray_NDIM(array) != ndim || memcmp(PyArray_DIMS(array), shape, (size_t)ndim * sizeof(npy_intp))) {
+    if (!fits || PyArray_NDIM(array) != ndim || !tt_same_sizes(PyArray_DIMS(array), shape, ndim)) {
         PyErr_SetString(PyExc_ValueError, "a parameter that does not fit, which the shape rule refuses");
         return -1;
     }

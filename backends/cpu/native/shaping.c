@@ -16,7 +16,7 @@ TT_INLINE void read_geometry(PyArrayObject *array, geometry *g)
 {
     g->ndim = PyArray_NDIM(array);
     g->data = PyArray_BYTES(array);
-    memcpy(g->shape, PyArray_DIMS(array), (size_t)g->ndim * sizeof(npy_intp));
+    tt_copy_sizes(g->shape, PyArray_DIMS(array), g->ndim);
     memcpy(g->strides, PyArray_STRIDES(array), (size_t)g->ndim * sizeof(npy_intp));
 }
 

@@ -1,0 +1,89 @@
+"""Memory from elsewhere: elements that are not aligned, and bools whose bytes are neither 0 nor 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+
+BYTES = np.frombuffer(bytes(range(256)) * 16, np.uint8)
+
+
+def unaligned(dtype: str) -> np.ndarray:
+    return BYTES[1:4001].view(dtype)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int16", "complex64"])
+def test_elements_that_are_not_aligned_are_copied_or_refused(dtype):
+    array = unaligned(dtype)
+    assert not array.flags.aligned
+    with pytest.raises(tt.errors.ValueRangeError, match="multiples of"):
+        tt.from_numpy(array)
+    for make in (tt.asarray, tt.as_tensor, tt.tensor, tt.from_dlpack):
+        made = make(array)
+        assert made.handle.flags.aligned
+        np.testing.assert_array_equal(made.numpy(), array)
+    made = tt.frombuffer(BYTES, dtype=getattr(tt, dtype), offset=1, count=10)
+    assert made.handle.flags.aligned
+    np.testing.assert_array_equal(made.numpy(), array[:10])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_view_as_a_wider_dtype_begins_at_a_multiple_of_its_size():
+    whole = tt.tensor(BYTES)
+    with pytest.raises(tt.errors.ShapeError, match="offset"):
+        whole[1:4001].view(tt.float32)
+    assert whole[4:4004].view(tt.float32).shape == (1000,)
+
+
+ODD = np.frombuffer(bytes([2, 255, 1, 0]) * 5000, np.bool_)
+CALLS = {
+    "sum": lambda x: x.sum(),
+    "sum, rows": lambda x: x.reshape(200, 100).sum(1),
+    "sum, columns": lambda x: x.reshape(200, 100).sum(0),
+    "sum, steps": lambda x: x[::3].sum(),
+    "prod": lambda x: x[:3].prod(),
+    "cumsum": lambda x: x.cumsum(0),
+    "mean": lambda x: x.float().mean(),
+    "add": lambda x: x + 1,
+    "multiply": lambda x: x * 2.5,
+    "divide": lambda x: x / 2,
+    "power": lambda x: x**2,
+    "exp": lambda x: tt.exp(x),
+    "in place": lambda x: tt.ones(20000).add_(x),
+    "copy": lambda x: tt.zeros(20000, dtype=tt.uint8).copy_(x),
+    "where": lambda x: tt.where(x, 1, 2),
+    "cat": lambda x: tt.cat([x, tt.ones(3)]),
+    "sort": lambda x: tt.sort(x, stable=True)[1],
+    "unique": lambda x: tt.unique(x, return_counts=True)[1],
+    "unique_consecutive": lambda x: tt.unique_consecutive(x).long(),
+    "masked": lambda x: tt.arange(20000)[x],
+    "nonzero": lambda x: x.nonzero(),
+    "equal": lambda x: x == tt.from_numpy(ODD.view(np.uint8) != 0),
+    "any": lambda x: x.reshape(200, 100).any(0),
+    "amin": lambda x: x[:3].amin(),
+    **{
+        str(dtype): lambda x, dtype=dtype: x.to(dtype)
+        for dtype in (
+            tt.uint8,
+            tt.int8,
+            tt.int16,
+            tt.int32,
+            tt.int64,
+            tt.float16,
+            tt.bfloat16,
+            tt.float32,
+            tt.float64,
+            tt.complex64,
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_bool_is_true_whatever_byte_but_zero_it_has(name):
+    odd, plain = tt.from_numpy(ODD.copy()), tt.from_numpy(ODD.view(np.uint8) != 0)
+    found, wanted = CALLS[name](odd), CALLS[name](plain)
+    assert found.tolist() == wanted.tolist()
