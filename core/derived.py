@@ -85,7 +85,9 @@ def _view(backend: Backend, operator: Operator, args: Sequence[Any], results: Se
     assert dtype is not None  # a view has a result, which is a tensor
     flat = backend.reshape(args[0], (-1,))
     described = [fresh(tuple(args[0].shape), dtype), *args[1:]]
-    found = to_handles(bound_rule(operator.definition)(described), results, described)
+    found = to_handles(
+        bound_rule(operator.definition)(described), results, described, operator.definition.name
+    )
 
     def taken(geometry: MetaHandle) -> Any:
         from tt.core.functionalise import positions

@@ -173,7 +173,9 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
         outcome = bound_rule(definition)(described)
     except DataDependentError as error:
         raise DataDependentError(error.op, "fake") from None
-    handles = to_handles(outcome, entry.resolution.results, described)
+    handles = to_handles(
+        outcome, entry.resolution.results, described, entry.operator.definition.signature.name
+    )
     if entry.form == "inplace":
         return _change(operator, args[0], handles, entry.resolution.results[0])
     if isinstance(outcome, list) and isinstance(handles, list):

@@ -253,7 +253,7 @@ def expect_possible(op: str, shape: Sequence[int], itemsize: int = 1, d: dtype |
         ...
     tt.core.errors.SizeLimitError: zeros(): a tensor of shape [2305843009213693952, 1] would be larger than any ...
     """
-    if (0 in shape and max(shape) < 2**63) or prod(shape) * itemsize < 2**63:
+    if prod(shape) * itemsize < 2**63 and max(shape, default=0) < 2**63:
         return
     raise SizeLimitError(op, shape, None if d is None else str(d))
 
@@ -304,7 +304,7 @@ class MetaBackend(Backend):
         rule = bound_rule(definition)
 
         def meta_kernel(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> Any:
-            found = to_handles(rule(args), result_dtypes, args)
+            found = to_handles(rule(args), result_dtypes, args, definition.signature.name)
             return (
                 found if result_dtypes else None
             )  # an operator without results still has its arguments checked
