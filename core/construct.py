@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.device import Device, get_default_device, to_device
+from tt.core.dispatch.failure import method_failed
 from tt.core.dispatch.modes import active_modes
 from tt.core.dispatch.overrides import NOT_HANDLED, intercept
 from tt.core.dispatch.registry import REGISTRY
@@ -44,7 +45,11 @@ def from_array(array: np.ndarray[Any, Any], device: Device, *, requires_grad: bo
     backend = REGISTRY.backend(device.type)
     backend.require_available()
     device = backend.place(device)
-    new = wrap(backend.from_numpy(array, device), backend.spec(from_numpy_dtype(array.dtype), device))
+    try:
+        handle = backend.from_numpy(array, device)
+    except Exception as error:
+        method_failed(error, backend, "from_numpy", "making a tensor", array, device)
+    new = wrap(handle, backend.spec(from_numpy_dtype(array.dtype), device))
     protect(new)
     for mode in reversed(modes):
         lift = getattr(mode, "lift", None)

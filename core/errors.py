@@ -10,6 +10,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
+from types import MemberDescriptorType
 from typing import Any
 
 __all__ = [
@@ -40,6 +42,7 @@ __all__ = [
     "InferenceTensorError",
     "InplaceError",
     "KernelContractError",
+    "KernelFailedError",
     "KeyBitsExhaustedError",
     "LayoutError",
     "LinAlgError",
@@ -95,6 +98,36 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 class TTError(Exception):
     """The base of every exception that tt raises on purpose."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not by calling the class: constructors take facts, and `args` is the text that they made of them.
+        return _restored, (type(self), self.args), {**_members(self), **self.__dict__}
+
+    def __setstate__(self, state: dict[str, Any] | None) -> None:
+        _set(self, state or {})
+
+
+def _set(error: BaseException, state: dict[str, Any]) -> None:
+    for name, value in state.items():
+        setattr(error, name, value)
+
+
+def _restored(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """Return an exception as it was, from its class and arguments; its fields follow."""
+    new = kind.__new__(kind)
+    new.args = args
+    return new
+
+
+def _members(error: BaseException) -> dict[str, Any]:
+    """Return the fields of an exception that are not in its `__dict__`: slots, and those of built-in classes."""
+    return {
+        name: getattr(error, name)
+        for base in reversed(type(error).__mro__)
+        if base is not BaseException
+        for name, member in vars(base).items()
+        if isinstance(member, MemberDescriptorType) and name != "__weakref__" and hasattr(error, name)
+    }
+
 
 # --- names and arguments ---------------------------------------------------------------------------------------
 
@@ -113,12 +146,22 @@ class UnknownOpError(TTError, AttributeError):
     """An operator that no schema defines."""
 
     def __init__(self, op: str, candidates: Iterable[str] = ()) -> None:
-        self.op, self.candidates = op, tuple(nearest(op, candidates))
-        super().__init__(
-            f"no operator is named {op!r}{did_you_mean(op, self.candidates)}\n  see: tt ops list"
-        )
+        self.op, self._names = op, tuple(candidates)
+        super().__init__(op)
         # Python would take the object from which the name was asked, and end the text with a guess of its own.
         self.name, self.obj = op, None
+
+    @cached_property
+    def candidates(self) -> tuple[str, ...]:
+        """The nearest names; searched for when they are asked for, since `hasattr` asks for none."""
+        return tuple(nearest(self.op, self._names))
+
+    def __str__(self) -> str:
+        return f"no operator is named {self.op!r}{did_you_mean(self.op, self.candidates)}\n  see: tt ops list"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"op": self.op, "name": self.op, "obj": None, "_names": self.candidates}
+        return _restored, (type(self), self.args), {**self.__dict__, **state}
 
 
 class NothingToCheckError(TTError, ValueError):
@@ -448,6 +491,73 @@ class PluginMissingError(DispatchError):
 
 class KernelContractError(TTError, RuntimeError):
     """A kernel whose result is not what the schema promises; the fault is the plugin's, not the caller's."""
+
+
+class KernelFailedError(Exception):
+    """What a library raised within a kernel or a method of a backend; it is also of that exception's class.
+
+    It is no `TTError`: nothing was refused on purpose.
+
+    Attributes
+    ----------
+    op, device : str
+        The operator that was called, and the backend that served it; the operator is empty outside of calls.
+    kernel : str
+        Who brought the kernel.
+    method : str
+        The method of the backend in which it happened, if it was one.
+    call : str
+        The arguments in words.
+    """
+
+    def __init__(
+        self, error: BaseException, op: str, device: str, kernel: str, call: str, method: str = ""
+    ) -> None:
+        self.op, self.device, self.kernel, self.call, self.method = op, device, kernel, call, method
+        where = f"`{method}` of backend {device}" if method else f"the kernel by {kernel} on {device}"
+        lines = [str(error) or type(error).__name__, f"  while {where} served {op}({call})"]
+        if method and kernel:
+            lines.append(f"  kernel: {kernel}")
+        Exception.__init__(self, "\n".join(lines))
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would quote it
+
+    def __setstate__(self, state: dict[str, Any] | None) -> None:
+        _set(self, state or {})
+
+    @staticmethod
+    def of(error: Exception, op: str, device: str, kernel: str, call: str, method: str = "") -> Exception:
+        """Return the error that takes the place of a library's; of classes that allow none, their own with a note."""
+        kind: Any = type(error)
+        try:
+            made = _also(kind)
+            new: KernelFailedError = made.__new__(made)
+            _set(new, {**_members(error), **vars(error)})
+            KernelFailedError.__init__(new, error, op, device, kernel, call, method)
+        except Exception:  # a class that cannot be inherited from, or takes no object without arguments
+            error.add_note(str(KernelFailedError(error, op, device, kernel, call, method)).partition("\n")[2])
+            return error
+        return new
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = getattr(type(self), "_kind", None)
+        state = {**_members(self), **self.__dict__}
+        return (_restored, (KernelFailedError, self.args), state) if kind is None else (
+            _restored_failure, (kind, self.args), state
+        )  # fmt: skip
+
+
+@cache
+def _also(kind: Any) -> Any:
+    """Return the class of a failure that was an exception of this class."""
+    # Its name is shown where it ends a program.
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "_kind": kind}
+    return type(kind.__name__, (KernelFailedError, kind), names)
+
+
+def _restored_failure(kind: Any, args: tuple[Any, ...]) -> BaseException:
+    return _restored(_also(kind), args)
 
 
 # --- registrations and plugins ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt.core.dispatch.failure import method_failed
 from tt.core.errors import DataDependentError, HiddenValuesError, LayoutError
 from tt.core.keys import KEYS, PYTHON
 
@@ -106,5 +107,9 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
                 raise HiddenValuesError(
                     f"{what}(): the values of a tensor that the layer {layer.name!r} holds cannot be read"
                 )
-    values: np.ndarray[Any, Any] = tensor.spec.backend.to_numpy(tensor.handle)
+    backend = tensor.spec.backend
+    try:
+        values: np.ndarray[Any, Any] = backend.to_numpy(tensor.handle)
+    except Exception as error:
+        method_failed(error, backend, "to_numpy", "reading a tensor", tensor.handle)
     return values

@@ -6,9 +6,11 @@ wrong with the call.  An error of tt's own passes unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from tt.core.backend import Backend
 from tt.core.dispatch.quiet import is_conflict, run_in_copy
 from tt.core.errors import (
     DataDependentError,
@@ -17,16 +19,18 @@ from tt.core.errors import (
     IndexValueError,
     InplaceError,
     KernelContractError,
+    KernelFailedError,
     NumberRangeError,
     SizeLimitError,
     TTError,
     ValueRangeError,
 )
+from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.dispatch.entry import Choice, Entry
 
-__all__ = ["check_shapes", "failed", "failed_direct"]
+__all__ = ["check_shapes", "failed", "failed_direct", "method_failed"]
 
 
 _OURS = "tt-tensor"
@@ -66,7 +70,7 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
             return run_in_copy(choice.function, prepared)
         except Exception as second:
             return failed(entry, choice, second, args, prepared)
-    if isinstance(error, TTError):
+    if isinstance(error, TTError | KernelFailedError):
         raise error
     if isinstance(error, MemoryError):
         raise HostMemoryError(*_asked(entry, args, error)) from error
@@ -95,7 +99,81 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
     own = _in_own_words(name, error) if ours else None
     if own is not None:
         raise own from error
-    raise error
+    raise_named(entry, choice, error, args)
+
+
+def raise_named(entry: Entry, choice: Choice, error: Exception, args: Sequence[Any]) -> NoReturn:
+    """Raise what says in which call a library failed, of the class of its exception."""
+    named = KernelFailedError.of(
+        error,
+        entry.operator.name,
+        entry.backend.device_type,
+        str(choice.registration),
+        in_words(entry, args),
+        method_of(error),
+    )
+    if named is error:
+        raise error
+    raise named from error
+
+
+def method_failed(error: Exception, backend: Backend, method: str, served: str, *args: Any) -> NoReturn:
+    """Raise what a library raised in a method of a backend, outside of kernels, with what was asked of it.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+    backend, method : Backend, str
+        Where.
+    served : str
+        What the method was called for.
+    *args
+        Its arguments.
+    """
+    if isinstance(error, TTError | KernelFailedError):
+        raise error
+    words = ", ".join(map(_handle_in_words, args))
+    named = KernelFailedError.of(error, served, backend.device_type, "", words, method)
+    if named is error:
+        raise error
+    raise named from error
+
+
+def _handle_in_words(value: Any) -> str:
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    return (
+        _in_words(value) if shape is None or dtype is None else f"{type(value).__name__} {dtype}{list(shape)}"
+    )
+
+
+def in_words(entry: Entry, args: Sequence[Any]) -> str:
+    """Return the arguments of a call: names, dtypes and shapes of tensors, and the other values."""
+    return ", ".join(
+        f"{argument.name}={_in_words(value)}"
+        for argument, value in zip(entry.operator.arguments, args, strict=False)
+        if value is not argument.default
+    )
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, TensorBase):
+        return f"{value.dtype.name}{list(value.shape)}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_words, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+    text = str(value) if isinstance(value, int | float | str | None) else type(value).__name__
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def method_of(error: BaseException) -> str:
+    """Return the outermost method of a backend in which an exception was raised; empty if it was in none."""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_argcount and isinstance(trace.tb_frame.f_locals.get(code.co_varnames[0]), Backend):
+            return code.co_name
+        trace = trace.tb_next
+    return ""
 
 
 def _in_own_words(name: str, error: Exception) -> TTError | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.device import Device
+from tt.core.dispatch.failure import method_failed
 from tt.core.errors import DeviceMismatchError
 from tt.core.read_only import refuse_read_only
 from tt.core.tensor import Tensor, wrap
@@ -56,10 +57,17 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     if source.device_type == "cpu":
         made = target.from_host(source.to_numpy(tensor.handle), place, non_blocking)
         return wrap(made, target.spec(tensor.dtype, place))
-    array = source.to_host(tensor.handle, True) if non_blocking else source.to_numpy(tensor.handle)
+    try:
+        array = source.to_host(tensor.handle, True) if non_blocking else source.to_numpy(tensor.handle)
+    except Exception as error:
+        method_failed(error, source, "to_numpy", "copying to another device", tensor.handle)
     if not non_blocking and (array is tensor.handle or array.base is not None or not array.flags.writeable):
         array = array.copy()  # both backends may share memory with the host, and the result shares none
-    return wrap(target.from_numpy(array, place), target.spec(tensor.dtype, place))
+    try:
+        handle = target.from_numpy(array, place)
+    except Exception as error:
+        method_failed(error, target, "from_numpy", "copying to another device", array, place)
+    return wrap(handle, target.spec(tensor.dtype, place))
 
 
 class Operand(NamedTuple):

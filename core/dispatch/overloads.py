@@ -165,6 +165,6 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
     if not namespace:
         from tt.core import host
 
-        if any(n.startswith(f"{name}::") for n in registry.names()) or host.activate("namespace", name):
+        if any(n.startswith(f"{name}::") for n in list(registry._extra)) or host.activate("namespace", name):
             return Operators(registry, name)
     raise UnknownOpError(qualified, registry.names())

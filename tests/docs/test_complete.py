@@ -39,7 +39,8 @@ def fields_of(name: str) -> list[str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
     targets = [t for node in ast.walk(tree) if isinstance(node, ast.Assign) for t in node.targets]
     leaves = [leaf for t in targets for leaf in (t.elts if isinstance(t, ast.Tuple) else [t])]
-    return [x.attr for x in leaves if isinstance(x, ast.Attribute) and ast.unparse(x.value) == "self"]
+    names = [x.attr for x in leaves if isinstance(x, ast.Attribute) and ast.unparse(x.value) == "self"]
+    return [name for name in names if not name.startswith("_")]
 
 
 @pytest.mark.parametrize("name", ERRORS)

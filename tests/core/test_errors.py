@@ -1,0 +1,112 @@
+"""All exceptions: pickled, copied and unpickled they say the same; what is searched for only when it is shown."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+import tt
+from tt.core import errors
+from tt.core.errors import KernelFailedError, SchemaProblem, TTError, UnknownOpError
+
+MADE: dict[str, tuple[Any, ...]] = {
+    "AnomalyError": ("MulBackward0", 1),
+    "ArgumentError": ("add", "is wrong"),
+    "BroadcastError": ("add", [2, 3], [2, 4], 1),
+    "CastError": ("add_", "float32", "int64"),
+    "CompileError": ("C", "broken"),
+    "ConfigurationError": ("tt.toml", "is wrong"),
+    "DataDependentError": ("nonzero", "meta"),
+    "DeviceMismatchError": ("add", [("self", "cpu"), ("other", "cuda")]),
+    "DimensionError": ("sum", 3, 2),
+    "DispatchError": ("add(Tensor self)", "has no kernel"),
+    "DtypeNotServedError": ("add(Tensor self)", "has no kernel"),
+    "DuplicateRegistrationError": ("kernel of add", "one", "two"),
+    "KernelFailedError": (ValueError("bad"), "add", "cpu", "one 1.0", "self=float32[2]", "reshape"),
+    "KeyBitsExhaustedError": ("device", "new", ["cpu", "cuda"]),
+    "MissingFakeError": ("add(Tensor self)", "has no kernel"),
+    "NoCompilerError": ("C", ["cc"], "gcc"),
+    "NoKernelError": ("add(Tensor self)", "has no kernel"),
+    "NoOverrideError": ("tt.add", "__tt_function__", ["Image"]),
+    "NothingToCheckError": ("cpu", ["acme::*"]),
+    "OpCheckError": ("acme::twice", [1], "the report"),
+    "PluginConflictError": ("the device 'x'", ["one", "two"], ["one", "two"]),
+    "PluginFailedError": ("add(Tensor self)", "failed to load"),
+    "PluginMissingError": ("add(Tensor self)", "is not installed"),
+    "PromotionError": ("float32", "quint8"),
+    "SavedTensorError": ("MulBackward0", [2], "float32", 0, 1),
+    "SchemaError": ([SchemaProblem("ops.yaml", 1, 2, "is wrong", "func: add", "")],),
+    "TargetDtypeError": ("add_", "float32", "int64"),
+    "UnknownNameError": ("device", "cpuu", ["cpu", "cuda"]),
+    "UnknownOpError": ("meshgird", ["meshgrid", "add"]),
+}
+"""Arguments of those with constructors of their own."""
+
+
+def made(name: str) -> BaseException:
+    kind = getattr(errors, name)
+    if name == "OutOfMemoryError":
+        return errors.OutOfMemoryError("cuda:0", asked=8, allocated=1, reserved=2, free=3, total=4)
+    error: BaseException = kind(*MADE.get(name, ("what is wrong",)))
+    return error
+
+
+@pytest.mark.parametrize("name", [n for n in errors.__all__ if isinstance(getattr(errors, n), type)])
+@pytest.mark.parametrize("how", ["pickle", "copy", "deepcopy"])
+def test_every_error_travels_with_its_message_and_fields(name: str, how: str) -> None:
+    kind = getattr(errors, name)
+    if not issubclass(kind, BaseException):
+        return
+    error = made(name)
+    error.add_note("a note")
+    again = {"pickle": lambda e: pickle.loads(pickle.dumps(e)), "copy": copy.copy, "deepcopy": copy.deepcopy}[
+        how
+    ](error)
+    assert type(again) is type(error)
+    assert str(again) == str(error) and again.args == error.args
+    assert again.__notes__ == ["a note"]
+    for field in vars(error):
+        if not field.startswith("_"):
+            assert repr(getattr(again, field)) == repr(getattr(error, field)), field
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        ValueError("bad"),
+        KeyError("absent"),
+        AttributeError("none", name="n", obj=3),
+        FileNotFoundError(2, "absent", "file"),
+        UnicodeDecodeError("utf8", b"a", 0, 1, "reason"),
+    ],
+)
+def test_the_failure_of_a_kernel_is_of_the_class_of_its_cause(cause: Exception) -> None:
+    error = KernelFailedError.of(cause, "add", "cpu", "one 1.0", "self=float32[2]")
+    assert isinstance(error, type(cause)) and isinstance(error, KernelFailedError)
+    assert str(error) == f"{cause}\n  while the kernel by one 1.0 on cpu served add(self=float32[2])"
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error) and str(again) == str(error)
+    for field in ("name", "errno", "filename", "reason"):
+        if hasattr(cause, field):
+            assert getattr(error, field) == getattr(again, field) == getattr(cause, field)
+
+
+def test_a_class_that_cannot_be_inherited_from_gets_a_note() -> None:
+    group = ExceptionGroup("several", [ValueError("one")])
+    assert KernelFailedError.of(group, "add", "cpu", "one 1.0", "x=1") is group
+    assert group.__notes__ == ["  while the kernel by one 1.0 on cpu served add(x=1)"]
+
+
+def test_names_like_an_unknown_operator_are_searched_for_when_they_are_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    monkeypatch.setattr(errors, "nearest", lambda word, names: asked.append(word) or ["add"])
+    assert not hasattr(tt, "unknown") and not hasattr(tt.ops, "unknown")
+    assert asked == []
+    error = UnknownOpError("ad", ["add"])
+    assert "did you mean 'add'?" in str(error) and asked == ["ad", "ad"]
+    assert error.candidates == ("add",) and isinstance(error, TTError)
