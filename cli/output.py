@@ -53,6 +53,11 @@ def problem(message: str) -> None:
         sys.stderr.write(f"error: {message}\n")
 
 
+def finding(message: str) -> None:
+    """Print on the standard error what was found while the rest is still looked at."""
+    sys.stderr.write(f"{message}\n")  # a bar of progress moves down for it
+
+
 def heading(title: str) -> None:
     """Print the title of a section, after an empty line."""
     out = console()

@@ -63,6 +63,15 @@ Checks = Annotated[
     typer.Option("--checks", metavar="NAME", help="With --run: only this check; may be given several times."),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="With --run: of the inputs (0).")]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="With --run: at most so many inputs for each operator and dtype (all)."
+    ),
+]
+FailFast = Annotated[
+    bool, typer.Option("--fail-fast", help="With --run: stop at the first operator that fails.")
+]
 Junit = Annotated[
     Path | None, typer.Option(metavar="FILE", help="With --run: write the outcome as JUnit XML.")
 ]
@@ -90,6 +99,8 @@ def check(
     dtypes: Dtypes = None,
     checks: Checks = None,
     seed: Seed = None,
+    samples: Samples = None,
+    fail_fast: FailFast = False,
     junit: Junit = None,
     baseline: BaselineFile = None,
     save_baseline: Save = None,
@@ -107,7 +118,9 @@ def check(
         "--backend": backends, "--run": run, "--ops": patterns, "--dtype": dtypes, "--baseline": baseline,
         "--save-baseline": save_baseline,
     }  # fmt: skip
-    for_run = {"--checks": checks, "--seed": seed, "--junit": junit}
+    for_run = {
+        "--checks": checks, "--seed": seed, "--junit": junit, "--samples": samples, "--fail-fast": fail_fast or None,
+    }  # fmt: skip
     if files:
         refuse("FILE is checked on its own: leave out", {**given, **for_run})
         report(check_files(map(str, files)), f"no problems in {', '.join(map(str, files))}", as_json)
@@ -125,7 +138,16 @@ def check(
     known = conformance.read(baseline) if baseline is not None else None
     places = list(dict.fromkeys(map(parse_place, backends or ["cpu"])))
     if run:
-        found = conformance.run(places, patterns, dtypes, checks, seed or 0)
+        found = conformance.run(
+            places,
+            patterns,
+            dtypes,
+            checks,
+            seed or 0,
+            samples=samples,
+            fail_fast=fail_fast,
+            tell=not as_json,
+        )
         if junit is not None:
             write(junit, conformance.junit(found, known))
         problems: list[Problem] = []

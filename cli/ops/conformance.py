@@ -60,8 +60,24 @@ def run(
     dtypes: list[str] | None,
     checks: list[str] | None,
     seed: int,
+    *,
+    samples: int | None = None,
+    fail_fast: bool = False,
+    tell: bool = False,
 ) -> Found:
-    """Check the operators of backends, with a progress bar."""
+    """Check the operators of backends, with a progress bar.
+
+    Parameters
+    ----------
+    places, patterns, dtypes, checks, seed
+        What the options say.
+    samples : int, optional
+        How many inputs of each operator and dtype; a strided backend's only.
+    fail_fast : bool
+        Whether to stop after the first operator that is wrong or missing.
+    tell : bool
+        Whether to say at once what is wrong, beside the progress; the outcome comes at the end.
+    """
     from tt.core.dispatch.registry import REGISTRY
     from tt.core.errors import NothingToCheckError
     from tt.core.testing.conformance import outcomes
@@ -76,9 +92,13 @@ def run(
             raise NothingToCheckError(str(place), patterns or ())
         found[str(place)] = done = []
         with output.progress(f"checking {place}", len(wanted)) as step:
-            for outcome in outcomes.outcomes(place, wanted, seed=seed, checks=names):
+            for outcome in outcomes.outcomes(place, wanted, seed=seed, checks=names, most=samples):
                 done.append(outcome)
                 step(len(done), outcome.target.op)
+                if tell and not outcome.good:
+                    output.finding(f"{outcome.target}: {', '.join(outcome.failed) or 'missing'}")
+                if fail_fast and not outcome.good:
+                    return found
         if not any(outcome.missing or (outcome.report and outcome.report.samples) for outcome in done):
             raise NothingToCheckError(str(place), patterns or ())
     return found

@@ -176,6 +176,7 @@ def _compile(
     library = scratch / "library.so"
     linker = compilers.get("c++") or compilers["c"]
     command = [*linker.command, "-shared", "-o", str(library), *objects, *_link_flags(plan), *plan.ldflags]
+    command += ["-lm"]  # last: linkers look in a library for what stands before it
     done = _run(command, plan.name, verbose)
     if done.returncode:
         raise link_error(plan.name, done.stderr, plan.declared, command)

@@ -160,7 +160,7 @@ def link_error(extension: str, output: str, declared: Sequence[str], command: Se
         return CompileError(
             extension,
             "it uses what no source and no library defines: " + ", ".join(lines),
-            hint="define it in the sources, or name its library: extra_ldflags=['-lm']",
+            hint="define it in the sources, or name its library: extra_ldflags=['-lz']",
             command=command,
             output=output,
         )

@@ -95,7 +95,8 @@ def load_inline(
         The dtypes for which templates are compiled (float32 and float64), or that functions over `tt_tensor *` serve
         (all).
     result : str or dict, optional
-        The dtype of the results where it does not follow: "same", "int64", ...; or function -> rule.
+        The dtype of the results where it does not follow: "same", "int64", ...; or function -> rule, for instance
+        ``{"places": "int64"}``.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -150,3 +151,10 @@ def test_the_shell_asks_for_the_completion_of_an_operator(run: Run, monkeypatch:
     monkeypatch.setenv("COMP_WORDS", "tt ops show softsi")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert run().out.split() == ["softsign"]
+
+
+def test_python_m_tt_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tt", "--version"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split()[0] == "tt" and done.stderr == ""

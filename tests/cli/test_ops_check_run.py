@@ -251,3 +251,30 @@ def test_operators_without_a_shape_to_foretell_have_no_problem(run: Run) -> None
     assert good.code == 0, good.out
     assert "shop::shapeless: has neither a shape rule nor a composite" in bad.out
     assert bad.code == 1
+
+
+# --- short runs --------------------------------------------------------------------------------------------------
+
+
+def test_samples_limits_the_inputs_of_each_operator(run: Run) -> None:
+    ran = run("ops", "check", "--run", "--ops", "neg", "--dtype", "float32", "--samples", "2", "--json")
+    (backend,) = json.loads(ran.out)["backends"]
+    assert [row["calls"] for row in backend["operators"]] == [2]
+
+
+@pytest.mark.usefixtures("wrong_neg")
+def test_a_finding_is_printed_as_it_comes_and_fail_fast_ends_the_run(run: Run) -> None:
+    few = ("--ops", "neg", "--ops", "sin", "--dtype", "float32", "--dtype", "int64", "--checks", "values")
+    ran = run("ops", "check", "--run", *few)
+    lines = ran.err.splitlines()
+    assert lines.index("neg[int64]: values") < len(lines) - 1
+    assert "neg[float32]: values" in lines
+    fast = run("ops", "check", "--run", "--fail-fast", *few)
+    assert "neg[int64]: values" in fast.err and "neg[float32]" not in fast.err
+    assert (ran.code, fast.code) == (1, 1)
+
+
+@pytest.mark.parametrize("option", [("--samples", "2"), ("--fail-fast",)])
+def test_options_of_a_run_need_one(run: Run, option: tuple[str, ...]) -> None:
+    ran = run("ops", "check", *option)
+    assert ran.code == 2 and f"add --run, or leave out {option[0]}" in ran.err

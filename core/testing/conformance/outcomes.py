@@ -89,13 +89,18 @@ def served(place: Place, wanted: Iterable[Target]) -> Iterator[Outcome]:
 
 
 def outcomes(
-    place: Place, wanted: Iterable[Target], *, seed: int = 0, checks: Sequence[str] | None = None
+    place: Place,
+    wanted: Iterable[Target],
+    *,
+    seed: int = 0,
+    checks: Sequence[str] | None = None,
+    most: int | None = None,
 ) -> Iterator[Outcome]:
-    """Yield what the checks of a backend find, one operator and dtype after the other."""
+    """Yield what the checks of a backend find, one operator and dtype after the other, of `most` samples each."""
     for outcome in served(place, wanted):
         start = time.perf_counter()
         if place.layout == "strided":
-            report = check_target(outcome.target, place.device, seed=seed, checks=checks)
+            report = check_target(outcome.target, place.device, seed=seed, checks=checks, most=most)
         else:
             report = check_layout(outcome.target, place, seed=seed, checks=checks)
         yield Outcome(outcome.target, outcome.served, report, time.perf_counter() - start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tt.core.dtype import dtype as Dtype
@@ -161,8 +162,15 @@ def check_target(
     seed: int = 0,
     reference: Reference | None = None,
     checks: Sequence[str] | None = None,
+    most: int | None = None,
 ) -> Report:
-    """Check one operator with one dtype; the arguments are those of `check_conformance`."""
+    """Check one operator with one dtype.
+
+    Parameters
+    ----------
+    most : int, optional
+        At most so many of its samples, the first ones; the others are those of `check_conformance`.
+    """
     from tt.core.dispatch.registry import REGISTRY
 
     report = Report()
@@ -170,7 +178,7 @@ def check_target(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # whatever the program's filters, samples are no reason to warn
-            found = list(samples(operator.definition, device, dtype, seed))
+            found = list(islice(samples(operator.definition, device, dtype, seed), most))
     except Exception as error:  # operators of the device lay them out in memory, and may be what is wrong
         text = f"the samples cannot be made on the device: {type(error).__name__}: {error}"
         report.failures.append(Failure(target.op, device, target.dtype, "(all)", "runs", text, ""))
