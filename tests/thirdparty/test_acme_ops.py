@@ -236,7 +236,10 @@ def test_a_kernel_that_is_wrong_on_one_device_is_found(run):
         table.kernel("acme::twice", raises, half="native")
         with REGISTRY.add(table):
             report = opcheck("acme::twice", (x,), raise_exception=False)
-        assert [(f.fault, f.message) for f in report.failures] == [("device_fails", "TypeError: not yet")], report
+        (failure,) = report.failures
+        said, where = failure.message.splitlines()
+        assert (failure.fault, said) == ("device_fails", "TypeError: not yet"), report
+        assert where.startswith("  while the kernel by") and "on strict served acme::twice(x=float32" in where, report
         """,
         ACME,
         "tt-strict-backend",
