@@ -151,7 +151,10 @@ class Plugin:
     def fail(self, error: BaseException) -> None:
         """Put the plugin aside; must be called while the exception is handled."""
         self.state = "failed"
-        self.reason = f"{type(error).__name__}: {error}"
+        try:
+            self.reason = f"{type(error).__name__}: {error}"
+        except Exception as second:  # the plugin's own class
+            self.reason = f"{type(error).__name__}, which cannot be shown: {type(second).__name__}"
         self.traceback = traceback.format_exc()
         if self.manifest is not None:
             wanted, offered = major_and_minor(self.manifest.api_version), major_and_minor(API_VERSION)

@@ -26,15 +26,18 @@ INTEGERS: Final = {
 }  # fmt: skip
 HUGE_SIZES: Final = (2**31 - 1, 2**31, 2**31 + 1, 2**32, 2**33 + 1, 2**62, 2**63 - 1)
 NUMBERS: Final = (
-    0, -1, 1, 2, 3, 7, -2, 100, 1025, -(2**31), 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64, 10**30,
-    -(10**30),
+    0, -1, 1, 2, 3, 7, -2, 100, 1025, -(2**31), 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, -(2**63), 2**63,
+    2**64, 10**30, -(10**30),
 )  # fmt: skip
 PATIENT_FROM: Final = 1024
-FLOATS: Final = ("float('nan')", "float('inf')", "-float('inf')", "-0.0", "1e308", "5e-324", "1e-45", "3.5e38", "0.5")
+FLOATS: Final = (
+    "float('nan')", "float('inf')", "-float('inf')", "-0.0", "1e308", "5e-324", "1e-45", "3.5e38", "0.5",
+)  # fmt: skip
 WRONG: Final = (
-    "None", "'text'", "''", "b'bytes'", "object()", "[]", "()", "{}", "[[]]", "[None]", "3", "-1", "2.5", "1j", "True",
-    "10**30", "float('nan')", "tt.tensor(2)", "tt.tensor(1.5)", "tt.tensor([True, False])", "tt.zeros(0)", "tt.float32",
-    "tt.device('cpu')", "slice(None)", "...", "int", "lambda x: x", "range(3)", "[1, 2, 3]", "(1, -1)", "[2**62, 2**62]",
+    "None", "'text'", "''", "b'bytes'", "object()", "[]", "()", "{}", "[[]]", "[None]", "3", "-1", "2.5",
+    "1j", "True", "10**30", "float('nan')", "tt.tensor(2)", "tt.tensor(1.5)", "tt.tensor([True, False])",
+    "tt.zeros(0)", "tt.float32", "tt.device('cpu')", "slice(None)", "...", "int", "lambda x: x", "range(3)",
+    "[1, 2, 3]", "(1, -1)", "[2**62, 2**62]",
 )  # fmt: skip
 
 MUTATIONS: Final[dict[str, tuple[Mutation, int]]] = {}
@@ -108,7 +111,9 @@ def windowed(draft: Draft, chance: random.Random) -> None:
 def reversed_(draft: Draft, chance: random.Random) -> None:
     leaf = drawn(draft, chance)
     if leaf and leaf.shape:
-        how = chance.choice(("{0}.flip(0)", "tt.from_dlpack({0}.numpy()[::-1])", "tt.from_numpy({0}.numpy()[::-1])"))
+        how = chance.choice(
+            ("{0}.flip(0)", "tt.from_dlpack({0}.numpy()[::-1])", "tt.from_numpy({0}.numpy()[::-1])")
+        )
         leaf.code = how.format(leaf.code)
 
 
@@ -189,7 +194,9 @@ def huge_and_empty(draft: Draft, chance: random.Random) -> None:
         shape = [chance.choice((0, 1, 2, *HUGE_SIZES)) for _ in leaf.shape]
         shape[chance.randrange(len(shape))] = 0
         leaf.shape = tuple(shape)
-        leaf.code = f"tt.empty({[1 if size else 0 for size in shape]}, dtype=tt.{leaf.dtype}).expand({leaf.shape})"
+        leaf.code = (
+            f"tt.empty({[1 if size else 0 for size in shape]}, dtype=tt.{leaf.dtype}).expand({leaf.shape})"
+        )
         draft.patient = True
 
 
@@ -252,12 +259,28 @@ def special(draft: Draft, chance: random.Random) -> None:
         return
     if leaf.dtype in INTEGERS:
         low, high = INTEGERS[leaf.dtype]
-        choices = [low, high, 0, 1, *(n for n in (-1, 2, 3, 5, -2, low + 1, high - 1, 2**31, 2**32) if low <= n <= high)]
+        choices = [
+            low,
+            high,
+            0,
+            1,
+            *(n for n in (-1, 2, 3, 5, -2, low + 1, high - 1, 2**31, 2**32) if low <= n <= high),
+        ]
         numbers = [str(chance.choice(choices)) for _ in range(leaf.numel)]
     elif leaf.dtype == "bool":
         numbers = [chance.choice(("True", "False"))] * leaf.numel
     else:
-        values = ["float('nan')", "float('inf')", "-float('inf')", "0.0", "-0.0", "1.0", "-1.5", "1e-45", "3e38"]
+        values = [
+            "float('nan')",
+            "float('inf')",
+            "-float('inf')",
+            "0.0",
+            "-0.0",
+            "1.0",
+            "-1.5",
+            "1e-45",
+            "3e38",
+        ]
         mixed = chance.random() < 0.7
         first = chance.choice(values)
         numbers = [chance.choice(values) if mixed else first for _ in range(leaf.numel)]
@@ -274,9 +297,14 @@ def index_values(draft: Draft, chance: random.Random) -> None:
     if found:
         leaf = chance.choice(found)
         low, high = INTEGERS[leaf.dtype]
-        number = chance.choice([n for n in (-1, -2, 3, 4, 9, 2**31, 2**32, low, high, low + 1) if low <= n <= high])
-        leaf.code = f"{leaf.code}.clone().index_put_((tt.tensor({chance.randrange(leaf.numel)}),), tt.tensor({number}, " \
-            f"dtype=tt.{leaf.dtype}))" if len(leaf.shape) == 1 else f"tt.full({leaf.shape}, {number}, dtype=tt.{leaf.dtype})"  # fmt: skip
+        number = chance.choice(
+            [n for n in (-1, -2, 3, 4, 9, 2**31, 2**32, low, high, low + 1) if low <= n <= high]
+        )
+        if len(leaf.shape) == 1:
+            place = f"(tt.tensor({chance.randrange(leaf.numel)}),)"
+            leaf.code = f"{leaf.code}.clone().index_put_({place}, tt.tensor({number}, dtype=tt.{leaf.dtype}))"
+        else:
+            leaf.code = f"tt.full({leaf.shape}, {number}, dtype=tt.{leaf.dtype})"
 
 
 @mutation(5)
@@ -332,7 +360,17 @@ def left_out(draft: Draft, chance: random.Random) -> None:
 
 @mutation(1)
 def keyword(draft: Draft, chance: random.Random) -> None:
-    names = ("dtype", "dim", "unknown", "device", "self", "requires_grad", "generator", "memory_format", "layout")
+    names = (
+        "dtype",
+        "dim",
+        "unknown",
+        "device",
+        "self",
+        "requires_grad",
+        "generator",
+        "memory_format",
+        "layout",
+    )
     draft.kwargs[chance.choice(names)] = Names(chance.choice(WRONG))
     draft.patient = True
 
@@ -349,7 +387,9 @@ def target(draft: Draft, chance: random.Random) -> None:
     draft.out = chance.choice((
         first, f"{first}.reshape(-1)", f"{first}.as_strided({{0}}.shape, {{0}}.stride(), 0)", "{0}.to(tt.int8)",
         "{0}.to(tt.float64)", "{0}.to(tt.complex64)", "{0}.to(tt.bool)", "{0}[:0]", "tt.empty(0, dtype={0}.dtype)",
-        "{0}.reshape(-1)[:1].expand(7)", "{0}.narrow(0, 0, 1).expand({0}.shape)", "{0}.unsqueeze(-1).repeat_interleave(2, -1)[..., 0]",
-        "{0}.mT.contiguous().mT", "{0}.to('meta')", "tt.from_numpy({0}.numpy().tobytes())", "None", "({0}, {0})", "[{0}]",
+        "{0}.reshape(-1)[:1].expand(7)", "{0}.narrow(0, 0, 1).expand({0}.shape)",
+        "{0}.unsqueeze(-1).repeat_interleave(2, -1)[..., 0]",
+        "{0}.mT.contiguous().mT", "{0}.to('meta')", "tt.from_numpy({0}.numpy().tobytes())",
+        "None", "({0}, {0})", "[{0}]",
         "tt.from_numpy(np.frombuffer({0}.numpy().tobytes(), {0}.dtype.numpy).reshape({0}.shape))",
     ))  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Final
 
 from tests.fuzz.drafts import FLOATING, Draft, Leaf, Program
@@ -30,7 +30,7 @@ def subjects(pattern: str) -> list[Target]:
     return [target for target in targets(dtypes=None) if any(fnmatchcase(target.op, one) for one in patterns)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def samples_of(target: Target, seed: int) -> list[Sample]:
     """Return the samples of an operator and a dtype."""
     operator = REGISTRY.operator(target.op)
@@ -38,8 +38,12 @@ def samples_of(target: Target, seed: int) -> list[Sample]:
 
 
 def program(
-    seed: int, number: int, pattern: str = "*", dropped: frozenset[int] = frozenset(), excluded: frozenset[str] = frozenset()
-) -> Program:  # fmt: skip
+    seed: int,
+    number: int,
+    pattern: str = "*",
+    dropped: frozenset[int] = frozenset(),
+    excluded: frozenset[str] = frozenset(),
+) -> Program:
     """Return a call.
 
     Parameters
@@ -75,7 +79,9 @@ def program(
         if index not in dropped and name_of not in excluded:
             MUTATIONS[name_of][0](draft, random.Random(own))
     backward = chance.random() < 0.4
-    how = chance.choice(("tt.ones_like(r)", "tt.ones((), dtype=r.dtype).expand(r.shape)", "r.detach().clone()"))
+    how = chance.choice(
+        ("tt.ones_like(r)", "tt.ones((), dtype=r.dtype).expand(r.shape)", "r.detach().clone()")
+    )
     if backward and any(leaf.dtype in FLOATING for leaf in draft.leaves()):
         parts.append("backward")
         if len(names) not in dropped:

@@ -11,7 +11,12 @@ from tests.fuzz.drafts import Program
 
 __all__ = ["FUZZERS", "Record", "program_of"]
 
-FUZZERS: Final[Mapping[str, str]] = {"operators": "calls of operators, in every form"}
+FUZZERS: Final[Mapping[str, str]] = {
+    "operators": "calls of operators, in every form",
+    "schemas": "signatures and YAML files",
+    "pickles": "pickles of tensors",
+    "plugins": "plugins that break what they promise",
+}
 """Name of a module beside this one -> what it tries."""
 
 
@@ -41,7 +46,9 @@ class Record:
     dropped: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.fuzzer} {self.seed}/{self.number}" + (f" without {list(self.dropped)}" if self.dropped else "")
+        return f"{self.fuzzer} {self.seed}/{self.number}" + (
+            f" without {list(self.dropped)}" if self.dropped else ""
+        )
 
     def less(self, part: int) -> Record:
         """Return the same with one part less."""

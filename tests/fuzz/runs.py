@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import threading
 import time
 from collections import Counter
@@ -37,7 +38,11 @@ class Failure:
     def __str__(self) -> str:
         head = f"--- {self.verdict.kind}: {self.program.subject}: {self.verdict.where}"
         parts = f"# {self.record}; parts: {', '.join(self.program.parts) or 'none'}"
-        note = f"\n# alone it does not fail; what the process had run is in {self.journal}" if self.journal else ""
+        note = (
+            f"\n# alone it does not fail; what the process had run is in {self.journal}"
+            if self.journal
+            else ""
+        )
         tail = "\n".join(f"# {line}" for line in self.verdict.text.strip().splitlines()[-12:])
         return f"{head}\n{parts}{note}\n{self.program.text}{tail}"
 
@@ -115,9 +120,10 @@ class Run:
     def _find_stale(self) -> None:
         worker = Worker(self.limit, self.megabytes)
         for known in self.known:
-            verdict = worker.run_text(known.program)
-            if not known.covers("", replace(verdict)) and not verdict.failed:
-                self.stale.append(known)
+            if not known.sanitized or "libasan" in os.environ.get("LD_PRELOAD", ""):
+                verdict = worker.run_text(known.program)
+                if not verdict.failed:
+                    self.stale.append(known)
         worker.close()
 
     def _one(self, worker: Worker, second: Worker, record: Record) -> None:
@@ -137,7 +143,10 @@ class Run:
         key = verdict.where, "" if verdict.kind == "foreign" else program.subject
         with self._lock:
             self.kinds[verdict.kind] += 1
-            found = next((known for known in self.known if known.covers(program.subject, verdict)), None)
+            covering = (
+                known for known in self.known if known.covers(program.subject, verdict, program.parts)
+            )
+            found = next(covering, None)
             if found is not None:
                 self.met[found.reason] += 1
                 return
@@ -158,7 +167,10 @@ class Run:
     def report(self) -> str:
         """Return what was found in a few lines."""
         total = sum(self.kinds.values())
-        lines = [f"{total} programs in {self.seconds:.0f} s: " + ", ".join(f"{n} {k}" for k, n in sorted(self.kinds.items()))]
+        lines = [
+            f"{total} programs in {self.seconds:.0f} s: "
+            + ", ".join(f"{n} {k}" for k, n in sorted(self.kinds.items()))
+        ]
         lines += [f"known, {count} times: {reason}" for reason, count in self.met.items()]
         lines += [f"STALE, take it from tests/fuzz/known.py: {known.reason}" for known in self.stale]
         if self.slow:
@@ -167,7 +179,9 @@ class Run:
             lines.append(f"{len(self.failures)} failures:")
         for failure in sorted(self.failures.values(), key=lambda failure: failure.verdict.where):
             subjects = ", ".join(name for name, _ in failure.subjects.most_common(5))
-            lines.append(f"  {failure.subjects.total():4d} {failure.verdict.kind}: {failure.verdict.where} ({subjects})")
+            lines.append(
+                f"  {failure.subjects.total():4d} {failure.verdict.kind}: {failure.verdict.where} ({subjects})"
+            )
         return "\n".join(lines)
 
 
@@ -175,7 +189,8 @@ def replay(journal: Path, limit: float, megabytes: int) -> tuple[Verdict, int]:
     """Run the programs of a journal in one process, until one fails to end; return how, and how many ran."""
     worker = Worker(limit, megabytes)
     verdict, count = Verdict("good"), 0
-    for count, fields in enumerate(json.loads(journal.read_text()), 1):
+    for fields in json.loads(journal.read_text()):
+        count += 1
         verdict = worker.run(Record.from_dict(fields))
         if verdict.kind in ("crash", "hang"):
             break

@@ -32,25 +32,41 @@ FLAGS: Final = (
 )  # fmt: skip
 """They follow those of the build, and overrule them.  An array without dimensions has no list of them, and copying
 nothing from there is what every compiler takes it for."""
-ADDRESS: Final = "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048:hard_rss_limit_mb=6000"
+ADDRESS: Final = (
+    "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048:hard_rss_limit_mb=6000"
+)
 """Python keeps memory until it ends; a request that is too large fails, as it would without the sanitizer."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Build, and run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.sanitized", description=__doc__)
-    parser.add_argument("--levels", default="", help="instruction sets, by default the highest that is usable here")
-    parser.add_argument("--list", action="store_true", help="print the environment instead of running a command")
-    parser.add_argument("command", nargs="*", help="options of python, by default: -m tests.fuzz --seconds 60 operators")
+    parser.add_argument(
+        "--levels", default="", help="instruction sets, by default the highest that is usable here"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="print the environment instead of running a command"
+    )
+    parser.add_argument(
+        "command", nargs="*", help="options of python, by default: -m tests.fuzz --seconds 60 operators"
+    )
     options = parser.parse_args(arguments)
     levels = tuple(filter(None, options.levels.split(","))) or (highest(),)
     build(levels)
-    variables = {**environment(), **{name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ}}
+    variables = {
+        **environment(),
+        **{name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ},
+    }
     if options.list:
         print("\n".join(f"{name}={value}" for name, value in variables.items()))
         return 0
     command = options.command or ["-m", "tests.fuzz", "--seconds", "60", "--megabytes", "0", "operators"]
-    done = subprocess.run([sys.executable, *command], cwd=ROOT, env={**os.environ, "TT_ISA": levels[-1], **variables}, check=False)
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env={**os.environ, "TT_ISA": levels[-1], **variables},
+        check=False,
+    )
     return done.returncode
 
 
@@ -72,7 +88,8 @@ def environment() -> dict[str, str]:
     # The library of C++, too, or what other libraries throw ends the process: the sanitizer looks for it at once.
     libraries = [_library(name) for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")]
     return {
-        "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": ADDRESS, "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": ADDRESS,
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         "PYTHONMALLOC": "malloc", "PYTHONPATH": str(FOLDER), "OPENBLAS_NUM_THREADS": "1",
     }  # fmt: skip
 
@@ -91,10 +108,13 @@ def _library(name: str) -> str:
 
 def build(levels: tuple[str, ...]) -> None:
     """Compile what is not current in `build/sanitized`."""
-    hook, building = _module("_tt_hatch_build", ROOT / "hatch_build.py"), _module(
-        "_tt_building", ROOT / "backends" / "cpu" / "native" / "building.py"
+    hook, building = (
+        _module("_tt_hatch_build", ROOT / "hatch_build.py"),
+        _module("_tt_building", ROOT / "backends" / "cpu" / "native" / "building.py"),
     )
-    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["hooks"]["custom"]
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["hooks"][
+        "custom"
+    ]
     hot = hook.hot_modules(ROOT, options["hot-modules"])
     native = {
         name: source for name, source in building.native_modules(ROOT, options["native-modules"]).items()
@@ -110,10 +130,15 @@ def build(levels: tuple[str, ...]) -> None:
     os.environ["LDFLAGS"] = "-fsanitize=address,undefined"
     done_before = _read(FOLDER / "digests.json")
     digests = {name: building.digest(name, source) for name, source in native.items()}
-    digests["hot"] = hashlib.sha256(b"".join(path.read_bytes() for source in hot.values() for path in
-                                             (source, source.with_suffix(".pxd")) if path.is_file())).hexdigest()  # fmt: skip
+    files = [
+        path for source in hot.values() for path in (source, source.with_suffix(".pxd")) if path.is_file()
+    ]
+    digests["hot"] = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     wanted = {name: source for name, source in native.items() if done_before.get(name) != digests[name]}
-    with tempfile.TemporaryDirectory(prefix="tt-sanitized-") as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="tt-sanitized-") as scratch,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
         modules = None
         if done_before.get("hot") != digests["hot"]:
             modules = hook.HotModules(ROOT, hot, Path(scratch), pool)
@@ -131,7 +156,10 @@ def build(levels: tuple[str, ...]) -> None:
 
 
 def _is_wanted(building: ModuleType, module: str, levels: tuple[str, ...]) -> bool:
-    level, own = building.level_of(module), building.FAMILY_LEVELS.get(building.family_of(module), building.LEVELS)
+    level, own = (
+        building.level_of(module),
+        building.FAMILY_LEVELS.get(building.family_of(module), building.LEVELS),
+    )
     highest = [max((one for one in own if building.LEVELS.index(one) <= building.LEVELS.index(wanted)),
                    key=building.LEVELS.index, default="") for wanted in levels]  # fmt: skip
     return not level or level in highest

@@ -23,7 +23,15 @@ from tt.core.errors import TTError
 
 __all__ = ["Verdict", "verdict_of"]
 
-OWN: Final = (TypeError, ValueError, IndexError, NotImplementedError, RuntimeError, OverflowError, StopIteration)
+OWN: Final = (
+    TypeError,
+    ValueError,
+    IndexError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    StopIteration,
+)
 """Built-in classes that tt raises itself."""
 ROOT: Final = os.path.realpath(Path(tt.__file__).parents[1])
 PACKAGE: Final = os.path.realpath(Path(tt.__file__).parent)
@@ -76,7 +84,7 @@ def verdict_of(text: str) -> Verdict:
         return Verdict("refused", type(error).__name__)
     except MemoryError as error:
         return Verdict("refused", type(error).__name__)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _judged(error)
     return Verdict("good")
 
@@ -87,6 +95,8 @@ def _judged(error: BaseException) -> Verdict:
         inner = inner.tb_next
     name = type(error).__name__
     if inner is not None:
+        if isinstance(error, AssertionError) and inner.tb_frame.f_code.co_filename == NAME:
+            return Verdict("wrong", str(error))
         if isinstance(error, OWN) and not isinstance(error, RecursionError) and _raised_by_tt(inner):
             return Verdict("refused", name)
         if inner.tb_frame.f_code.co_filename == NAME and not _mentions_tt(error):
@@ -109,7 +119,9 @@ def _mentions_tt(error: BaseException) -> bool:
 
 def _of_tt(file: str) -> bool:
     path = os.path.realpath(file)
-    return path.startswith((PACKAGE + os.sep, *(os.path.join(ROOT, folder) for folder in ("core", "backends"))))
+    return path.startswith(
+        (PACKAGE + os.sep, *(os.path.join(ROOT, folder) for folder in ("core", "backends")))
+    )
 
 
 def _raised_by_tt(frame: TracebackType) -> bool:
@@ -135,4 +147,6 @@ def _place(frame: TracebackType) -> str:
     code = frame.tb_frame.f_code
     real = os.path.realpath(code.co_filename) if os.path.exists(code.co_filename) else code.co_filename
     checkout = os.path.realpath(Path(__file__).parents[2])
-    return f"{os.path.relpath(real, checkout) if real.startswith(checkout) else real}:{code.co_qualname}"
+    if real.startswith(checkout):
+        return f"{os.path.relpath(real, checkout)}:{code.co_qualname}"
+    return f"{os.path.basename(real)}:{code.co_qualname}"

@@ -25,7 +25,9 @@ __all__ = ["Worker"]
 ROOT: Final = Path(__file__).parents[2]
 START: Final = 120.0
 """Seconds that a first answer may take, which imports everything."""
-ADDRESSES: Final = re.compile(r"0x[0-9a-f]+ ?|==\d+==|\(?BuildId: \w+\)?|block \d+ of \d+ bytes at |, at byte .*")
+ADDRESSES: Final = re.compile(
+    r"0x[0-9a-f]+ ?|==\d+==|\(?BuildId: \w+\)?|block \d+ of \d+ bytes at |, at byte .*"
+)
 SHOWN: Final = 6000
 """Characters of what a process that crashed wrote to its errors."""
 
@@ -71,7 +73,7 @@ class Worker:
         """Return the program of a record, without running it."""
         found = self._ask({"record": asdict(record), "run": False})
         if isinstance(found, Verdict):
-            return Program(f"# the program cannot even be made\n", (), f"making {record}")
+            return Program("# the program cannot even be made\n", (), f"making {record}")
         return Program(**{**found["program"], "parts": tuple(found["program"]["parts"])})
 
     def fresh(self) -> None:
@@ -149,10 +151,8 @@ class Worker:
             self.process.wait()
             for pipe in (self.process.stdin, self.process.stdout):
                 if pipe is not None:
-                    try:
+                    with contextlib.suppress(BrokenPipeError):
                         pipe.close()
-                    except BrokenPipeError:
-                        pass
             self.process = None
 
 

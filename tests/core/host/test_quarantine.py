@@ -31,6 +31,11 @@ BROKEN = {
         "PluginValidationError",
     ),
     "hook that raises": (IMPORTS + "@hookimpl\ndef tt_manifest(): raise KeyError('x')", "KeyError: 'x'"),
+    "error that cannot be shown": (
+        IMPORTS
+        + "class E(Exception):\n    def __str__(self): return 1 / 0\n@hookimpl\ndef tt_manifest(): raise E",
+        "E, which cannot be shown: ZeroDivisionError",
+    ),
     "no manifest": (
         IMPORTS + "@hookimpl\ndef tt_manifest(): return {'name': 'broken'}",
         "PluginError: tt_manifest() must return a tt.library.Manifest, not dict",

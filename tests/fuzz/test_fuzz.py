@@ -1,0 +1,92 @@
+"""The fuzzers: the same seed gives the same programs, what fails is found, made shorter and reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.known import KNOWN, Known
+from tests.fuzz.records import FUZZERS, Record, program_of
+from tests.fuzz.runs import Run, replay
+from tests.fuzz.verdicts import verdict_of
+from tests.fuzz.workers import Worker
+
+
+@pytest.fixture(scope="module")
+def worker():
+    found = Worker(limit=3)
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("fuzzer", FUZZERS)
+def test_a_seed_gives_the_same_programs_and_another_seed_others(fuzzer):
+    texts = [[program_of(Record(fuzzer, seed, number)).text for number in range(5)] for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_a_part_is_left_out_and_the_others_stay_as_they_are():
+    records = [Record("schemas", 1, number) for number in range(60)]
+    found = [
+        (program_of(record), program_of(record.less(0))) for record in records if program_of(record).parts
+    ]
+    assert all(whole.parts == less.parts for whole, less in found)
+    changed = [whole.text != less.text for whole, less in found]
+    assert sum(changed) > len(changed) / 2
+
+
+def test_random_programs_do_nothing_that_is_not_known():
+    run = Run(tuple(FUZZERS), seed=20, jobs=1, known=KNOWN)
+    run.draw(seconds=60, programs=300)
+    assert run.kinds.total() == 300 and run.kinds["good"] > 100
+    assert not run.failed, run.report()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "where"),
+    [
+        ("import tt\ntt.ones(2)", "good", ""),
+        ("import tt\ntt.ones(2).reshape(3)", "refused", "ShapeError"),
+        ("import tt.core.schema\nraise ValueError(1)", "refused", "ValueError of the program itself"),
+        (
+            "from tt.core.promotion import promote_types\npromote_types(1, 2)",
+            "foreign",
+            "KeyError in core/promotion.py",
+        ),
+        ("assert False, 'different'", "wrong", "different"),
+        ("f(", "wrong", "the program is no Python"),
+    ],
+)
+def test_how_a_program_ends_is_judged(text, kind, where):
+    found = verdict_of(text)
+    assert found.kind == kind and found.where.startswith(where)
+
+
+def test_a_crash_and_a_hang_are_told_from_each_other_and_the_next_program_runs(worker):
+    crash = worker.run_text("import ctypes\nctypes.string_at(0)")
+    assert crash.kind == "crash" and crash.where.startswith("SIGSEGV") and "string_at" in crash.text
+    hang = worker.run_text("while True: pass")
+    assert hang.kind == "hang" and hang.failed
+    assert worker.run_text("print('not an answer')").kind == "good"
+
+
+def test_memory_is_limited(worker):
+    assert worker.run_text("import tt\ntt.zeros(2**40)").where.endswith("MemoryError")
+
+
+def test_what_is_known_is_not_reported_and_what_no_longer_fails_is_stale():
+    fails = Known("for the test", "crash", "SIGSEGV", "import ctypes\nctypes.string_at(0)")
+    mended = Known("mended", "crash", "SIGSEGV", "x = 1")
+    run = Run(("schemas",), seed=1, jobs=1, known=(fails, mended))
+    run.draw(seconds=60, programs=1)
+    assert run.stale == [mended] and run.failed and "STALE" in run.report()
+    crash = verdict_of("raise SystemExit")
+    assert not fails.covers("add", crash)
+
+
+def test_a_journal_is_run_again(tmp_path):
+    journal = tmp_path / "journal.json"
+    journal.write_text(
+        '[{"fuzzer": "schemas", "seed": 1, "number": 3, "pattern": "*", "excluded": "", "dropped": []}]'
+    )
+    verdict, count = replay(journal, 20, 4096)
+    assert count == 1 and not verdict.failed
