@@ -36,6 +36,7 @@ def main() -> None:
     lines = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # or a program reads what is meant for this one
     check, every = _guard(), int(os.environ.get("TT_FUZZ_GUARD", "1"))
+    answers.write("ready\n")
     for number, line in enumerate(lines, 1):
         answer = _answer(json.loads(line), answers)
         if check is not None and number % every == 0 and check():

@@ -24,7 +24,7 @@ __all__ = ["Worker"]
 
 ROOT: Final = Path(__file__).parents[2]
 START: Final = 120.0
-"""Seconds that a first answer may take, which imports everything."""
+"""Seconds that a process may take until it has imported everything."""
 ADDRESSES: Final = re.compile(
     r"0x[0-9a-f]+ ?|==\d+==|\(?BuildId: \w+\)?|block \d+ of \d+ bytes at |, at byte .*"
 )
@@ -97,15 +97,17 @@ class Worker:
         return self.process
 
     def _ask(self, asked: dict[str, Any]) -> dict[str, Any] | Verdict:
-        new = self.process is None
-        process = self.process or self._start()
+        process = self.process
+        if process is None:
+            process = self._start()
+            self._read(process, START)
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(json.dumps(asked).encode() + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
             return self._died(process)
-        line = self._read(process, START if new else self.limit)
+        line = self._read(process, self.limit)
         if line == b"patient":
             line = self._read(process, self.limit / 5)
         if line is None:
