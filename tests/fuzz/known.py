@@ -54,7 +54,7 @@ TEXTS = (
     "takes arrays of one dtype|takes two (vectors|matrices)|of the wrong kinds|the shape rule refuses|do(es)? not fit"
     "|mask that fit|operands could not be broadcast|mismatch in length of strides|cannot reshape array"
     "|zip\\(\\) argument"
-    "|object too deep|array of size N to a Python scalar|arrays used as indices must be|tuple index out of range"
+    "|object (too deep|of too small depth)|array of size N to a Python scalar|arrays used as indices must be|tuple index out of range"
     "|index N is out of bounds|outside of the dimension|KeyError in backends/cpu/random|expected number, got int"
     "|out of bounds for array of dimension|ComplexWarning|must not be negative|not supported between instances"
     "|float\\(\\) argument"

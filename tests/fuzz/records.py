@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.fuzz.drafts import Program
 
-__all__ = ["FUZZERS", "Record", "program_of"]
+__all__ = ["FUZZERS", "TURNS", "Record", "program_of"]
 
 FUZZERS: Final[Mapping[str, str]] = {
     "operators": "calls of operators, in every form",
@@ -18,6 +18,10 @@ FUZZERS: Final[Mapping[str, str]] = {
     "plugins": "plugins that break what they promise",
 }
 """Name of a module beside this one -> what it tries."""
+
+
+TURNS: Final[Mapping[str, int]] = {"operators": 12, "schemas": 2, "pickles": 1, "plugins": 1}
+"""How many of 16 programs are of each."""
 
 
 @dataclass(frozen=True)

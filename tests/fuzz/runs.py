@@ -15,7 +15,7 @@ from typing import Final
 
 from tests.fuzz.drafts import Program
 from tests.fuzz.known import Known
-from tests.fuzz.records import Record
+from tests.fuzz.records import TURNS, Record
 from tests.fuzz.verdicts import Verdict
 from tests.fuzz.workers import ROOT, Worker
 
@@ -87,6 +87,7 @@ class Run:
         self._lock = threading.Lock()
         self._errors: list[BaseException] = []
         numbers = itertools.count(first)
+        turns = [name for name in self.fuzzers for _ in range(TURNS[name])]
         end = None if programs is not None else began + seconds
         last = None if programs is None else first + programs
 
@@ -98,8 +99,7 @@ class Run:
                         number = next(numbers)
                     if self._errors or (last is not None and number >= last):
                         break
-                    fuzzer = self.fuzzers[number % len(self.fuzzers)]
-                    number //= len(self.fuzzers)
+                    fuzzer = turns[number % len(turns)]
                     self._one(worker, second, Record(fuzzer, self.seed, number, self.pattern, self.excluded))
             except BaseException as error:
                 self._errors.append(error)
