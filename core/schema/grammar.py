@@ -64,14 +64,6 @@ class Mistake:
     hint: str = ""
 
 
-_DEEPEST: Final = 32
-"""How deep the lists and dicts of a default may be nested."""
-_LONGEST_SIZE: Final = 4
-"""Digits of the size of a list, of which a default makes that many copies."""
-_LONGEST: Final = 1000
-"""Characters of a number: from 4300 digits on Python refuses it, in its own words."""
-
-
 class _Stop(Exception):  # noqa: N818 - an internal signal, never seen by users
     def __init__(self, column: int, message: str, hint: str = "") -> None:
         self.mistake = Mistake(column, message, hint)
