@@ -61,7 +61,7 @@ def arange(end: Any, start: Any = 0, step: Any = 1, dtype: Any = None, *, op: st
         if isinstance(value, complex):
             raise DataTypeError(f"{op}(): start, end and step are real, and {value} is complex")
         if isinstance(value, float) and not math.isfinite(value):
-            raise ShapeError(f"{op}(): unsupported range: {start} -> {end}")
+            raise ShapeError(f"{op}(): unsupported range: {start} -> {end} in steps of {step}")
     if isinstance(step, float) and math.isnan(step):
         raise ValueRangeError(f"{op}(): step must be a number, not NaN")
     if getattr(dtype, "name", str(dtype)) == "int64":
