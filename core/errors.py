@@ -356,7 +356,7 @@ class OutOfMemoryError(DeviceError, MemoryError):
         super().__init__("\n".join(lines))
 
 
-class HostMemoryError(TTError, MemoryError, RuntimeError):
+class HostMemoryError(TTError, RuntimeError, MemoryError):
     """Memory of the host that there is not; `asked` is the number of bytes of the results, where it is known."""
 
     def __init__(self, op: str, asked: int | None, reason: str) -> None:
