@@ -40,9 +40,9 @@ def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
 
     The result counts as no view, whatever memory it shares.
     """
-    keys = tensor.keys & ~(OVERRIDDEN & ~tensor.spec.keys) | kind._class_keys
-    new = wrap_handle(kind, tensor.handle, tensor.spec, keys, tensor.promotion)
-    new.storage, new.record = tensor.storage, tensor.record
+    keys = tensor._keys & ~(OVERRIDDEN & ~tensor._spec.keys) | kind._class_keys
+    new = wrap_handle(kind, tensor._handle, tensor._spec, keys, tensor._promotion)
+    new._storage, new._record = tensor._storage, tensor._record
     return new
 
 
@@ -71,20 +71,20 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
     with DisableTTFunctionSubclass():
         view = ops.alias(self)
     new = as_kind(view, cls)
-    new.base = view.base
+    new._root = view._root
     return new
 
 
 def is_wrapper(tensor: Any) -> bool:
     """Tell whether a tensor has no data of its own, because its class answers all operators."""
-    return bool(tensor.spec.keys & PYTHON)
+    return bool(tensor._spec.keys & PYTHON)
 
 
 def _fresh_wrapper(tensor: Any) -> Tensor:
     """Return a wrapper tensor like another, with a storage of its own and without attributes or history."""
-    new = sibling(tensor, KEYS.mask("layer") & ~tensor.spec.keys)
+    new = sibling(tensor, KEYS.mask("layer") & ~tensor._spec.keys)
     new.__dict__ = {}
-    new.storage = Storage(new.handle, new.spec.backend)
+    new._storage = Storage(new._handle, new._spec.backend)
     return new
 
 
@@ -93,18 +93,18 @@ def _fresh_wrapper(tensor: Any) -> Tensor:
 
 def _shares_host_memory(tensor: Tensor) -> bool:
     """Tell whether the tensor can be written as a place in its storage."""
-    storage = tensor.storage
+    storage = tensor._storage
     if (
         not isinstance(storage, Storage)
         or tensor.device.type != "cpu"
-        or not isinstance(tensor.handle, np.ndarray)
+        or not isinstance(tensor._handle, np.ndarray)
     ):
         return False
     owner = storage.owner
     if not isinstance(owner, np.ndarray) or not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         return False
-    offset = _byte_offset(tensor.handle, owner)
-    return tensor.handle.size == 0 or 0 <= offset < max(owner.nbytes, 1)
+    offset = _byte_offset(tensor._handle, owner)
+    return tensor._handle.size == 0 or 0 <= offset < max(owner.nbytes, 1)
 
 
 def _byte_offset(handle: np.ndarray[Any, Any], owner: np.ndarray[Any, Any]) -> int:
@@ -144,7 +144,7 @@ def _place_in(
         ) from error
     check_array(handle, "pickled tensor")
     new = _make(handle, storage.backend.spec(dtype, to_device("cpu")), kind)
-    new.storage = storage
+    new._storage = storage
     return new
 
 
@@ -170,14 +170,14 @@ def rebuild_storage(memory: np.ndarray[Any, Any]) -> Storage:
 def _pack(self: Tensor) -> tuple[Any, ...]:
     """Return what the values of a tensor are rebuilt from: the name of a form and its arguments."""
     if is_wrapper(self):
-        return "wrapper", self.dtype, tuple(self.shape), self.handle.strides, str(self.device)
+        return "wrapper", self.dtype, tuple(self.shape), self._handle.strides, str(self.device)
     if parts := parts_of(self):
-        facts = dict(self.spec.backend.facts(self.handle))
+        facts = dict(self._spec.backend.facts(self._handle))
         return "parts", self.layout, self.dtype, parts, tuple(self.shape), facts, str(self.device)
     if self.device.type == "meta":
         return "meta", self.dtype, tuple(self.shape), self.stride(), str(self.device)
     if _shares_host_memory(self):
-        handle, storage = self.handle, self.storage
+        handle, storage = self._handle, self._storage
         offset = _byte_offset(handle, storage.owner) if handle.size else 0
         return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
     # The order of the dimensions in memory is part of the tensor, but what lies between its elements is not.
@@ -215,7 +215,7 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
         return as_kind(ops.empty_strided(shape, strides, dtype=dtype, device=Device(device)), kind)
     layout, dtype, named, shape, facts, device = parts
     backend = REGISTRY.backend(Device(device).type, layout.name)
-    made = backend.assemble({name: part.handle for name, part in named.items()}, shape, facts)
+    made = backend.assemble({name: part._handle for name, part in named.items()}, shape, facts)
     return _make(made, backend.spec(to_dtype(dtype), Device(device)), kind)
 
 
@@ -281,7 +281,7 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     memo[id(self)] = new
     from copy import deepcopy
 
-    gradient = None if self.record is None else getattr(self, "grad", None)
+    gradient = None if self._record is None else getattr(self, "grad", None)
     if gradient is not None:
         new.grad = deepcopy(gradient, memo)
     set_state(new, deepcopy({**slots_of(self), **self.__dict__}, memo))
@@ -295,7 +295,7 @@ def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) ->
         return _fresh_wrapper(self)  # type: ignore[return-value]  # of the same class
     if not _shares_host_memory(self):
         return as_kind(ops.clone(self), kind)
-    storage = self.storage
+    storage = self._storage
     copy = memo.get(id(storage))
     if copy is None:
         copy = memo[id(storage)] = _new_storage(_bytes_of(storage.owner))
@@ -312,10 +312,10 @@ def _get_data(self: Tensor) -> Tensor:
     Assigning a tensor makes this one use its memory.
     """
     new = detached(self)
-    new.base = None
-    storage = new.storage
+    new._root = None
+    storage = new._storage
     if type(storage) is Storage:
-        new.storage = Storage(storage.owner, storage.backend)
+        new._storage = Storage(storage.owner, storage.backend)
     return new
 
 
@@ -332,8 +332,8 @@ def _set_data(self: Tensor, value: Any) -> None:
             f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
         )
     shared = detached(value)
-    self.set_data(shared.handle, shared.spec)
-    self.storage, self.base = shared.storage, None
+    self._set_data(shared._handle, shared._spec)
+    self._storage, self._root = shared._storage, None
     if is_wrapper(shared):
         set_state(self, {**slots_of(shared), **shared.__dict__})
 

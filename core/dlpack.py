@@ -39,7 +39,7 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
     code = DEVICE_CODES.get(device.type)
     if code is not None:
         return code, device.index or 0
-    found = tensor.spec.backend.dlpack_device(tensor.handle)
+    found = tensor._spec.backend.dlpack_device(tensor._handle)
     if found is None:
         raise ExportError(f"a tensor on device {str(device)!r} has no memory that DLPack could share")
     return found
@@ -160,7 +160,7 @@ def export_array(
         refresh(tensor)
         options |= {"stream": stream, "dl_device": dl_device}
         given = {name: value for name, value in options.items() if value is not None}
-        capsule = tensor.spec.backend.to_dlpack(tensor.handle, **given)
+        capsule = tensor._spec.backend.to_dlpack(tensor._handle, **given)
         if tensor.dtype is bfloat16:
             _exchange_type(capsule, _UNSIGNED, _BFLOAT)  # of libraries that have none, and gave integers
         return capsule

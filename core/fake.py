@@ -66,16 +66,16 @@ def make_fake(
     """Return a fake tensor over a handle of the meta device; `base` is the tensor whose memory it shares."""
     new = wrap(handle, fake_spec(handle.dtype, device, laid_out))
     if base is None:
-        new.storage = Storage(handle, new.spec.backend)
+        new._storage = Storage(handle, new._spec.backend)
     else:
-        new.storage = base.ensure_storage()
-        new.base = base if base.base is None else base.base
+        new._storage = base._ensure_storage()
+        new._root = base if base._root is None else base._root
     return new
 
 
 def is_fake(value: Any) -> bool:
     """Tell whether a value is a fake tensor."""
-    return isinstance(value, TensorBase) and bool(value.keys & KEYS.bit("layer", "fake"))
+    return isinstance(value, TensorBase) and bool(value._keys & KEYS.bit("layer", "fake"))
 
 
 def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
@@ -112,13 +112,13 @@ def _without_data(tensor: TensorBase) -> Any:
     if tensor.layout is strided:
         return describe(tensor)
     if is_fake(tensor) or tensor.device.type == "meta":
-        return tensor.handle
+        return tensor._handle
     parts = parts_of(tensor)
     if not parts:
         raise DispatchError(
             "to_fake", f"tensors of the layout {tensor.layout} do not tell their parts", hint="x.to_dense()"
         )
-    facts = tensor.spec.backend.facts(tensor.handle)
+    facts = tensor._spec.backend.facts(tensor._handle)
     named = {name: describe(part) for name, part in parts.items()}
     return _meta_backend(tensor.layout.name).assemble(named, tuple(tensor.shape), facts)
 
@@ -198,7 +198,7 @@ def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
     refuse_written(entry, targets, args)
     result = _run_on_meta(entry, args)
     for target in targets:
-        target.bump_version()
+        target._bump_version()
     return with_targets_of(operator, args, result)
 
 
@@ -215,7 +215,9 @@ def _run_on_meta(entry: Entry, args: tuple[Any, ...]) -> Any:
 
     def fake(value: Any) -> Any:
         return (
-            make_fake(value.handle, device, laid_out=value.layout) if isinstance(value, TensorBase) else value
+            make_fake(value._handle, device, laid_out=value.layout)
+            if isinstance(value, TensorBase)
+            else value
         )
 
     moved = [on_meta(value) for value in args]
@@ -223,8 +225,8 @@ def _run_on_meta(entry: Entry, args: tuple[Any, ...]) -> Any:
         moved[at] = Device("meta")
     if entry.form == "inplace":
         found = entry.operator.caller("inplace").execute(tuple(moved))
-        args[0].set_data(found.handle, fake_spec(found.dtype, args[0].device, found.layout))
-        args[0].bump_version()
+        args[0]._set_data(found._handle, fake_spec(found.dtype, args[0].device, found.layout))
+        args[0]._bump_version()
         return args[0]
     found = entry.operator.caller().execute(tuple(moved))
     if isinstance(found, TensorBase) or not isinstance(found, tuple):
@@ -244,16 +246,16 @@ def _change(operator: Operator, target: TensorBase, handle: Any, found: dtype | 
     if not is_fake(target):
         raise InplaceError(f"{name}(): a fake tensor cannot be written into a tensor with data")
     if operator.definition.kind == "view" or "metadata_inplace" in operator.definition.tags:
-        target.set_data(handle, target.spec)
+        target._set_data(handle, target._spec)
     else:
         if found is not None and not can_cast(found, target.dtype):
             raise CastError(name, found.name, target.dtype.name)
-        if handle.shape != tuple(target.handle.shape):
+        if handle.shape != tuple(target._handle.shape):
             raise InplaceError(
                 f"{name}(): the result has shape {list(handle.shape)}, which the target of shape "
-                f"{list(target.handle.shape)} cannot hold"
+                f"{list(target._handle.shape)} cannot hold"
             )
-    target.bump_version()
+    target._bump_version()
     return target
 
 
@@ -328,7 +330,7 @@ class FakeMode(Mode):
         operator = caller.operator
         if operator.is_factory and not any(True for _ in _named_tensors(operator, args)):
             return self._make(caller, args)
-        if any(tensor.keys & PYTHON for _, tensor in _named_tensors(operator, args)):
+        if any(tensor._keys & PYTHON for _, tensor in _named_tensors(operator, args)):
             # Their class makes other calls of this one, and those are of fake tensors.
             with self:
                 return entry_with_modes(caller, args).run(args)
@@ -370,8 +372,8 @@ class FakeMode(Mode):
         device = get_default_device() if args[at] is None else to_device(args[at])
         made = caller.dispatch((*args[:at], Device("meta"), *args[at + 1 :]))
         if isinstance(made, TensorBase):
-            return make_fake(made.handle, device, laid_out=made.layout)
-        return type(made)(make_fake(t.handle, device, laid_out=t.layout) for t in made)
+            return make_fake(made._handle, device, laid_out=made.layout)
+        return type(made)(make_fake(t._handle, device, laid_out=t.layout) for t in made)
 
 
 def fake_mode() -> FakeMode:

@@ -111,16 +111,16 @@ def positions(geometry: MetaHandle) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
     """Return the tensor's place in shared content, making it the whole content if it shares with nobody yet."""
-    storage = tensor.storage
+    storage = tensor._storage
     if isinstance(storage, ViewStorage):
         return storage
-    backend, shape = tensor.spec.backend, tuple(tensor.handle.shape)
+    backend, shape = tensor._spec.backend, tuple(tensor._handle.shape)
     version = 0 if storage is None else storage.version
-    base = FlatStorage(backend.reshape(tensor.handle, (-1,)), backend)
+    base = FlatStorage(backend.reshape(tensor._handle, (-1,)), backend)
     base.version = version
     geometry = MetaHandle(shape, tensor.dtype, contiguous_strides(shape), 0)
     found = ViewStorage(base, geometry, version)
-    tensor.storage = found
+    tensor._storage = found
     return found
 
 
@@ -132,11 +132,11 @@ def share(tensor: TensorBase) -> ViewStorage:
 
 def refresh(tensor: TensorBase) -> None:
     """Bring the tensor's array up to date with the shared content."""
-    storage = tensor.storage
+    storage = tensor._storage
     if isinstance(storage, ViewStorage) and storage.seen != storage.base.version:
-        backend, geometry = tensor.spec.backend, storage.geometry
+        backend, geometry = tensor._spec.backend, storage.geometry
         taken = backend.take(storage.base.flat, positions(geometry))
-        tensor.handle = backend.reshape(taken, geometry.shape)
+        tensor._handle = backend.reshape(taken, geometry.shape)
         storage.seen = storage.base.version
 
 
@@ -153,12 +153,12 @@ def _resize(storage: ViewStorage, handle: Any, backend: Any) -> None:
 
 def write(tensor: TensorBase, handle: Any) -> None:
     """Replace the tensor's elements, in the shared content if it shares any."""
-    tensor.handle = handle
-    storage = tensor.storage
+    tensor._handle = handle
+    storage = tensor._storage
     if not isinstance(storage, ViewStorage):
-        tensor.bump_version()
+        tensor._bump_version()
         return
-    backend, base = tensor.spec.backend, storage.base
+    backend, base = tensor._spec.backend, storage.base
     if tuple(handle.shape) != tuple(storage.geometry.shape):
         _resize(storage, handle, backend)
     where = positions(storage.geometry)
@@ -203,10 +203,10 @@ class FunctionaliseLayer(Layer):
         prepared: list[Any] = []
         for value in args:
             if isinstance(value, TensorBase):
-                if value.keys & self.bit:
+                if value._keys & self.bit:
                     refresh(value)
-                    bare = wrap(value.handle, value.spec)
-                    bare.keys = value.keys & ~self.bit
+                    bare = wrap(value._handle, value._spec)
+                    bare._keys = value._keys & ~self.bit
                     value = bare
             elif isinstance(value, list):
                 value = list(self._prepare(entry, value))
@@ -216,7 +216,7 @@ class FunctionaliseLayer(Layer):
     def _hold(self, value: Any) -> Any:
         """Give results below the layer's bit."""
         if isinstance(value, TensorBase):
-            value.keys |= self.bit & value.spec.keys
+            value._keys |= self.bit & value._spec.keys
         elif isinstance(value, list | tuple):
             for item in value:
                 self._hold(item)
@@ -235,12 +235,12 @@ class FunctionaliseLayer(Layer):
         prepared = self._prepare(entry, args)
         result = self._hold(entry.below.run(prepared))
         for target, new in zip(targets, targets_of(operator, prepared), strict=True):
-            write(target, new.handle)
+            write(target, new._handle)
         return with_targets_of(operator, args, result)
 
     def _inplace(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         target = args[0]
-        if target.storage is not None and entry.operator.name != "resize":
+        if target._storage is not None and entry.operator.name != "resize":
             refuse_shared(entry, target, args)
         functional = entry.operator.caller("functional")
         prepared = self._prepare(entry, args)
@@ -250,14 +250,14 @@ class FunctionaliseLayer(Layer):
                 f"{entry.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
                 f"target of shape {list(target.shape)} cannot hold"
             )
-        handle = result.handle
+        handle = result._handle
         if result.dtype is not target.dtype:
             name = entry.operator.definition.inplace_name
             if "exact_target" in entry.operator.definition.tags:
                 raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
             if entry.operator.name != "copy" and not can_cast(result.dtype, target.dtype):
                 raise CastError(name, result.dtype.name, target.dtype.name)
-            handle = target.spec.backend.cast(handle, target.spec.backend.native_dtype(target.dtype))
+            handle = target._spec.backend.cast(handle, target._spec.backend.native_dtype(target.dtype))
         write(target, handle)
         return target
 
@@ -281,17 +281,17 @@ class FunctionaliseLayer(Layer):
         return self._view_tensor(args[0], storage, geometry)
 
     def _view_tensor(self, source: TensorBase, storage: ViewStorage, geometry: MetaHandle) -> Tensor:
-        backend = source.spec.backend
+        backend = source._spec.backend
         taken = backend.take(storage.base.flat, positions(geometry))
-        new = wrap(backend.reshape(taken, geometry.shape), source.spec)
-        new.storage = ViewStorage(storage.base, geometry, storage.base.version)
-        new.base = source if source.base is None else source.base
+        new = wrap(backend.reshape(taken, geometry.shape), source._spec)
+        new._storage = ViewStorage(storage.base, geometry, storage.base.version)
+        new._root = source if source._root is None else source._root
         return new
 
     def _metadata_view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         target = args[0]
         view = self._view(entry, args)
-        target.set_data(view.handle, view.spec)
-        target.storage = view.storage
-        target.bump_version()
+        target._set_data(view._handle, view._spec)
+        target._storage = view._storage
+        target._bump_version()
         return target

@@ -143,7 +143,7 @@ def _step(value: Any) -> int:
 
 def _select(view: Tensor, dim: int, index: int, given: int) -> Tensor:
     """Return the view at an index of a dimension; `given` is its number in the tensor that the user indexes."""
-    size = view.handle.shape[dim]
+    size = view._handle.shape[dim]
     if not -size <= index < size:
         raise IndexValueError(f"index {index} is out of bounds for dimension {given} with size {size}")
     return ops.select(view, dim, index)  # type: ignore[no-any-return]
@@ -154,7 +154,7 @@ def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
     start, stop = _bound(bounds.start), _bound(bounds.stop)
     if start is None and stop is None and step == 1:
         return view
-    start, stop, step = slice(start, stop, step).indices(view.handle.shape[dim])
+    start, stop, step = slice(start, stop, step).indices(view._handle.shape[dim])
     return ops.slice(view, dim, start, max(start, stop), step)  # type: ignore[no-any-return]
 
 
@@ -212,7 +212,7 @@ def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor
         raise IndexValueError(
             f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
         )
-    if values_are_hidden(item) or item.keys & KEYS.mask("layer") & ~item.spec.keys:
+    if values_are_hidden(item) or item._keys & KEYS.mask("layer") & ~item._spec.keys:
         # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
         return view, [item.to(dt.int64)], 1
     return _select(view, dim, int(item.item()), given), [], 0
@@ -227,7 +227,7 @@ def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list
         array = array.astype(np.bool_)
     if array.dtype != np.bool_:
         return [array]
-    shape = tuple(view.handle.shape)
+    shape = tuple(view._handle.shape)
     for position, size in enumerate(array.shape):
         if shape[dim + position] != size:
             raise IndexValueError(

@@ -45,6 +45,7 @@ from tt.core.overrides import TTFunctionMode
 from tt.core.promotion import get_default_dtype, promote_types, result_type
 from tt.core.python_dispatch import TTDispatchMode
 from tt.core.random import Generator, default_states, reserve, set_default_states
+from tt.core.reading import handle_of
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.scope import scoped
 from tt.core.shapes import Result
@@ -109,6 +110,7 @@ __all__ = [
     "from_numpy_dtype",
     "get_default_device",
     "get_default_dtype",
+    "handle_of",
     "hookimpl",
     "impl",
     "infer_schema",

@@ -28,6 +28,7 @@ from tt.core.pinning import PINNING_MEMBERS
 from tt.core.printing import format_tensor
 from tt.core.subscript import getitem
 from tt.core.tensor_base import TensorBase
+from tt.core.typed_storage import storage
 from tt.core.values import VALUE_MEMBERS
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     >>> tt.zeros(2, 3).size(), tt.zeros(2, 3).size(-1)
     (tt.Size([2, 3]), 3)
     """
-    return self.shape if dim is None else self.handle.shape[_wrap_dim("size", dim, self.ndim)]
+    return self.shape if dim is None else self._handle.shape[_wrap_dim("size", dim, self.ndim)]
 
 
 def dim(self: Tensor) -> int:
@@ -74,19 +75,19 @@ def dim(self: Tensor) -> int:
 
 def numel(self: Tensor) -> int:
     """Return the number of elements."""
-    return prod(self.handle.shape)
+    return prod(self._handle.shape)
 
 
 def _geometry(self: Tensor) -> Any:
     """Return what knows strides and offset where the handle does not (a functionalised view), or None."""
-    return getattr(self.storage, "geometry", None)
+    return getattr(self._storage, "geometry", None)
 
 
 def _strides(self: Tensor) -> tuple[int, ...]:
     if self.layout.name != "strided":
         raise LayoutError(f"a tensor of layout {self.layout} has no strides\n  try: x.to_dense()")
     geometry = _geometry(self)
-    return tuple(self.spec.backend.strides(self.handle) if geometry is None else geometry.strides)
+    return tuple(self._spec.backend.strides(self._handle) if geometry is None else geometry.strides)
 
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
@@ -110,7 +111,7 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def storage_offset(self: Tensor) -> int:
     """Return the position of the first element in the storage, in elements."""
     geometry = _geometry(self)
-    return int(self.spec.backend.offset(self.handle) if geometry is None else geometry.offset)
+    return int(self._spec.backend.offset(self._handle) if geometry is None else geometry.offset)
 
 
 def untyped_storage(self: Tensor) -> Storage:
@@ -125,16 +126,16 @@ def untyped_storage(self: Tensor) -> Storage:
         raise LayoutError(
             f"a tensor of the layout {self.layout} has no storage of its own\n  try: that of its components"
         )
-    if self.spec.backend.functionalised:
+    if self._spec.backend.functionalised:
         from tt.core.functionalise import ensure_view_storage
 
         return ensure_view_storage(self).base  # type: ignore[return-value]  # what stands in its place
-    return self.ensure_storage()  # type: ignore[no-any-return]
+    return self._ensure_storage()  # type: ignore[no-any-return]
 
 
 def data_ptr(self: Tensor) -> int:
     """Return the address of the first element; 0 where there is none."""
-    return int(self.spec.backend.data_ptr(self.handle)) if numel(self) else 0
+    return int(self._spec.backend.data_ptr(self._handle)) if numel(self) else 0
 
 
 def element_size(self: Tensor) -> int:
@@ -163,7 +164,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """
     if self.layout.name != "strided":
         return False
-    shape = self.handle.shape
+    shape = self._handle.shape
     name = "contiguous_format" if memory_format is None else format_name(memory_format)
     if name == "preserve_format":
         raise DtypeError("contiguous() asks for a certain order, and preserve_format is none")
@@ -265,7 +266,7 @@ def get_device(self: Tensor) -> int:
 
 
 def _is_view(self: Tensor) -> bool:
-    return self.base is not None
+    return self._root is not None
 
 
 # --- a tensor as a container ---------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ def length(self: Tensor) -> int:
     """Return the size of the first dimension."""
     if self.ndim == 0:
         raise TypeError("len() of a 0-d tensor")
-    return int(self.handle.shape[0])
+    return int(self._handle.shape[0])
 
 
 def iterate(self: Tensor) -> Iterator[Tensor]:
@@ -335,6 +336,7 @@ MEMBERS: dict[str, Any] = {
     "stride": stride,
     "storage_offset": storage_offset,
     "untyped_storage": untyped_storage,
+    "storage": storage,
     "data_ptr": data_ptr,
     "element_size": element_size,
     "itemsize": property(element_size, doc="The size of an element in bytes."),
@@ -355,7 +357,7 @@ MEMBERS: dict[str, Any] = {
     "get_device": get_device,
     "is_conj": is_conj,
     "is_neg": is_neg,
-    "_base": property(lambda self: self.base, doc="The tensor that this one is a view of, or None."),
+    "_base": property(lambda self: self._root, doc="The tensor that this one is a view of, or None."),
     "_is_view": _is_view,
     # --- a container ---
     "__len__": length,

@@ -93,11 +93,11 @@ def describe(value: Any, backend: Backend | None = None) -> Any:
     if isinstance(value, MetaHandle):
         return value
     if isinstance(value, TensorBase):
-        handle = value.handle
+        handle = value._handle
         return (
             handle
             if isinstance(handle, MetaHandle)
-            else _describe_handle(handle, value.spec.backend, value.dtype)
+            else _describe_handle(handle, value._spec.backend, value.dtype)
         )
     if isinstance(value, list | tuple):
         return [describe(item, backend) for item in value]

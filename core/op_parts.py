@@ -255,7 +255,7 @@ def _on_tensors(name: str, function: Function) -> Function:
                 f"the fake implementation of {name} returned a tensor on {value.device} for tensors on meta\n"
                 f"  try: make it like an argument, for instance with tt.empty_like(x)"
             )
-        return value.handle if isinstance(value, Tensor) else value
+        return value._handle if isinstance(value, Tensor) else value
 
     @wraps(function)
     def kernel(*values: Any) -> Any:

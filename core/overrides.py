@@ -90,7 +90,7 @@ class SeenMember:
             return _through(member.__get__, instance)
         if self.name in instance.__dict__:  # as where there is only a method: an attribute hides it
             return instance.__dict__[self.name]
-        if not instance.keys & FUNCTION:
+        if not instance._keys & FUNCTION:
             return member.__get__(instance, owner)
 
         @wraps(member)

@@ -99,7 +99,7 @@ def record_stream(self: Tensor, stream: Any) -> None:
         raise DeviceError(
             f"record_stream(): a stream of {stream.device} does not work on a tensor on {self.device}"
         )
-    self.spec.backend.record_stream(self.handle, stream.native)
+    self._spec.backend.record_stream(self._handle, stream.native)
 
 
 PINNING_MEMBERS: Final[dict[str, Any]] = {

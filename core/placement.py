@@ -90,8 +90,8 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
 def _placed(result: Any, device: Device, args: Sequence[Any]) -> Any:
     """Note the device in the tensors that a kernel returned."""
     if isinstance(result, TensorBase):
-        if result.spec.device is not device and not any(result is value for value in args):
-            result.set_data(result.handle, result.spec.backend.spec(result.dtype, device))
+        if result._spec.device is not device and not any(result is value for value in args):
+            result._set_data(result._handle, result._spec.backend.spec(result.dtype, device))
     elif isinstance(result, list | tuple):
         for item in result:
             _placed(item, device, args)
@@ -105,10 +105,10 @@ def _copy_to(entry: Entry, args: tuple[Any, ...]) -> Any:
     if asked is None or asked.type != source.device.type:
         return _run(entry, (*args[: operator.device_at], source.device, *args[operator.device_at + 1 :])
                     if asked is None else args)  # fmt: skip
-    backend = source.spec.backend
+    backend = source._spec.backend
     target = backend.place(asked)
     if target is not source.device:
-        source = wrap(backend.copy_to(source.handle, target), backend.spec(source.dtype, target))
+        source = wrap(backend.copy_to(source._handle, target), backend.spec(source.dtype, target))
         if args[operator.dtype_at] in (None, source.dtype):
             return source
     return _run(entry, (source, *args[1 : operator.device_at], target, *args[operator.device_at + 1 :]))
@@ -118,7 +118,7 @@ def _copy_from(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Copy into a tensor from one that may be on another device of the same type."""
     target, source = args[0], args[1]
     if source.device is not target.device and source.device.type == target.device.type:
-        backend = target.spec.backend
-        moved = backend.copy_to(source.handle, target.device)
+        backend = target._spec.backend
+        moved = backend.copy_to(source._handle, target.device)
         args = (target, wrap(moved, backend.spec(source.dtype, target.device)), *args[2:])
     return _run(entry, args)

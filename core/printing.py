@@ -399,7 +399,7 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
     parts = parts_of(tensor)
     if parts:
-        summary = [] if hidden else list(tensor.spec.backend.summary(tensor.handle))
+        summary = [] if hidden else list(tensor._spec.backend.summary(tensor._handle))
         suffixes += [size] + summary + ([] if usual else [dtype])
         body = _format_parts(parts, indent, hidden) if contents is None else contents
     elif hidden:

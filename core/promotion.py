@@ -165,7 +165,7 @@ def group_bit(value: Any) -> int:
     """Return the level-2 bit of one argument: a tensor, a dtype (as with dimensions) or a Python scalar."""
     if isinstance(value, dtype):
         return DIM_BITS[value.code]
-    bits = getattr(value, "promotion", None)
+    bits = getattr(value, "_promotion", None)
     if isinstance(bits, int):
         return bits
     bit = scalar_bit(value)

@@ -133,7 +133,7 @@ class PythonLayer(Layer):
 
     def format_tensor(self, tensor: Any) -> str | None:
         """Return the class, shape and dtype of a tensor without values of its own."""
-        if not tensor.spec.keys & self.bit:
+        if not tensor._spec.keys & self.bit:
             return None
         from tt.core.printing import gradient_suffixes, join_suffixes
 
@@ -179,7 +179,7 @@ def overloaded(args: Sequence[Any]) -> list[Any]:
     known: set[type] = set()
     for value in flat(args):
         kind = type(value)
-        if kind in known or not isinstance(value, TensorBase) or not value.keys & PYTHON:
+        if kind in known or not isinstance(value, TensorBase) or not value._keys & PYTHON:
             continue
         known.add(kind)
         place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
@@ -231,22 +231,22 @@ def _finished(entry: Entry, args: tuple[Any, ...], result: Any) -> Any:
     if entry.form == "inplace":
         target = args[0]
         # A mode has called the operator itself; a class has changed what is inside of the tensor.
-        if target.keys & PYTHON:
+        if target._keys & PYTHON:
             definition = entry.operator.definition
             if definition.kind == "view" or "metadata_inplace" in definition.tags:
-                target.set_data(run_rule(definition, args), target.spec)
-            target.bump_version()
+                target._set_data(run_rule(definition, args), target._spec)
+            target._bump_version()
         return target
     if entry.operator.mutates:
         for target in targets_of(entry.operator, args):
-            if target.keys & PYTHON:
-                target.bump_version()
+            if target._keys & PYTHON:
+                target._bump_version()
         return with_targets_of(entry.operator, args, result)
-    if entry.operator.definition.kind == "view" and args[0].keys & PYTHON:
+    if entry.operator.definition.kind == "view" and args[0]._keys & PYTHON:
         for view in result if isinstance(result, list | tuple) else (result,):
-            if isinstance(view, TensorBase) and view.keys & PYTHON and view is not args[0]:
-                view.storage = args[0].ensure_storage()
-                view.base = args[0] if args[0].base is None else args[0].base
+            if isinstance(view, TensorBase) and view._keys & PYTHON and view is not args[0]:
+                view._storage = args[0]._ensure_storage()
+                view._root = args[0] if args[0]._root is None else args[0]._root
     return result
 
 
@@ -300,7 +300,7 @@ def make_wrapper(
         handle = MetaHandle(size, dtype, handle.strides, offset, offset + (handle.extent or 0))
     spec = wrapper_spec(dtype, device, layout)
     new = wrap(handle, spec, kind)
-    new.storage = Storage(handle, spec.backend)
+    new._storage = Storage(handle, spec.backend)
     return new
 
 
@@ -389,7 +389,7 @@ def make_wrapper_subclass(
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
     """Tell whether an object is a wrapper tensor whose class has `__tensor_flatten__` and `__tensor_unflatten__`."""
-    if not isinstance(t, TensorBase) or not t.spec.keys & PYTHON:
+    if not isinstance(t, TensorBase) or not t._spec.keys & PYTHON:
         return False
     return all(hasattr(type(t), name) for name in ("__tensor_flatten__", "__tensor_unflatten__"))
 

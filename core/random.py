@@ -151,7 +151,7 @@ class Generator:
             raise TypeError(f"RNG state must be a tt.ByteTensor (uint8, on the CPU), not {_what(new_state)}")
         if new_state.numel() != _STATE_BYTES:
             raise ShapeError(f"RNG state is wrong size: {new_state.numel()} bytes instead of {_STATE_BYTES}")
-        data = np.ascontiguousarray(new_state.handle).reshape(-1).view("<u8")
+        data = np.ascontiguousarray(new_state._handle).reshape(-1).view("<u8")
         with _LOCK:
             self._seed, self._offset = int(data[0]), int(data[1])
 

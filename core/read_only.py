@@ -34,17 +34,17 @@ class ReadOnlyStorage(Storage):
 
 def protect(tensor: TensorBase, *, read_only: bool = False) -> None:
     """Mark a new tensor over foreign memory as read-only, if its handle or the caller says so."""
-    backend = tensor.spec.backend
-    if read_only or not backend.is_writable(tensor.handle):
-        tensor.storage = ReadOnlyStorage(backend.storage_owner(tensor.handle), backend)
+    backend = tensor._spec.backend
+    if read_only or not backend.is_writable(tensor._handle):
+        tensor._storage = ReadOnlyStorage(backend.storage_owner(tensor._handle), backend)
 
 
 def is_read_only(tensor: TensorBase) -> bool:
     """Tell whether the memory of a tensor must not be written."""
-    storage: Any = tensor.storage
+    storage: Any = tensor._storage
     if not isinstance(storage, ReadOnlyStorage):
         return False
-    return storage.owner is storage.memory or not tensor.spec.backend.is_writable(tensor.handle)
+    return storage.owner is storage.memory or not tensor._spec.backend.is_writable(tensor._handle)
 
 
 def refuse_read_only(name: str, *targets: TensorBase) -> None:
@@ -57,7 +57,7 @@ def refuse_read_only(name: str, *targets: TensorBase) -> None:
     """
     for target in targets:
         if is_read_only(target):
-            raise ReadOnlyError(name, _whose(target.handle))
+            raise ReadOnlyError(name, _whose(target._handle))
 
 
 def _whose(handle: Any) -> str:

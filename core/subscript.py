@@ -41,7 +41,7 @@ def getitem(self, index, /):
     >>> x[x > 2]
     tensor([3, 4, 5])
     """
-    if STATE.guard >= 0 and not self.keys & OVERRIDDEN:
+    if STATE.guard >= 0 and not self._keys & OVERRIDDEN:
         try:
             found = quick(self, index)
         except Exception:  # the general way says what is wrong with the index
@@ -55,10 +55,10 @@ def quick(tensor, index):
     """Return the view, or MISSED for an index that has something else than integers and slices in it."""
     kind = type(index)
     if kind is int:
-        return ops.select.of_one((tensor, 0, index)) if tensor.handle.ndim else MISSED
+        return ops.select.of_one((tensor, 0, index)) if tensor._handle.ndim else MISSED
     if kind is slice:
         return part(tensor, 0, index)
-    if kind is not tuple or len(index) > tensor.handle.ndim:
+    if kind is not tuple or len(index) > tensor._handle.ndim:
         return MISSED
     for item in index:
         if type(item) is not int and type(item) is not slice:
@@ -91,6 +91,6 @@ def part(tensor, dim, bounds):
         or (start is None and stop is None and step == 1)
     ):
         return MISSED
-    if dim >= tensor.handle.ndim:
+    if dim >= tensor._handle.ndim:
         return MISSED
     return ops.slice.of_one((tensor, dim, start, stop, step))

@@ -119,23 +119,23 @@ def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
     clear : int
         Key bits that the alias shall not have.
     """
-    if tensor.keys & PYTHON:
+    if tensor._keys & PYTHON:
         return sibling(tensor, clear)
-    new = wrap(tensor.handle, tensor.spec)
-    new.keys = tensor.keys & ~(clear | FUNCTION)
-    if tensor.spec.backend.functionalised:
+    new = wrap(tensor._handle, tensor._spec)
+    new._keys = tensor._keys & ~(clear | FUNCTION)
+    if tensor._spec.backend.functionalised:
         from tt.core.functionalise import share
 
-        new.storage = share(tensor)
+        new._storage = share(tensor)
     else:
-        new.storage = tensor.ensure_storage()
+        new._storage = tensor._ensure_storage()
     return new
 
 
 def sibling(tensor: Any, clear: int = 0) -> Tensor:
     """Return an alias of a tensor whose class has `__tt_dispatch__`: of the same class, with the same attributes."""
-    new = wrap_handle(type(tensor), tensor.handle, tensor.spec, tensor.keys & ~clear, tensor.promotion)
-    new.storage = tensor.ensure_storage()
+    new = wrap_handle(type(tensor), tensor._handle, tensor._spec, tensor._keys & ~clear, tensor._promotion)
+    new._storage = tensor._ensure_storage()
     new.__dict__ = tensor.__dict__
     for name, value in slots_of(tensor).items():
         setattr(new, name, value)

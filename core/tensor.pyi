@@ -312,6 +312,17 @@ class Tensor(TensorBase):
             When the tensor has not one memory: it is not strided.
         """
         ...
+    def storage(self) -> Any:
+        """Return the memory of the tensor as elements of its dtype.
+
+        Deprecated, as in PyTorch: `untyped_storage()` is what stays.
+
+        Raises
+        ------
+        LayoutError
+            When the tensor has not one memory: it is not strided.
+        """
+        ...
     def data_ptr(self) -> _int:
         """Return the address of the first element; 0 where there is none."""
         ...

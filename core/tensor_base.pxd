@@ -14,17 +14,17 @@ cdef class TensorSpec:
     cdef object __weakref__
 
 cdef class TensorBase:
-    cdef public object handle
-    cdef public long long keys
-    cdef public long long promotion
-    cdef public object record
-    cdef public object base
-    cdef public TensorSpec spec
-    cdef public object storage
+    cdef public object _handle
+    cdef public long long _keys
+    cdef public long long _promotion
+    cdef public object _record
+    cdef public object _root
+    cdef public TensorSpec _spec
+    cdef public object _storage
     cdef object __weakref__
-    cpdef ensure_storage(self)
-    cpdef bump_version(self)
-    cpdef set_data(self, handle, TensorSpec spec)
+    cpdef _ensure_storage(self)
+    cpdef _bump_version(self)
+    cpdef _set_data(self, handle, TensorSpec spec)
 
 @cython.locals(new=TensorBase)
 cpdef TensorBase wrap_handle(kind, handle, TensorSpec spec, long long keys, long long promotion)

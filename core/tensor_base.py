@@ -57,78 +57,78 @@ class TensorBase:
 
     Attributes
     ----------
-    handle : object
-        The backend's native array.
-    keys : int
+    _handle : object
+        The backend's native array; `handle_of` for those who write kernels.
+    _keys : int
         Level-1 bits: device, layout, and the layers that hold the tensor.
-    promotion : int
+    _promotion : int
         Its level-2 bit.
-    spec : TensorSpec
+    _spec : TensorSpec
         dtype, device, layout and backend.
-    storage : Storage or None
+    _storage : Storage or None
         The memory that it shares with others; None as long as it shares with nobody and never changed.
-    record : object
+    _record : object
         Opaque to the core: what the layer that holds the tensor knows of it.
-    base : Tensor or None
+    _root : Tensor or None
         The tensor that this one is a view of; never a view itself.
     """
 
-    __slots__ = ("__weakref__", "base", "handle", "keys", "promotion", "record", "spec", "storage")
+    __slots__ = ("__weakref__", "_handle", "_keys", "_promotion", "_record", "_root", "_spec", "_storage")
 
     @property
     def shape(self):
         """The shape of the tensor."""
-        return Size(self.handle.shape)
+        return Size(self._handle.shape)
 
     @property
     def ndim(self):
         """The number of dimensions."""
-        return self.handle.ndim
+        return self._handle.ndim
 
     @property
     def dtype(self):
         """The type of the elements."""
-        return self.spec.dtype
+        return self._spec.dtype
 
     @property
     def device(self):
         """Where the data is."""
-        return self.spec.device
+        return self._spec.device
 
     @property
     def layout(self):
         """How the data is laid out."""
-        return self.spec.layout
+        return self._spec.layout
 
     @property
     def _version(self):
         """How often the memory was changed in place."""
-        storage = self.storage
+        storage = self._storage
         return 0 if storage is None else storage.version
 
-    def ensure_storage(self):
+    def _ensure_storage(self):
         """Return the storage, making it if the tensor has none yet."""
-        storage = self.storage
+        storage = self._storage
         if storage is None:
-            backend = self.spec.backend
-            storage = Storage(backend.storage_owner(self.handle), backend)
-            self.storage = storage
+            backend = self._spec.backend
+            storage = Storage(backend.storage_owner(self._handle), backend)
+            self._storage = storage
         return storage
 
-    def bump_version(self):
+    def _bump_version(self):
         """Note that the memory was changed in place."""
-        storage = self.storage
+        storage = self._storage
         if storage is None:
-            storage = self.ensure_storage()
+            storage = self._ensure_storage()
         storage.version += 1
 
-    def set_data(self, handle, spec):
+    def _set_data(self, handle, spec):
         """Point the tensor to another handle, keeping its layer bits (for metadata ops and `data`)."""
-        layers = self.keys & ~self.spec.keys
-        self.handle = handle
-        self.spec = spec
-        self.keys = spec.keys | layers
-        self.promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+        layers = self._keys & ~self._spec.keys
+        self._handle = handle
+        self._spec = spec
+        self._keys = spec.keys | layers
+        self._promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
 
 
 def wrap_handle(kind, handle, spec, keys, promotion):
@@ -146,11 +146,11 @@ def wrap_handle(kind, handle, spec, keys, promotion):
         The bits of levels 1 and 2.
     """
     new = blank.instance(TensorBase, kind)
-    new.handle = handle
-    new.spec = spec
-    new.keys = keys
-    new.promotion = promotion
-    new.storage = None
-    new.record = None
-    new.base = None
+    new._handle = handle
+    new._spec = spec
+    new._keys = keys
+    new._promotion = promotion
+    new._storage = None
+    new._record = None
+    new._root = None
     return new

@@ -18,15 +18,15 @@ class TensorSpec:
     def __init__(self, dtype: Dtype, device: Device, layout: Layout, backend: Backend, keys: int) -> None: ...
 
 class TensorBase:
-    handle: Any
-    keys: int
-    promotion: int
-    record: Any
+    _handle: Any
+    _keys: int
+    _promotion: int
+    _record: Any
     # A tensor; Any, because the class of tensors with operators is not known here.
-    base: Any
-    spec: TensorSpec
+    _root: Any
+    _spec: TensorSpec
     # A Storage, or what a layer puts in its place (see core/functionalise.py), or None.
-    storage: Any
+    _storage: Any
     @property
     def shape(self) -> Size: ...
     @property
@@ -39,9 +39,9 @@ class TensorBase:
     def layout(self) -> Layout: ...
     @property
     def _version(self) -> int: ...
-    def ensure_storage(self) -> Any: ...
-    def bump_version(self) -> None: ...
-    def set_data(self, handle: Any, spec: TensorSpec) -> None: ...
+    def _ensure_storage(self) -> Any: ...
+    def _bump_version(self) -> None: ...
+    def _set_data(self, handle: Any, spec: TensorSpec) -> None: ...
 
 Kind = TypeVar("Kind", bound=TensorBase)
 

@@ -209,13 +209,13 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
         raise GradientError(
             "__cuda_array_interface__ of a tensor that requires a gradient would lose it; use tensor.detach()"
         )
-    size, backend = self.dtype.itemsize, self.spec.backend
+    size, backend = self.dtype.itemsize, self._spec.backend
     plain = self.is_contiguous()
     return {
         "typestr": self.dtype.numpy.str,
         "shape": tuple(self.shape),
-        "strides": None if plain else tuple(stride * size for stride in backend.strides(self.handle)),
-        "data": (backend.data_ptr(self.handle) if self.numel() else 0, False),
+        "strides": None if plain else tuple(stride * size for stride in backend.strides(self._handle)),
+        "data": (backend.data_ptr(self._handle) if self.numel() else 0, False),
         # Whoever reads the memory waits for this stream; 1 stands for the default one, whose address is 0.
         "stream": int(backend.current_stream(self.device).ptr) or 1,
         "version": 3,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.core.library import Tensor, errors
+from tt.core.library import Tensor, errors, handle_of
 
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
@@ -86,7 +86,7 @@ def compile_launched(backend: CudaBackend, source: Any, function: Any) -> Callab
         kernel(grid, block, tuple(given), shared_mem=shared_mem)
         for parameter, value in zip(function.parameters, args, strict=True):
             if parameter.type.kind == "pointer" and not parameter.type.const:
-                value.bump_version()
+                value._bump_version()
 
     return launch
 
@@ -111,7 +111,7 @@ def _argument(function: Any, parameter: Any, value: Any) -> Any:
         raise errors.ArgumentError(
             function.name, f"argument {parameter.name!r} {problem}", signatures=[str(function)]
         )
-    return value.handle.array
+    return handle_of(value).array
 
 
 class _explained:  # noqa: N801 - used like a function

@@ -292,7 +292,7 @@ composite("resolve_neg", lambda self: self)
 @composite("view_as_real")
 def view_as_real(self: Any) -> Any:
     check_shapes("view_as_real", self)
-    if not self.spec.backend.has_views:
+    if not self._spec.backend.has_views:
         return ops.stack([ops.real(self), ops.imag(self)], -1)
     return ops.view.dtype(ops.unsqueeze(self, -1), self.dtype.to_real())
 
@@ -300,6 +300,6 @@ def view_as_real(self: Any) -> Any:
 @composite("view_as_complex")
 def view_as_complex(self: Any) -> Any:
     check_shapes("view_as_complex", self)
-    if not self.spec.backend.has_views:
+    if not self._spec.backend.has_views:
         return ops.add(ops.select(self, -1, 0), ops.mul(ops.select(self, -1, 1), 1j))
     return ops.squeeze.dim(ops.view.dtype(self, self.dtype.to_complex()), -1)

@@ -36,7 +36,7 @@ def converted(
     """Return a tensor in a dtype, on a device and in a memory format; itself if it is so already."""
     if device.type == self.device.type:
         # An index is asked for: its backend refuses one that is not there.
-        device = self.device if device.index is None else self.spec.backend.place(device)
+        device = self.device if device.index is None else self._spec.backend.place(device)
     same = dtype is self.dtype and device is self.device and not copy
     if same and _is_laid_out(self, memory_format):
         return self

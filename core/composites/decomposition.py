@@ -209,7 +209,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bo
 def permutation(pivots: Any, m: int, like: Any) -> Any:
     """Return P of A = P L U from the exchanges of rows."""
     # Where values are not at hand (on another device, inside a transform) what gathers by them refuses them.
-    at_hand = pivots.device.type == "cpu" and not pivots.keys & KEYS.mask("layer")
+    at_hand = pivots.device.type == "cpu" and not pivots._keys & KEYS.mask("layer")
     if at_hand and python_value(ops.all((pivots >= 1) & (pivots <= m))) is False:
         raise PlaceError(
             f"lu_unpack(): a pivot is not between 1 and the {m} rows\n  try: the pivots that linalg.lu_factor returned"

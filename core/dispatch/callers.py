@@ -226,25 +226,25 @@ class Caller:
             if how == 0:  # GROUP_TENSOR
                 if isinstance(value, TensorBase):
                     tensor = value
-                    keys |= tensor.keys
-                    bits |= tensor.promotion
+                    keys |= tensor._keys
+                    bits |= tensor._promotion
                 else:
                     bits |= SCALARS[type(value)]
             elif how == 2:  # OTHER_TENSOR
                 if isinstance(value, TensorBase):
                     tensor = value
-                    keys |= tensor.keys
-                    code = tensor.spec.code + 1
+                    keys |= tensor._keys
+                    code = tensor._spec.code + 1
                     bits |= code << shift
             elif how == 1 or how == 3:  # GROUP_LIST, OTHER_LIST
                 for item in value:
                     if isinstance(item, TensorBase):
                         tensor = item
-                        keys |= tensor.keys
+                        keys |= tensor._keys
                         if how == 1:
-                            bits |= tensor.promotion
+                            bits |= tensor._promotion
                         elif shift != 0:  # the first one of the list tells
-                            code = tensor.spec.code + 1
+                            code = tensor._spec.code + 1
                             bits |= code << shift
                             shift = 0
             elif how == 7:  # SCALAR_IN_GROUP
@@ -315,12 +315,12 @@ class Caller:
             if kind <= 2:  # TENSOR, OPERAND
                 if isinstance(value, TensorBase) and kind != 0:
                     tensor = value
-                    keys |= tensor.keys
+                    keys |= tensor._keys
                     shift = self.shifts[place]
                     if shift == 0:
-                        bits |= tensor.promotion
+                        bits |= tensor._promotion
                     elif shift > 0:
-                        code = tensor.spec.code + 1
+                        code = tensor._spec.code + 1
                         bits |= code << shift
                     continue
                 if kind != 2:
@@ -365,11 +365,11 @@ class Caller:
                             continue
                         return MISSED
                     tensor = item
-                    keys |= tensor.keys
+                    keys |= tensor._keys
                     if shift == 0:
-                        bits |= tensor.promotion
+                        bits |= tensor._promotion
                     elif shift > 0:  # the first one tells
-                        code = tensor.spec.code + 1
+                        code = tensor._spec.code + 1
                         bits |= code << shift
                         shift = -1
                 if changed is None:
@@ -409,7 +409,7 @@ class Caller:
             return MISSED
         if self.target_shift != 0:
             tensor = args[0]
-            code = tensor.spec.code + 1
+            code = tensor._spec.code + 1
             bits |= code << self.target_shift
         entry = self.last
         if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
@@ -421,13 +421,13 @@ class Caller:
     def of_one(self, args):
         """Dispatch a full argument tuple in which only the first is a tensor; MISSED where `quick` would do so."""
         tensor = args[0]
-        keys = tensor.keys
-        bits = tensor.promotion
+        keys = tensor._keys
+        bits = tensor._promotion
         if self.kinds is None:
             self.operator.describe_parameters(self)
         shift = self.shifts[0]
         if shift > 0:
-            bits = tensor.spec.code + 1
+            bits = tensor._spec.code + 1
             bits = bits << shift
         entry = self.last
         if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:

@@ -257,7 +257,7 @@ class Entry:
         stripped = []
         for value in args:
             if isinstance(value, TensorBase):
-                if value.keys & clear:
+                if value._keys & clear:
                     value = alias(value, clear)
             elif type(value) is list or type(value) is tuple:
                 value = self.strip(value)
@@ -269,7 +269,7 @@ class Entry:
         stripped = []
         for value in args:
             if isinstance(value, TensorBase):
-                above = value.keys & ~self.keys
+                above = value._keys & ~self.keys
                 if above:
                     value = alias(value, above)
             elif type(value) is list or type(value) is tuple:
@@ -281,9 +281,9 @@ class Entry:
         """Return one argument as the kernel gets it."""
         if isinstance(value, TensorBase):
             tensor = value
-            handle = tensor.handle
+            handle = tensor._handle
             code = self.compute_code
-            if code >= 0 and tensor.spec.code != code and position in self.group:
+            if code >= 0 and tensor._spec.code != code and position in self.group:
                 handle = self.backend.cast(handle, self.compute_native)
             return handle
         if type(value) is list:
@@ -351,8 +351,8 @@ class Entry:
         for value in values:
             if isinstance(value, TensorBase):
                 tensor = value
-                handle = tensor.handle
-                if code >= 0 and tensor.spec.code != code and position in self.group:
+                handle = tensor._handle
+                if code >= 0 and tensor._spec.code != code and position in self.group:
                     handle = self.backend.cast(handle, self.compute_native)
                 prepared.append(handle)
             else:
@@ -413,10 +413,10 @@ class Entry:
         new = wrap_handle(Tensor, handle, spec, spec.keys, bits)
         if self.shares >= 0:
             source = args[self.shares]
-            new.storage = source.storage if source.storage is not None else source.ensure_storage()
-            new.base = source if source.base is None else source.base
+            new._storage = source._storage if source._storage is not None else source._ensure_storage()
+            new._root = source if source._root is None else source._root
         elif self.shares == -2:  # the memory of the first argument, which is not viewed
-            new.storage = args[0].ensure_storage()
+            new._storage = args[0]._ensure_storage()
         return new
 
     def spec_at(self, spec, args):
@@ -425,7 +425,9 @@ class Entry:
             source = args[self.like_at]
             if isinstance(source, TensorBase):
                 tensor = source
-                if tensor.spec.device is spec.device and (self.device_at < 0 or args[self.device_at] is None):
+                if tensor._spec.device is spec.device and (
+                    self.device_at < 0 or args[self.device_at] is None
+                ):
                     return spec
         elif (
             STATE.placed == 0 and spec.device is HOME and (self.device_at < 0 or args[self.device_at] is None)
@@ -438,27 +440,31 @@ class Entry:
         choice = self.choose(args)
         count = len(args) - 1
         target = args[count]
-        shape = target.handle.shape
+        shape = target._handle.shape
         filled = False
-        plain = choice is not None and target.base is None
-        if target.storage is not None and type(target.storage) is not Storage:
+        plain = choice is not None and target._root is None
+        if target._storage is not None and type(target._storage) is not Storage:
             plain = False  # perhaps read-only
         for place in range(count):
             value = args[place]
             if isinstance(value, TensorBase):
                 tensor = value
-                found = tensor.handle.shape
+                found = tensor._handle.shape
                 if found == shape:
                     filled = True
                 elif found != ():  # what has dimensions may broadcast beyond the output
                     plain = False
                 # Two storages are two memories: backends without views write no output themselves.
-                if tensor is not target and tensor.storage is not None and tensor.storage is target.storage:
+                if (
+                    tensor is not target
+                    and tensor._storage is not None
+                    and tensor._storage is target._storage
+                ):
                     plain = False
         if not filled or not plain:
             return self.function(self, args)
         prepared = self.handles(choice, args)
-        prepared.append(target.handle)
+        prepared.append(target._handle)
         try:
             if len(prepared) == 3:  # written out, as in `call_kernel`
                 choice.function(prepared[0], prepared[1], prepared[2])
@@ -466,7 +472,7 @@ class Entry:
                 choice.function(*prepared)
         except Exception as error:
             failed(self, choice, error, args, prepared)
-        target.bump_version()
+        target._bump_version()
         return target
 
     def run_inplace(self, args):
@@ -476,14 +482,14 @@ class Entry:
             return self.operator.resolve_rest(self).run(self.strip_to(args))
         target = args[0]
         how = self.writes_target
-        if target.storage is not None and how != 3:
+        if target._storage is not None and how != 3:
             # Seldom more than a look: tensors that were never viewed or changed have no storage.
-            storage = target.storage
-            shared = target.base is not None or type(storage) is not Storage
+            storage = target._storage
+            shared = target._root is not None or type(storage) is not Storage
             for value in args:
                 if isinstance(value, TensorBase):
                     other = value
-                    if other.storage is storage and other is not target:
+                    if other._storage is storage and other is not target:
                         shared = True
             if shared:
                 refuse_shared(self, target, args)
@@ -491,7 +497,7 @@ class Entry:
             self.call_kernel(choice, args)
         elif how == 2:  # the kernel writes into an output
             prepared = self.handles(choice, args)
-            prepared.append(target.handle)
+            prepared.append(target._handle)
             try:
                 if len(prepared) == 3:
                     choice.function(prepared[0], prepared[1], prepared[2])
@@ -504,16 +510,16 @@ class Entry:
             if not self.verified:
                 verify(self, choice, handle)
             if how == 3:  # the tensor changes, not its data
-                storage = target.storage
+                storage = target._storage
                 if storage is None:
-                    target.set_data(handle, target.spec)
+                    target._set_data(handle, target._spec)
                 else:  # resize_ may have moved it to other memory: known first, so that no interrupt comes between
                     owner = self.backend.storage_owner(handle)
-                    target.set_data(handle, target.spec)
+                    target._set_data(handle, target._spec)
                     storage.owner = owner
             else:
                 self.operator.write_back(self, target, handle)
-        target.bump_version()
+        target._bump_version()
         return target
 
     def all_apart(self, args):
@@ -524,8 +530,8 @@ class Entry:
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(item, TensorBase):
                     tensor = item
-                    storage = tensor.storage
-                    if tensor.base is not None:
+                    storage = tensor._storage
+                    if tensor._root is not None:
                         return False
                     if storage is None:
                         seen.add(id(tensor))
@@ -551,13 +557,13 @@ class Entry:
                 for item in value:
                     if item is not None:
                         targets.append(item)
-        if len(targets) == 1 and targets[0].base is None:
+        if len(targets) == 1 and targets[0]._root is None:
             # Seldom more than a look: few tensors share memory.
-            if targets[0].storage is not None and type(targets[0].storage) is not Storage:
+            if targets[0]._storage is not None and type(targets[0]._storage) is not Storage:
                 shared = True  # perhaps read-only
             for value in args:
                 if isinstance(value, TensorBase):
-                    if value.storage is not None and value is not targets[0]:
+                    if value._storage is not None and value is not targets[0]:
                         shared = True
                 elif type(value) is list:
                     shared = True
@@ -575,7 +581,7 @@ class Entry:
         if self.writes_target == 0:  # the kernel returns the new values, and then the results
             handles = write_new(self, targets, handles)
         for target in targets:
-            target.bump_version()
+            target._bump_version()
         if self.operator.returns_targets:
             return with_targets(self, choice, args, handles)
         if not self.verified:

@@ -140,10 +140,10 @@ def strided_tensor(tensor: TensorBase) -> TensorBase:
     from tt.core.dispatch.registry import REGISTRY
     from tt.core.tensor import wrap
 
-    backend = tensor.spec.backend
+    backend = tensor._spec.backend
     strided = REGISTRY.backend(backend.device_type)
     device = tensor.device if tensor.device.type == strided.device_type else None
-    return wrap(backend.to_strided(tensor.handle), strided.spec(tensor.dtype, device))
+    return wrap(backend.to_strided(tensor._handle), strided.spec(tensor.dtype, device))
 
 
 def _move(value: Any, device: Device) -> Any:

@@ -210,7 +210,7 @@ def _over_tensors(
 
     def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
         chosen(*args)
-        args[0].bump_version()
+        args[0]._bump_version()
         return args[0]
 
     if changes_first and form == "inplace":

@@ -39,15 +39,15 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
         there = REGISTRY.backend(device.type, tensor.layout.name)
         there.require_available()
         place = there.place(device)
-        moved = {name: transfer(part, place, non_blocking).handle for name, part in parts.items()}
-        facts = tensor.spec.backend.facts(tensor.handle)
+        moved = {name: transfer(part, place, non_blocking)._handle for name, part in parts.items()}
+        facts = tensor._spec.backend.facts(tensor._handle)
         made = there.assemble(moved, tuple(tensor.shape), facts)
         return wrap(made, there.spec(tensor.dtype, None if device.type == "meta" else place))
-    source = tensor.spec.backend
+    source = tensor._spec.backend
     target = REGISTRY.backend(device.type, "strided")
     if device.type == "meta":
         return wrap(
-            target.empty(tuple(tensor.handle.shape), target.native_dtype(tensor.dtype)),
+            target.empty(tuple(tensor._handle.shape), target.native_dtype(tensor.dtype)),
             target.spec(tensor.dtype),
         )
     if tensor.device.type == "meta":
@@ -55,13 +55,13 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     target.require_available()
     place = target.place(device)
     if source.device_type == "cpu":
-        made = target.from_host(source.to_numpy(tensor.handle), place, non_blocking)
+        made = target.from_host(source.to_numpy(tensor._handle), place, non_blocking)
         return wrap(made, target.spec(tensor.dtype, place))
     try:
-        array = source.to_host(tensor.handle, True) if non_blocking else source.to_numpy(tensor.handle)
+        array = source.to_host(tensor._handle, True) if non_blocking else source.to_numpy(tensor._handle)
     except Exception as error:
-        method_failed(error, source, "to_numpy", "copying to another device", tensor.handle)
-    if not non_blocking and (array is tensor.handle or array.base is not None or not array.flags.writeable):
+        method_failed(error, source, "to_numpy", "copying to another device", tensor._handle)
+    if not non_blocking and (array is tensor._handle or array.base is not None or not array.flags.writeable):
         array = array.copy()  # both backends may share memory with the host, and the result shares none
     try:
         handle = target.from_numpy(array, place)
@@ -175,17 +175,17 @@ def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool)
     if (
         target.layout.name != "strided"
         or source.layout.name != "strided"
-        or target.spec.dtype is not source.spec.dtype
+        or target._spec.dtype is not source._spec.dtype
     ):
         return False
     if target.device.type == "cpu":
-        done = source.spec.backend.copy_to_host(source.handle, target.handle, non_blocking)
+        done = source._spec.backend.copy_to_host(source._handle, target._handle, non_blocking)
     elif source.device.type == "cpu":
-        done = target.spec.backend.copy_from_host(target.handle, source.handle, non_blocking)
+        done = target._spec.backend.copy_from_host(target._handle, source._handle, non_blocking)
     else:
         done = False
     if done:
-        target.bump_version()
+        target._bump_version()
     return done
 
 

@@ -59,7 +59,7 @@ def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[A
     # By their memory and in its order, so that the cost does not grow with the square of the lengths of lists.
     together: dict[int, list[TensorBase]] = {}
     for target in targets:
-        if target.base is not None:
+        if target._root is not None:
             refuse_self_overlap(name, target)
         together.setdefault(_memory(target), []).append(target)
     for others in together.values():
@@ -81,7 +81,7 @@ def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[A
 
 def _memory(tensor: TensorBase) -> int:
     """Return a number that tensors have in common that may share memory."""
-    storage: Any = tensor.storage
+    storage: Any = tensor._storage
     if storage is None:
         return id(tensor)
     return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
@@ -91,7 +91,7 @@ def give_own(entry: Entry, targets: Sequence[Any]) -> None:
     """Give the targets arrays that nobody else holds; see Note [Changing arguments without memory]."""
     if entry.writes_target:
         for target in targets:
-            target.handle = entry.backend.clone(target.handle)
+            target._handle = entry.backend.clone(target._handle)
 
 
 def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
@@ -114,7 +114,7 @@ def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
     for target, value in zip(targets, values, strict=False):
         if type(value) is not backend.handle_type:
             value = backend.normalise(value)
-        found, wanted = tuple(value.shape), tuple(target.handle.shape)
+        found, wanted = tuple(value.shape), tuple(target._handle.shape)
         promised = backend.native_dtype(target.dtype)
         if found != wanted or backend.dtype_of(value) != promised:
             raise KernelContractError(
@@ -123,9 +123,9 @@ def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
                 f"{promised}"
             )
         if backend.functionalised:
-            target.handle = value
+            target._handle = value
         else:
-            backend.copy_into(target.handle, value)
+            backend.copy_into(target._handle, value)
     rest = values[len(targets) :]
     fresh = sum(position < 0 for position in operator.returned)
     return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
@@ -203,8 +203,8 @@ def hand_back(entry: Entry, args: Sequence[Any], aliases: Sequence[Any], result:
 
 def _follow(target: TensorBase, alias: TensorBase) -> None:
     if alias is not target:
-        target.set_data(alias.handle, alias.spec)
-        target.storage = alias.storage
+        target._set_data(alias._handle, alias._spec)
+        target._storage = alias._storage
 
 
 def _returned(value: Any) -> Any:

@@ -315,15 +315,15 @@ class Operator:
 
     def write_back(self, entry: Entry, target: TensorBase, handle: Any) -> None:
         """Write a functional result into the target of an in-place call."""
-        backend = target.spec.backend
+        backend = target._spec.backend
         if type(handle) is not backend.handle_type:
             handle = backend.normalise(handle)
-        if tuple(handle.shape) != tuple(target.handle.shape):
+        if tuple(handle.shape) != tuple(target._handle.shape):
             raise InplaceError(
                 f"{self.definition.inplace_name}(): the result has shape {list(handle.shape)}, which the "
-                f"target of shape {list(target.handle.shape)} cannot hold"
+                f"target of shape {list(target._handle.shape)} cannot hold"
             )
-        backend.copy_into(target.handle, handle)
+        backend.copy_into(target._handle, handle)
 
     # --- resolving ---------------------------------------------------------------------------------------------
 

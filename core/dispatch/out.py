@@ -120,7 +120,7 @@ def _refuse_shared(
     definition: OpDefinition, out: TensorBase, inputs: tuple[Any, ...], result: TensorBase
 ) -> None:
     """Refuse an output that overlaps with itself or with an input; reductions read all before they write."""
-    if out.storage is None:
+    if out._storage is None:
         return
     name = definition.signature.name
     refuse_self_overlap(name, out)
@@ -154,7 +154,7 @@ def _refuse_span(
         start = out.storage_offset() * out.dtype.itemsize
         stop = start + elements * out.dtype.itemsize
     first, last = _span(value)
-    if value.handle.shape and first < stop and start < last:
+    if value._handle.shape and first < stop and start < last:
         raise InplaceError(
             f"{definition.signature.name}(): the out tensor and the argument "
             f"{definition.signature.arguments[position].name!r} share memory\n  try: out.clone()"

@@ -38,7 +38,7 @@ def refuse_shared(entry: Entry, target: TensorBase, args: Iterable[Any]) -> None
     refuse_read_only(definition.inplace_name, target)
     if definition.signature.name in FILLS:
         return
-    if target.base is not None:
+    if target._root is not None:
         refuse_self_overlap(definition.inplace_name, target)
     for value in args:
         if isinstance(value, TensorBase) and value is not target and shares_memory(value, target):
@@ -47,7 +47,7 @@ def refuse_shared(entry: Entry, target: TensorBase, args: Iterable[Any]) -> None
 
 def shares_memory(first: TensorBase, second: TensorBase) -> bool:
     """Tell whether two tensors have one memory; a cheap test, true for disjoint parts of it, too."""
-    left, right = first.storage, second.storage
+    left, right = first._storage, second._storage
     if left is None or right is None:
         return False
     return left is right or getattr(left, "base", left) is getattr(right, "base", right)
@@ -92,8 +92,8 @@ def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
             continue
         size = target.dtype.itemsize
         if _is_row_major(target):
-            shape, dense = target.handle.shape, True
-            begin = target.spec.backend.offset(target.handle) * size
+            shape, dense = target._handle.shape, True
+            begin = target._spec.backend.offset(target._handle) * size
         else:
             shape, strides, offset = _geometry(target)
             dense = is_non_overlapping_and_dense(shape, strides)
@@ -112,15 +112,15 @@ def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
 
 def _is_row_major(tensor: TensorBase) -> bool:
     """Tell at little cost whether the elements lie in row-major order; False where that is not known at once."""
-    if getattr(tensor.storage, "geometry", None) is not None:
+    if getattr(tensor._storage, "geometry", None) is not None:
         return False
-    return bool(tensor.spec.backend.is_row_major(tensor.handle))
+    return bool(tensor._spec.backend.is_row_major(tensor._handle))
 
 
 def _geometry(tensor: TensorBase) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Return shape, strides and offset of a tensor in its memory."""
-    known = getattr(tensor.storage, "geometry", None)
+    known = getattr(tensor._storage, "geometry", None)
     if known is not None:
         return tuple(known.shape), tuple(known.strides), known.offset
-    backend, handle = tensor.spec.backend, tensor.handle
+    backend, handle = tensor._spec.backend, tensor._handle
     return tuple(handle.shape), tuple(backend.strides(handle)), backend.offset(handle)

@@ -16,8 +16,8 @@ def parts_of(tensor: TensorBase) -> dict[str, Tensor]:
 
     There are none for strided tensors.
     """
-    spec = tensor.spec
-    parts = spec.backend.parts(tensor.handle)
+    spec = tensor._spec
+    parts = spec.backend.parts(tensor._handle)
     if not parts:
         return {}
     from tt.core.dispatch.registry import REGISTRY

@@ -298,7 +298,7 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tupl
         from tt.core.errors import InplaceError
 
         target, definition = args[0], entry.operator.definition
-        if target.storage is not None:
+        if target._storage is not None:
             refuse_shared(entry, target, args)
         result = function(*args)
         name = definition.inplace_name
@@ -321,8 +321,8 @@ def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tup
 
     def inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
         target, view = args[0], function(*args)
-        target.set_data(view.handle, view.spec)
-        target.bump_version()
+        target._set_data(view._handle, view._spec)
+        target._bump_version()
         return target
 
     return inplace

@@ -22,12 +22,12 @@ class UnaryCaller(Caller):
         if isinstance(value, TensorBase):
             tensor = value
             entry = self.last
-            if entry.keys != tensor.keys or entry.bits != tensor.promotion or entry.epoch != STATE.guard:
-                entry = self.find(tensor.keys, tensor.promotion)
+            if entry.keys != tensor._keys or entry.bits != tensor._promotion or entry.epoch != STATE.guard:
+                entry = self.find(tensor._keys, tensor._promotion)
             if entry is not None:
                 if entry.direct:
                     try:
-                        handle = entry.plain(tensor.handle)
+                        handle = entry.plain(tensor._handle)
                     except Exception as error:
                         handle = failed_direct(entry, error, (value,), self.tail)
                     return entry.wrap_direct(handle)
@@ -50,15 +50,15 @@ class BinaryCaller(Caller):
         """Call with the two operands alone."""
         try:
             first = left
-            keys = first.keys
-            bits = first.promotion
+            keys = first._keys
+            bits = first._promotion
         except (AttributeError, TypeError):  # no tensor; the compiled form already refuses the assignment
             return self.general((left, right), None)
         if isinstance(right, TensorBase):
             second = right
-            keys |= second.keys
-            bits |= second.promotion
-            operand = second.handle
+            keys |= second._keys
+            bits |= second._promotion
+            operand = second._handle
         else:
             bit = SCALARS.get(type(right))
             if bit is None:
@@ -71,7 +71,7 @@ class BinaryCaller(Caller):
         if entry is not None:
             if entry.direct:
                 try:
-                    handle = entry.plain(first.handle, operand)
+                    handle = entry.plain(first._handle, operand)
                 except Exception as error:
                     handle = failed_direct(entry, error, (left, right), self.tail)
                 return entry.wrap_direct(handle)

@@ -171,18 +171,18 @@ class ContextRule:
         context = node.context = Context(tuple(needs), self.label)
         if isinstance(result, TensorBase):
             results: Sequence[Any] = (result,)
-            node.shape, node.spec = result.handle.shape, result.spec
+            node.shape, node.spec = result._handle.shape, result._spec
         else:
             results = result if isinstance(result, tuple | list) else (result,)
             node.outputs = len(results)
             shapes = tuple(tuple(t.shape) if isinstance(t, TensorBase) else () for t in results)
-            specs = tuple(t.spec if isinstance(t, TensorBase) else None for t in results)
+            specs = tuple(t._spec if isinstance(t, TensorBase) else None for t in results)
             node.shape, node.spec = (shapes[0], specs[0]) if len(results) == 1 else (shapes, specs)
         if self.setup_context is not None:
             self._save(context, args, result)
             context._saved.seal(results)
         for number, tensor in enumerate(results):
-            if not isinstance(tensor, TensorBase) or not STATE.floating >> tensor.spec.code & 1:
+            if not isinstance(tensor, TensorBase) or not STATE.floating >> tensor._spec.code & 1:
                 continue
             if not context._without or not any(tensor is other for other in context._without):
                 attach(tensor, node, number)
@@ -193,7 +193,7 @@ class ContextRule:
     @staticmethod
     def _edge(value: Any, nodes: list[Node | None], numbers: list[int]) -> bool:
         """Note where the gradient of an argument goes; tell whether it has one."""
-        if isinstance(value, TensorBase) and value.keys & STATE.bit:
+        if isinstance(value, TensorBase) and value._keys & STATE.bit:
             node, number = edge(value)
             nodes.append(node)
             numbers.append(number)

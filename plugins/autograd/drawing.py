@@ -105,10 +105,10 @@ def draw(
     for each in tensors:
         if not isinstance(each, TensorBase):
             raise errors.ArgumentError("draw", f"takes tensors, not {errors.describe(each)}")
-        if not each.keys & STATE.bit:
+        if not each._keys & STATE.bit:
             raise errors.GradientError("a tensor without a history has no graph to draw")
     nodes = _collect([edge(t)[0] for t in tensors], limit)
-    named = {id(edge(t)[0]): name for name, t in (names or {}).items() if t.keys & STATE.bit}
+    named = {id(edge(t)[0]): name for name, t in (names or {}).items() if t._keys & STATE.bit}
     boxes = [_box(node, named.get(id(node)), saved) for node in nodes]
     places = {node: i for i, node in enumerate(nodes)}
     arrows = [

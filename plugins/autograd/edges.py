@@ -48,7 +48,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     >>> tt.autograd.grad(z, place)
     (tensor([1., 1.]),)
     """
-    if not tensor.keys & STATE.bit:
+    if not tensor._keys & STATE.bit:
         raise errors.GradientError("a tensor that does not require a gradient has no place in the graph")
     return GradientEdge(*edge(tensor))
 
@@ -69,4 +69,4 @@ def increment_version(tensor: Any) -> None:
     for each in tensors:
         if not isinstance(each, TensorBase):
             raise errors.ArgumentError("increment_version", f"takes tensors, not {errors.describe(each)}")
-        each.ensure_storage().version += 1
+        each._ensure_storage().version += 1

@@ -173,8 +173,8 @@ class Pass:
                 spec = target.spec[number]
             if (
                 not isinstance(gradient, TensorBase)
-                or gradient.spec is not spec
-                or gradient.handle.shape != shape
+                or gradient._spec is not spec
+                or gradient._handle.shape != shape
             ):
                 gradient = fitting.fit(gradient, shape, spec, node, place)
             # The last one is held back: see Note [The node that follows].
@@ -219,9 +219,9 @@ def accumulate(node, gradients, create_graph):
 
 def alone(tensor):
     """Tell whether nobody but a tensor holds its storage and its array, and the array is dense."""
-    if tensor.base is not None or references([tensor.handle]) != ALONE + 1:
+    if tensor._root is not None or references([tensor._handle]) != ALONE + 1:
         return False
-    if tensor.storage is not None and references([tensor.storage]) != ALONE + 1:
+    if tensor._storage is not None and references([tensor._storage]) != ALONE + 1:
         return False
     return fitting.is_dense(tensor)
 

@@ -30,7 +30,7 @@ def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
     leading = gradient.ndim - len(shape)
     if leading:
         gradient = ops.sum(gradient, tuple(range(leading)), False)
-    found = gradient.handle.shape
+    found = gradient._handle.shape
     dims = tuple([i for i, size in enumerate(shape) if size == 1 and found[i] != 1])
     return ops.sum(gradient, dims, True) if dims else gradient
 
@@ -90,7 +90,7 @@ def add(first: Any, second: Any) -> Any:
 
 def can_grow(held: Any, gradient: Any) -> bool:
     """Tell whether a gradient can be added to another in place."""
-    if (held.keys | gradient.keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
+    if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
         return False
     return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
 
@@ -99,15 +99,15 @@ def is_dense(tensor: Any) -> bool:
     """Tell whether each element of a tensor has a place of its own in memory, in row-major order."""
     if tensor.layout.name != "strided":
         return True
-    dense: bool = tensor.spec.backend.is_row_major(tensor.handle)
+    dense: bool = tensor._spec.backend.is_row_major(tensor._handle)
     return dense
 
 
 def adopt(gradient: Any) -> Any:
     """Return a gradient without history, which a pass that is not recorded may yet have brought from outside."""
-    if gradient.keys & STATE.bit:
+    if gradient._keys & STATE.bit:
         return alias(gradient, STATE.bit)
-    gradient.record = None
+    gradient._record = None
     return gradient
 
 

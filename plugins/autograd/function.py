@@ -231,7 +231,7 @@ class Function:
         keys = 0
         for value in args:
             if isinstance(value, TensorBase):
-                keys |= value.keys
+                keys |= value._keys
         if keys & TRANSFORM:
             from tt.plugins.autograd.transforms.function import run_function
 
@@ -251,10 +251,10 @@ def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:
     """Run a function and attach its node to the results; return these and the node."""
     split = cls.setup_context is not Function.setup_context
     tensors = tuple(i for i, value in enumerate(args) if isinstance(value, TensorBase))
-    recorded = STATE.enabled() and any(args[i].keys & STATE.bit for i in tensors)
+    recorded = STATE.enabled() and any(args[i]._keys & STATE.bit for i in tensors)
     nodes, numbers = [], []
     for position in tensors:
-        needy = recorded and args[position].keys & STATE.bit
+        needy = recorded and args[position]._keys & STATE.bit
         node, number = edge(args[position]) if needy else (None, 0)
         nodes.append(node)
         numbers.append(number)
@@ -262,7 +262,7 @@ def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:
     ctx.tensors, ctx.count = tensors, len(args)
     ctx._saved = SavedTensors(ctx.name())
     ctx.needs_input_grad = tuple(
-        recorded and isinstance(value, TensorBase) and bool(value.keys & STATE.bit) for value in args
+        recorded and isinstance(value, TensorBase) and bool(value._keys & STATE.bit) for value in args
     )
     with recording(False):
         output = cls.forward(*args) if split else cls.forward(ctx, *args)
@@ -287,7 +287,7 @@ def _result(ctx: FunctionNode, value: Any, args: tuple[Any, ...], recorded: bool
     """Return a result as a tensor that can get a history of its own."""
     if _is_in(value, ctx._dirty):
         return value
-    if _is_in(value, args) or value.keys & STATE.bit or (recorded and value.base is not None):
+    if _is_in(value, args) or value._keys & STATE.bit or (recorded and value._root is not None):
         return alias(value, STATE.bit)
     return value
 
@@ -308,7 +308,7 @@ def _refuse_strange_dirt(ctx: FunctionNode, found: Sequence[Any], args: tuple[An
 def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: tuple[Any, ...]) -> None:
     """Make the node the history of the results."""
     ctx.facts = tuple(
-        (tuple(value.shape), value.spec) if isinstance(value, TensorBase) else None for value in results
+        (tuple(value.shape), value._spec) if isinstance(value, TensorBase) else None for value in results
     )
     ctx.outputs = len(results)
     shapes = tuple(() if fact is None else fact[0] for fact in ctx.facts)
@@ -318,23 +318,23 @@ def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: t
         if (
             not isinstance(value, TensorBase)
             or _is_in(original, ctx._without_gradient)
-            or not STATE.floating >> value.spec.code & 1
+            or not STATE.floating >> value._spec.code & 1
         ):
             continue
         if _is_in(value, ctx._dirty):
             _rebase(ctx, value, number, args)
             continue
         record = attach(value, ctx, number)
-        if original.base is not None or _is_in(original, args):
+        if original._root is not None or _is_in(original, args):
             # Autograd does not know how the function looks at the memory, so neither may be changed in place.
-            value.base = original if original.base is None else original.base
-            record.view = View(value.base, ctx, (), 0, version_of(value))
+            value._root = original if original._root is None else original._root
+            record.view = View(value._root, ctx, (), 0, version_of(value))
     ctx._saved.seal([o if _is_in(o, ctx._dirty) else r for o, r in zip(found, results, strict=True)])
 
 
 def _rebase(ctx: FunctionNode, target: Any, number: int, args: tuple[Any, ...]) -> None:
     """Make the node the history of an argument that the function changed in place."""
-    root = target if target.base is None else target.base
+    root = target if target._root is None else target._root
     check_inplace(target, root)
     if number:
         if root is not target:
@@ -376,19 +376,19 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         enabled = STATE.enabled()
         with recording(False):
             found = backward(ctx, *gradients)
-        needy = [g for g in gradients if isinstance(g, TensorBase) and g.keys & STATE.bit]
+        needy = [g for g in gradients if isinstance(g, TensorBase) and g._keys & STATE.bit]
         if not enabled or not needy:
             return found
         results = found if isinstance(found, tuple | list) else (found,)
         places = [edge(g) for g in needy]
         closed = []
         for result in results:
-            if isinstance(result, TensorBase) and STATE.floating >> result.spec.code & 1:
+            if isinstance(result, TensorBase) and STATE.floating >> result._spec.code & 1:
                 node = start(
                     Graphless.__new__(Graphless), tuple(n for n, _ in places), tuple(i for _, i in places)
                 )
                 node.reason = "a backward marked with @once_differentiable was differentiated"
-                node.shape, node.spec = tuple(result.shape), result.spec
+                node.shape, node.spec = tuple(result.shape), result._spec
                 result = alias(result, STATE.bit)
                 attach(result, node, 0)
             closed.append(result)

@@ -22,7 +22,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def _requires_grad(tensor: Any) -> bool:
-    return bool(tensor.keys & STATE.bit)
+    return bool(tensor._keys & STATE.bit)
 
 
 def _initial(

@@ -342,8 +342,8 @@ class AccumulateGrad(Node):
         self.next_nodes = ()
         self.next_numbers = ()
         self.outputs = 1
-        self.shape = tuple(tensor.handle.shape)
-        self.spec = tensor.spec
+        self.shape = tuple(tensor._handle.shape)
+        self.spec = tensor._spec
         self.sequence = -STATE.tick()
         self.extras = None
         self.gradient = None
@@ -399,17 +399,17 @@ def attach(tensor, node, number):
     record.leaf = False
     record.view = None
     record.retained = None
-    tensor.record = record
-    tensor.keys |= _STATE.bit
+    tensor._record = record
+    tensor._keys |= _STATE.bit
     return record
 
 
 def leaf_record(tensor):
     """Return the record of a leaf, making it if there is none."""
-    record = tensor.record
+    record = tensor._record
     if record is None:
         record = Record(None, 0, True)
-        tensor.record = record
+        tensor._record = record
     if record.node is None:
         record.node = AccumulateGrad(tensor)
         record.leaf = True

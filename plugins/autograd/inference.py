@@ -63,7 +63,7 @@ def is_inference(self: Any) -> bool:
     >>> x.is_inference(), x.clone().is_inference()
     (True, False)
     """
-    return bool(self.keys & STATE.inference_bit)
+    return bool(self._keys & STATE.inference_bit)
 
 
 class _Marking(Mode):
@@ -76,18 +76,18 @@ class _Marking(Mode):
             return result
         definition = caller.operator.definition
         if isinstance(result, TensorBase) and definition.kind == "pointwise":
-            result.keys |= STATE.inference_bit  # always a tensor of its own
+            result._keys |= STATE.inference_bit  # always a tensor of its own
             return result
         if (
             definition.kind == "view"
             and isinstance(args[0], TensorBase)
-            and not args[0].keys & STATE.inference_bit
+            and not args[0]._keys & STATE.inference_bit
         ):
             return result
         given = {id(t) for t in _tensors(args)}
         for tensor in _tensors((result,)):
             if id(tensor) not in given:
-                tensor.keys |= STATE.inference_bit
+                tensor._keys |= STATE.inference_bit
         return result
 
 
@@ -125,7 +125,7 @@ def _pass(entry: Entry, args: tuple[Any, ...]) -> Any:
 def _change(entry: Entry, args: tuple[Any, ...]) -> Any:
     count = entry.operator.out_count if entry.form == "out" else 0
     targets = _tensors(args[-count:]) if count else [args[0]]
-    if not _THREAD.enabled and any(t.keys & STATE.inference_bit for t in targets):
+    if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets):
         raise errors.InferenceTensorError(
             f"{entry.operator.definition.signature.name}: a tensor made in inference mode is changed outside of it\n"
             "  try: clone() it first"
@@ -137,7 +137,7 @@ def _change(entry: Entry, args: tuple[Any, ...]) -> Any:
 
 
 def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
-    if not _THREAD.enabled and any(t.keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
+    if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
         raise errors.InferenceTensorError(
             f"{entry.operator.name}: a tensor made in inference mode is changed outside of it\n"
             "  try: clone() it first"
@@ -148,7 +148,7 @@ def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
 def _view(entry: Entry, args: tuple[Any, ...]) -> Any:
     result = entry.call_below(args)
     for tensor in _tensors((result,)):
-        tensor.keys |= STATE.inference_bit
+        tensor._keys |= STATE.inference_bit
     return result
 
 

@@ -24,17 +24,17 @@ class InplaceRule(Rule):
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)
         target = args[0]
-        root = target.base
+        root = target._root
         if root is None or self.is_view:
             root = target
-        elif root.keys & STATE.bit:
+        elif root._keys & STATE.bit:
             ensure_view(target, root)
         needs, nodes, numbers, starts = self.edges(args)
-        if needs == 0 or not STATE.floating >> target.spec.code & 1:
+        if needs == 0 or not STATE.floating >> target._spec.code & 1:
             return entry.call_below(args)
         check_inplace(target, root)
         place = self.differentiable.index(0) if 0 in self.differentiable else -1
-        if place >= 0 and root is not target and root.keys & STATE.bit:
+        if place >= 0 and root is not target and root._keys & STATE.bit:
             needs |= 1 << place
         plan = self.plan(needs)
         kept = clone_target(args) if plan.saves_self else args
@@ -44,8 +44,8 @@ class InplaceRule(Rule):
         node.rule = self
         node.starts = starts if self.list_places else None
         node.plan = plan
-        node.shape = target.handle.shape
-        node.spec = target.spec
+        node.shape = target._handle.shape
+        node.spec = target._spec
         save(node, kept, target)
         keep_versions(node, before)
         if root is target:
@@ -57,17 +57,17 @@ class InplaceRule(Rule):
 
 def check_inplace(target: Any, root: Any) -> None:
     """Refuse in-place changes that would lose a history."""
-    record = target.record
+    record = target._record
     if record is not None and record.view is not None:
         for step in steps_to(record.view):
             why = explain(step, maker(step), "a view is about to be changed in place")
             if why is not None:
                 raise errors.InplaceError(why)
-    if root is not target and (root.record.leaf if root.keys & STATE.bit else target.keys & STATE.bit):
+    if root is not target and (root._record.leaf if root._keys & STATE.bit else target._keys & STATE.bit):
         raise errors.InplaceError(
             "a view of a leaf that requires a gradient is changed in place; do so under no_grad()"
         )
-    if target.keys & STATE.bit and record.leaf:
+    if target._keys & STATE.bit and record.leaf:
         raise errors.InplaceError(
             "a leaf that requires a gradient is changed in place; do so under no_grad()"
         )
@@ -97,8 +97,8 @@ def keep_versions(node: OpNode, before: dict[int, int]) -> None:
 
 def rebase(target: Any, node: Node, known: int = 0) -> None:
     """Make a node the history of a tensor that was changed in place; `known` others share its memory."""
-    old = target.record
-    first = not target.keys & STATE.bit
+    old = target._record
+    first = not target._keys & STATE.bit
     record = attach(target, node, 0)
     if old is not None and old.retained is not None:
         if old.node is not None and old.node.extras is not None:
@@ -112,9 +112,9 @@ def rebase(target: Any, node: Node, known: int = 0) -> None:
 def rebase_view(target: Any, root: Any, node: Any, self_edge: int) -> None:
     """Make a node that changed a view in place part of the history of the memory's root."""
     ensure_view(target, root)
-    view = target.record.view
+    view = target._record.view
     copy = CopySlices.__new__(CopySlices)
-    root_node, root_number = edge(root) if root.keys & STATE.bit else (None, 0)
+    root_node, root_number = edge(root) if root._keys & STATE.bit else (None, 0)
     others = [i for i in range(len(node.next_nodes)) if i != self_edge]
     start(
         copy,
@@ -127,9 +127,9 @@ def rebase_view(target: Any, root: Any, node: Any, self_edge: int) -> None:
         for s in steps_to(view)
     ]
     copy.strides = tuple(root.stride())
-    copy.shape, copy.spec = tuple(root.shape), root.spec
-    target.record.leaf = False
-    target.keys |= STATE.bit
+    copy.shape, copy.spec = tuple(root.shape), root._spec
+    target._record.leaf = False
+    target._keys |= STATE.bit
     view.version = -1
     rebase(root, copy, known=1)
 

@@ -163,8 +163,8 @@ class AutogradLayer(Layer):
             return entry.call_below(args)
         target = args[0] if entry.form == "inplace" else None
         if target is not None:
-            check_inplace(target, target if target.base is None else target.base)
-        needy = [edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t.keys & STATE.bit]
+            check_inplace(target, target if target._root is None else target._root)
+        needy = [edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t._keys & STATE.bit]
         result = entry.call_below(args)
         tensors = [
             t for t in ([result] if isinstance(result, TensorBase) else result) if isinstance(t, TensorBase)
@@ -172,15 +172,15 @@ class AutogradLayer(Layer):
         node = start(Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(i for _, i in needy))
         node.reason = f"the derivative for '{entry.operator.name}' is not implemented"
         node.outputs = len(tensors)
-        node.shape, node.spec = tuple(tuple(t.shape) for t in tensors), tuple(t.spec for t in tensors)
+        node.shape, node.spec = tuple(tuple(t.shape) for t in tensors), tuple(t._spec for t in tensors)
         if node.outputs == 1:
             node.shape, node.spec = node.shape[0], node.spec[0]
         for number, tensor in enumerate(tensors):
-            if STATE.floating >> tensor.spec.code & 1:
+            if STATE.floating >> tensor._spec.code & 1:
                 attach(tensor, node, number)
-        if target is not None and target.base is not None:
+        if target is not None and target._root is not None:
             # What is seen of the change through the tensor that is viewed has no gradient either.
-            attach(target.base, node, 0)
+            attach(target._root, node, 0)
         return result
 
 
@@ -224,7 +224,7 @@ def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) ->
 
 def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Run the out= form, unless that would have to be recorded."""
-    if STATE.enabled() and any(isinstance(a, TensorBase) and a.keys & STATE.bit for a in _flat(args)):
+    if STATE.enabled() and any(isinstance(a, TensorBase) and a._keys & STATE.bit for a in _flat(args)):
         raise errors.GradientError(
             f"{entry.operator.definition.signature.name}(): out= is not differentiated, and an argument requires a "
             "gradient; call it without out=, or under no_grad()"
@@ -247,20 +247,20 @@ def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
 def detach(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Return a tensor that shares the memory but is no view to autograd: it has a history of its own."""
     result = entry.call_below(args)
-    result.base = None
+    result._root = None
     return result
 
 
 def detach_inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Let a tensor forget its history; a view would go on to have that of the tensor that it views."""
     (tensor,) = args
-    if tensor.record.view is not None:
+    if tensor._record.view is not None:
         raise errors.GradientError(
             "a view of a tensor with a history always has one: use detach() in place of detach_()"
         )
-    tensor.keys &= ~STATE.bit
-    if not tensor.record.leaf:
-        tensor.record = None
+    tensor._keys &= ~STATE.bit
+    if not tensor._record.leaf:
+        tensor._record = None
     return tensor
 
 

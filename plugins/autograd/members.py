@@ -18,15 +18,15 @@ __all__ = ["backward", "grad", "grad_fn", "is_inference", "is_leaf", "requires_g
 
 def _inside(self: Any) -> Any:
     """Return the tensor whose history a tensor with tangents has: its value's."""
-    while self.keys & WRAPPED and isinstance(self.handle, Dual):
-        self = self.handle.value
+    while self._keys & WRAPPED and isinstance(self._handle, Dual):
+        self = self._handle.value
     return self
 
 
 def _is_leaf(self: Any) -> bool:
     """Tell whether the tensor is a leaf of the graph: made by the user, or without gradient."""
     self = _inside(self)
-    return not self.keys & STATE.bit or bool(_fresh_record(self).leaf)
+    return not self._keys & STATE.bit or bool(_fresh_record(self).leaf)
 
 
 is_leaf = property(_is_leaf)
@@ -46,14 +46,14 @@ def _get_requires_grad(self: Any) -> bool:
     >>> (x * 2).requires_grad
     True
     """
-    return bool(_inside(self).keys & STATE.bit)
+    return bool(_inside(self)._keys & STATE.bit)
 
 
 def _set_requires_grad(self: Any, value: bool) -> None:
     if not isinstance(value, bool):
         raise errors.GradientError(f"requires_grad must be a bool, not {type(value).__name__}")
     self = _inside(self)
-    if self.keys & WRAPPED:
+    if self._keys & WRAPPED:
         raise errors.GradientError(
             "a tensor that a transform wraps has no gradient of its own: use tt.func.grad, or say so of what is inside"
         )
@@ -64,21 +64,21 @@ def _set_requires_grad(self: Any, value: bool) -> None:
             )
         return
     if value:
-        if not STATE.floating >> self.spec.code & 1:
+        if not STATE.floating >> self._spec.code & 1:
             raise errors.GradientError(
                 f"floating point and complex tensors can require gradients, {self.dtype.name} cannot"
             )
-        if self.keys & STATE.inference_bit and not is_inference_mode_enabled():
+        if self._keys & STATE.inference_bit and not is_inference_mode_enabled():
             raise errors.InferenceTensorError(
                 "a tensor made in inference mode cannot require a gradient outside of it\n  try: clone() it first"
             )
         leaf_record(self)
-        self.keys |= STATE.bit
+        self._keys |= STATE.bit
     else:
-        self.keys &= ~STATE.bit
-        if self.record is not None and self.record.node is not None:
+        self._keys &= ~STATE.bit
+        if self._record is not None and self._record.node is not None:
             # What has been recorded already leads to the old end, whose gradient nobody sees any more.
-            renew(self, self.record)
+            renew(self, self._record)
 
 
 requires_grad = property(_get_requires_grad, _set_requires_grad)
@@ -111,8 +111,8 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
 def _get_grad(self: Any) -> Tensor | None:
     """The gradient that backward passes have added up, or None."""
     self = _inside(self)
-    record = self.record
-    if record is None or self.keys & WRAPPED:
+    record = self._record
+    if record is None or self._keys & WRAPPED:
         return None
     if record.leaf:
         found: Tensor | None = record.node.gradient
@@ -141,9 +141,9 @@ def _set_grad(self: Any, value: Any) -> None:
     if _is_leaf(self):
         leaf_record(self).node.gradient = value
     else:
-        if self.record.retained is None:
-            self.record.retained = Retained()
-        self.record.retained.gradient = value
+        if self._record.retained is None:
+            self._record.retained = Retained()
+        self._record.retained.gradient = value
 
 
 def _delete_grad(self: Any) -> None:
@@ -166,7 +166,7 @@ def retain_grad(self: Any) -> None:
     >>> y.grad
     tensor([3., 3.])
     """
-    if not self.keys & STATE.bit:
+    if not self._keys & STATE.bit:
         raise errors.GradientError("retain_grad(): the tensor does not require a gradient")
     record = _fresh_record(self)
     if record.leaf:
@@ -178,7 +178,7 @@ def retain_grad(self: Any) -> None:
 
 def _retains_grad(self: Any) -> bool:
     """Tell whether the tensor is no leaf and keeps its gradient."""
-    record = self.record
+    record = self._record
     if record is None or record.leaf or record.retained is None or record.node is None:
         return False
     extras = record.node.extras
@@ -192,7 +192,7 @@ retains_grad = property(_retains_grad)
 
 
 def _fresh_record(self: Any) -> Record:
-    record: Record = self.record
+    record: Record = self._record
     refresh(self, record)
     return record
 
@@ -200,7 +200,7 @@ def _fresh_record(self: Any) -> Record:
 def _get_grad_fn(self: Any) -> Node | None:
     """The node of the operation that made the tensor; None for leaves."""
     self = _inside(self)
-    if not self.keys & STATE.bit:
+    if not self._keys & STATE.bit:
         return None
     record = _fresh_record(self)
     return None if record.leaf else record.node
@@ -211,7 +211,7 @@ grad_fn = property(_get_grad_fn)
 
 def _output_nr(self: Any) -> int:
     """Which result of its node the tensor is."""
-    return int(_fresh_record(self).number) if self.keys & STATE.bit else 0
+    return int(_fresh_record(self).number) if self._keys & STATE.bit else 0
 
 
 output_nr = property(_output_nr)
@@ -265,7 +265,7 @@ def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Removab
     RemovableHandle
         Its `remove()` takes the hook out.
     """
-    if not self.keys & STATE.bit:
+    if not self._keys & STATE.bit:
         raise errors.GradientError("a hook is for a tensor that requires a gradient, and this one does not")
     record = _fresh_record(self)
     hooks = record.node.ensure_extras().tensor_hooks.setdefault(record.number, {})
@@ -275,11 +275,11 @@ def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> Removab
 
 def register_post_accumulate_grad_hook(self: Any, hook: Callable[[Tensor], None]) -> RemovableHandle:
     """Call `hook(tensor)` whenever a backward pass has added to the `.grad` of a leaf."""
-    if not self.keys & STATE.bit:
+    if not self._keys & STATE.bit:
         raise errors.GradientError("a hook is for a tensor that requires a gradient, and this one does not")
-    if not self.record.leaf:
+    if not self._record.leaf:
         raise errors.GradientError(
             "only leaves accumulate a .grad; for other tensors there is register_hook()"
         )
-    handle: RemovableHandle = add_hook(self.record.node.ensure_extras().after, hook)
+    handle: RemovableHandle = add_hook(self._record.node.ensure_extras().after, hook)
     return handle

@@ -114,7 +114,7 @@ def register_multi_grad_hook(
         raise errors.ValueRangeError(f"register_multi_grad_hook: the mode is 'all' or 'any', not {mode!r}")
     nodes = []
     for tensor in tensors:
-        if not tensor.keys & STATE.bit:
+        if not tensor._keys & STATE.bit:
             raise errors.GradientError(
                 "a hook is for tensors that require a gradient, and one of these does not"
             )

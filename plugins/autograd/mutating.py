@@ -23,9 +23,9 @@ def change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
         return with_targets_of(operator, args, entry.call_below(args))
     targets = targets_of(operator, args)
     for target in targets:
-        check_inplace(target, target if target.base is None else target.base)
+        check_inplace(target, target if target._root is None else target._root)
     flat = [v for value in args for v in (value if isinstance(value, list | tuple) else (value,))]
-    needy = [edge(t) for t in flat if isinstance(t, TensorBase) and t.keys & STATE.bit]
+    needy = [edge(t) for t in flat if isinstance(t, TensorBase) and t._keys & STATE.bit]
     result = with_targets_of(operator, args, entry.call_below(args))
     reason = (
         f"the derivative for '{operator.name}' is not implemented: it changed a tensor whose history is needed here, "
@@ -33,14 +33,14 @@ def change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
     )
     differentiable = bool(operator.definition.grad)
     for target in targets:
-        root = target if target.base is None else target.base
-        known = (target.keys | root.keys) & STATE.bit
-        if not STATE.floating >> target.spec.code & 1 or not (known or (differentiable and needy)):
+        root = target if target._root is None else target._root
+        known = (target._keys | root._keys) & STATE.bit
+        if not STATE.floating >> target._spec.code & 1 or not (known or (differentiable and needy)):
             continue
         if root is not target:
             ensure_view(target, root)
             _end(target, needy, reason)
-            target.record.leaf = False
+            target._record.leaf = False
         rebase(root, _node(root, needy, reason), known=int(root is not target))
     if differentiable and needy:
         results = result if isinstance(result, list | tuple) else (result,)
@@ -54,13 +54,13 @@ def _node(tensor: Any, needy: list[Any], reason: str) -> Graphless:
     node: Graphless = start(
         Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(number for _, number in needy)
     )
-    node.reason, node.shape, node.spec = reason, tuple(tensor.shape), tensor.spec
+    node.reason, node.shape, node.spec = reason, tuple(tensor.shape), tensor._spec
     return node
 
 
 def _end(tensor: Any, needy: list[Any], reason: str) -> None:
     """Let the history of a tensor begin with a node that cannot be differentiated."""
-    if STATE.floating >> tensor.spec.code & 1:
-        view = None if tensor.record is None else tensor.record.view
+    if STATE.floating >> tensor._spec.code & 1:
+        view = None if tensor._record is None else tensor._record.view
         record = attach(tensor, _node(tensor, needy, reason), 0)
         record.view = view

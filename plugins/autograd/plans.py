@@ -31,7 +31,7 @@ def _of_each(fact: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _shape(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_shape(item) for item in value]
-    return tuple(value.handle.shape) if isinstance(value, TensorBase) else ()
+    return tuple(value._handle.shape) if isinstance(value, TensorBase) else ()
 
 
 FACTS: dict[str, Callable[[Any], Any]] = {

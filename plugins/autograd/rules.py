@@ -102,7 +102,7 @@ class OpNode(Node):
             if kind == 1 or kind == 3:
                 if isinstance(value, TensorBase):
                     tensor = value
-                    version = 0 if tensor.storage is None else tensor.storage.version
+                    version = 0 if tensor._storage is None else tensor._storage.version
                     if version != (0 if self.versions is None else self.versions[place]):
                         saved_tensors.raise_changed(
                             self.rule.node_name, tensor, 0 if self.versions is None else self.versions[place]
@@ -236,7 +236,7 @@ class Rule(LayerRule):
         value = args[first]
         if isinstance(value, TensorBase):
             tensor = value
-            if tensor.keys & STATE.bit:
+            if tensor._keys & STATE.bit:
                 record = current(tensor)
                 one = record.node
                 if record.number != 0:
@@ -246,7 +246,7 @@ class Rule(LayerRule):
             value = args[second]
             if isinstance(value, TensorBase):
                 tensor = value
-                if tensor.keys & STATE.bit:
+                if tensor._keys & STATE.bit:
                     record = current(tensor)
                     other = record.node
                     if record.number != 0:
@@ -278,7 +278,7 @@ class Rule(LayerRule):
             node = None
             if isinstance(value, TensorBase):
                 tensor = value
-                if tensor.keys & STATE.bit:
+                if tensor._keys & STATE.bit:
                     record = current(tensor)
                     node = record.node
                     far |= record.number
@@ -295,8 +295,8 @@ class Rule(LayerRule):
         found = []
         for position in self.differentiable:
             value = args[position]
-            if isinstance(value, TensorBase) and value.keys & STATE.bit:
-                found.append(value.record.number)
+            if isinstance(value, TensorBase) and value._keys & STATE.bit:
+                found.append(value._record.number)
             else:
                 found.append(0)
         return tuple(found)
@@ -313,7 +313,7 @@ class Rule(LayerRule):
             for item in value if isinstance(value, list | tuple) else (value,):
                 node = None
                 number = 0
-                if isinstance(item, TensorBase) and item.keys & STATE.bit:
+                if isinstance(item, TensorBase) and item._keys & STATE.bit:
                     node, number = views.edge(item)
                     needs |= 1 << place
                 nodes.append(node)
@@ -333,15 +333,15 @@ class Rule(LayerRule):
         """Attach a new node to the result of a call and return the result."""
         if isinstance(result, TensorBase):
             single = result
-            if single.keys & STATE.bit or not STATE.floating >> single.spec.code & 1:
+            if single._keys & STATE.bit or not STATE.floating >> single._spec.code & 1:
                 return result
             node = OpNode.__new__(OpNode)
             start(node, nodes, numbers)
             node.rule = self
             node.starts = starts
             node.plan = self.plan(needs)
-            node.shape = single.handle.shape
-            node.spec = single.spec
+            node.shape = single._handle.shape
+            node.spec = single._spec
             save(node, args, result)
             record = attach(single, node, 0)
             if self.is_view:
@@ -359,15 +359,15 @@ class Rule(LayerRule):
         node.starts = starts
         node.plan = self.plan(needs)
         node.outputs = len(results)
-        node.shape = tuple(t.handle.shape for t in tensors)
-        node.spec = tuple(t.spec for t in tensors)
+        node.shape = tuple(t._handle.shape for t in tensors)
+        node.spec = tuple(t._spec for t in tensors)
         if node.outputs == 1:
             node.shape, node.spec = node.shape[0], node.spec[0]
         save(node, args, results)
         for number, tensor in enumerate(results):
             if number != 0 and not self.takes_all:
                 break
-            if isinstance(tensor, TensorBase) and STATE.floating >> tensor.spec.code & 1:
+            if isinstance(tensor, TensorBase) and STATE.floating >> tensor._spec.code & 1:
                 record = attach(tensor, node, number)
                 if self.is_view:
                     self.note_view(tensor, record, args, number)
@@ -376,18 +376,18 @@ class Rule(LayerRule):
     def note_view(self, result, record, args, index):
         """Note that a result shares the memory of the first argument."""
         source = args[0]
-        root = source if source.base is None else source.base
-        result.base = root
-        storage = result.storage
+        root = source if source._root is None else source._root
+        result._root = root
+        storage = result._storage
         record.view = View(root, self.operator, args, index, 0 if storage is None else storage.version)
 
 
 def current(tensor):
     """Return the record of a tensor that requires a gradient, after a look at whether it is still right."""
-    record = tensor.record
+    record = tensor._record
     if record.view is not None:
         views.refresh(tensor, record)
-    if record.leaf and (record.node.spec is not tensor.spec or record.node.shape != tensor.handle.shape):
+    if record.leaf and (record.node.spec is not tensor._spec or record.node.shape != tensor._handle.shape):
         views.renew(tensor, record)
     return record
 
@@ -412,9 +412,9 @@ def run_below(entry, args):
         value = args[1]
         if isinstance(value, TensorBase):
             second = value
-            value = second.handle
+            value = second._handle
     try:
-        handle = below.plain(tensor.handle) if choice.leading == 1 else below.plain(tensor.handle, value)
+        handle = below.plain(tensor._handle) if choice.leading == 1 else below.plain(tensor._handle, value)
     except Exception:
         # Again, the long way, which explains what is wrong.
         return entry.call_below(args)
@@ -423,10 +423,10 @@ def run_below(entry, args):
 
 def bare_alias(tensor):
     """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
-    if tensor.keys & OVERRIDDEN:
+    if tensor._keys & OVERRIDDEN:
         return alias(tensor, STATE.bit)
-    new = wrap_handle(Tensor, tensor.handle, tensor.spec, tensor.keys & ~STATE.bit, tensor.promotion)
-    new.storage = tensor.ensure_storage()
+    new = wrap_handle(Tensor, tensor._handle, tensor._spec, tensor._keys & ~STATE.bit, tensor._promotion)
+    new._storage = tensor._ensure_storage()
     return new
 
 
@@ -450,10 +450,10 @@ def save(node, args, result):
         if kind == 1 or kind == 3:
             if isinstance(value, TensorBase):
                 tensor = value
-                if tensor.keys & STATE.inference_bit:
+                if tensor._keys & STATE.inference_bit:
                     saved_tensors.raise_inference(node.rule.node_name)
-                if tensor.storage is not None:
-                    total += tensor.storage.version
+                if tensor._storage is not None:
+                    total += tensor._storage.version
         elif kind == 2:
             total += saved_tensors.version_of(value)
     node.saved = tuple(saved)

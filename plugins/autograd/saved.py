@@ -52,7 +52,7 @@ def raise_inference(node: str) -> NoReturn:
 def version_of(value: Any) -> int:
     """Return the version of a tensor, or the sum of the versions of the tensors in a list."""
     if isinstance(value, TensorBase):
-        return 0 if value.storage is None else int(value.storage.version)
+        return 0 if value._storage is None else int(value._storage.version)
     return sum(version_of(item) for item in value) if isinstance(value, list | tuple) else 0
 
 
@@ -73,7 +73,7 @@ def raise_changed(node: str, value: Any, expected: int) -> NoReturn:
 def linked(node: OpNode, tensor: TensorBase, kind: int, position: int) -> TensorBase:
     """Return a saved tensor with its place in the graph, for a backward pass that is recorded itself."""
     if kind == 3:
-        return with_edge(tensor, node, position) if STATE.floating >> tensor.spec.code & 1 else tensor
+        return with_edge(tensor, node, position) if STATE.floating >> tensor._spec.code & 1 else tensor
     places = node.rule.differentiable
     if position not in places:
         return tensor
@@ -99,10 +99,10 @@ def linked_list(node: OpNode, tensors: Sequence[Any], position: int) -> list[Any
 
 def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
     """Return a tensor as a result of a node, whatever else it knows of its history."""
-    record = tensor.record
-    if node is None or (tensor.keys & STATE.bit and record.node is node and record.number == number):
+    record = tensor._record
+    if node is None or (tensor._keys & STATE.bit and record.node is node and record.number == number):
         return tensor
-    if tensor.keys & STATE.bit and record.node is not None and record.node.sequence > node.sequence:
+    if tensor._keys & STATE.bit and record.node is not None and record.node.sequence > node.sequence:
         # A clone made by an in-place rule: it has a history of its own that leads to the same place.
         return tensor
     fresh = alias(tensor, STATE.bit)
@@ -231,7 +231,7 @@ class SavedTensors:
         sealed: list[Any] = []
         for place, value in enumerate(self._values or ()):
             number = next((n for n, result in enumerate(results) if result is value), -1)
-            if value is not None and value.keys & STATE.inference_bit:
+            if value is not None and value._keys & STATE.inference_bit:
                 raise_inference(self.label)
             if number >= 0 and value is not None:
                 self._results[place] = number
@@ -240,7 +240,7 @@ class SavedTensors:
         self._versions = tuple(version_of(value) for value in sealed)
         self._values = tuple(map(pack_if_asked, sealed)) if STATE.packing else tuple(sealed)
         for place, (value, packed) in enumerate(zip(sealed, self._values, strict=True)):
-            if isinstance(packed, Packed) and value is not None and value.keys & STATE.bit:
+            if isinstance(packed, Packed) and value is not None and value._keys & STATE.bit:
                 self._edges[place] = edge(value)
 
     def _are_plain(self, results: Sequence[Any]) -> bool:
@@ -248,7 +248,7 @@ class SavedTensors:
         for value in self._values or ():
             if value is None:
                 continue
-            if value.keys & STATE.inference_bit:
+            if value._keys & STATE.inference_bit:
                 return False
             for result in results:
                 if result is value:

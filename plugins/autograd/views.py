@@ -56,16 +56,16 @@ def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
     """Make a view where nothing is recorded; see Note [Views that nobody recorded]."""
     result = entry.call_below(args)
     source = args[0]
-    if source.keys & STATE.bit and not source.keys & STATE.inference_bit:
+    if source._keys & STATE.bit and not source._keys & STATE.inference_bit:
         from tt.plugins.autograd.inference import is_inference_mode_enabled
 
         operator = INFERENCE if is_inference_mode_enabled() else NO_GRAD
-        root = source if source.base is None else source.base
+        root = source if source._root is None else source._root
         for view in (result,) if isinstance(result, TensorBase) else result:
-            view.base = root
-            view.record = Record(None, 0, False)
-            view.record.view = View(root, operator, (source,), -1, version_of(view))
-            view.keys |= STATE.bit
+            view._root = root
+            view._record = Record(None, 0, False)
+            view._record.view = View(root, operator, (source,), -1, version_of(view))
+            view._keys |= STATE.bit
     return result
 
 
@@ -117,11 +117,11 @@ def refresh(tensor: TensorBase, record: Record) -> None:
             if why is not None:
                 raise errors.InplaceError(why)
     view.version = version
-    if not root.keys & STATE.bit or record.leaf:
+    if not root._keys & STATE.bit or record.leaf:
         return
     with recording(True):
         again = replay(root, steps_to(view))
-    record.node, record.number = again.record.node, again.record.number
+    record.node, record.number = again._record.node, again._record.number
 
 
 def maker(step: View) -> str:
@@ -144,10 +144,10 @@ def renew(tensor: TensorBase, record: Record) -> None:
 
 def edge(tensor: TensorBase) -> tuple[Node, int]:
     """Return the place in the graph of a tensor that requires a gradient."""
-    record = tensor.record
+    record = tensor._record
     refresh(tensor, record)
     if record.leaf and (
-        record.node.spec is not tensor.spec or record.node.shape != tuple(tensor.handle.shape)
+        record.node.spec is not tensor._spec or record.node.shape != tuple(tensor._handle.shape)
     ):
         renew(tensor, record)
     return record.node, record.number
@@ -158,9 +158,9 @@ def steps_to(view: View) -> list[View]:
     steps = [view]
     while steps[-1].operator is not None and not isinstance(steps[-1].operator, Node):
         source = steps[-1].args[0]
-        if source is view.root or source.record is None or source.record.view is None:
+        if source is view.root or source._record is None or source._record.view is None:
             break
-        steps.append(source.record.view)
+        steps.append(source._record.view)
     return steps[::-1]
 
 
@@ -181,10 +181,10 @@ def _look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int
 
 def ensure_view(target: Any, root: Any) -> None:
     """Note how a tensor views its root, if it was made before the root had a history."""
-    record = target.record
-    if record is None or (record.leaf and not target.keys & STATE.bit):
+    record = target._record
+    if record is None or (record.leaf and not target._keys & STATE.bit):
         record = Record(None, 0, False)
-        target.record = record
+        target._record = record
     if record.view is None:
         geometry = (
             tuple(target.shape),
@@ -192,10 +192,10 @@ def ensure_view(target: Any, root: Any) -> None:
             target.storage_offset() - root.storage_offset(),
         )
         record.view = View(root, None, geometry, -1, -1 if record.node is None else version_of(target))
-    if not target.keys & STATE.bit and root.keys & STATE.bit:
+    if not target._keys & STATE.bit and root._keys & STATE.bit:
         record.view.version = -1
         refresh(target, record)
-        target.keys |= STATE.bit
+        target._keys |= STATE.bit
 
 
 def share_history(root: Any, known: int) -> None:
@@ -204,9 +204,9 @@ def share_history(root: Any, known: int) -> None:
     Views of a tensor without a gradient are unknown to autograd, so those that are alive must be looked for.  This
     happens once for each such tensor, and only if more than `known` other tensors share its memory.
     """
-    if root.storage is None or references([root.storage]) <= ALONE + 1 + known:
+    if root._storage is None or references([root._storage]) <= ALONE + 1 + known:
         return
     for other in gc.get_referrers(root):
-        plain = isinstance(other, Tensor) and other.base is root and not other.keys & STATE.bit
-        if plain and STATE.floating >> other.spec.code & 1:
+        plain = isinstance(other, Tensor) and other._root is root and not other._keys & STATE.bit
+        if plain and STATE.floating >> other._spec.code & 1:
             ensure_view(other, root)

@@ -17,6 +17,7 @@ from tt.core.library import (
     errors,
     fork_safe_properties,
     from_numpy_dtype,
+    handle_of,
     ops,
     wrap,
 )
@@ -132,7 +133,7 @@ class SparseBackend(Backend):
         dense = wrap(self.arrays.from_numpy(array, device), self.arrays.spec(from_numpy_dtype(array.dtype)))
         blocked = issubclass(self.handle_type, CompressedHandle) and self.handle_type.blocked
         blocks = [2 - n % 2 for n in array.shape[-2:]] if blocked and array.ndim > 1 else None
-        return ops.sparse.to_layout(dense, self.layout, None, blocks).handle
+        return handle_of(ops.sparse.to_layout(dense, self.layout, None, blocks))
 
     def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
         """Return the content as a dense array."""
@@ -140,7 +141,7 @@ class SparseBackend(Backend):
 
     def to_strided(self, handle: Any) -> Any:
         """Return the content as a dense array."""
-        return ops.sparse.to_dense(wrap(handle, self.spec(dtype_of_array(handle.values)))).handle
+        return handle_of(ops.sparse.to_dense(wrap(handle, self.spec(dtype_of_array(handle.values)))))
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element."""
@@ -191,7 +192,7 @@ class SparseBackend(Backend):
             handle.blocksize if getattr(handle, "blocked", False) else None,
             None if isinstance(handle, CooHandle) else handle.dense_dim,
         )
-        return ops.sparse.with_values(whole, ops.sparse.values_at(dense, whole)).handle
+        return handle_of(ops.sparse.with_values(whole, ops.sparse.values_at(dense, whole)))
 
     def summary(self, handle: Any) -> Sequence[str]:
         """Return the number of stored elements in words."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 
-from tt.core.library import Block, Tensor, errors, ops, to_dtype
+from tt.core.library import Block, Tensor, errors, handle_of, ops, to_dtype
 from tt.plugins.sparse.layouts import HANDLES
 from tt.plugins.sparse.parts import has_data
 
@@ -145,8 +145,8 @@ def check_coo(
         raise errors.ShapeError(f"{what}: a size cannot be negative, but got {list(size)}")
     if not is_checked(asked, indices) or nnz == 0:
         return
-    if isinstance(indices.handle, np.ndarray) and not coalesced:
-        array = indices.handle
+    if isinstance(handle_of(indices), np.ndarray) and not coalesced:
+        array = handle_of(indices)
         if (array.min(axis=1) >= 0).all() and (array.max(axis=1) < size[:sparse_dim]).all():
             return
     for dim in range(sparse_dim):
@@ -213,7 +213,7 @@ def check_compressed(
     _check_shapes(what, kind, compressed, plain, values, size)
     if is_checked(asked, values):
         _check_values(what, first, second, compressed, plain, kind(
-            compressed.handle, plain.handle, values.handle, size
+            handle_of(compressed), handle_of(plain), handle_of(values), size
         ))  # fmt: skip
 
 
@@ -306,7 +306,7 @@ def _holds(compressed: Any, plain: Any, nnz: int, minor: int) -> bool:
 def _check_values(what: str, first: str, second: str, compressed: Tensor, plain: Tensor, handle: Any) -> None:
     nnz = handle.nnz
     major, minor = handle.grid if handle.rows else handle.grid[::-1]
-    if _holds(compressed.handle, plain.handle, nnz, minor):
+    if _holds(handle_of(compressed), handle_of(plain), nnz, minor):
         return
     names = ("nrows", "ncols") if handle.rows else ("ncols", "nrows")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tt.core.library import Tensor, errors
+from tt.core.library import Tensor, errors, handle_of
 from tt.plugins.sparse.layouts import COMPRESSED, HANDLES, LAYOUTS
 from tt.plugins.sparse.parts import as_tensor_of, layout_of
 
@@ -76,7 +76,7 @@ def _to_coo(self: Any, source: str, sparse_dim: int | None, dense_dim: int | Non
                 f"to_sparse(): sparse_dim argument must be in [0,{self.ndim}] range, but {found} is given"
             )
         return Conversion("sparse_coo", found, None, self.ndim - found)
-    handle = self.handle
+    handle = handle_of(self)
     own = handle.sparse_dim + getattr(handle, "batch_ndim", 0)
     allowed = (own, 2) if source != "sparse_coo" and own == 2 else (own,)
     if sparse_dim is not None and sparse_dim not in allowed:
@@ -101,7 +101,7 @@ def _dense_dim_of_compressed(self: Any, what: str, source: str, dense_dim: int |
                 f"{what}: dense_dim argument must be in [0,{self.ndim - 2}] range, but {found} is given"
             )
         return found
-    handle = self.handle
+    handle = handle_of(self)
     if source == "sparse_coo" and handle.sparse_dim != 2:
         raise errors.LayoutError(
             f"{what}: conversion from tt.sparse_coo for input tensors with sparse_dim()!=2 is not supported: this "
@@ -123,7 +123,7 @@ def _blocksize(
 ) -> tuple[int, int] | None:
     if not HANDLES[layout].blocked:
         return None
-    own = self.handle.blocksize if source in ("sparse_bsr", "sparse_bsc") else None
+    own = handle_of(self).blocksize if source in ("sparse_bsr", "sparse_bsc") else None
     if blocksize is None:
         if own is None:
             raise errors.LayoutError(
@@ -164,7 +164,7 @@ def conversion_kernel(convert: Callable[[Any, Conversion], Any]) -> Callable[...
         dense_dim: int | None,
     ) -> Tensor:
         return as_tensor_of(
-            convert(self.handle, check_conversion(self, layout, sparse_dim, blocksize, dense_dim)),
+            convert(handle_of(self), check_conversion(self, layout, sparse_dim, blocksize, dense_dim)),
             self.device,
         )
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.library import Tensor, as_tensor, errors, ops
+from tt.core.library import Tensor, as_tensor, errors, handle_of, ops
 from tt.plugins.sparse.check import check_compressed, check_coo
 from tt.plugins.sparse.layouts import HANDLES
 
@@ -145,7 +145,7 @@ def to_scipy(tensor: Tensor) -> Any:
         raise errors.DeviceError(f"SciPy cannot reach the memory of {tensor.device}; call tensor.cpu() first")
     if tensor.dtype.name in ("float16", "bfloat16"):
         raise errors.DtypeError(f"SciPy does not compute with {tensor.dtype}\n  try: x.to(tt.float32)")
-    handle = tensor.handle
+    handle = handle_of(tensor)
     dense = handle.ndim - handle.sparse_dim
     if dense:
         kind = "batch" if getattr(handle, "batch_ndim", 0) else "dense"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from tt.core.library import ops
+from tt.core.library import handle_of, ops
 from tt.plugins.sparse.compute.pointwise import LINEAR, expanded, kernels_of_one, on_values
 from tt.plugins.sparse.compute.whole import kernels_of_reductions, sum_dims
 from tt.plugins.sparse.layouts import LAYOUTS
@@ -117,7 +117,7 @@ def masked(g: Any, self: Any) -> Any:
 def to_dense_self(g: Any, self: Any, masked_grad: bool | None) -> Any:
     """g, in the layout of self; everywhere if no mask is asked for."""
     if masked_grad is False and self.layout.name == "sparse_coo":
-        return ops.sparse.to_layout(dense(g), "sparse_coo", sparse_dim=self.handle.sparse_dim)
+        return ops.sparse.to_layout(dense(g), "sparse_coo", sparse_dim=handle_of(self).sparse_dim)
     return dense(g) if masked_grad is False else masked(g, self)
 
 

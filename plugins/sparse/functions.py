@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, dtype, errors, ops
+from tt.core.library import Tensor, dtype, errors, handle_of, ops
 
 __all__ = [
     "addmm",
@@ -133,7 +133,7 @@ def sampled_addmm(
         )
     pattern = ops.sparse.coalesce(input) if input.layout.name == "sparse_coo" else input
     found = ops.sparse.sampled_mm(pattern, mat1, mat2)
-    handle: Any = found.handle
+    handle: Any = handle_of(found)
     if handle.known and (alpha != 1 or beta != 0):  # of a meta tensor only size and layout are known
         values = ops.sparse.values(found) if alpha == 1 else ops.sparse.values(found) * alpha
         if beta != 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt.core.library import Tensor, dtype, errors, layout, ops
+from tt.core.library import Tensor, dtype, errors, handle_of, layout, ops
 from tt.plugins.sparse.layouts import COMPRESSED, HANDLES, LAYOUTS
 
 __all__ = [
@@ -51,7 +51,7 @@ def _expect(self: Tensor, member: str, layouts: Sequence[str]) -> None:
 
 
 def _expect_coalesced(self: Tensor, member: str) -> None:
-    if not self.handle.coalesced:
+    if not handle_of(self).coalesced:
         raise errors.LayoutError(
             f"{member} of a sparse tensor is defined once it is coalesced; call coalesce() first\n"
             f"  try: x.coalesce().{member}(), or x._{member}() for what is stored"
@@ -71,7 +71,7 @@ def is_coalesced(self: Tensor) -> bool:
     False
     """
     _expect(self, "is_coalesced", ("sparse_coo",))
-    return bool(self.handle.coalesced)
+    return bool(handle_of(self).coalesced)
 
 
 def sparse_dim(self: Tensor) -> int:
@@ -83,7 +83,7 @@ def sparse_dim(self: Tensor) -> int:
     >>> tt.eye(3).to_sparse_csr().sparse_dim()
     2
     """
-    return self.handle.sparse_dim if self.layout.name in LAYOUTS else 0
+    return handle_of(self).sparse_dim if self.layout.name in LAYOUTS else 0
 
 
 def dense_dim(self: Tensor) -> int:
@@ -95,7 +95,7 @@ def dense_dim(self: Tensor) -> int:
     >>> tt.ones(3, 4).to_sparse(1).dense_dim()
     1
     """
-    return self.handle.dense_dim if self.layout.name in LAYOUTS else self.ndim
+    return handle_of(self).dense_dim if self.layout.name in LAYOUTS else self.ndim
 
 
 def _nnz(self: Tensor) -> int:
@@ -109,9 +109,9 @@ def _nnz(self: Tensor) -> int:
         For a tensor without data whose number depends on data.
     """
     _expect(self, "_nnz", LAYOUTS)
-    if not self.handle.known:
+    if not handle_of(self).known:
         raise errors.DataDependentError("_nnz", "meta")
-    return int(self.handle.nnz)
+    return int(handle_of(self).nnz)
 
 
 def nnz(self: Tensor) -> int:
@@ -245,7 +245,7 @@ def coalesce(self: Tensor) -> Tensor:
     tensor([2., 4.])
     """
     _expect(self, "coalesce", ("sparse_coo",))
-    if self.handle.coalesced:
+    if handle_of(self).coalesced:
         return self
     return ops.sparse.coalesce(self)  # type: ignore[no-any-return]
 
@@ -452,6 +452,6 @@ def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:
             f"resize_as_sparse_(): self is {self.layout}, and the template {the_template.layout}"
         )
     if self.layout.name == "sparse_coo":
-        template = the_template.handle
+        template = handle_of(the_template)
         return sparse_resize_(self, the_template.shape, template.sparse_dim, template.dense_dim)
     return self.resize_(tuple(the_template.shape))

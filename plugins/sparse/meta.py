@@ -19,6 +19,7 @@ from tt.core.library import (
     OpDefinition,
     Tensor,
     contiguous_strides,
+    handle_of,
     run_rule,
     to_dtype,
 )
@@ -69,7 +70,7 @@ def convert(handle: Any, wanted: Conversion) -> Any:
 
 def values_at(self: Tensor, mask: Tensor) -> Tensor:
     """Return what is known of the elements where a sparse tensor stores some."""
-    return component(_empty(tuple(mask.handle.values.shape), self.dtype), self.device)
+    return component(_empty(tuple(handle_of(mask).values.shape), self.dtype), self.device)
 
 
 OVER_TENSORS: Final = {"sparse::values_at": values_at}

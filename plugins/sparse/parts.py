@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import REGISTRY, Device, MetaHandle, Tensor, errors, wrap
+from tt.core.library import REGISTRY, Device, MetaHandle, Tensor, errors, handle_of, wrap
 from tt.plugins.sparse.backend import dtype_of_array
 from tt.plugins.sparse.layouts import HANDLES, CompressedHandle, CooHandle, SparseHandle
 
@@ -15,7 +15,6 @@ __all__ = [
     "components",
     "compressed_tensor",
     "coo_tensor",
-    "handle_of",
     "has_data",
     "is_compressed",
     "layout_of",
@@ -30,17 +29,12 @@ def layout_of(value: Any) -> str:
 
 def is_compressed(value: Any) -> bool:
     """Tell whether a tensor has one of the compressed layouts."""
-    return isinstance(value.handle, CompressedHandle)
-
-
-def handle_of(value: Any) -> Any:
-    """Return the handle of a tensor, whatever the layout."""
-    return value.handle
+    return isinstance(handle_of(value), CompressedHandle)
 
 
 def has_data(tensor: Tensor) -> bool:
     """Tell whether a tensor, strided or sparse, has elements to look at: meta and fake tensors have none."""
-    return not isinstance(getattr(tensor.handle, "values", tensor.handle), MetaHandle)
+    return not isinstance(getattr(handle_of(tensor), "values", handle_of(tensor)), MetaHandle)
 
 
 def component(array: Any, device: Device) -> Tensor:
@@ -50,7 +44,7 @@ def component(array: Any, device: Device) -> Tensor:
 
 def components(tensor: Tensor) -> list[Tensor]:
     """Return the components of a sparse tensor as strided tensors, the indices first; they share the memory."""
-    return [component(array, tensor.device) for array in tensor.handle.components.values()]
+    return [component(array, tensor.device) for array in handle_of(tensor).components.values()]
 
 
 def as_tensor_of(handle: SparseHandle, device: Device) -> Tensor:
@@ -63,7 +57,7 @@ def coo_tensor(
     indices: Tensor, values: Tensor, shape: Sequence[int], coalesced: bool = False, known: bool = True
 ) -> Tensor:
     """Return the sparse_coo tensor of these components; nothing is checked or copied."""
-    handle = CooHandle(indices.handle, values.handle, tuple(shape), coalesced, known)
+    handle = CooHandle(handle_of(indices), handle_of(values), tuple(shape), coalesced, known)
     return as_tensor_of(handle, values.device)
 
 
@@ -78,5 +72,5 @@ def compressed_tensor(
     """Return the tensor of a compressed layout of these components; nothing is checked or copied."""
     if layout not in HANDLES or layout == "sparse_coo":
         raise errors.LayoutError(f"a sparse compressed layout was expected, but got tt.{layout}")
-    handle = HANDLES[layout](compressed.handle, plain.handle, values.handle, tuple(shape), known)
+    handle = HANDLES[layout](handle_of(compressed), handle_of(plain), handle_of(values), tuple(shape), known)
     return as_tensor_of(handle, values.device)

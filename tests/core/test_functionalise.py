@@ -65,8 +65,8 @@ def test_a_write_to_the_base_is_seen_through_views_and_back(frozen: str) -> None
         return x, row, column, flat
 
     x, row, _, _ = same(program, frozen)
-    assert isinstance(x.storage, ViewStorage)
-    assert row.storage.base is x.storage.base
+    assert isinstance(x._storage, ViewStorage)
+    assert row._storage.base is x._storage.base
 
 
 def test_views_of_views_share_one_content(frozen: str) -> None:

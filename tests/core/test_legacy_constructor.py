@@ -118,7 +118,7 @@ def test_an_instance_that_no_constructor_filled_raises_and_never_crashes() -> No
     blank: Any = TensorBase.__new__(tt.Tensor)
     for use in (
         lambda: blank.dtype, lambda: blank.shape, lambda: blank + 1, lambda: tt.cat([blank]), lambda: blank[0],
-        lambda: blank.add_(1), lambda: blank.detach(), lambda: blank.ensure_storage(), lambda: repr(blank),
+        lambda: blank.add_(1), lambda: blank.detach(), lambda: blank._ensure_storage(), lambda: repr(blank),
     ):  # fmt: skip
         with pytest.raises(AttributeError):
             use()

@@ -38,7 +38,7 @@ def x() -> tt.Tensor:
 
 def place(tensor: tt.Tensor) -> tuple[str, object]:
     """Return where the tensor says that it is, and where its array is."""
-    return str(tensor.device), tensor.handle.device
+    return str(tensor.device), tensor._handle.device
 
 
 def test_the_bare_type_means_the_current_device() -> None:
@@ -168,5 +168,5 @@ def test_a_sample_of_the_operators_conforms_on_the_second_device() -> None:
 def test_types_with_one_device_do_not_meet_the_layer() -> None:
     from tt.core.keys import KEYS
 
-    assert "placement" not in KEYS.names("layer", tt.ones(2).keys)
-    assert "placement" in KEYS.names("layer", tt.ones(2, device="two").keys)
+    assert "placement" not in KEYS.names("layer", tt.ones(2)._keys)
+    assert "placement" in KEYS.names("layer", tt.ones(2, device="two")._keys)

@@ -112,7 +112,7 @@ def test_views_share_the_memory_of_pytorch(run):
         assert view.stride() == (1, 3) and view.storage_offset() == 1 and view.data_ptr() == x.data_ptr() + 4
         assert view.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
         view.mul_(10)
-        assert isinstance(x.handle, torch.Tensor) and x.tolist() == [[0.0, 10.0, 20.0], [3.0, 40.0, 50.0]]
+        assert isinstance(x._handle, torch.Tensor) and x.tolist() == [[0.0, 10.0, 20.0], [3.0, 40.0, 50.0]]
         shared = torch.from_dlpack(x)
         shared[0, 0] = -1
         assert x[0, 0].item() == -1 and x.cpu()[0, 0].item() == -1

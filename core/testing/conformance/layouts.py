@@ -183,7 +183,7 @@ def _wide(tensor: Any) -> np.ndarray[Any, Any]:
 
 def _dense(tensor: Any) -> np.ndarray[Any, Any]:
     """Return the elements of a tensor of any layout."""
-    found: np.ndarray[Any, Any] = tensor.spec.backend.to_numpy(tensor.handle)
+    found: np.ndarray[Any, Any] = tensor._spec.backend.to_numpy(tensor._handle)
     return found
 
 

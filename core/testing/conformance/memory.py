@@ -20,7 +20,7 @@ def check_view(case: Case) -> Iterator[str]:
     if case.definition.kind != "view" or case.inplace_only:
         yield SKIPPED
         return
-    copies = isinstance(case.result, TensorBase) and not case.result.spec.backend.has_views
+    copies = isinstance(case.result, TensorBase) and not case.result._spec.backend.has_views
     if copies and case.result.dtype is not case.sample.args[0].dtype:
         yield SKIPPED  # such a backend cannot view elements as others
         return
@@ -73,10 +73,10 @@ def one_memory(first: Any, second: Any) -> bool:
     """Tell whether two tensors have elements in one memory, as their storages or their arrays say."""
     if shares_memory(first, second):
         return True
-    backend = first.spec.backend
-    if not backend.mutable or first.layout.name != "strided" or second.spec.backend is not backend:
+    backend = first._spec.backend
+    if not backend.mutable or first.layout.name != "strided" or second._spec.backend is not backend:
         return False
-    if backend.storage_owner(first.handle) is backend.storage_owner(second.handle):
+    if backend.storage_owner(first._handle) is backend.storage_owner(second._handle):
         return True
-    address = backend.data_ptr(first.handle)  # of an expanded array the owner may be unknown
-    return bool(address != 0 and address == backend.data_ptr(second.handle))
+    address = backend.data_ptr(first._handle)  # of an expanded array the owner may be unknown
+    return bool(address != 0 and address == backend.data_ptr(second._handle))

@@ -66,9 +66,9 @@ class StoredPoint(Point):
 
     def __init__(self, tensor: Any, masked: bool) -> None:
         self._given = tensor.detach()
-        self._backend, self._spec = tensor.spec.backend, tensor.spec
+        self._backend, self._spec = tensor._spec.backend, tensor._spec
         self._arrays = REGISTRY.backend(tensor.device.type)
-        self._handle = self._given.handle if masked else self._backend.filled(self._given.handle)
+        self._handle = self._given._handle if masked else self._backend.filled(self._given._handle)
         self._parts = dict(self._backend.parts(self._handle))
         self.array = self._to_array(self._parts["values"])
         # Where each of them is in the whole tensor: a layout may store a place several times.
@@ -108,5 +108,5 @@ class StoredPoint(Point):
 
 def point_of(tensor: Any, masked: bool) -> Point:
     """Return the point that an input is."""
-    stored = "values" in tensor.spec.backend.parts(tensor.handle)
+    stored = "values" in tensor._spec.backend.parts(tensor._handle)
     return StoredPoint(tensor, masked) if stored else Point(tensor)

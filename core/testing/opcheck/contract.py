@@ -159,10 +159,10 @@ def _kind(value: Any) -> str:
 
 def _tensor(call: Call, where: str, tensor: Any) -> Iterator[Finding]:
     """Compare a tensor with what it says of itself, and with where it should be."""
-    backend = tensor.spec.backend
+    backend = tensor._spec.backend
     promised = backend.native_dtype(tensor.dtype)
-    if isinstance(tensor.handle, backend.handle_type):
-        found = backend.dtype_of(tensor.handle)
+    if isinstance(tensor._handle, backend.handle_type):
+        found = backend.dtype_of(tensor._handle)
         if found != promised:
             yield Finding("wrong_dtype", f"{where} holds {found}, and says that it is {tensor.dtype}", call)
     devices = {str(t.device) for t in tensors_in(call.args)}

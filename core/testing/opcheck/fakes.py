@@ -101,7 +101,7 @@ def _compare(call: Call, real: Any, found: Any, how: str) -> Iterator[Finding]:
                 "fake_result", f"{where} is on {other.device} without data, on {one.device} with", call, how
             )
         # The promise of meta tensors: exact strides for views and for arguments that are contiguous.
-        if not exact or not is_strided(one) or not one.spec.backend.has_views or not one.numel():
+        if not exact or not is_strided(one) or not one._spec.backend.has_views or not one.numel():
             continue
         if tuple(one.stride()) != tuple(other.stride()):
             yield Finding(
@@ -132,8 +132,8 @@ def _sharing(call: Call, fake_call: Call, found: Any, how: str) -> Iterator[Find
         for argument, name, other in fake_call.tensors():
             if argument.name in allowed:
                 continue
-            same = tensor is other or tensor.handle is other.handle
-            if same or (tensor.storage is not None and tensor.storage is other.storage):
+            same = tensor is other or tensor._handle is other._handle
+            if same or (tensor._storage is not None and tensor._storage is other._storage):
                 yield Finding(
                     "fake_aliases", f"without data, the result is argument '{name}' itself", call, how, name
                 )

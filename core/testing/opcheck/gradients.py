@@ -117,7 +117,7 @@ def _without_rule(call: Call) -> str:
 
     keys = 0
     for tensor in tensors_in(call.args):
-        keys |= tensor.keys & ~tensor.spec.keys
+        keys |= tensor._keys & ~tensor._spec.keys
     registry, operator = call.operator.registry, call.operator
     for name in KEYS.names("layer", keys):
         layer = registry.layer(name)

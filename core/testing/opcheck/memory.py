@@ -80,7 +80,7 @@ def copied(args: Any, *, requires_grad: bool = True) -> Any:
         if memory is base or not is_strided(base):
             new = base.clone()
         else:
-            key = (id(base.ensure_storage()), base.dtype)
+            key = (id(base._ensure_storage()), base.dtype)
             if key not in known:
                 known[key] = memory.clone()
             new = known[key].as_strided(tuple(base.shape), tuple(base.stride()), base.storage_offset())
@@ -101,12 +101,12 @@ def overlap(one: Any, other: Any) -> bool:
         return False
     if not one.numel() or not other.numel():
         return False
-    if one.storage is not None and one.storage is other.storage and not one.spec.backend.has_views:
+    if one._storage is not None and one._storage is other._storage and not one._spec.backend.has_views:
         return True
     first, second = span(one), span(other)
     if first is None or second is None:
-        backend = one.spec.backend
-        return backend.storage_owner(one.handle) is backend.storage_owner(other.handle)
+        backend = one._spec.backend
+        return backend.storage_owner(one._handle) is backend.storage_owner(other._handle)
     return first[0] < second[1] and second[0] < first[1]
 
 

@@ -57,7 +57,7 @@ d.of("repeat", self=repeat_self)
 
 def placed(g: Any, shape: Sequence[int], view: Any, scatter: Any, *where: Any) -> Any:
     """Return zeros of a shape with g in the place where a view looks."""
-    if g.keys & TRANSFORM:  # zeros that are the same for all examples are not changed by what differs
+    if g._keys & TRANSFORM:  # zeros that are the same for all examples are not changed by what differs
         return scatter(ops.zeros(tuple(shape), dtype=g.dtype, device=g.device), g, *where)
     whole = ops.new_zeros(g, shape)
     view(whole, *where).copy_(g)

@@ -223,7 +223,7 @@ def _linear(
     found = operator.caller().dispatch(tuple(args))
     several = list(found) if isinstance(found, list | tuple) else [found]
     return [
-        tangent if isinstance(value, TensorBase) and STATE.floating >> value.spec.code & 1 else None
+        tangent if isinstance(value, TensorBase) and STATE.floating >> value._spec.code & 1 else None
         for tangent, value in zip(several, results, strict=True)
     ]
 
@@ -294,7 +294,7 @@ def _transposed(
     outputs = [again] if isinstance(again, TensorBase) else list(again)
     found: list[Any] = []
     for output in outputs:
-        if not isinstance(output, TensorBase) or not STATE.floating >> output.spec.code & 1:
+        if not isinstance(output, TensorBase) or not STATE.floating >> output._spec.code & 1:
             found.append(None)
             continue
         cotangent = variable(ops.zeros_like(ops.detach(output)), outer)

@@ -20,7 +20,7 @@ __all__ = ["are_wrapped", "gradients_of_duals", "primal", "primals"]
 
 def are_wrapped(values: Sequence[Any]) -> bool:
     """Tell whether one of the values is a tensor that a level wraps."""
-    return any(isinstance(value, TensorBase) and value.keys & BIT for value in values)
+    return any(isinstance(value, TensorBase) and value._keys & BIT for value in values)
 
 
 def primal(value: Any) -> Any:
@@ -31,13 +31,13 @@ def primal(value: Any) -> Any:
     GradientError
         When `vmap` has wrapped the tensor.
     """
-    while isinstance(value, TensorBase) and value.keys & BIT:
-        if not isinstance(value.handle, Dual):
+    while isinstance(value, TensorBase) and value._keys & BIT:
+        if not isinstance(value._handle, Dual):
             raise errors.GradientError(
                 "a tensor that vmap maps over has no history of its own: there is one graph for all examples\n"
                 "  try: tt.func.grad or tt.func.vjp inside of vmap, or the pass outside of it"
             )
-        value = value.handle.value
+        value = value._handle.value
     return value
 
 

@@ -142,7 +142,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     for name, value in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(value, TensorBase):
             raise errors.ArgumentError("make_dual", f"{name} must be a Tensor, not {errors.describe(value)}")
-        if not STATE.floating >> value.spec.code & 1:
+        if not STATE.floating >> value._spec.code & 1:
             raise errors.ValueRangeError(f"make_dual(): {name} has {value.dtype}, which has no derivative")
     if tuple(tensor.shape) != tuple(tangent.shape):
         raise errors.GradientError(

@@ -109,7 +109,7 @@ class TransformLayer(Layer):
 
     def format_tensor(self, tensor: Any) -> str:
         """Return the tensor inside, with its hidden dim and its level, as PyTorch prints it."""
-        handle = tensor.handle
+        handle = tensor._handle
         if isinstance(handle, Dual):
             value = textwrap.indent(repr(handle.value), "    ")
             tangent = textwrap.indent(repr(handle.tangent), "    ")

@@ -219,16 +219,16 @@ class BatchedBackend(Backend):
 
     def strides(self, handle: Batched) -> tuple[int, ...]:
         """Return the strides without that of the hidden dim."""
-        found = handle.value.spec.backend.strides(handle.value.handle)
+        found = handle.value._spec.backend.strides(handle.value._handle)
         return tuple(found[: handle.dim]) + tuple(found[handle.dim + 1 :])
 
     def offset(self, handle: Batched) -> int:
         """Return where the first example starts."""
-        return int(handle.value.spec.backend.offset(handle.value.handle))
+        return int(handle.value._spec.backend.offset(handle.value._handle))
 
     def storage_owner(self, handle: Batched) -> Any:
         """Return what owns the memory of all examples."""
-        return handle.value.spec.backend.storage_owner(handle.value.handle)
+        return handle.value._spec.backend.storage_owner(handle.value._handle)
 
     def storage_nbytes(self, owner: Any) -> int:
         """Return the size of the memory of all examples."""
@@ -255,8 +255,8 @@ def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
 
 def batched(value: Any, dim: int, level: Level) -> Tensor:
     """Return a tensor whose dim `dim` is hidden at a level."""
-    new = wrap(Batched(value, dim % value.ndim, level), _wrapped_spec(value.spec))
-    new.record = level
+    new = wrap(Batched(value, dim % value.ndim, level), _wrapped_spec(value._spec))
+    new._record = level
     return new
 
 
@@ -316,7 +316,7 @@ class DualBackend(Backend):
 
     def storage_owner(self, handle: Dual) -> Any:
         """Return what owns the memory of the value."""
-        return handle.value.spec.backend.storage_owner(handle.value.handle)
+        return handle.value._spec.backend.storage_owner(handle.value._handle)
 
     def storage_nbytes(self, owner: Any) -> int:
         """Return the size of the value's memory."""
@@ -324,7 +324,7 @@ class DualBackend(Backend):
 
     def to_numpy(self, handle: Dual) -> Any:
         """Return the value: what a program decides by numbers has no tangent."""
-        return handle.value.spec.backend.to_numpy(handle.value.handle)
+        return handle.value._spec.backend.to_numpy(handle.value._handle)
 
 
 _DUAL_SPECS: WeakKeyDictionary[TensorSpec, TensorSpec] = WeakKeyDictionary()
@@ -332,7 +332,7 @@ _DUAL_SPECS: WeakKeyDictionary[TensorSpec, TensorSpec] = WeakKeyDictionary()
 
 def dual(value: Any, tangent: Any, level: DualLevel) -> Tensor:
     """Return a tensor with a tangent at a level."""
-    spec = value.spec
+    spec = value._spec
     if not isinstance(spec.backend, DualBackend):
         found = _DUAL_SPECS.get(spec)
         if found is None:
@@ -342,21 +342,21 @@ def dual(value: Any, tangent: Any, level: DualLevel) -> Tensor:
             )
         spec = found
     new = wrap(Dual(value, tangent, level), spec)
-    new.record = level
+    new._record = level
     return new
 
 
 def primal_and_tangent(value: Any, level: DualLevel) -> tuple[Any, Any]:
     """Return the value and the tangent of a tensor at a level; other values with None."""
-    if isinstance(value, TensorBase) and value.keys & BIT and value.handle.level is level:
-        return value.handle.value, value.handle.tangent if level.open else None
+    if isinstance(value, TensorBase) and value._keys & BIT and value._handle.level is level:
+        return value._handle.value, value._handle.tangent if level.open else None
     return value, None
 
 
 def unwrap(value: Any, level: Level) -> tuple[Any, int | None]:
     """Return what is inside of a tensor of a level and its hidden dim; other values with None."""
-    if isinstance(value, TensorBase) and value.keys & BIT and value.handle.level is level:
-        return value.handle.value, value.handle.dim
+    if isinstance(value, TensorBase) and value._keys & BIT and value._handle.level is level:
+        return value._handle.value, value._handle.dim
     return value, None
 
 
@@ -380,8 +380,8 @@ def innermost(args: Sequence[Any]) -> Level:
     found: Level | None = None
     for value in args:
         for item in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(item, TensorBase) and item.keys & BIT:
-                level = item.handle.level
+            if isinstance(item, TensorBase) and item._keys & BIT:
+                level = item._handle.level
                 if found is None or level.depth > found.depth:
                     found = level
     assert found is not None  # the layer is asked only for calls with its bit

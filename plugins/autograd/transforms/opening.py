@@ -73,7 +73,7 @@ def _with_tangent(level: DualLevel, value: Any, tangent: Any) -> Any:
 
 
 def _is_at(value: Any, level: Level) -> bool:
-    return isinstance(value, TensorBase) and bool(value.keys & BIT) and value.handle.level is level
+    return isinstance(value, TensorBase) and bool(value._keys & BIT) and value._handle.level is level
 
 
 def _mapped(outer: Levels) -> int:
@@ -90,13 +90,13 @@ def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
         if not _is_at(value, level):
             return open_value(value, outer, rest)
         if isinstance(level, DualLevel):
-            handle: Dual = value.handle
+            handle: Dual = value._handle
             return _zip(
                 open_value(handle.value, outer, rest),
                 open_value(handle.tangent, outer, rest),
                 partial(_with_tangent, level),
             )
-        opened = open_value(move_dim(value.handle.value, value.handle.dim, 0), outer, rest)
+        opened = open_value(move_dim(value._handle.value, value._handle.dim, 0), outer, rest)
         place = _mapped(outer)
         return _map(opened, lambda raw: batched(raw, place, level))
     if not outer:
@@ -105,7 +105,7 @@ def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
     if isinstance(level, DualLevel):
         if not _is_at(value, level):
             return open_value(value, rest, ())
-        return Pair(open_value(value.handle.value, rest, ()), open_value(value.handle.tangent, rest, ()))
+        return Pair(open_value(value._handle.value, rest, ()), open_value(value._handle.tangent, rest, ()))
     inside, dim = unwrap(value, level)
     if dim is None:
         return open_value(ops.expand(ops.unsqueeze(inside, 0), (level.size, *inside.shape)), rest, ())
@@ -119,9 +119,9 @@ def close_value(tree: Any, outer: Levels, inner: Levels) -> Any:
         if not any(_is_at(leaf, level) for leaf in _leaves(tree)):
             return close_value(tree, outer, rest)
         if isinstance(level, DualLevel):
-            values = _map(tree, lambda raw: raw.handle.value if _is_at(raw, level) else raw)
+            values = _map(tree, lambda raw: raw._handle.value if _is_at(raw, level) else raw)
             tangents = _map(
-                tree, lambda raw: raw.handle.tangent if _is_at(raw, level) else ops.zeros_like(raw)
+                tree, lambda raw: raw._handle.tangent if _is_at(raw, level) else ops.zeros_like(raw)
             )
             return dual(close_value(values, outer, rest), close_value(tangents, outer, rest), level)
         place = _mapped(outer)
@@ -172,7 +172,7 @@ class Variable:
 
 def has_history(tensor: Any) -> bool:
     """Tell whether a bare tensor requires a gradient of its own."""
-    return bool(tensor.keys & STATE.bit)
+    return bool(tensor._keys & STATE.bit)
 
 
 def is_recorded(value: Any, outer: Levels) -> bool:

@@ -15,7 +15,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from tt.core.library import REGISTRY, Tensor, errors, ops
+from tt.core.library import REGISTRY, Tensor, errors, handle_of, ops
 from tt.plugins.sparse.parts import as_tensor_of, component
 
 __all__ = [
@@ -49,7 +49,7 @@ COMPARISONS: Final = {
 
 def _stored(self: Tensor, linear: bool) -> Tensor:
     """Return a tensor whose elements are stored once, unless the function is linear."""
-    if not linear and self.layout.name == "sparse_coo" and not self.handle.coalesced:
+    if not linear and self.layout.name == "sparse_coo" and not handle_of(self).coalesced:
         return ops.sparse.coalesce(self)  # type: ignore[no-any-return]
     return self
 
@@ -57,11 +57,11 @@ def _stored(self: Tensor, linear: bool) -> Tensor:
 def on_values(function: Callable[..., Tensor], self: Tensor, *rest: Any, linear: bool = False) -> Tensor:
     """Return a sparse tensor with a function of its values; see Note [Operators on the stored elements]."""
     stored = _stored(self, linear)
-    if (
-        not stored.handle.known
-    ):  # no data, and nobody knows how much: the dtype is all that there is to find out
-        values = function(component(stored.handle.values, stored.device), *rest)
-        return as_tensor_of(stored.handle.with_values(values.handle), stored.device)
+    if not handle_of(
+        stored
+    ).known:  # no data, and nobody knows how much: the dtype is all that there is to find out
+        values = function(component(handle_of(stored).values, stored.device), *rest)
+        return as_tensor_of(handle_of(stored).with_values(handle_of(values)), stored.device)
     return ops.sparse.with_values(stored, function(ops.sparse.values(stored), *rest))  # type: ignore[no-any-return]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
-from tt.core.library import KernelTable, Tensor, ops
+from tt.core.library import KernelTable, Tensor, handle_of, ops
 from tt.plugins.sparse.compute import arithmetic, elements, products, reduction, sampled, solve
 from tt.plugins.sparse.compute.library import ArrayLibrary
 from tt.plugins.sparse.compute.pointwise import kernels_of_one, kernels_of_two, with_dense
@@ -130,4 +130,4 @@ def _multiply_(self: Tensor, other: Tensor) -> None:
 
 
 def _with_values(self: Tensor, values: Tensor) -> Tensor:
-    return as_tensor_of(self.handle.with_values(values.handle), values.device)
+    return as_tensor_of(handle_of(self).with_values(handle_of(values)), values.device)

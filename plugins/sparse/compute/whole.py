@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.core.library import Tensor, errors, ops, to_dtype
+from tt.core.library import Tensor, errors, handle_of, ops, to_dtype
 from tt.plugins.sparse.compute.reduction import normal_dims
 
 __all__ = ["kernels_of_reductions", "sum_dims"]
@@ -25,7 +25,7 @@ def _in_dtype(self: Tensor, dtype: Any) -> Tensor:
 
 def sum_dims(self: Any, dim: Any, keepdim: bool) -> Any:
     """Add elements along dimensions: dense where no sparse dimension is left."""
-    ends = self.ndim - self.handle.dense_dim
+    ends = self.ndim - handle_of(self).dense_dim
     dims = normal_dims(dim, self.ndim)
     left = [d for d in range(ends) if d not in dims]
     return (ops.sparse.sum_dims if left else ops.sparse.sum_to_dense)(self, list(dims), keepdim)
@@ -33,7 +33,7 @@ def sum_dims(self: Any, dim: Any, keepdim: bool) -> Any:
 
 def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Any) -> Tensor:
     """Add along dimensions; the result is sparse unless no sparse dimension is left."""
-    handle: Any = self.handle
+    handle: Any = handle_of(self)
     if self.layout.name != "sparse_coo":
         dims = normal_dims(dim, self.ndim)
         if (
@@ -89,7 +89,7 @@ def nonzero(self: Tensor) -> Tensor:
     whole = _once(self)
     if self.layout.name != "sparse_coo":
         whole = ops.sparse.coalesce(ops.sparse.to_layout(self, "sparse_coo"))
-    handle: Any = whole.handle
+    handle: Any = handle_of(whole)
     if handle.dense_dim:
         return ops.nonzero(ops.sparse.to_dense(whole))  # type: ignore[no-any-return]
     found = ops.ne(ops.sparse.values(whole), 0)

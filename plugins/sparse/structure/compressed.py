@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.core.library import Tensor, errors, ops
+from tt.core.library import Tensor, errors, handle_of, ops
 from tt.plugins.sparse.layouts import HANDLES
 from tt.plugins.sparse.parts import as_tensor_of, components, compressed_tensor, coo_tensor, has_data
 from tt.plugins.sparse.structure import coo
@@ -42,13 +42,13 @@ TURNED: Final = {
 def _made(self: Tensor, parts: Sequence[Tensor], shape: Sequence[int], layout: str | None = None) -> Tensor:
     compressed, plain, values = parts
     return compressed_tensor(
-        layout or self.handle.layout, compressed, plain, values, shape, self.handle.known
+        layout or handle_of(self).layout, compressed, plain, values, shape, handle_of(self).known
     )
 
 
 def _back(found: Tensor, like: Tensor) -> Tensor:
     """Return a tensor of coordinates in the layout of another."""
-    handle = like.handle
+    handle = handle_of(like)
     if handle.batch_ndim:
         raise errors.LayoutError(
             f"a batch of the layout tt.{handle.layout} cannot be cut inside its matrices: they would store different "
@@ -70,7 +70,7 @@ def _coordinates(self: Tensor) -> Tensor:
 
 
 def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
-    handle, ndim = self.handle, self.ndim
+    handle, ndim = handle_of(self), self.ndim
     batch = handle.batch_ndim
     order = [wrap_dim("permute", int(d), ndim) for d in dims]
     if sorted(order) != list(range(ndim)):
@@ -101,7 +101,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    handle = self.handle
+    handle = handle_of(self)
     first, second = wrap_dim("transpose", dim0, self.ndim), wrap_dim("transpose", dim1, self.ndim)
     if (
         self.ndim == 2 and first != second and not handle.blocked
@@ -128,7 +128,7 @@ def t(self: Tensor) -> Tensor:
 
 
 def unsqueeze(self: Tensor, dim: int) -> Tensor:
-    handle = self.handle
+    handle = handle_of(self)
     batch = handle.batch_ndim
     at = wrap_dim("unsqueeze", dim, self.ndim + 1)
     shape = (*self.shape[:at], 1, *self.shape[at:])
@@ -145,7 +145,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 
 def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
-    handle = self.handle
+    handle = handle_of(self)
     batch = handle.batch_ndim
     gone = sorted({d for d in (wrap_dim("squeeze", d, self.ndim) for d in dim) if self.shape[d] == 1})
     if not gone:
@@ -172,7 +172,7 @@ def squeeze(self: Tensor) -> Tensor:
 
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
-    handle = self.handle
+    handle = handle_of(self)
     batch, at = handle.batch_ndim, wrap_dim("select", dim, self.ndim)
     size = self.shape[at]
     if not -size <= index < size:
@@ -203,7 +203,7 @@ def _int64() -> Any:
 def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     if step <= 0:
         raise errors.ValueRangeError("slice(): step must be greater than zero")
-    handle = self.handle
+    handle = handle_of(self)
     batch, at = handle.batch_ndim, wrap_dim("slice", dim, self.ndim)
     first, last, _ = slice(start, end, 1).indices(self.shape[at])
     last = max(first, last)
@@ -228,7 +228,7 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    handle = self.handle
+    handle = handle_of(self)
     batch, at = handle.batch_ndim, wrap_dim("index_select", dim, self.ndim)
     shape = (*self.shape[:at], index.numel(), *self.shape[at + 1 :])
     compressed, plain, values = components(self)
@@ -247,14 +247,14 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
     if not tensors:
         raise errors.ShapeError("cat(): expected a non-empty list of Tensors")
     first = tensors[0]
-    handle, at = first.handle, wrap_dim("cat", dim, first.ndim)
+    handle, at = handle_of(first), wrap_dim("cat", dim, first.ndim)
     batch = handle.batch_ndim
-    alike = all(t.ndim == first.ndim and t.handle.batch_ndim == batch for t in tensors)
+    alike = all(t.ndim == first.ndim and handle_of(t).batch_ndim == batch for t in tensors)
     if not alike:
         raise errors.ShapeError("cat(): all tensors must have the same number of batch and dense dimensions")
     shape = (*first.shape[:at], sum(t.shape[at] for t in tensors), *first.shape[at + 1 :])
     if at < batch:
-        counts = [t.handle.nnz for t in tensors]
+        counts = [handle_of(t).nnz for t in tensors]
         if len(set(counts)) > 1:
             raise errors.LayoutError(
                 f"cat(): the matrices of a batch store equally many elements, and these store {counts}\n"
@@ -270,7 +270,7 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
 
 def resize_(self: Tensor, size: Sequence[int]) -> Tensor:
     """Add rows and columns without elements, or drop compressed rows (columns) at the end."""
-    handle, size = self.handle, tuple(int(n) for n in size)
+    handle, size = handle_of(self), tuple(int(n) for n in size)
     what, batch = "resize_()", handle.batch_ndim
     axis = batch if handle.rows else batch + 1
     other = 2 * batch + 1 - axis
@@ -302,5 +302,5 @@ def resize_(self: Tensor, size: Sequence[int]) -> Tensor:
         compressed = compressed[: after + 1]
         kept = int(compressed[-1])
         plain, values = plain[:kept], values[:kept]
-    handle.assign(_made(self, (compressed, plain, values), size).handle)
+    handle.assign(handle_of(_made(self, (compressed, plain, values), size)))
     return self

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.library import Tensor, as_tensor, errors, ops, promote_types, to_dtype
+from tt.core.library import Tensor, as_tensor, errors, handle_of, ops, promote_types, to_dtype
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.meta import unknown
 from tt.plugins.sparse.parts import as_tensor_of, components, coo_tensor, has_data
@@ -47,7 +47,7 @@ def _unknown(self: Tensor, shape: Sequence[int], sparse_dim: int) -> Tensor:
 
 
 def _sparse_dim(self: Tensor) -> int:
-    return int(self.handle.sparse_dim)
+    return int(handle_of(self).sparse_dim)
 
 
 def _picked(
@@ -58,7 +58,7 @@ def _picked(
     indices = (
         ops.stack(list(rows)) if rows else ops.zeros((0, keep.shape[0]), dtype=keep.dtype, device=keep.device)
     )
-    return coo_tensor(indices, values, shape, self.handle.coalesced if coalesced is None else coalesced)
+    return coo_tensor(indices, values, shape, handle_of(self).coalesced if coalesced is None else coalesced)
 
 
 # --- order of dimensions -------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
     if order[sparse:] != list(range(sparse, ndim)):
         values = ops.permute(values, (0, *(d - sparse + 1 for d in order[sparse:])))
     shape = [self.shape[d] for d in order]
-    return coo_tensor(indices, values, shape, self.handle.coalesced and kept, self.handle.known)
+    return coo_tensor(indices, values, shape, handle_of(self).coalesced and kept, handle_of(self).known)
 
 
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -124,7 +124,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
         indices = ops.cat([indices[:at], row, indices[at:]])
     else:
         values = ops.unsqueeze(values, at - sparse + 1)
-    return coo_tensor(indices, values, shape, self.handle.coalesced, self.handle.known)
+    return coo_tensor(indices, values, shape, handle_of(self).coalesced, handle_of(self).known)
 
 
 def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
@@ -140,7 +140,7 @@ def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
     if dense:
         values = ops.squeeze(values, dense)
     shape = [n for d, n in enumerate(self.shape) if d not in gone]
-    return coo_tensor(indices, values, shape, self.handle.coalesced, self.handle.known)
+    return coo_tensor(indices, values, shape, handle_of(self).coalesced, handle_of(self).known)
 
 
 def squeeze(self: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     if front:
         rows.insert(0, flat)
     found = ops.stack(rows) if rows else indices[:0]
-    return coo_tensor(found, values, wanted, self.handle.coalesced, self.handle.known)
+    return coo_tensor(found, values, wanted, handle_of(self).coalesced, handle_of(self).known)
 
 
 def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
@@ -195,7 +195,9 @@ def flip(self: Tensor, dims: Sequence[int]) -> Tensor:
         values = ops.flip(values, dense)
     moved = any(d < sparse for d in wanted)
     found = ops.stack(rows) if moved else indices
-    return coo_tensor(found, values, self.shape, self.handle.coalesced and not moved, self.handle.known)
+    return coo_tensor(
+        found, values, self.shape, handle_of(self).coalesced and not moved, handle_of(self).known
+    )
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
     shape = (*self.shape[:at], *self.shape[at + 1 :])
     if at >= sparse:
         values = ops.select(values, at - sparse + 1, index)
-        return coo_tensor(indices, values, shape, self.handle.coalesced, self.handle.known)
+        return coo_tensor(indices, values, shape, handle_of(self).coalesced, handle_of(self).known)
     if not has_data(self):
         if sparse == 1:
             return ops.empty(shape, dtype=self.dtype, device=self.device)  # type: ignore[no-any-return]
@@ -251,11 +253,11 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
     indices, values = components(self)
     if at >= sparse:
         values = ops.slice(values, at - sparse + 1, first, last, step)
-        return coo_tensor(indices, values, shape, self.handle.coalesced, self.handle.known)
+        return coo_tensor(indices, values, shape, handle_of(self).coalesced, handle_of(self).known)
     if not has_data(self):
         return _unknown(self, shape, sparse)
     row = indices[at]
-    if at == 0 and step == 1 and self.handle.coalesced:  # sorted: the elements lie together
+    if at == 0 and step == 1 and handle_of(self).coalesced:  # sorted: the elements lie together
         ends = ops.searchsorted(row, as_tensor([first, last], dtype=row.dtype, device=row.device)).tolist()
         part = indices[:, ends[0] : ends[1]]
         rows = [part[0] - first if first else part[0], *(part[d] for d in range(1, sparse))]
@@ -286,13 +288,13 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     shape = (*self.shape[:at], wanted.shape[0], *self.shape[at + 1 :])
     if at >= sparse:
         values = ops.index_select(values, at - sparse + 1, wanted)
-        return coo_tensor(indices, values, shape, self.handle.coalesced, self.handle.known)
+        return coo_tensor(indices, values, shape, handle_of(self).coalesced, handle_of(self).known)
     if not has_data(self):
         return _unknown(self, shape, sparse)
     _refuse_outside(wanted, size)
     # The elements of each place in order, and where those of each place begin.
     row = indices[at]
-    order = None if at == 0 and self.handle.coalesced else ops.argsort(row, stable=True)
+    order = None if at == 0 and handle_of(self).coalesced else ops.argsort(row, stable=True)
     ordered = row if order is None else ops.index_select(row, 0, order)
     begins = ops.searchsorted(ordered, wanted)
     counts = ops.searchsorted(ordered, wanted, right=True) - begins
@@ -302,7 +304,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if order is not None:
         keep = ops.index_select(order, 0, keep)
     rows = [number if d == at else ops.index_select(indices[d], 0, keep) for d in range(sparse)]
-    return _picked(self, keep, rows, shape, self.handle.coalesced and at == 0)
+    return _picked(self, keep, rows, shape, handle_of(self).coalesced and at == 0)
 
 
 def _refuse_outside(index: Tensor, size: int) -> None:
@@ -374,8 +376,8 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
         begin += tensor.shape[at]
     if at >= sparse:
         values = _padded(values, at - sparse + 1, shape[at])
-    coalesced = at == 0 and sparse > 0 and all(t.handle.coalesced for t in tensors)
-    known = all(t.handle.known for t in tensors)
+    coalesced = at == 0 and sparse > 0 and all(handle_of(t).coalesced for t in tensors)
+    known = all(handle_of(t).known for t in tensors)
     return coo_tensor(ops.cat(shifted, 1), ops.cat(values), shape, coalesced or len(tensors) == 1, known)
 
 

@@ -13,6 +13,7 @@ from tt.core.library import (
     errors,
     get_default_device,
     get_default_dtype,
+    handle_of,
     ops,
     register_layout,
     to_dtype,
@@ -25,19 +26,19 @@ __all__ = ["clone", "copy_", "factories_of", "fill_", "to_copy", "with_values", 
 
 def with_values(self: Tensor, values: Tensor) -> Tensor:
     """Return a tensor with the same pattern and other values."""
-    return as_tensor_of(self.handle.with_values(values.handle), values.device)
+    return as_tensor_of(handle_of(self).with_values(handle_of(values)), values.device)
 
 
 def clone(self: Tensor) -> Tensor:
-    return as_tensor_of(self.spec.backend.clone(self.handle), self.device)
+    return as_tensor_of(self._spec.backend.clone(handle_of(self)), self.device)
 
 
 def to_copy(self: Tensor, dtype: Any) -> Tensor:
-    copied = self.spec.backend.clone(self.handle)
+    copied = self._spec.backend.clone(handle_of(self))
     values = component(copied.values, self.device)
     if dtype is not None:
         values = ops._to_copy(values, dtype=dtype)
-    return as_tensor_of(copied.with_values(values.handle), self.device)
+    return as_tensor_of(copied.with_values(handle_of(values)), self.device)
 
 
 def copy_(self: Tensor, src: Tensor) -> Tensor:
@@ -53,24 +54,24 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
             "sparse "
             "tensors are not broadcast"
         )
-    if is_compressed(self) and self.handle.nnz != src.handle.nnz:
+    if is_compressed(self) and handle_of(self).nnz != handle_of(src).nnz:
         raise errors.LayoutError(
             "copy_(): only sparse compressed tensors with the same number of specified elements are supported, but "
             "self "
-            f"has {self.handle.nnz} and src {src.handle.nnz}"
+            f"has {handle_of(self).nnz} and src {handle_of(src).nnz}"
         )
-    self.spec.backend.copy_into(self.handle, src.handle)
+    self._spec.backend.copy_into(handle_of(self), handle_of(src))
     return self
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Fill what is stored, in a compressed layout."""
-    ops.fill_(component(self.handle.values, self.device), value)
+    ops.fill_(component(handle_of(self).values, self.device), value)
     return self
 
 
 def zero_(self: Tensor) -> Tensor:
-    self.handle.assign(_without_elements(self.handle, self.spec.backend, self.dtype))
+    handle_of(self).assign(_without_elements(handle_of(self), self._spec.backend, self.dtype))
     return self
 
 
@@ -133,15 +134,15 @@ def factories_of(layout: str) -> dict[str, Callable[..., Any]]:
             return zeros(self.shape, found, place)
         if place != self.device:
             self = self.to(place)
-        return as_tensor_of(_without_elements(self.handle, self.spec.backend, found), self.device)
+        return as_tensor_of(_without_elements(handle_of(self), self._spec.backend, found), self.device)
 
     def empty_like(self: Tensor, dtype: Any, device: Any, memory_format: Any) -> Tensor:
         """Keep the pattern of a compressed tensor, as PyTorch does."""
         if self.layout.name != layout or not is_compressed(self):
             return zeros_like(self, dtype, device)
-        values = ops.empty_like(component(self.handle.values, self.device), dtype=dtype)
-        backend = self.spec.backend
-        made = as_tensor_of(backend.clone(self.handle).with_values(values.handle), self.device)
+        values = ops.empty_like(component(handle_of(self).values, self.device), dtype=dtype)
+        backend = self._spec.backend
+        made = as_tensor_of(backend.clone(handle_of(self)).with_values(handle_of(values)), self.device)
         return made if device is None else made.to(device)
 
     def full_like(self: Tensor, fill_value: Any, dtype: Any, device: Any) -> Tensor:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from tt.core.library import ops, to_dtype
+from tt.core.library import handle_of, ops, to_dtype
 from tt.plugins.sparse.parts import component
 from tt.plugins.sparse.structure.copies import with_values
 
@@ -61,7 +61,9 @@ def by_numbers(op: str) -> Callable[..., Any]:
         values = [ops.reshape(ops.sparse.values(tensor), (-1,)) for tensor in tensors]
         zero = ops.zeros((1,), dtype=values[0].dtype, device=values[0].device)
         elements = ops.cat([zero, *values])
-        numbers = moved if moved.layout.name == "strided" else component(moved.handle.values, moved.device)
+        numbers = (
+            moved if moved.layout.name == "strided" else component(handle_of(moved).values, moved.device)
+        )
         found = ops.reshape(ops.index_select(elements, 0, ops.reshape(numbers, (-1,))), tuple(numbers.shape))
         return found if moved.layout.name == "strided" else ops.sparse.with_values(moved, found)
 
@@ -70,14 +72,14 @@ def by_numbers(op: str) -> Callable[..., Any]:
 
 def _count(tensor: Any) -> int:
     count = 1
-    for size in tensor.handle.values.shape:
+    for size in handle_of(tensor).values.shape:
         count *= int(size)
     return count
 
 
 def _numbered(tensor: Any, start: int) -> Any:
     """Return a tensor of the same pattern whose elements are numbers."""
-    shape = tuple(tensor.handle.values.shape)
+    shape = tuple(handle_of(tensor).values.shape)
     numbers = ops.arange(start, start + _count(tensor), dtype=to_dtype("int64"), device=tensor.device)
     return with_values(tensor, ops.reshape(numbers, shape))
 
@@ -85,4 +87,4 @@ def _numbered(tensor: Any, start: int) -> Any:
 def _coalesced(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_coalesced(item) for item in value]
-    return value if getattr(value.handle, "coalesced", True) else ops.sparse.coalesce(value)
+    return value if getattr(handle_of(value), "coalesced", True) else ops.sparse.coalesce(value)

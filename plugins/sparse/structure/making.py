@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tt.core.library import Tensor, errors
+from tt.core.library import Tensor, errors, handle_of
 from tt.plugins.sparse.parts import component, components, compressed_tensor, coo_tensor
 
 __all__ = ["compressed", "compressed_indices", "coo", "indices", "plain_indices", "values"]
@@ -20,7 +20,7 @@ def compressed(compressed: Tensor, plain: Tensor, values: Tensor, size: Sequence
 
 def _known(self: Tensor, what: str) -> None:
     """Refuse to show components whose shapes depend on data that is not there."""
-    if not self.handle.known:
+    if not handle_of(self).known:
         raise errors.DataDependentError(f"sparse::{what}", "meta")
 
 
@@ -40,4 +40,4 @@ def plain_indices(self: Tensor) -> Tensor:
 
 def values(self: Tensor) -> Tensor:
     _known(self, "values")
-    return component(self.handle.values, self.device)
+    return component(handle_of(self).values, self.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Tensor, errors, ops, to_dtype
+from tt.core.library import Tensor, errors, handle_of, ops, to_dtype
 from tt.plugins.sparse.parts import component, components, coo_tensor
 
 __all__ = ["allclose", "equal", "resize_", "resize_and_clear_", "spdiags"]
@@ -51,7 +51,7 @@ def _aligned(self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     found = []
     for first, second in ((values, ops.zeros_like(other_values)), (ops.zeros_like(values), other_values)):
         whole = coo_tensor(both, ops.cat([first, second.to(first.dtype)]), self.shape)
-        found.append(component(ops.sparse.coalesce(whole).handle.values, self.device))
+        found.append(component(handle_of(ops.sparse.coalesce(whole)).values, self.device))
     return found[0], found[1]
 
 
@@ -138,7 +138,7 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
     """Give a tensor other sizes; elements that it stores stay where they are."""
     what = "sparse_resize_()"
     sizes = _check_sizes(what, size, sparse_dim, dense_dim)
-    handle = self.handle
+    handle = handle_of(self)
     if handle.nnz == 0:
         return resize_and_clear_(self, sizes, sparse_dim, dense_dim)
     for kind, own, wanted in (
@@ -167,7 +167,7 @@ def resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) 
             inner = ops.slice(inner, dim + 1, 0, length)
         ops.copy_(inner, values)
         values = wide
-    handle.assign(coo_tensor(indices, values, sizes, handle.coalesced, handle.known).handle)
+    handle.assign(handle_of(coo_tensor(indices, values, sizes, handle.coalesced, handle.known)))
     return self
 
 
@@ -176,5 +176,5 @@ def resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_
     sizes = _check_sizes("sparse_resize_and_clear_()", size, sparse_dim, dense_dim)
     indices = ops.zeros((sparse_dim, 0), dtype=to_dtype("int64"), device=self.device)
     values = ops.empty((0, *sizes[sparse_dim:]), dtype=self.dtype, device=self.device)
-    self.handle.assign(coo_tensor(indices, values, sizes, coalesced=True).handle)
+    handle_of(self).assign(handle_of(coo_tensor(indices, values, sizes, coalesced=True)))
     return self

@@ -23,10 +23,10 @@ def test_elements_that_are_not_aligned_are_copied_or_refused(dtype):
         tt.from_numpy(array)
     for make in (tt.asarray, tt.as_tensor, tt.tensor, tt.from_dlpack):
         made = make(array)
-        assert made.handle.flags.aligned
+        assert made._handle.flags.aligned
         np.testing.assert_array_equal(made.numpy(), array)
     made = tt.frombuffer(BYTES, dtype=getattr(tt, dtype), offset=1, count=10)
-    assert made.handle.flags.aligned
+    assert made._handle.flags.aligned
     np.testing.assert_array_equal(made.numpy(), array[:10])
 
 

@@ -162,7 +162,7 @@ def test_a_global_function_is_launched_with_values_of_its_types(backend, library
     ((name, (grid, block, given), options),) = library.launches
     assert (name, grid, block, options) == ("scale", (2,), (128,), {"shared_mem": 16})
     assert [type(value) for value in given] == [np.ndarray, np.ndarray, np.float32, np.int32]
-    assert given[0] is y.handle.array and y._version > before and x._version == 0
+    assert given[0] is y._handle.array and y._version > before and x._version == 0
 
 
 def test_what_a_device_cannot_check_is_checked_before(backend):

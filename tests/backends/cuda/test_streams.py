@@ -40,7 +40,7 @@ def test_results_are_on_the_device_of_their_tensors(cuda):
         tt.softmax(x, 0), x @ x, *tt.unbind(x),
     ]  # fmt: skip
     assert {str(result.device) for result in results} == {"cuda:1"}
-    assert {cuda.backend.index_of(result.handle) for result in results} == {1}
+    assert {cuda.backend.index_of(result._handle) for result in results} == {1}
     with tt.cuda.device(1):
         assert str(tt.ones(2, device="cuda").device) == "cuda:1"
     for made in (
@@ -48,7 +48,7 @@ def test_results_are_on_the_device_of_their_tensors(cuda):
         tt.arange(3, device="cuda:1"),
         tt.full((2,), 3, device="cuda:1"),
     ):
-        assert str(made.device) == "cuda:1" and cuda.backend.index_of(made.handle) == 1
+        assert str(made.device) == "cuda:1" and cuda.backend.index_of(made._handle) == 1
     w = tt.ones(2, 2, device="cuda:1", requires_grad=True)
     (w * x).sum().backward()
     assert str(w.grad.device) == "cuda:1" and tt.cuda.memory_allocated(0) == 0
@@ -229,7 +229,7 @@ def test_both_ends_are_kept_until_a_copy_is_done(cuda):
         there = pinned.to("cuda", non_blocking=True)
         pending = cuda.backend.transfers._pending
         kept = pending[0][1][0]
-        assert kept.ctypes.data == pinned.data_ptr() and pending[0][1][1] is there.handle.owner
+        assert kept.ctypes.data == pinned.data_ptr() and pending[0][1][1] is there._handle.owner
         del pinned
         assert there.cpu().tolist() == [7.0] * 4
     tt.ones(1).pin_memory().to("cuda", non_blocking=True)

@@ -16,9 +16,9 @@ def test_a_zero_dimensional_cpu_tensor_may_stand_beside_another_device(probe: An
     x = probe.tensor([1.0, 2.0], tt.float32)
     for result in (tt.mul(x, tt.tensor(3.0)), tt.mul(tt.tensor(3.0), x)):
         assert str(result.device) == "probe"
-        assert result.handle.tolist() == [3.0, 6.0]
+        assert result._handle.tolist() == [3.0, 6.0]
     assert x.mul_(tt.tensor(2.0)) is x
-    assert x.handle.tolist() == [2.0, 4.0]
+    assert x._handle.tolist() == [2.0, 4.0]
 
 
 def test_a_cpu_tensor_with_dimensions_may_not_and_every_argument_is_named(probe: Any) -> None:
@@ -47,7 +47,7 @@ def test_copies_move_between_devices(probe: Any) -> None:
     )
     x = probe.tensor([0.0, 0.0], tt.float32)
     x.copy_(tt.tensor([1, 2]))
-    assert x.handle.tolist() == [1.0, 2.0]
+    assert x._handle.tolist() == [1.0, 2.0]
     assert tt.zeros(2).copy_(x).tolist() == [1.0, 2.0]
     assert x.cpu().tolist() == [1.0, 2.0]
 

@@ -31,8 +31,8 @@ def test_calls_with_different_dtypes_do_not_mix(eager_switching: None) -> None:
             for _ in range(1500):
                 result = a + b
                 assert result.dtype is expected
-                assert result.handle.dtype == expected.numpy
-                assert result.handle[0] == 2
+                assert result._handle.dtype == expected.numpy
+                assert result._handle[0] == 2
 
         return run
 
@@ -53,7 +53,7 @@ def test_registering_while_others_call_gives_the_old_kernel_or_the_new_one(
 
     def call() -> None:
         while not stop.is_set():
-            assert tt.mul(x, x).handle.tolist() in ([9.0], [-1.0])
+            assert tt.mul(x, x)._handle.tolist() in ([9.0], [-1.0])
 
     def register() -> None:
         for _ in range(60):
@@ -62,7 +62,7 @@ def test_registering_while_others_call_gives_the_old_kernel_or_the_new_one(
         stop.set()
 
     in_threads(call, call, register)
-    assert tt.mul(x, x).handle.tolist() == [9.0]
+    assert tt.mul(x, x)._handle.tolist() == [9.0]
 
 
 def test_what_two_threads_resolve_at_once_is_forgotten_when_a_kernel_replaces_it(probe: Any) -> None:
@@ -76,12 +76,12 @@ def test_what_two_threads_resolve_at_once_is_forgotten_when_a_kernel_replaces_it
 
     probe.kernel("mul", np.multiply, available=resolved_by_another_thread_meanwhile)
     x = probe.tensor([3.0], tt.float32)
-    assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [9.0]
+    assert tt.mul(x, x)._handle.tolist() == (x * x)._handle.tolist() == [9.0]
     assert entered
     handle = probe.kernel("mul", lambda self, other: self * 0 - 1, override=True)
-    assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [-1.0]
+    assert tt.mul(x, x)._handle.tolist() == (x * x)._handle.tolist() == [-1.0]
     handle.remove()
-    assert tt.mul(x, x).handle.tolist() == (x * x).handle.tolist() == [9.0]
+    assert tt.mul(x, x)._handle.tolist() == (x * x)._handle.tolist() == [9.0]
 
 
 def test_a_mode_of_one_thread_changes_nothing_in_another(eager_switching: None) -> None:
@@ -111,6 +111,6 @@ def test_large_kernels_may_run_at_once(eager_switching: None) -> None:
 
     def run() -> None:
         for _ in range(30):
-            assert bool(np.isinf((x * x).handle[0]))
+            assert bool(np.isinf((x * x)._handle[0]))
 
     in_threads(run, run, run)

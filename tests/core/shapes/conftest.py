@@ -58,7 +58,7 @@ def run_composite(name: str, arguments: dict[str, Any]) -> Any:
     names = ["input" if key == "self" else key for key in arguments]
     result = getattr(ops, name)(**dict(zip(names, values, strict=True)))
     found = [
-        Result(t.handle.shape, t.handle.strides, t.handle.offset)
+        Result(t._handle.shape, t._handle.strides, t._handle.offset)
         for t in ([result] if isinstance(result, TensorBase) else result)
     ]
     return found[0] if isinstance(result, TensorBase) else found

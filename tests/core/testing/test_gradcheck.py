@@ -119,7 +119,7 @@ class WrongTangent(tt.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
         (x,) = ctx.saved_tensors
-        several = type(gradient.handle).__name__ == "Batched"
+        several = type(gradient._handle).__name__ == "Batched"
         return gradient * x * (3 if several else 2)
 
     @staticmethod

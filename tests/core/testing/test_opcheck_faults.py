@@ -190,7 +190,7 @@ def a_composite_that_appends_to_its_list():
 @faulty("version_not_bumped")
 def a_change_behind_the_back_of_autograd():
     def composite(x):
-        if type(x.handle) is np.ndarray:
+        if type(x._handle) is np.ndarray:
             x.detach().numpy()[...] *= 2
         return x * 1
 
@@ -454,7 +454,7 @@ def a_gradient_that_is_a_constant_to_the_second_derivative():
 @faulty("vmap_wrong")
 def a_composite_that_reads_the_values_of_the_first_example():
     def composite(x):
-        inside = getattr(x.handle, "value", x)  # behind vmap's wrapper
+        inside = getattr(x._handle, "value", x)  # behind vmap's wrapper
         return x + float(inside.reshape(-1)[0].item() if x.device.type == "cpu" else 0)
 
     return Made(kernel=None, composite=composite, backward=None, fake=lambda x: tt.empty_like(x))
@@ -463,7 +463,7 @@ def a_composite_that_reads_the_values_of_the_first_example():
 @faulty("vmap_fails")
 def a_composite_that_asks_for_values():
     def composite(x):
-        if x.device.type != "meta" and type(x.handle).__name__ != "ndarray":
+        if x.device.type != "meta" and type(x._handle).__name__ != "ndarray":
             raise TypeError("no batches")
         return x * 2
 

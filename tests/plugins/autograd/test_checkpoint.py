@@ -79,7 +79,7 @@ def test_saved_tensors_are_not_kept(args: Any) -> None:
 
     def run(x: Any) -> Any:
         middle = x.exp()
-        alive.append(weakref.ref(middle.handle))
+        alive.append(weakref.ref(middle._handle))
         return middle.sin()
 
     x = args[0].clone().requires_grad_()

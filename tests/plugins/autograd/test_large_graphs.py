@@ -53,7 +53,7 @@ def test_saved_tensors_are_freed_as_the_pass_goes_on() -> None:
     y = x
     for _ in range(50):
         y = y.exp() * 1e-3
-        alive.append(weakref.ref(y.grad_fn.next_functions[0][0]._saved_result.handle))
+        alive.append(weakref.ref(y.grad_fn.next_functions[0][0]._saved_result._handle))
         y.register_hook(lambda g: seen.append(sum(ref() is not None for ref in alive)))
     y.sum().backward()
     assert len(seen) == 50
@@ -67,7 +67,7 @@ def test_gradients_are_freed_as_the_pass_goes_on() -> None:
     most: list[int] = []
 
     def note(gradient: Any) -> None:
-        alive.append(weakref.ref(gradient.handle))
+        alive.append(weakref.ref(gradient._handle))
         most.append(sum(ref() is not None for ref in alive))
 
     x = tt.ones(1000, requires_grad=True)

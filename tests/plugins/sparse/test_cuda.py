@@ -52,7 +52,7 @@ def agree(function: Any, *args: Any) -> None:
 
 
 def handle(layout: str, array: Any) -> Any:
-    return sparse_of(layout, array).handle
+    return sparse_of(layout, array)._handle
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.complex128])
@@ -128,7 +128,7 @@ def test_conversions(source: str, target: str) -> None:
     for array in (matrix(17), np.zeros((4, 6)), np.stack([matrix(18), matrix(18) * 3])):
         if source == "uncoalesced" and array.ndim == 3 and target != "coo":
             continue
-        made = sparse_of(source, array).handle if source != "dense" else array
+        made = sparse_of(source, array)._handle if source != "dense" else array
         if source in ("coo", "uncoalesced") and array.ndim == 3 and target != "coo":
             continue  # a compressed layout has two sparse dimensions
         blocks = (2, 2) if target[0] == "b" else None

@@ -85,7 +85,7 @@ def differences(
     subject = tensors[which].detach()
     sparse = subject.layout is not tt.strided
     subject = subject.coalesce() if subject.layout is tt.sparse_coo else subject
-    values = (subject.handle.values if sparse else subject.numpy()).copy()
+    values = (subject._handle.values if sparse else subject.numpy()).copy()
     slopes = np.zeros_like(values)
     for place in np.ndindex(values.shape):
         ends = []
@@ -93,7 +93,7 @@ def differences(
             moved = values.copy()
             moved[place] += sign * step
             other = (
-                as_tensor_of(subject.handle.with_values(moved), subject.device)
+                as_tensor_of(subject._handle.with_values(moved), subject.device)
                 if sparse
                 else tt.tensor(moved)
             )
@@ -103,7 +103,7 @@ def differences(
         slopes[place] = (ends[0] - ends[1]) / (2 * step)
     if not sparse:
         return slopes
-    return numpy_of(as_tensor_of(subject.handle.with_values(slopes), subject.device))
+    return numpy_of(as_tensor_of(subject._handle.with_values(slopes), subject.device))
 
 
 @pytest.mark.parametrize("layout", [*LAYOUTS, "hybrid"])

@@ -192,7 +192,7 @@ def test_structure_is_that_of_dense_tensors(layout, name):
     np.testing.assert_array_equal(dense_of(found), expected)
     if layout != "sparse_coo":  # the result keeps its invariants
         check = tt.sparse_compressed_tensor
-        indices = [*found.handle.indices_by_name.values()]
+        indices = [*found._handle.indices_by_name.values()]
         check(
             *map(tt.tensor, indices), found.values(), found.shape, layout=found.layout, check_invariants=True
         )

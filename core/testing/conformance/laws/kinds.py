@@ -78,12 +78,14 @@ def _reduced(case: Case, ndim: int) -> set[int]:
 def view(case: Case) -> Iterator[str]:
     """Look for the memory of the argument behind each result."""
     base = case.tensors[0]
-    backend = base.spec.backend
+    backend = base._spec.backend
     if case.inplace_only or not backend.has_views:
         yield SKIPPED  # where the core keeps track of views, the check `view` sees whether they work
         return
     for result in tensors_in(case.result):
-        if result.numel() and backend.storage_owner(result.handle) is not backend.storage_owner(base.handle):
+        if result.numel() and backend.storage_owner(result._handle) is not backend.storage_owner(
+            base._handle
+        ):
             yield "the result has memory of its own"
 
 

@@ -159,7 +159,7 @@ def same(one: Any, other: Any) -> bool:
             isinstance(one, TensorBase)
             and isinstance(other, TensorBase)
             and one.device == other.device
-            and same(one.handle, other.handle)
+            and same(one._handle, other._handle)
         )
     if isinstance(one, list | tuple):
         return isinstance(other, list | tuple) and len(one) == len(other) and all(map(same, one, other))
@@ -344,7 +344,7 @@ def faulty_formula(
         counter.altered = altered + (
             len(found) != len(expected)
             or any(
-                not np.array_equal(a.handle, b.handle, equal_nan=True)
+                not np.array_equal(a._handle, b._handle, equal_nan=True)
                 for a, b in zip(found, expected, strict=True)
             )
         )

@@ -155,7 +155,7 @@ def moved(definition: OpDefinition, args: dict[str, Any], home: Any) -> Any:
 
 def bumps(call: Call) -> Any:
     result, call.deviates = call.run(), True
-    next(tensors_in(list(call.args.values()))).bump_version()
+    next(tensors_in(list(call.args.values())))._bump_version()
     return result
 
 
@@ -167,7 +167,7 @@ def returns_argument(call: Call) -> Any:
             if (given.dtype, given.shape, given.device) == (result.dtype, result.shape, result.device) and (
                 as_array(given).tobytes() == as_array(result).tobytes()
             ):
-                return wrap(given.handle, given.spec)
+                return wrap(given._handle, given._spec)
     return result
 
 
@@ -175,8 +175,8 @@ def forgets_version(call: Call) -> Any:
     """Return the memory of the argument with a version of its own."""
     result = call.run()
     if isinstance(result, TensorBase):
-        return wrap(result.handle, result.spec)
-    return type(result)(wrap(t.handle, t.spec) for t in result)
+        return wrap(result._handle, result._spec)
+    return type(result)(wrap(t._handle, t._spec) for t in result)
 
 
 def returns_copy(call: Call) -> Any:
@@ -186,7 +186,7 @@ def returns_copy(call: Call) -> Any:
 
 def writes_nothing(call: Call) -> Any:
     target = call.args["self"]
-    target.bump_version()
+    target._bump_version()
     return target
 
 
@@ -195,8 +195,8 @@ def bumps_nothing(call: Call) -> Any:
     target = call.args["self"]
     version, call.deviates = target._version, True
     result = call.run()
-    if target.storage is not None:
-        target.storage.version = version
+    if target._storage is not None:
+        target._storage.version = version
     return result
 
 

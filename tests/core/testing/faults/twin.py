@@ -57,8 +57,8 @@ def run_inplace_below(entry: Entry, args: tuple[Any, ...]) -> Any:
         return entry.call_below(args)
     target, stripped = args[0], entry.strip(args)
     entry.below.run(stripped)
-    if stripped[0].handle is not target.handle:
-        target.set_data(stripped[0].handle, target.spec)
+    if stripped[0]._handle is not target._handle:
+        target._set_data(stripped[0]._handle, target._spec)
     return target
 
 

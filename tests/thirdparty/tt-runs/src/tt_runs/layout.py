@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tt.library import REGISTRY, Backend, KernelTable, errors, ops, to_dtype, wrap
+from tt.library import REGISTRY, Backend, KernelTable, errors, handle_of, ops, to_dtype, wrap
 
 
 class Runs:
@@ -73,13 +73,13 @@ class RunsBackend(Backend):
 def made(values, lengths, size):
     """Return the tensor of two strided ones."""
     backend = REGISTRY.backend(values.device.type, "runs")
-    return wrap(Runs(values.handle, lengths.handle, size), backend.spec(values.dtype, values.device))
+    return wrap(Runs(handle_of(values), handle_of(lengths), size), backend.spec(values.dtype, values.device))
 
 
 def parts_of(tensor):
     """Return values and lengths as strided tensors."""
     strided = REGISTRY.backend(tensor.device.type)
-    handle, device = tensor.handle, tensor.device
+    handle, device = handle_of(tensor), tensor.device
     return (
         wrap(handle.values, strided.spec(tensor.dtype, device)),
         wrap(handle.lengths, strided.spec(to_dtype("int64"), device)),
