@@ -9,7 +9,7 @@ from typing import Any, Final
 from tt.core.errors import ArgumentError, OpCheckError, UnknownNameError, ValueRangeError
 from tt.core.testing.opcheck.aliasing import probe_aliasing
 from tt.core.testing.opcheck.call import Call, bind, in_words, tensors_in
-from tt.core.testing.opcheck.contract import never_changed, probe_schema
+from tt.core.testing.opcheck.contract import never_changed, probe_schema, probe_unchanged
 from tt.core.testing.opcheck.fakes import probe_fake
 from tt.core.testing.opcheck.gradients import probe_gradients, probe_registration
 from tt.core.testing.opcheck.log import Log, Probe, same_seed
@@ -133,6 +133,7 @@ def opcheck(
         fails = _calling(call, log)
         for name in chosen:
             found = [fails] if fails is not None else list(_make(name, call, log, report))
+            log.reported |= {(finding.fault, finding.argument) for finding in found}
             failures = [_failure(name, finding, also, log) for finding, also in _grouped(found)]
             report.failures += failures
             report[name] = (
@@ -164,6 +165,12 @@ def _chosen(test_utils: str | Sequence[str] | None) -> list[str]:
 
 def _text(failures: Sequence[OpCheckFailure]) -> str:
     return "\n".join(map(str, failures))
+
+
+def _call_again(call: Call, log: Log) -> Iterator[Finding]:
+    finding = _calling(call, log)
+    if finding is not None:
+        yield finding
 
 
 def _calling(call: Call, log: Log) -> Finding | None:
@@ -209,14 +216,17 @@ def _grouped(findings: Sequence[Finding]) -> Iterator[tuple[Finding, tuple[str, 
 
 
 def _failure(test: str, finding: Finding, also: tuple[str, ...], log: Log) -> OpCheckFailure:
-    probes = [probe for _, probe in TESTS[test]]
+    probes = [_call_again] if finding.fault == "call_fails" else [probe for _, probe in TESTS[test]]
+    if finding.fault == "empty_fails":
+        probes = [probe_empty]
+    elif finding.fault == "never_mutated":
+        probes = [probe_unchanged]
 
     def look(call: Call) -> Iterator[Finding]:
         for probe in dict.fromkeys(probes):
             yield from probe(call, Log(log.rtol, log.atol))
 
     on = finding.call.on
-    if finding.fault not in ("call_fails", "never_mutated", "empty_fails"):
-        finding = smallest(finding, look)
+    finding = smallest(finding, look)
     snippet = repeat(finding.call, finding.how)
     return OpCheckFailure(test, finding.fault, finding.message, on, also, snippet, finding.hint)

@@ -12,7 +12,7 @@ from tt.core.testing.opcheck.log import Log
 from tt.core.testing.opcheck.memory import Change, Snapshot
 from tt.core.testing.opcheck.report import Finding
 
-__all__ = ["never_changed", "probe_schema"]
+__all__ = ["changed_unsaid", "declared", "never_changed", "probe_schema", "probe_unchanged"]
 
 
 def probe_schema(call: Call, log: Log) -> Iterator[Finding]:
@@ -46,6 +46,8 @@ def _changes(call: Call, before: Snapshot, log: Log) -> Iterator[Finding]:
     changes = [c for c in before.changes() if not _through_target(before.call, c, declared_, targets)]
     bumped = {change.name for change in changes if change.kind == "version"}
     moved = {change.name for change in changes if change.kind == "values"}
+    # A write to no elements bumps the version as well: with elements it is found as what it is.
+    without_elements = {name for _, name, t in before.call.tensors() if not t.numel()}
     metadata = call.definition.kind == "view" or "metadata_inplace" in call.tags
     for change in changes:
         argument = change.name.partition("[")[0]
@@ -83,12 +85,33 @@ def _changes(call: Call, before: Snapshot, log: Log) -> Iterator[Finding]:
                 f"the call changed what argument '{change.name}' is: {change.text}",
                 call, "show", change.name,
             )  # fmt: skip
-        elif argument not in declared_ and change.name not in moved:
+        elif argument not in declared_ and change.name not in moved and change.name not in without_elements:
             yield Finding(
                 "bumped_version",
                 f"the call bumped the version of argument '{change.name}' {change.text}, and its values stayed",
                 call, "show", change.name,
             )  # fmt: skip
+
+
+def changed_unsaid(call: Call, log: Log) -> Finding | None:
+    """Return what a call changes that the schema does not declare: what comes of it is not the gradient's fault."""
+    copy = log.copy(call, requires_grad=False)
+    before = Snapshot(copy)
+    try:
+        log.run(copy)
+    except Exception:  # whoever looks at the results makes the call again, and reports it
+        return None
+    found = [f for f in _changes(call, before, log) if f.fault in _UNSAID]
+    return found[0] if found else None
+
+
+def probe_unchanged(call: Call, log: Log) -> Iterator[Finding]:
+    """Make a call, and yield the declared targets that it has not changed."""
+    list(probe_schema(call, log))
+    yield from never_changed(call, log)
+
+
+_UNSAID = ("mutated_input", "mutated_list", "changed_metadata", "bumped_version")
 
 
 def never_changed(call: Call, log: Log) -> Iterator[Finding]:

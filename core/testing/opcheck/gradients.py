@@ -14,10 +14,11 @@ from tt.core.dtype import to_dtype
 from tt.core.errors import DataDependentError, GradcheckError, GradientError, TTError
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
 from tt.core.testing.opcheck.call import Call, tensors_in, unserved
-from tt.core.testing.opcheck.contract import declared
+from tt.core.testing.opcheck.contract import changed_unsaid, declared
 from tt.core.testing.opcheck.log import Log, same_seed, unlike
 from tt.core.testing.opcheck.memory import copied, is_strided, plain, values
 from tt.core.testing.opcheck.report import Finding
+from tt.core.testing.opcheck.ties import distinct
 from tt.core.testing.opcheck.variants import converted, main_dtype
 
 __all__ = ["probe_gradients", "probe_registration"]
@@ -82,6 +83,10 @@ def probe_registration(call: Call, log: Log) -> Iterator[Finding]:
     """Make a call whose arguments require gradients, and look whether its result has them."""
     if not _applies(call, log):
         return
+    unsaid = changed_unsaid(call, log)
+    if unsaid is not None:
+        yield from _only_once(unsaid, log)
+        return
     _, _, result = _recorded(call, log)
     results = [t for t in tensors_in(result) if _wide(t) and t.numel()]
     if not results:
@@ -143,6 +148,34 @@ def probe_gradients(call: Call, log: Log) -> Iterator[Finding]:
     if sum(t.numel() for t in tensors_in(call.args)) > TOO_LARGE:
         log.note("the arguments have too many elements for finite differences")
         return
+    unsaid = changed_unsaid(call, log)
+    if unsaid is not None:
+        yield from _only_once(unsaid, log)
+        return
+    findings = list(_compared(call, log))
+    apart = distinct(call) if any(f.fault in _AT_TIES for f in findings) else None
+    still = {f.fault for f in _compared(apart, log)} if apart is not None else {*_AT_TIES}
+    for finding in findings:
+        if finding.fault in _AT_TIES and not still & {*_AT_TIES}:
+            log.note("at equal values the operator is not smooth; where they differ, its gradient is right")
+        else:
+            yield finding
+
+
+_AT_TIES = ("gradient_wrong", "second_gradient_wrong")
+"""What finite differences find wrongly where a function of several values, as the largest, has a kink."""
+
+
+def _only_once(unsaid: Finding, log: Log) -> Iterator[Finding]:
+    """Yield what the call changes, unless the schema's test has reported it, and note that no gradient was compared."""
+    log.note(f"the call changes argument '{unsaid.argument}' unsaid, so there is no gradient to compare with")
+    if (unsaid.fault, unsaid.argument) not in log.reported:
+        yield unsaid
+
+
+def _compared(call: Call, log: Log) -> Iterator[Finding]:
+    """Compare the gradients at the arguments of a call."""
+    double = main_dtype(call)
     try:
         ready, leaves, result = _recorded(call, log)
     except TTError as error:

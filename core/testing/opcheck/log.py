@@ -31,6 +31,8 @@ class Log:
         How often the operator was called.
     changed : set of str
         The declared targets that some call has changed.
+    reported : set of tuple
+        The fault and the argument of each finding so far.
     """
 
     rtol: float | None = None
@@ -38,6 +40,7 @@ class Log:
     notes: list[str] = field(default_factory=list)
     calls: int = 0
     changed: set[str] = field(default_factory=set)
+    reported: set[tuple[str, str]] = field(default_factory=set)
 
     def copy(self, call: Call, *, requires_grad: bool = False) -> Call:
         """Return the call with copies of its arguments."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from tt.core.schema.model import MISSING
@@ -88,12 +90,16 @@ def _place(call: Call, argument: Any) -> int:
 
 # --- small calls -----------------------------------------------------------------------------------------------
 
-TRIES = 12
+TRIES = 40
 """How many smaller calls are tried for a finding."""
 
 
+GIST = 80
+"""How many characters of the message of an exception must stay."""
+
+
 def smallest(finding: Finding, probe: Callable[[Call], Iterator[Finding]]) -> Finding:
-    """Return the same finding on a call with smaller tensors, as far as it is found there, too.
+    """Return the same finding on a call with fewer arguments and smaller tensors, as far as it is found there, too.
 
     Parameters
     ----------
@@ -106,29 +112,64 @@ def smallest(finding: Finding, probe: Callable[[Call], Iterator[Finding]]) -> Fi
     progress = True
     while progress and tries > 0:
         progress = False
-        sizes = sorted({n for t in tensors_in(finding.call.args) for n in t.shape if n > 1}, reverse=True)
-        for size in sizes:
-            for small in (1, 2):
-                if small >= size or tries <= 0:
-                    continue
-                tries -= 1
-                found = _find(finding, probe, size, small)
-                if found is not None:
-                    finding, progress = found, True
-                    break
-            if progress:
+        for smaller in _smaller(finding.call):
+            if tries <= 0:
+                break
+            tries -= 1
+            found = _find(finding, probe, smaller)
+            if found is not None:
+                finding, progress = found, True
                 break
     return finding
 
 
-def _find(
-    finding: Finding, probe: Callable[[Call], Iterator[Finding]], size: int, small: int
-) -> Finding | None:
-    smaller = resized(finding.call, size, small)
-    if smaller is None:
-        return None
+def _smaller(call: Call) -> Iterator[Call]:
+    """Yield calls that are a step smaller, those first that leave most out."""
+    yield from _fewer(call)
+    sizes = sorted({n for t in tensors_in(call.args) for n in t.shape if n > 1}, reverse=True)
+    for size in sizes:
+        for small in dict.fromkeys((1, 2, size // 2, size - 1)):
+            smaller = resized(call, size, small) if small < size else None
+            if smaller is not None:
+                yield smaller
+
+
+def _fewer(call: Call) -> Iterator[Call]:
+    """Yield the call with one argument at its default, and with one tensor of a list less."""
+    for place, (argument, value) in enumerate(call.named()):
+        default = None if argument.type.optional and argument.default is MISSING else argument.default
+        if default is not MISSING and (type(value) is not type(default) or _differ(value, default)):
+            yield _with(call, place, default)
+        if isinstance(value, list | tuple) and len(value) > 1 and any(True for _ in tensors_in(value)):
+            for left_out in range(len(value)):
+                yield _with(call, place, type(value)([*value[:left_out], *value[left_out + 1 :]]))
+
+
+def _differ(value: Any, default: Any) -> bool:
+    return not isinstance(value, TensorBase) and value != default
+
+
+def _with(call: Call, place: int, value: Any) -> Call:
+    return replace(call, args=(*call.args[:place], value, *call.args[place + 1 :]))
+
+
+def _find(finding: Finding, probe: Callable[[Call], Iterator[Finding]], smaller: Call) -> Finding | None:
+    found = []
     try:
-        found = list(probe(smaller))
+        for one in probe(smaller):
+            found.append(one)
     except Exception:  # the operator need not take the smaller arguments
-        return None
-    return next((f for f in found if f.fault == finding.fault and f.argument == finding.argument), None)
+        pass
+    return next((f for f in found if _same(f, finding)), None)
+
+
+def _same(one: Finding, other: Finding) -> bool:
+    """Tell whether two findings are the same fault of the same argument; for an exception, the same but for numbers."""
+    if one.fault != other.fault or one.argument.partition("[")[0] != other.argument.partition("[")[0]:
+        return False
+    return not one.fault.endswith("_fails") or _gist(one.message) == _gist(other.message)
+
+
+def _gist(message: str) -> str:
+    """Return how a message begins, with no numbers: its end may list the arguments."""
+    return re.sub(r"[\d.]+", "#", message.partition("\n")[0])[:GIST]

@@ -153,6 +153,42 @@ def test_a_snippet_is_as_small_as_the_fault_allows():
     assert "x = tt.tensor([[0." in failure.snippet and failure.snippet.count("0.") == 1
 
 
+def test_a_snippet_has_the_arguments_that_the_fault_needs():
+    def kernel(x, ys, bias, scale, times):
+        return sum(ys, x) * scale if x.shape[-1] < 3 else sum(ys, x) * scale + 1
+
+    schema = "(Tensor x, Tensor[] ys, Tensor? bias=None, *, float scale=1.0, int times=1) -> Tensor"
+    with Made(
+        schema,
+        kernel,
+        fake=lambda x, ys, bias, scale, times: tt.empty_like(x, dtype=tt.int8),
+        backward=None,
+        tags=("nondifferentiable",),
+        dtypes=("float32",),
+    ) as op:
+        x = tt.ones(5, 7)
+        options = {"raise_exception": False, "test_utils": "test_faketensor"}
+        (failure,) = opcheck(op, (x, [x, x, x], x), {"scale": 2.0, "times": 3}, **options).failures
+    assert failure.snippet.splitlines()[1:] == [
+        "x = tt.tensor([[1.0]], dtype=tt.float32)",
+        "ys = [tt.tensor([[1.0]], dtype=tt.float32)]",
+        "with tt.fake_mode():",
+        f"    tt.ops.{op.name.replace('::', '.')}(x, ys)",
+    ]
+
+
+def test_a_call_that_fails_is_shrunk_as_long_as_it_fails_in_the_same_way():
+    def kernel(x, by):
+        if x.shape[0] < 3:
+            raise TypeError("another refusal")
+        raise ValueError(f"cannot take {x.shape}")
+
+    with Made("(Tensor x, float by=1.0) -> Tensor", kernel, fake=lambda x, by: tt.empty_like(x)) as op:
+        (failure,) = opcheck(op, (tt.ones(9, 5), 2.0), raise_exception=False).failures
+    assert failure.fault == "call_fails" and "cannot take (3, 1)" in failure.message
+    assert failure.snippet.splitlines()[-1] == f"tt.ops.{op.name.replace('::', '.')}(x)"
+
+
 def test_what_could_not_be_looked_at_is_noted():
     report = opcheck("exp", (tt.tensor([1, 2]),))
     assert report.notes["test_gradients"] == [
