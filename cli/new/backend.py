@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from tt.cli import output
 from tt.cli.new.names import check_device, check_library
 from tt.cli.new.options import Author, Directory, Force, License
 from tt.cli.new.package import author_lines, finish, render, write
+from tt.cli.new.smoke import CALL, first_call
 from tt.cli.options import Json
 
 __all__ = ["backend"]
@@ -38,7 +40,8 @@ def backend(
 ) -> None:
     """Write a package with a backend on an array library: all kernels, entry point and tests.
 
-    The library is numpy until you name another one.
+    The library is numpy until you name another one.  One operator is called through the new backend, so that you see
+    at once whether the library works; if it does not, the package is written all the same, and the exit code is 1.
     """
     import tt
 
@@ -58,9 +61,11 @@ def backend(
     folder = directory or Path(values["distribution"])
     content = render(TEMPLATES, values)
     write(folder, content, force=force)
+    call = first_call(folder, name, values["module"], library)
     steps = {
         f"cd {folder}": "the package",
         "pip install -e '.[test]'": "installs it; edits take effect at once",
+        "pytest -k first_call": f"the first call: {CALL} on {name}",
         "pytest": "its tests, which pass as it is",
         f"tt ops list --backend {name}": "how each operator is served",
         f"tt ops check --backend {name} --run": "what is missing or wrong: every operator against the reference",
@@ -71,4 +76,16 @@ def backend(
         content,
         steps,
         as_json=as_json,
+        facts={"first_call": {"call": CALL, "made": call.made, "reason": call.reason}},
+        remark=f"first call: {CALL} on {name} "
+        + (
+            "works"
+            if call.made and not call.reason
+            else "failed"
+            if call.made
+            else f"was not made: {call.reason}"
+        ),
     )
+    if call.made and call.reason:
+        output.problem(f"{CALL} on {name}, computed by {library}: {call.reason}")
+        raise typer.Exit(1)

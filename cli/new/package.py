@@ -91,14 +91,23 @@ def _fill(folder: Path, content: Mapping[str, str]) -> None:
 
 
 def finish(
-    what: str, folder: Path, content: Mapping[str, str], steps: Mapping[str, str], *, as_json: bool
+    what: str,
+    folder: Path,
+    content: Mapping[str, str],
+    steps: Mapping[str, str],
+    *,
+    as_json: bool,
+    facts: Mapping[str, Any] | None = None,
+    remark: str = "",
 ) -> None:
-    """Say what was written, and what to do next (command -> why)."""
+    """Say what was written, what is known of it, and what to do next (command -> why)."""
     if as_json:
         report: dict[str, Any] = {"folder": str(folder), "files": sorted(content), "next": list(steps)}
-        output.as_json(report)
+        output.as_json({**report, **(facts or {})})
         return
     output.text(f"{what} in {folder}", *(f"  {path}" for path in sorted(content)))
+    if remark:
+        output.text("", remark)
     output.heading("next")
     width = max(map(len, steps))
     output.text(*(f"  {command.ljust(width)}  # {why}" for command, why in steps.items()))

@@ -65,9 +65,12 @@ def test_a_package_with_a_backend_is_written_and_the_next_steps_are_said(
           src/tt_my_dev_backend/py.typed
           tests/test_my_dev.py
 
+        first call: tt.add(x, x) on my_dev works
+
         next
           cd tt-my-dev-backend                 # the package
           pip install -e '.[test]'             # installs it; edits take effect at once
+          pytest -k first_call                 # the first call: tt.add(x, x) on my_dev
           pytest                               # its tests, which pass as it is
           tt ops list --backend my_dev         # how each operator is served
           tt ops check --backend my_dev --run  # what is missing or wrong: every operator against the reference
@@ -149,12 +152,59 @@ def test_what_cannot_be_is_refused_with_the_reason_and_nothing_is_written(
 
 
 def test_a_library_that_is_not_installed_yet_is_taken_at_its_word(run: Run, here: Path) -> None:
-    assert run("new", "backend", "dev", "--library", "vendor_arrays.ns").code == 0
+    ran = run("new", "backend", "dev", "--library", "vendor_arrays.ns")
+    assert ran.code == 0 and ran.err == ""
+    assert "first call: tt.add(x, x) on dev was not made: vendor_arrays.ns is not installed here" in ran.out
     project = tomllib.loads((here / "tt-dev-backend" / "pyproject.toml").read_text())["project"]
     assert project["dependencies"][1] == "vendor-arrays"
     assert (
         "import vendor_arrays.ns as xp" in (here / "tt-dev-backend/src/tt_dev_backend/plugin.py").read_text()
     )
+
+
+BROKEN = """
+from numpy import *
+from numpy import astype, isdtype, matmul
+
+def asarray(*args, **options):
+    raise RuntimeError("no driver")
+"""
+WRONG = """
+from numpy import *
+from numpy import astype, isdtype, matmul
+import numpy
+
+def add(x, y):
+    return numpy.subtract(x, y)
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "content", "reason"),
+    [
+        ("broken_arrays", BROKEN, "RuntimeError: no driver"),
+        ("wrong_arrays", WRONG, "[1, 2] + [1, 2] gave tensor("),
+    ],
+)
+def test_a_library_that_does_not_work_is_seen_at_once(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch, library: str, content: str, reason: str
+) -> None:
+    (here / f"{library}.py").write_text(content)
+    monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("PYTHONPATH", str(here))
+    ran = run("new", "backend", "dev", "--library", library)
+    assert ran.code == 1
+    assert "first call: tt.add(x, x) on dev failed" in ran.out
+    assert f"tt.add(x, x) on dev, computed by {library}: " in ran.err and reason in ran.err
+    assert "Traceback" not in ran.err
+    assert (here / "tt-dev-backend" / "pyproject.toml").is_file()
+    found = json.loads(run("new", "backend", "dev", "--library", library, "--force", "--json").out)
+    assert found["first_call"]["made"] and reason in found["first_call"]["reason"]
+
+
+def test_the_first_call_leaves_nothing_behind(run: Run, here: Path) -> None:
+    assert run("new", "backend", "dev").code == 0
+    assert not list(here.rglob("__pycache__")) and not list(here.rglob("*.dist-info"))
 
 
 def test_a_folder_that_is_not_empty_is_left_alone_unless_forced(run: Run, here: Path) -> None:
