@@ -25,6 +25,8 @@ MAX_DIMS: Final = 64
 """The most dimensions that a tensor can have: NumPy's limit."""
 
 _NUMBERS: Final = frozenset((bool, int, float, complex))
+_CONVERSIONS: Final = ("__index__", "__float__", "__complex__")
+"""Methods by which an object becomes a number; a class has them, too, and becomes none."""
 
 
 def array_from_nested(data: Any, dtype: Dtype | None = None) -> np.ndarray[Any, Any]:
@@ -134,7 +136,7 @@ def _check_leaf(leaf: Any, dim: int) -> None:
         )
     if isinstance(leaf, np.generic):
         from_numpy_dtype(leaf.dtype)
-    if hasattr(leaf, "__index__") or hasattr(leaf, "__float__") or hasattr(leaf, "__complex__"):
+    if not isinstance(leaf, type) and any(hasattr(leaf, name) for name in _CONVERSIONS):
         return
     raise DataTypeError(f"no dtype follows from an object of type {type(leaf).__name__}")
 

@@ -177,15 +177,13 @@ def _what(value: Any) -> str:
     return type(value).__name__ if dtype is None else f"a tensor of {dtype} on {value.device}"
 
 
-def _checked_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        if not hasattr(seed, "__int__"):
-            raise TypeError(f"a seed is an integer, not {type(seed).__name__}")
-        seed = int(seed)
-    seed = seed.__index__()
-    if not -(2**63) <= seed < 2**64:
-        raise ValueRangeError(f"a seed is from -2**63 to 2**64 - 1, not {seed}")
-    return seed & (2**64 - 1)
+def _checked_seed(seed: Any) -> int:
+    if isinstance(seed, type) or not (hasattr(seed, "__index__") or hasattr(seed, "__int__")):
+        raise TypeError(f"a seed is an integer, not {type(seed).__name__}")
+    number = int(seed.__index__() if hasattr(seed, "__index__") else seed)
+    if not -(2**63) <= number < 2**64:
+        raise ValueRangeError(f"a seed is from -2**63 to 2**64 - 1, not {number}")
+    return number & (2**64 - 1)
 
 
 # --- the default generators ------------------------------------------------------------------------------------

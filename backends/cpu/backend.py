@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, Final
 
 import ml_dtypes
@@ -11,7 +12,7 @@ import numpy as np
 
 from tt.backends.array_api import ArrayApiBackend
 from tt.backends.cpu.native.loading import load
-from tt.core.library import Device, contiguous_strides, dtype
+from tt.core.library import Device, contiguous_strides, dtype, errors
 
 __all__ = ["Array", "CpuBackend", "cast", "duplicate", "extent", "python_number"]
 
@@ -69,6 +70,15 @@ def python_number(array: Array) -> bool | int | float | complex:
     return value
 
 
+def _no_array(
+    op: str, shape: Sequence[int], native_dtype: Any, error: Exception
+) -> errors.SizeLimitError | errors.HostMemoryError:
+    """Return the error for an array that NumPy did not make: there is none of the size, or no memory."""
+    if isinstance(error, MemoryError):
+        return errors.HostMemoryError(op, prod(shape) * np.dtype(native_dtype).itemsize, str(error))
+    return errors.SizeLimitError(op, shape, np.dtype(native_dtype).name, reason=str(error))
+
+
 NATIVE: Final = load("copies")
 MEMORY: Final = load("memory")
 _CAST: Final[Callable[[Array, Any], Array]] = cast if NATIVE is None else NATIVE.to_copy
@@ -110,11 +120,17 @@ class CpuBackend(ArrayApiBackend):
 
     def cast(self, handle: Array, native_dtype: Any) -> Array:
         """Return a copy in another dtype."""
-        return _CAST(handle, native_dtype)
+        try:
+            return _CAST(handle, native_dtype)
+        except (ValueError, MemoryError) as error:
+            raise _no_array("cast", handle.shape, native_dtype, error) from error
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> Array:
         """Return an array with any content."""
-        return np.empty(tuple(shape), dtype=native_dtype)
+        try:
+            return np.empty(tuple(shape), dtype=native_dtype)
+        except (ValueError, MemoryError) as error:
+            raise _no_array("empty", shape, native_dtype, error) from error
 
     def from_numpy(self, array: Array, device: Device | None = None) -> Array:
         """Return the array itself, whose memory is shared; a copy where its elements are not aligned."""
@@ -139,7 +155,10 @@ class CpuBackend(ArrayApiBackend):
 
     def clone(self, handle: Array) -> Array:
         """Return a copy with dimensions in the same order in memory."""
-        return _CLONE(handle)
+        try:
+            return _CLONE(handle)
+        except (ValueError, MemoryError) as error:
+            raise _no_array("clone", handle.shape, handle.dtype, error) from error
 
     # --- memory ------------------------------------------------------------------------------------------------
 

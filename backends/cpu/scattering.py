@@ -305,6 +305,10 @@ def embedding_bag(
 ) -> tuple[Array, Array]:
     if weight.ndim != 2 or indices.ndim != 1 or offsets.ndim != 1 or mode not in ("sum", "mean", "max"):
         raise ValueError("arguments that the shape rule refuses")
+    if any(index.dtype not in (np.int32, np.int64) for index in (indices, offsets)):
+        raise TypeError("indices that the shape rule refuses")
+    if per_sample_weights is not None and per_sample_weights.dtype.kind == "c":
+        raise TypeError("weights that the shape rule refuses")
     starts, stop = _bag_starts(indices, held(offsets), include_last_offset)
     inside, bags = held(indices[:stop]), starts.size
     if not in_range(inside, weight.shape[0]):

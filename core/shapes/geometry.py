@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import index as as_index
 from typing import Any, Protocol
 
 from tt.core.backend import contiguous_strides, is_non_overlapping_and_dense
@@ -82,7 +83,7 @@ def wrap_dim(op: str, dim: Any, ndim: int) -> int:
     """
     try:
         index = dim.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):  # a class has the method, too
         raise ArgumentError(op, f"a dimension must be an int, not {type(dim).__name__}") from None
     limit = ndim or 1
     if not -limit <= index < limit:
@@ -137,9 +138,11 @@ def check_size(op: str, size: Any) -> Shape:
     values = tuple(size) if isinstance(size, (list, tuple)) else (size,)
     shape = []
     for value in values:
-        if not hasattr(value, "__index__"):
-            raise ArgumentError(op, f"a size must be a list of ints, and {type(value).__name__} is none")
-        shape.append(int(value.__index__()))
+        try:
+            shape.append(as_index(value))
+        except TypeError:
+            words = f"a size must be a list of ints, and {type(value).__name__} is none"
+            raise ArgumentError(op, words) from None
     for index, value in enumerate(shape):
         if value < 0:
             raise ShapeError(f"{op}(): the size {value} at position {index} of {shape} is negative")
@@ -213,9 +216,11 @@ def common_shape(*shapes: Sequence[int] | int) -> Size:
     found = []
     for shape in shapes:
         given = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
-        if not all(hasattr(size, "__index__") for size in given):
-            raise ArgumentError("broadcast_shapes", f"a shape is an int or a sequence of ints, not {shape!r}")
-        sizes = tuple(int(size.__index__()) for size in given)
+        try:
+            sizes = tuple(as_index(size) for size in given)
+        except TypeError as error:
+            words = f"a shape is an int or a sequence of ints, not {shape!r}"
+            raise ArgumentError("broadcast_shapes", words) from error
         if any(size < 0 for size in sizes):
             raise ValueRangeError(f"broadcast_shapes(): the shape {list(sizes)} has a negative size")
         found.append(sizes)

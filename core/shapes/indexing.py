@@ -370,11 +370,15 @@ def embedding_bag(
             f"{op}(): a matrix, a vector of indices and a vector of offsets have 2, 1 and 1 dimensions, not "
             f"{weight.ndim}, {indices.ndim} and {offsets.ndim}"
         )
+    expect_index_dtype(op, indices)
+    expect_index_dtype(op, offsets)
     if per_sample_weights is not None and per_sample_weights.shape != indices.shape:
         raise ShapeError(
             f"{op}(): per_sample_weights has the shape {list(per_sample_weights.shape)}, and the indices "
             f"{list(indices.shape)}"
         )
+    if per_sample_weights is not None and per_sample_weights.dtype.is_complex:
+        raise DtypeError(f"{op}(): per_sample_weights must be real, and has {per_sample_weights.dtype}")
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError(f"{op}(): mode has to be one of sum, mean or max, got {mode}")
     bags = max(offsets.shape[0] - include_last_offset, 0)

@@ -109,6 +109,8 @@ def channel_norm(
                 f"{op}(): {name} should contain {channels} elements not {prod(tensor.shape)} (shape "
                 f"{list(tensor.shape)})"
             )
+        if tensor is not None and tensor.dtype.is_complex and not input.dtype.is_complex:
+            raise DtypeError(f"{op}(): {name} is complex, and the input has {input.dtype}")
     return Result(tuple(input.shape), like_strides(input))
 
 

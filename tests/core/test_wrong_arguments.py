@@ -20,19 +20,20 @@ TENSORS: list[Any] = [
     tt.ones(2, 3, dtype=tt.complex64), tt.full((3,), 100), tt.full((3,), -1), "x",
 ]  # fmt: skip
 LISTS: list[Any] = [
-    [], [9], [-9], [2**63], [1, 1], [-1], [0], ["a"], [1.5], (1, 2, 3, 4, 5, 6, 7), [tt.ones(2), tt.ones(3, 4)], 9
+    [], [9], [-9], [2**63], [1, 1], [-1], [0], ["a"], [1.5], (1, 2, 3, 4, 5, 6, 7), [tt.ones(2), tt.ones(3, 4)], 9, int
 ]  # fmt: skip
 NUMBERS: list[Any] = [
-    9, -9, 2**63, -(2**63) - 1, -1, 0, 1.5, float("nan"), float("inf"), 1j, "nonsense", [9], [1, 2, 3, 4, 5], None
+    9, -9, 2**63, -(2**63) - 1, -1, 0, 1.5, float("nan"), float("inf"), 1j, "nonsense", [9], [1, 2, 3, 4, 5], None, int
 ]  # fmt: skip
 
 OTHERS = {
-    "broadcast_shapes": "takes objects of any type, and asks them for their integers",
     "_fft_c2c": "internal: its dimensions are checked by who calls it",
 }
 
 
 def wrong(argument: Any, value: Any) -> list[Any]:
+    if isinstance(value, tt.Tensor) and value.layout is tt.strided:
+        return [*TENSORS, value.to(tt.complex64)]  # a kernel must not drop the imaginary parts
     if isinstance(value, tt.Tensor) or (argument.type.is_tensor and not isinstance(value, list | tuple)):
         return TENSORS
     if isinstance(value, list | tuple):
@@ -71,7 +72,7 @@ def calls(definition: Any, device: str) -> Iterator[tuple[str, tuple[Any, ...], 
                 yield f"{argument.name}={value!r}", tuple(args), kwargs
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore", "error::numpy.exceptions.ComplexWarning")
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda d: d.name)
@@ -103,6 +104,27 @@ HUGE = 2**63
 def test_integers_of_more_than_64_bits_are_refused(call: Any) -> None:
     with pytest.raises(TTError):
         call(tt.ones(3))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tt.broadcast_shapes(2, int), lambda: tt.broadcast_shapes((2, int)), lambda: tt.manual_seed(int),
+        lambda: tt.tensor([int]), lambda: tt.ones(2).size(int), lambda: tt.Generator().manual_seed(int),
+    ],
+)  # fmt: skip
+def test_a_class_of_numbers_is_no_number(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"int|no dtype"):
+        call()
+
+
+@pytest.mark.parametrize("name", ["weight", "bias", "running_mean", "running_var"])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_complex_parameters_of_a_real_batch_are_refused(name: str, device: str) -> None:
+    names = ("weight", "bias", "running_mean", "running_var")
+    given = [tt.ones(3, device=device, dtype=tt.complex64 if n == name else tt.float32) for n in names]
+    with pytest.raises(TTError, match=f"{name} is complex"):
+        tt.ops._batch_norm(tt.ones(2, 3, device=device), *given, False, 0.1)
 
 
 def test_slices_may_reach_beyond_64_bits() -> None:

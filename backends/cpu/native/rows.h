@@ -163,12 +163,16 @@ TT_INLINE PyArrayObject *rows_array(PyObject *value)
     return (PyArrayObject *)PyArray_CheckFromAny(value, NULL, 0, 0, NPY_ARRAY_ALIGNED | NPY_ARRAY_NOTSWAPPED, NULL);
 }
 
-/* Returns a contiguous new reference in the dtype of number `type`. */
+/* Returns a contiguous new reference in the dtype of number `type`; TypeError for complex numbers as real ones. */
 TT_INLINE PyArrayObject *rows_contiguous(PyObject *value, int type)
 {
     if (PyArray_Check(value) && PyArray_TYPE((PyArrayObject *)value) == type && PyArray_ISCARRAY_RO((PyArrayObject *)value)) {
         Py_INCREF(value);
         return (PyArrayObject *)value;
+    }
+    if (PyArray_Check(value) && PyArray_ISCOMPLEX((PyArrayObject *)value) && !PyTypeNum_ISCOMPLEX(type)) {
+        PyErr_SetString(PyExc_TypeError, "complex numbers where real ones are needed");
+        return NULL;
     }
     return (PyArrayObject *)PyArray_FROMANY(value, type, 0, 0, NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST);
 }

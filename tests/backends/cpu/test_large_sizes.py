@@ -58,6 +58,10 @@ calls = [
     lambda: tt.ones(3).resize_(2**62),
     lambda: tt.fft.fft(tt.ones(3), 2**62),
     lambda: F.one_hot(tt.tensor([1]), 2**62),
+    lambda: tt.ones(1, dtype=tt.int8).expand(2**62).sin(),
+    lambda: tt.ones(1, dtype=tt.int8).expand(2**50).sin(),
+    lambda: tt.empty(1, 0, dtype=tt.int8).expand(2**62, 0).sin(),
+    lambda: tt.ones(1).expand(2**45).clone(),
 ]
 for number, call in enumerate(calls):
     try:
