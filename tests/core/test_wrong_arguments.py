@@ -152,9 +152,11 @@ def test_errors_of_foreign_kernels_pass_as_they_are() -> None:
     class OwnError(ValueError):
         pass
 
-    @tt.library.custom_op("wrong::raises", mutates_args=())
-    def raises(x: tt.Tensor) -> tt.Tensor:
-        raise OwnError("of its own")
+    with tt.library.scoped():
 
-    with pytest.raises(OwnError, match="of its own"):
-        raises(tt.ones(2))
+        @tt.library.custom_op("wrong::raises", mutates_args=())
+        def raises(x: tt.Tensor) -> tt.Tensor:
+            raise OwnError("of its own")
+
+        with pytest.raises(OwnError, match="of its own"):
+            raises(tt.ones(2))

@@ -22,7 +22,7 @@ def _names() -> list[str]:
     found = []
     for node in ast.parse(PROGRAM).body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
-            found += [key.value for key in node.value._keys if isinstance(key, ast.Constant)]
+            found += [key.value for key in node.value.keys if isinstance(key, ast.Constant)]
     return found
 
 
