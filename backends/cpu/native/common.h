@@ -21,12 +21,22 @@
 #define TT_INLINE static inline __attribute__((always_inline))
 #define TT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* An error that ends a loop: what is only unlikely lets compilers believe that the loop is short. */
+#define TT_NEVER(x) __builtin_expect_with_probability(!!(x), 0, 1.0)
 
 #if defined(__clang__)
 #define TT_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TT_IVDEP _Pragma("GCC ivdep")
 #endif
+
+/* A number that is read from memory once.  Another thread may write to it meanwhile, and compilers may read it again for each
+ * use; `volatile` would forbid that, too, but keeps loads out of addresses and of sign extensions. */
+TT_INLINE int64_t tt_once(int64_t value)
+{
+    __asm__ volatile("" : "+r"(value));
+    return value;
+}
 
 /* --- dtypes ------------------------------------------------------------------------------------------------- */
 
