@@ -45,7 +45,7 @@ static void classes_forward_line(classes_plan *p, const char *line, int64_t i)
     double weighted, lse;
     int smooth = p->smoothing > 0;
     lse = (p->wide ? classes_line_f64 : classes_line_f32)(line, p->classes, p->weight, smooth, &weighted);
-    int64_t target = ((const volatile int64_t *)p->target)[i];
+    int64_t target = tt_once(p->target[i]);
     p->lse[i] = lse;
     if (target == p->ignored) {
         p->each[i] = 0;
@@ -62,7 +62,7 @@ static void classes_forward_line(classes_plan *p, const char *line, int64_t i)
 
 static void classes_backward_line(classes_plan *p, const char *line, char *to, int64_t i)
 {
-    int64_t target = ((const volatile int64_t *)p->target)[i];
+    int64_t target = tt_once(p->target[i]);
     if (target == p->ignored || (uint64_t)target >= (uint64_t)p->classes) {
         memset(to, 0, (size_t)(p->classes * p->size));
         if (target != p->ignored) p->failed = CLASSES_CHANGED;
@@ -166,7 +166,7 @@ static int classes_read(classes_call *c, PyObject *input, PyObject *target, PyOb
     c->count = PyArray_SIZE(c->target);
     for (int64_t i = 0; i < p->classes && p->smoothing > 0; i++) p->weights += classes_weight(p, i);
     for (int64_t i = 0; i < c->count; i++) {
-        int64_t target = ((const volatile int64_t *)p->target)[i];
+        int64_t target = tt_once(p->target[i]);
         if (target == p->ignored) continue;
         if (target < 0 || target >= p->classes)
             return loss_raise("IndexValueError", "Target %lld is out of bounds.", (long long)target), -1;

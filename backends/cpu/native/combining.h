@@ -7,8 +7,8 @@
 typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, COMBINE_COUNT } tt_combination;
 
 /* NaN wins over every number, as in NumPy. */
-#define LARGER(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))
-#define SMALLER(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
+#define LARGER(a, b) ((b) != (b) ? (b) : (b) > (a) ? (b) : (a))
+#define SMALLER(a, b) ((b) != (b) ? (b) : (b) < (a) ? (b) : (a))
 
 #define COMBINE_ROW(NAME, TYPE, EXPRESSION) \
     static void NAME##_run(TYPE *restrict to, const TYPE *restrict from, npy_intp n) \
@@ -37,11 +37,11 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
             return; \
         } \
         if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && w->wrap == 0) { \
-            const volatile int64_t *places = (const volatile int64_t *)index; \
+            const int64_t *places = (const int64_t *)index; \
             const uint64_t size = (uint64_t)w->axis_size; \
             for (npy_intp i = 0; i < n; i++) { \
-                uint64_t place = (uint64_t)places[i]; \
-                if (TT_UNLIKELY(place >= size)) { w->wrong = 1; return; } \
+                const uint64_t place = (uint64_t)tt_once(places[i]); \
+                if (TT_NEVER(place >= size)) { w->wrong = 1; return; } \
                 TYPE *to = (TYPE *)data + place; \
                 TYPE a = *to, b = ((const TYPE *)other)[i]; \
                 *to = (TYPE)(EXPRESSION); \
@@ -50,7 +50,7 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
         } \
         for (npy_intp i = 0; i < n; i++) { \
             int64_t place = tt_place(w, tt_read_place(index + i * index_step)); \
-            if (TT_UNLIKELY(place < 0)) { w->wrong = 1; return; } \
+            if (TT_NEVER(place < 0)) { w->wrong = 1; return; } \
             TYPE *to = (TYPE *)(data + i * step + place * stride); \
             TYPE a = *to, b = *(const TYPE *)(other + i * other_step); \
             *to = (TYPE)(EXPRESSION); \
@@ -91,7 +91,7 @@ COMBINE_ROW(smallest_f64, double, SMALLER(a, b))
     { \
         for (npy_intp i = 0; i < n; i++) { \
             int64_t place = tt_place(w, tt_read_place(index + i * index_step)); \
-            if (TT_UNLIKELY(place < 0)) { w->wrong = 1; return; } \
+            if (TT_NEVER(place < 0)) { w->wrong = 1; return; } \
             TYPE *to = (TYPE *)(data + i * step + place * w->axis_stride); \
             const TYPE *from = (const TYPE *)(other + i * other_step); \
             to->re += from->re; \

@@ -23,6 +23,7 @@
 #define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* An error that ends a loop: what is only unlikely lets compilers believe that the loop is short. */
 #define TT_NEVER(x) __builtin_expect_with_probability(!!(x), 0, 1.0)
+#define TT_SELDOM(x) __builtin_expect_with_probability(!!(x), 0, 0.999)
 
 #if defined(__clang__)
 #define TT_IVDEP _Pragma("clang loop vectorize(assume_safety)")

@@ -6,23 +6,50 @@
 
 typedef struct { uint64_t low, high; } tt_wide; /* complex128 */
 
-#define MOVING_BLOCK 512 /* places that are looked at before they are read, while they are in the first cache */
-
-/* Copies places; false where one is outside. */
-TT_INLINE bool places_held(int64_t *restrict held, const int64_t *places, int64_t count, uint64_t size)
-{
-    uint64_t wrong = 0;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t place = places[i];
-        wrong |= (uint64_t)place >= size;
-        held[i] = place;
-    }
-    return !wrong;
-}
+#define MOVING_BLOCK 64 /* places that are read one by one, with negative ones among them, before four at a time are tried */
 
 #define ROW_OF(FUNCTION, NAME) \
     static void FUNCTION##_##NAME(Walk *w, char *data, const char *index, char *other, npy_intp n, npy_intp step, \
                                   npy_intp index_step, npy_intp other_step)
+
+/* Four at a time where all are inside; each place is read once, and used as it was checked. */
+#define GATHER_RUN(NAME, TYPE) \
+    TT_INLINE void gather_run_##NAME(Walk *w, const char *data, const int64_t *places, TYPE *out, npy_intp n, \
+                                     const npy_intp stride) \
+    { \
+        const uint64_t size = (uint64_t)w->axis_size; \
+        const int64_t wrap = w->wrap; \
+        npy_intp i = 0; \
+        while (i < n) { \
+            for (; i + 4 <= n; i += 4) { \
+                const uint64_t a = (uint64_t)tt_once(places[i]); \
+                if (TT_SELDOM(a >= size)) break; \
+                const uint64_t b = (uint64_t)tt_once(places[i + 1]); \
+                if (TT_SELDOM(b >= size)) break; \
+                const uint64_t c = (uint64_t)tt_once(places[i + 2]); \
+                if (TT_SELDOM(c >= size)) break; \
+                const uint64_t d = (uint64_t)tt_once(places[i + 3]); \
+                if (TT_SELDOM(d >= size)) break; \
+                out[i] = *(const TYPE *)(data + (npy_intp)a * stride); \
+                out[i + 1] = *(const TYPE *)(data + (npy_intp)b * stride); \
+                out[i + 2] = *(const TYPE *)(data + (npy_intp)c * stride); \
+                out[i + 3] = *(const TYPE *)(data + (npy_intp)d * stride); \
+            } \
+            const npy_intp end = n - i < MOVING_BLOCK ? n : i + MOVING_BLOCK; \
+            for (; i < end; i++) { \
+                int64_t place = tt_once(places[i]); \
+                place += place < 0 ? wrap : 0; \
+                if (TT_NEVER((uint64_t)place >= size)) { w->wrong = 1; return; } \
+                out[i] = *(const TYPE *)(data + place * stride); \
+            } \
+        } \
+    }
+
+GATHER_RUN(1, uint8_t)
+GATHER_RUN(2, uint16_t)
+GATHER_RUN(4, uint32_t)
+GATHER_RUN(8, uint64_t)
+GATHER_RUN(16, tt_wide)
 
 #define MOVING_ROWS(NAME, TYPE) \
     /* other = data[index] */ \
@@ -42,29 +69,8 @@ TT_INLINE bool places_held(int64_t *restrict held, const int64_t *places, int64_
             return; \
         } \
         if (index_step == 8 && other_step == sizeof(TYPE) && step == 0) { \
-            const int64_t *places = (const int64_t *)index; \
-            TYPE *out = (TYPE *)other; \
-            uint64_t size = (uint64_t)w->axis_size, wrong = 0; \
-            int64_t wrap = w->wrap; \
-            for (npy_intp begin = 0; begin < n; begin += MOVING_BLOCK) { \
-                npy_intp end = n - begin < MOVING_BLOCK ? n : begin + MOVING_BLOCK; \
-                int64_t held[MOVING_BLOCK]; \
-                if (TT_LIKELY(places_held(held, places + begin, end - begin, size))) { \
-                    if (stride == sizeof(TYPE)) \
-                        for (npy_intp i = begin; i < end; i++) out[i] = ((const TYPE *)data)[held[i - begin]]; \
-                    else \
-                        for (npy_intp i = begin; i < end; i++) out[i] = *(const TYPE *)(data + held[i - begin] * stride); \
-                    continue; \
-                } \
-                for (npy_intp i = begin; i < end; i++) { \
-                    int64_t place = held[i - begin]; \
-                    place += place < 0 ? wrap : 0; \
-                    uint64_t bad = (uint64_t)place >= size; \
-                    wrong |= bad; \
-                    out[i] = *(const TYPE *)(data + (bad ? 0 : place) * stride); \
-                } \
-            } \
-            if (wrong) w->wrong = 1; \
+            if (stride == sizeof(TYPE)) gather_run_##NAME(w, data, (const int64_t *)index, (TYPE *)other, n, sizeof(TYPE)); \
+            else gather_run_##NAME(w, data, (const int64_t *)index, (TYPE *)other, n, stride); \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++) { \
@@ -90,18 +96,29 @@ TT_INLINE bool places_held(int64_t *restrict held, const int64_t *places, int64_
             return; \
         } \
         if (index_step == 8 && other_step == sizeof(TYPE) && step == 0 && stride == sizeof(TYPE) && w->wrap == 0) { \
-            const volatile int64_t *places = (const volatile int64_t *)index; \
+            const int64_t *places = (const int64_t *)index; \
             const uint64_t size = (uint64_t)w->axis_size; \
-            for (npy_intp i = 0; i < n; i++) { \
-                uint64_t place = (uint64_t)places[i]; \
-                if (TT_UNLIKELY(place >= size)) { w->wrong = 1; return; } \
-                ((TYPE *)data)[place] = ((const TYPE *)other)[i]; \
+            const TYPE *from = (const TYPE *)other; \
+            TYPE *to = (TYPE *)data; \
+            npy_intp i = 0; \
+            for (; i + 2 <= n; i += 2) { \
+                const uint64_t one = (uint64_t)tt_once(places[i]); \
+                if (TT_NEVER(one >= size)) break; \
+                to[one] = from[i]; \
+                const uint64_t two = (uint64_t)tt_once(places[i + 1]); \
+                if (TT_NEVER(two >= size)) break; \
+                to[two] = from[i + 1]; \
+            } \
+            for (; i < n; i++) { \
+                const uint64_t place = (uint64_t)tt_once(places[i]); \
+                if (TT_NEVER(place >= size)) { w->wrong = 1; return; } \
+                to[place] = from[i]; \
             } \
             return; \
         } \
         for (npy_intp i = 0; i < n; i++) { \
             int64_t place = tt_place(w, tt_read_place(index + i * index_step)); \
-            if (TT_UNLIKELY(place < 0)) { w->wrong = 1; return; } \
+            if (TT_NEVER(place < 0)) { w->wrong = 1; return; } \
             *(TYPE *)(data + i * step + place * stride) = *(const TYPE *)(other + i * other_step); \
         } \
     } \

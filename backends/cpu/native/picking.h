@@ -24,7 +24,7 @@ typedef struct {
             int64_t first = piece * PICKING_GRAIN, last = first + PICKING_GRAIN < p->count ? first + PICKING_GRAIN : p->count; \
             double sum = 0, kept = 0; \
             for (int64_t i = first; i < last; i++) { \
-                int64_t target = ((const volatile int64_t *)p->target)[i]; \
+                int64_t target = tt_once(p->target[i]); \
                 T loss = 0; \
                 if (target != p->ignored) { \
                     if ((uint64_t)target >= (uint64_t)p->classes) { \

@@ -226,7 +226,7 @@ static npy_intp inside(const pool *job, int d, npy_intp i)
             const int64_t *index = job->index + channel * out; \
             memset(x, 0, (size_t)in * sizeof(T)); \
             for (npy_intp i = 0; i < out; i++) { \
-                int64_t place = ((const volatile int64_t *)index)[i]; /* once: another thread may write to it */ \
+                int64_t place = tt_once(index[i]); /* another thread may write to it */ \
                 if (place < 0 || place >= in) { job->failed = 2; break; } \
                 x[place] += y[i]; \
             } \

@@ -35,8 +35,8 @@ struct Walk {
 
 #define WALK_ROW_BYTES 256 /* of rows, from which on threads share places: each thread looks at all of them */
 
-/* What an index holds, read once: compilers may read memory that is not volatile again. */
-TT_INLINE int64_t tt_read_place(const char *index) { return *(const volatile int64_t *)index; }
+/* What an index holds, read once. */
+TT_INLINE int64_t tt_read_place(const char *index) { return tt_once(*(const int64_t *)index); }
 
 /* The place in the data that an index names, or -1. */
 TT_INLINE int64_t tt_place(const Walk *w, int64_t place)
