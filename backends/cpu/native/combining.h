@@ -24,7 +24,7 @@ typedef enum { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_LARGEST, COMBINE_SMALLEST, 
         const npy_intp stride = w->axis_stride; \
         if (index_step == 0) { \
             int64_t place = tt_place(w, tt_read_place(index)); \
-            if (place < 0) { w->wrong = 1; return; } \
+            if (TT_NEVER(place < 0)) { w->wrong = 1; return; } \
             data += place * stride; \
             if (step == sizeof(TYPE) && other_step == sizeof(TYPE)) { \
                 NAME##_run((TYPE *)data, (const TYPE *)other, n); \

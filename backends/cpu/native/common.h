@@ -22,8 +22,13 @@
 #define TT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* An error that ends a loop: what is only unlikely lets compilers believe that the loop is short. */
+#if defined(__clang__) || __GNUC__ >= 9
 #define TT_NEVER(x) __builtin_expect_with_probability(!!(x), 0, 1.0)
 #define TT_SELDOM(x) __builtin_expect_with_probability(!!(x), 0, 0.999)
+#else
+#define TT_NEVER(x) TT_UNLIKELY(x)
+#define TT_SELDOM(x) TT_UNLIKELY(x)
+#endif
 
 #if defined(__clang__)
 #define TT_IVDEP _Pragma("clang loop vectorize(assume_safety)")

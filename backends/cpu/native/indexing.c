@@ -146,7 +146,7 @@ static PyObject *take(PyObject *module, PyObject *const *args, Py_ssize_t count)
     { \
         int64_t at = 0; \
         for (npy_intp i = 0; i < n; i++) { \
-            int64_t times = tt_once(*(const TYPE *)(counts + i * step)); \
+            int64_t times = *(const volatile TYPE *)(counts + i * step); \
             if (times < 0 || times > total - at) return false; /* it has changed */ \
             for (int64_t j = 0; j < times; j++) out[at + j] = (TYPE)i; \
             at += times; \

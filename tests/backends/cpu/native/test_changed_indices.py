@@ -207,6 +207,22 @@ for dtype in (np.int64, np.int32):
             except IndexError:
                 continue
             raise SystemExit(f"{name}: {which} {wrong}")
+    # Rows that begin and end before the first element, far enough for a write there to be seen.
+    before = np.array([0, 2, -(2**30), -(2**30) + 2, 4]).astype(dtype), *fine[1:]
+    for name, arguments in {
+        "times": (*before, one),
+        "times ": (*before, x),
+        "transposed_times": (*before, x, 4),
+        "multiply": (*before, *fine, 4),
+        "multiply ": (*fine, *before, 4),
+        "transpose": (*before, 4),
+        "to_dense": (*before, 4),
+    }.items():
+        try:
+            getattr(sparse, name.strip())(*arguments)
+        except IndexError:
+            continue
+        raise SystemExit(f"{name}: before the first")
 for name, arguments in {
     "starts_of": (np.array([0, 9]), 4),
     "rows_of": (np.array([0, 9, 2]),),
