@@ -23,6 +23,7 @@ from tt.core.dispatch.mutation import refuse_written, targets_of, with_targets_o
 from tt.core.dispatch.parts import parts_of
 from tt.core.dispatch.unserved import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
+from tt.core.int_range import refuse_wide
 from tt.core.keys import KEYS, PYTHON
 from tt.core.layout import layout, strided
 from tt.core.meta import bound_rule, depends_on_data, describe, to_handles
@@ -170,6 +171,7 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
     device = common_device(operator, entry.form, args)
     described = [describe(value) for value in args]
     try:
+        refuse_wide(definition, described)
         outcome = bound_rule(definition)(described)
     except DataDependentError as error:
         raise DataDependentError(error.op, "fake") from None

@@ -20,6 +20,7 @@ import numpy as np
 
 from tt.core.backend import contiguous_strides
 from tt.core.dispatch.entry import COMPOSITE
+from tt.core.dispatch.failure import names_methods
 from tt.core.dispatch.layers import Layer, Rule
 from tt.core.dispatch.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.overlap import refuse_shared
@@ -222,9 +223,11 @@ class FunctionaliseLayer(Layer):
                 self._hold(item)
         return value
 
+    @names_methods
     def _plain(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         return self._hold(entry.below.run(self._prepare(entry, args)))
 
+    @names_methods
     def _mutating(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         """Run an operator that changes arguments on bare tensors, and write what has become of them."""
         operator = entry.operator
@@ -238,6 +241,7 @@ class FunctionaliseLayer(Layer):
             write(target, new._handle)
         return with_targets_of(operator, args, result)
 
+    @names_methods
     def _inplace(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         target = args[0]
         if target._storage is not None and entry.operator.name != "resize":
@@ -268,6 +272,7 @@ class FunctionaliseLayer(Layer):
         geometry = replace(storage.geometry, extent=int(storage.base.flat.shape[0]))
         return storage, run_rule(entry.operator.definition, (geometry, *args[1:]))
 
+    @names_methods
     def _view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         refresh(args[0])
         found = entry.resolution.results[0] if entry.resolution.results else None
@@ -288,6 +293,7 @@ class FunctionaliseLayer(Layer):
         new._root = source if source._root is None else source._root
         return new
 
+    @names_methods
     def _metadata_view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
         target = args[0]
         view = self._view(entry, args)

@@ -14,6 +14,7 @@ import numpy as np
 from tt.core.backend import Backend, contiguous_strides
 from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
 from tt.core.errors import DataDependentError, DtypeError, ShapeError, SizeLimitError, UnknownNameError
+from tt.core.int_range import refuse_wide
 from tt.core.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
 from tt.core.tensor_base import TensorBase
 
@@ -304,6 +305,7 @@ class MetaBackend(Backend):
         rule = bound_rule(definition)
 
         def meta_kernel(args: Sequence[Any], result_dtypes: Sequence[dtype | None]) -> Any:
+            refuse_wide(definition, args)
             found = to_handles(rule(args), result_dtypes, args, definition.signature.name)
             return (
                 found if result_dtypes else None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.device import Device, get_default_device
 from tt.core.dispatch.entry import KERNEL
+from tt.core.dispatch.failure import names_methods
 from tt.core.dispatch.layers import Layer, Rule
 from tt.core.errors import DeviceMismatchError
 from tt.core.tensor import wrap
@@ -75,6 +76,7 @@ def _home(operator: Operator, args: Sequence[Any]) -> Device:
     return home
 
 
+@names_methods
 def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
     below = entry.below
     if below.kind != KERNEL:
@@ -98,6 +100,7 @@ def _placed(result: Any, device: Device, args: Sequence[Any]) -> Any:
     return result
 
 
+@names_methods
 def _copy_to(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Copy to the device that is asked for, which may be another one of the same type."""
     operator, source = entry.operator, args[0]
@@ -114,6 +117,7 @@ def _copy_to(entry: Entry, args: tuple[Any, ...]) -> Any:
     return _run(entry, (source, *args[1 : operator.device_at], target, *args[operator.device_at + 1 :]))
 
 
+@names_methods
 def _copy_from(entry: Entry, args: tuple[Any, ...]) -> Any:
     """Copy into a tensor from one that may be on another device of the same type."""
     target, source = args[0], args[1]

@@ -87,3 +87,5 @@ cdef class Entry:
     cpdef bint all_apart(self, tuple args) except -1
     @cython.locals(shared=bint)
     cpdef run_mutating(self, tuple args)
+    cpdef cast(self, handle, int position)
+    cpdef as_handle(self, found, TensorSpec spec, tuple args)

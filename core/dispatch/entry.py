@@ -5,7 +5,7 @@ module: plain Python that Cython compiles with the C types of `entry.pxd` where 
 """
 
 from tt.core.device import HOME
-from tt.core.dispatch.failure import failed
+from tt.core.dispatch.failure import cast_failed, failed, method_escaped, method_failed
 from tt.core.dispatch.mutation import give_own, hand_back, refuse_written, with_targets, write_new
 from tt.core.dispatch.overlap import refuse_shared
 from tt.core.dispatch.results import verify
@@ -284,7 +284,7 @@ class Entry:
             handle = tensor._handle
             code = self.compute_code
             if code >= 0 and tensor._spec.code != code and position in self.group:
-                handle = self.backend.cast(handle, self.compute_native)
+                handle = self.cast(handle, position)
             return handle
         if type(value) is list:
             return self.handle_list(value, position)
@@ -293,6 +293,13 @@ class Entry:
                 self.native = self.backend.native_dtype(self.spec.dtype)
             return self.native
         return value
+
+    def cast(self, handle, position):
+        """Return the handle of an argument of the promotion group in the dtype that all of the group have."""
+        try:
+            return self.backend.cast(handle, self.compute_native)
+        except Exception as error:
+            cast_failed(self, error, handle, position)
 
     def call_kernel(self, choice, args):
         """Return what the kernel returns."""
@@ -353,7 +360,7 @@ class Entry:
                 tensor = value
                 handle = tensor._handle
                 if code >= 0 and tensor._spec.code != code and position in self.group:
-                    handle = self.backend.cast(handle, self.compute_native)
+                    handle = self.cast(handle, position)
                 prepared.append(handle)
             else:
                 prepared.append(value)
@@ -388,13 +395,24 @@ class Entry:
             return tuple(several)
         return handles
 
+    def as_handle(self, found, spec, args):
+        """Return what a kernel returned as a handle, in the dtype of a spec where one is given."""
+        try:
+            if type(found) is not self.handle_type:
+                found = self.backend.normalise(found)
+            return found if spec is None else self.backend.cast(found, spec.backend.native_dtype(spec.dtype))
+        except Exception as error:
+            if args is None:
+                method_failed(error, self.backend, "normalise", self.operator.name, found)
+            method_escaped(self, error, args)
+
     def wrap_direct(self, handle):
         """Return the tensor of the one result of a direct kernel."""
         spec = self.spec
         bits = self.result_bits
         if bits == 0:
             if type(handle) is not self.handle_type:
-                handle = self.backend.normalise(handle)
+                handle = self.as_handle(handle, None, None)
             bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
         return wrap_handle(Tensor, handle, spec, spec.keys, bits)
 
@@ -403,10 +421,10 @@ class Entry:
         spec = self.specs[index]
         if spec is None:
             return handle
-        if type(handle) is not self.handle_type:
-            handle = self.backend.normalise(handle)
         if self.downcast is not None:
-            handle = self.backend.cast(handle, spec.backend.native_dtype(spec.dtype))
+            handle = self.as_handle(handle, spec, args)
+        elif type(handle) is not self.handle_type:
+            handle = self.as_handle(handle, None, args)
         if self.device_at != -2:
             spec = self.spec_at(spec, args)
         bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
@@ -518,7 +536,7 @@ class Entry:
                     target._set_data(handle, target._spec)
                     storage.owner = owner
             else:
-                self.operator.write_back(self, target, handle)
+                self.operator.write_back(self, target, handle, args)
         target._bump_version()
         return target
 
@@ -572,14 +590,14 @@ class Entry:
         if shared and not self.all_apart(args):
             refuse_written(self, targets, args)
         if self.backend.functionalised:
-            give_own(self, targets)
+            give_own(self, targets, args)
         prepared = self.handles(choice, args)
         try:
             handles = choice.function(*prepared)
         except Exception as error:
             handles = failed(self, choice, error, args, prepared)
         if self.writes_target == 0:  # the kernel returns the new values, and then the results
-            handles = write_new(self, targets, handles)
+            handles = write_new(self, targets, handles, args)
         for target in targets:
             target._bump_version()
         if self.operator.returns_targets:

@@ -6,7 +6,8 @@ wrong with the call.  An error of tt's own passes unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,12 +26,21 @@ from tt.core.errors import (
     TTError,
     ValueRangeError,
 )
+from tt.core.int_range import refuse_wide
 from tt.core.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.dispatch.entry import Choice, Entry
 
-__all__ = ["check_shapes", "failed", "failed_direct", "method_failed"]
+__all__ = [
+    "cast_failed",
+    "check_shapes",
+    "failed",
+    "failed_direct",
+    "method_escaped",
+    "method_failed",
+    "names_methods",
+]
 
 
 _OURS = "tt-tensor"
@@ -74,6 +84,8 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
         raise error
     if isinstance(error, MemoryError):
         raise HostMemoryError(*_asked(entry, args, error)) from error
+    # First, because the number that a kernel was to wrap around may be a size or a step, which does not.
+    refuse_wide(entry.operator.definition, args)
     name = entry.operator.definition.signature.name
     if isinstance(error, OverflowError) and (entry.operator.is_factory or name in _NO_WRAPPING):
         raise NumberRangeError(f"{name}(): {error}") from error
@@ -102,19 +114,61 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
     raise_named(entry, choice, error, args)
 
 
-def raise_named(entry: Entry, choice: Choice, error: Exception, args: Sequence[Any]) -> NoReturn:
+def method_escaped(entry: Entry, error: Exception, args: Sequence[Any]) -> NoReturn:
+    """Raise what a method of a backend raised in a call, outside of its kernel, with the call; all else as it is."""
+    if isinstance(error, TTError | KernelFailedError) or not method_of(error):
+        raise error
+    raise_named(entry, None, error, args)
+
+
+def cast_failed(entry: Entry, error: Exception, handle: Any, position: int) -> NoReturn:
+    """Raise what a backend raised when an argument of a call was to be cast for the kernel."""
+    if isinstance(error, TTError | KernelFailedError):
+        raise error
+    name = entry.operator.arguments[position].name
+    words = f"{name}={_handle_in_words(handle)} to {entry.compute_native}"
+    named = KernelFailedError.of(
+        error, entry.operator.name, entry.backend.device_type, "", words, method_of(error) or "cast"
+    )
+    if named is error:
+        raise error
+    raise named from error
+
+
+def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function that ends in (entry, args) name the methods of backends that fail in it."""
+
+    @wraps(rule)
+    def run(*given: Any) -> Any:
+        try:
+            return rule(*given)
+        except Exception as error:
+            method_escaped(given[-2], error, given[-1])
+
+    return run
+
+
+def raise_named(entry: Entry, choice: Choice | None, error: Exception, args: Sequence[Any]) -> NoReturn:
     """Raise what says in which call a library failed, of the class of its exception."""
     named = KernelFailedError.of(
         error,
         entry.operator.name,
-        entry.backend.device_type,
-        str(choice.registration),
+        _device_type(entry, args),
+        "" if choice is None else str(choice.registration),
         in_words(entry, args),
         method_of(error),
     )
     if named is error:
         raise error
     raise named from error
+
+
+def _device_type(entry: Entry, args: Sequence[Any]) -> str:
+    backend: Backend | None = entry.backend  # a layer has none
+    if backend is not None:
+        return backend.device_type
+    tensor = next((value for value in args if isinstance(value, TensorBase)), None)
+    return "" if tensor is None else str(tensor.device.type)
 
 
 def method_failed(error: Exception, backend: Backend, method: str, served: str, *args: Any) -> NoReturn:
@@ -125,7 +179,7 @@ def method_failed(error: Exception, backend: Backend, method: str, served: str, 
     error : Exception
         What was raised.
     backend, method : Backend, str
-        Where.
+        Where; "" looks for the method in the traceback.
     served : str
         What the method was called for.
     *args
@@ -134,7 +188,7 @@ def method_failed(error: Exception, backend: Backend, method: str, served: str, 
     if isinstance(error, TTError | KernelFailedError):
         raise error
     words = ", ".join(map(_handle_in_words, args))
-    named = KernelFailedError.of(error, served, backend.device_type, "", words, method)
+    named = KernelFailedError.of(error, served, backend.device_type, "", words, method or method_of(error))
     if named is error:
         raise error
     raise named from error

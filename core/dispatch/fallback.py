@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from tt.core.device import Device
+from tt.core.dispatch.failure import method_failed
 from tt.core.dispatch.mixed import transfer
 from tt.core.dispatch.state import STATE, changed
 from tt.core.errors import UnknownNameError
@@ -143,7 +144,11 @@ def strided_tensor(tensor: TensorBase) -> TensorBase:
     backend = tensor._spec.backend
     strided = REGISTRY.backend(backend.device_type)
     device = tensor.device if tensor.device.type == strided.device_type else None
-    return wrap(backend.to_strided(tensor._handle), strided.spec(tensor.dtype, device))
+    try:
+        handle = backend.to_strided(tensor._handle)
+    except Exception as error:
+        method_failed(error, backend, "to_strided", "a call on strided tensors", tensor._handle)
+    return wrap(handle, strided.spec(tensor.dtype, device))
 
 
 def _move(value: Any, device: Device) -> Any:

@@ -41,7 +41,10 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
         place = there.place(device)
         moved = {name: transfer(part, place, non_blocking)._handle for name, part in parts.items()}
         facts = tensor._spec.backend.facts(tensor._handle)
-        made = there.assemble(moved, tuple(tensor.shape), facts)
+        try:
+            made = there.assemble(moved, tuple(tensor.shape), facts)
+        except Exception as error:
+            method_failed(error, there, "assemble", "copying to another device", *moved.values())
         return wrap(made, there.spec(tensor.dtype, None if device.type == "meta" else place))
     source = tensor._spec.backend
     target = REGISTRY.backend(device.type, "strided")
@@ -55,7 +58,11 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     target.require_available()
     place = target.place(device)
     if source.device_type == "cpu":
-        made = target.from_host(source.to_numpy(tensor._handle), place, non_blocking)
+        array = source.to_numpy(tensor._handle)
+        try:
+            made = target.from_host(array, place, non_blocking)
+        except Exception as error:
+            method_failed(error, target, "from_host", "copying to another device", array, place)
         return wrap(made, target.spec(tensor.dtype, place))
     try:
         array = source.to_host(tensor._handle, True) if non_blocking else source.to_numpy(tensor._handle)
@@ -178,12 +185,19 @@ def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool)
         or target._spec.dtype is not source._spec.dtype
     ):
         return False
+    done = False
     if target.device.type == "cpu":
-        done = source._spec.backend.copy_to_host(source._handle, target._handle, non_blocking)
+        backend = source._spec.backend
+        try:
+            done = backend.copy_to_host(source._handle, target._handle, non_blocking)
+        except Exception as error:
+            method_failed(error, backend, "copy_to_host", "copying to another device", source._handle)
     elif source.device.type == "cpu":
-        done = target._spec.backend.copy_from_host(target._handle, source._handle, non_blocking)
-    else:
-        done = False
+        backend = target._spec.backend
+        try:
+            done = backend.copy_from_host(target._handle, source._handle, non_blocking)
+        except Exception as error:
+            method_failed(error, backend, "copy_from_host", "copying to another device", source._handle)
     if done:
         target._bump_version()
     return done

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.failure import method_escaped
 from tt.core.dispatch.overlap import refuse_overlap, refuse_self_overlap, shared_place, shares_memory
 from tt.core.errors import InplaceError, KernelContractError
 from tt.core.read_only import refuse_read_only
@@ -87,14 +88,17 @@ def _memory(tensor: TensorBase) -> int:
     return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
 
 
-def give_own(entry: Entry, targets: Sequence[Any]) -> None:
+def give_own(entry: Entry, targets: Sequence[Any], args: Sequence[Any]) -> None:
     """Give the targets arrays that nobody else holds; see Note [Changing arguments without memory]."""
     if entry.writes_target:
         for target in targets:
-            target._handle = entry.backend.clone(target._handle)
+            try:
+                target._handle = entry.backend.clone(target._handle)
+            except Exception as error:
+                method_escaped(entry, error, args)
 
 
-def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
+def write_new(entry: Entry, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
     """Write the new values that a kernel returned, and return its results.
 
     Raises
@@ -102,7 +106,7 @@ def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
     KernelContractError
         When there are too few of them, or one has another shape or dtype than its argument.
     """
-    operator, backend = entry.operator, entry.backend
+    operator = entry.operator
     values = list(handles) if isinstance(handles, tuple | list) else [handles]
     names = ", ".join(operator.arguments[position].name for position in operator.mutates)
     if len(values) < len(targets) or (handles is None and targets):
@@ -111,6 +115,17 @@ def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
             f"and then the results; it returned {'nothing' if handles is None else f'{len(values)} values'}\n"
             "  try: form='inplace', if it changes the arrays that it gets"
         )
+    try:
+        _write_values(entry, targets, values)
+    except Exception as error:
+        method_escaped(entry, error, args)
+    rest = values[len(targets) :]
+    fresh = sum(position < 0 for position in operator.returned)
+    return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
+
+
+def _write_values(entry: Entry, targets: Sequence[Any], values: Sequence[Any]) -> None:
+    operator, backend = entry.operator, entry.backend
     for target, value in zip(targets, values, strict=False):
         if type(value) is not backend.handle_type:
             value = backend.normalise(value)
@@ -126,9 +141,6 @@ def write_new(entry: Entry, targets: Sequence[Any], handles: Any) -> Any:
             target._handle = value
         else:
             backend.copy_into(target._handle, value)
-    rest = values[len(targets) :]
-    fresh = sum(position < 0 for position in operator.returned)
-    return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
 
 
 # --- results that are arguments --------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from tt.core.dispatch import callers as c
 from tt.core.dispatch.binding import Binder, make_binder
 from tt.core.dispatch.described import BinaryOp, GeneralOp, UnaryOp
 from tt.core.dispatch.factory_options import FACTORY_OPTIONS, with_options
+from tt.core.dispatch.failure import method_escaped
 from tt.core.dispatch.overrides import NOT_HANDLED, call_refused, intercept
 from tt.core.dispatch.parameters import describe_parameters
 from tt.core.dtype import to_dtype
@@ -313,17 +314,23 @@ class Operator:
         found: TensorSpec = spec.backend.spec(spec.dtype, device)
         return found
 
-    def write_back(self, entry: Entry, target: TensorBase, handle: Any) -> None:
+    def write_back(self, entry: Entry, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
         """Write a functional result into the target of an in-place call."""
         backend = target._spec.backend
         if type(handle) is not backend.handle_type:
-            handle = backend.normalise(handle)
+            try:
+                handle = backend.normalise(handle)
+            except Exception as error:
+                method_escaped(entry, error, args)
         if tuple(handle.shape) != tuple(target._handle.shape):
             raise InplaceError(
                 f"{self.definition.inplace_name}(): the result has shape {list(handle.shape)}, which the "
                 f"target of shape {list(target._handle.shape)} cannot hold"
             )
-        backend.copy_into(target._handle, handle)
+        try:
+            backend.copy_into(target._handle, handle)
+        except Exception as error:
+            method_escaped(entry, error, args)
 
     # --- resolving ---------------------------------------------------------------------------------------------
 

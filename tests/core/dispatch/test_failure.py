@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tt
@@ -110,3 +111,102 @@ def test_inplace_out_and_recorded_calls_name_it_too(monkeypatch: pytest.MonkeyPa
         ):
             with pytest.raises(LibraryError, match=r"served special_entr\(self=float32\[2\]"):
                 call()
+
+
+# --- methods of a backend outside of kernels -------------------------------------------------------------------
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let a method of the CPU backend raise."""
+
+    def start(method: str, device: str = "cpu") -> None:
+        def broken(self: Any, *_: Any, **__: Any) -> Any:
+            raise LibraryError(7, "the library broke")
+
+        broken.__code__ = broken.__code__.replace(co_name=method)
+        monkeypatch.setattr(type(REGISTRY.backend(device)), method, broken)
+
+    return start
+
+
+def caught_in(call: Any) -> KernelFailedError:
+    with pytest.raises(LibraryError, match="the library broke") as caught:
+        call()
+    assert isinstance(caught.value, KernelFailedError) and isinstance(caught.value.__cause__, LibraryError)
+    assert caught.value.code == 7
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x, i: tt.hypot(x, i.double()), "hypot(self=ndarray float32[2, 3] to float64)"),
+        (lambda x, i: tt.where(x > 0, x, x.double()), "where(self=ndarray float32[2, 3] to float64)"),
+        (lambda x, i: tt.cat([x, x.double()]), "cat(tensors=ndarray float32[2, 3] to float64)"),
+        (lambda x, i: tt.special.entr(i), "special_entr(self=ndarray int64[2, 3] to float32)"),
+        (
+            lambda x, i: tt.hypot(x, x.double(), out=tt.empty(2, 3).double()),
+            "hypot(self=ndarray float32[2, 3] to float64)",
+        ),
+        (lambda x, i: x.addcmul_(i, i), "addcmul(tensor1=ndarray int64[2, 3] to float32)"),
+    ],
+)
+def test_a_cast_before_a_kernel_names_the_argument(breaking: Any, call: Any, words: str) -> None:
+    x, i = tt.ones(2, 3), tt.ones(2, 3, dtype=tt.int64)
+    call(x, i)
+    breaking("cast")
+    error = caught_in(lambda: call(x.clone(), i))
+    assert (error.method, error.device) == ("cast", "cpu")
+    assert str(error).endswith(f"while `cast` of backend cpu served {words}"), str(error)
+
+
+def test_what_a_kernel_returns_is_named_where_it_cannot_be_taken(breaking: Any) -> None:
+    table = library.KernelTable(device="cpu")
+    table.kernel("special_entr", lambda x: x.sum(), takes=("self",), override=True, priority=1000)
+    with REGISTRY.add(table):
+        tt.special.entr(tt.ones(2).double())  # verified: further results are taken as they come
+        breaking("normalise")
+        error = caught_in(lambda: tt.special.entr(tt.ones(2).double()))
+    assert error.method == "normalise" and error.op == "special_entr"
+
+
+def test_a_cast_of_a_result_names_the_call(breaking: Any) -> None:
+    table = library.KernelTable(device="cpu")
+    table.kernel("special_entr", lambda x: x, takes=("self",), override=True, priority=1000)
+    with REGISTRY.add(table):
+        x = tt.ones(2, dtype=tt.float16)
+        tt.special.entr(x)
+        breaking("cast")
+        assert caught_in(lambda: tt.special.entr(x)).method == "cast"
+
+
+def test_writing_back_an_inplace_result_names_the_call(breaking: Any) -> None:
+    x = tt.ones(2)
+    breaking("copy_into")
+    error = caught_in(lambda: x.cumsum_(0))
+    assert (error.op, error.method) == ("cumsum", "copy_into")
+    assert str(error).endswith("served cumsum(self=float32[2], dim=0)")
+
+
+@pytest.mark.parametrize("method", ["take", "reshape", "concat"])
+def test_methods_for_arrays_that_cannot_change_name_the_call(method: str) -> None:
+    class Frozen(library.ArrayApiBackend):
+        broken = False
+
+    def failing(self: Any, *args: Any) -> Any:
+        if Frozen.broken:
+            raise LibraryError(7, "the library broke")
+        return getattr(library.ArrayApiBackend, method)(self, *args)
+
+    failing.__code__ = failing.__code__.replace(co_name=method)
+    setattr(Frozen, method, failing)
+    backend = Frozen(np, "frozen", mutable=False, has_views=False)
+    with REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels()):
+        x = tt.ones(2, 3, device="frozen")
+        y = x[1]
+        Frozen.broken = True
+        calls = {"take": lambda: x[:, 1], "reshape": lambda: x[:, 1], "concat": lambda: y.add_(1)}
+        error = caught_in(calls[method])
+    assert error.method == method and error.device == "frozen" and error.op
+    assert "float32[" in str(error)

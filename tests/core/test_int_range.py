@@ -1,0 +1,70 @@
+"""Integers that 64 bits do not hold are refused by name, on every device."""
+
+from __future__ import annotations
+
+import pytest
+
+import tt
+
+B = 2**63
+CALLS = {
+    "a step": (lambda x: x[::B], "step"),
+    "a step of columns": (lambda x: x[:, ::B], "step"),
+    "slice": (lambda x: tt.ops.slice(x, 0, 0, 2, B), "step"),
+    "roll": (lambda x: x.roll(B), "shifts"),
+    "roll backwards": (lambda x: x.roll(-B - 1, 0), "shifts"),
+    "roll of several": (lambda x: x.roll((1, B), (0, 1)), "shifts"),
+    "tril": (lambda x: x.tril(-B - 1), "diagonal"),
+    "diagonal": (lambda x: x.diagonal(B), "offset"),
+    "unfold": (lambda x: x.unfold(0, 1, B), "step"),
+}
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize("dtype", [tt.float32, tt.int64], ids=str)
+@pytest.mark.parametrize("call", CALLS)
+def test_the_argument_is_named(call, dtype, device):
+    run, name = CALLS[call]
+    x = tt.zeros(2, 3, dtype=dtype, device=device)
+    with pytest.raises(tt.errors.NumberRangeError, match=rf"\(\): {name}=-?922.* is no integer of 64 bits"):
+        run(x)
+
+
+def test_fake_tensors_refuse_it_too():
+    with tt.fake_mode(), pytest.raises(tt.errors.NumberRangeError, match="shifts="):
+        tt.zeros(2, 3).roll(B)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x[B],
+        lambda x: x[-B - 1],
+        lambda x: x.select(0, B),
+        lambda x: x.narrow(0, B, 1),
+        lambda x: x.narrow(0, 0, B),
+    ],
+)
+def test_a_place_beyond_all_tensors_is_no_raw_error(call, device):
+    with pytest.raises(tt.errors.TTError):
+        call(tt.zeros(2, 3, device=device))
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_ends_of_slices_are_cut_as_in_python(device):
+    x = tt.zeros(2, 3, device=device)
+    assert [tuple(x[s].shape) for s in (slice(B, None), slice(None, B), slice(-B - 1, None), slice(None, -B - 1))] == [
+        (0, 3), (2, 3), (2, 3), (0, 3)
+    ]  # fmt: skip
+    assert tuple(x[:: B - 1].shape) == (1, 3)
+
+
+@pytest.mark.torch
+def test_pytorch_refuses_the_same():
+    import torch
+
+    x = torch.zeros(2, 3)
+    for run, _ in [CALLS[name] for name in ("roll", "roll backwards", "tril", "diagonal", "unfold")]:
+        with pytest.raises((ValueError, RuntimeError, OverflowError)):
+            run(x)
