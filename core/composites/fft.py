@@ -253,6 +253,8 @@ def _shifted(op: str, self: Any, dim: Sequence[int] | None, forward: bool) -> An
     dims = tuple(range(self.ndim)) if dim is None else dim
     if not dims:
         raise ShapeError(f"{op}(): there is no dimension to shift along")
+    if not self.ndim:
+        raise DimensionError(op, dims[0], 0)
     for d in (wrap_dim(op, d, self.ndim) for d in dims):
         n = self.shape[d]
         first = n - n // 2 if forward else n // 2

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cast_failed",
+    "check_limits",
     "check_shapes",
     "failed",
     "failed_direct",
@@ -103,9 +104,7 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
             f"the kernel of {entry.operator.name} by {choice.registration} failed on {device}, whose arrays cannot "
             f"change: {error}\n  try: form='functional', and return the new values and then the results"
         ) from error
-    if type(error) is ValueError and str(error).startswith(_LIMITS):
-        shape, _ = _results(entry, args)
-        raise SizeLimitError(name, shape, reason=str(error)) from error
+    check_limits(entry, args, error)
     source = getattr(choice.registration, "source", None)
     ours = source is None or source.distribution == _OURS
     own = _in_own_words(name, error) if ours else None
@@ -149,6 +148,15 @@ def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def raise_named(entry: Entry, choice: Choice | None, error: Exception, args: Sequence[Any]) -> NoReturn:
+def check_limits(entry: Entry, args: tuple[Any, ...], error: Exception) -> None:
+    """Raise what says that a tensor is too large, where NumPy said so of an array."""
+    if type(error) is ValueError and str(error).startswith(_LIMITS):
+        shape, _ = _results(entry, args)
+        name = entry.operator.definition.signature.name
+        raise SizeLimitError(name, shape, reason=str(error)) from error
+
+
+def raise_named(entry: Entry, choice: Choice, error: Exception, args: Sequence[Any]) -> NoReturn:
     """Raise what says in which call a library failed, of the class of its exception."""
     named = KernelFailedError.of(
         error,

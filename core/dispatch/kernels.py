@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.dtypes import CallDtypes, upcast_of
 from tt.core.dispatch.entry import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL, Choice, Entry
+from tt.core.dispatch.failure import check_limits
 from tt.core.dispatch.quiet import quiet
 from tt.core.dispatch.resolution import Resolution
 from tt.core.dispatch.serving import Serving, changes_metadata, choose_form, refuse_ties, serving
@@ -205,7 +206,11 @@ def _over_tensors(
             return operator.resolve_rest(entry).run(args)
         if changes_first and form == "functional":
             args = (operator.registry.caller("clone").execute((args[0], None)), *args[1:])
-        found = function(*(args[position] for position in takes))
+        try:
+            found = function(*(args[position] for position in takes))
+        except ValueError as error:
+            check_limits(entry, args, error)
+            raise
         return args[0] if changes_first else found
 
     def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:

@@ -127,6 +127,13 @@ def test_complex_parameters_of_a_real_batch_are_refused(name: str, device: str) 
         tt.ops._batch_norm(tt.ones(2, 3, device=device), *given, False, 0.1)
 
 
+@pytest.mark.parametrize("shift", [tt.fft.fftshift, tt.fft.ifftshift])
+@pytest.mark.parametrize("dim", [0, (0,), -1, 1])
+def test_a_number_has_no_dimension_to_shift_along(shift: Any, dim: Any) -> None:
+    with pytest.raises(tt.errors.DimensionError):
+        shift(tt.tensor(1.5), dim)
+
+
 def test_slices_may_reach_beyond_64_bits() -> None:
     x = tt.ones(3)
     assert x[:HUGE].shape == (3,)

@@ -28,12 +28,15 @@ class Program:
         What is tried, for example the name of an operator.
     patient : bool
         Whether it may rightly take long, as a sum over 2**62 elements does.
+    comparison : str
+        A call of `tests.fuzz.comparison.check` for after the text; empty where nothing is compared.
     """
 
     text: str
     parts: tuple[str, ...]
     subject: str
     patient: bool = False
+    comparison: str = ""
 
 
 @dataclass
@@ -136,6 +139,12 @@ class Draft:
                 "if results and inputs else []",
             ]
         return "\n".join([*lines, ""])
+
+    def comparison(self) -> str:
+        """Return what compares the result of the functional form with PyTorch's."""
+        given = [_code(value) for value in self.args]
+        named = [f"{name}={_code(value)}" for name, value in self.kwargs.items()]
+        return f"check({', '.join([repr(self.op), 'result', *given, *named])})"
 
 
 def _items(container: Any) -> list[tuple[Any, Any]]:

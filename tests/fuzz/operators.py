@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final
 
+from tests.fuzz.comparison import comparable
 from tests.fuzz.drafts import FLOATING, Draft, Leaf, Program
 from tests.fuzz.mutations import MUTATIONS
 from tt.core.dispatch.registry import REGISTRY
@@ -86,7 +87,8 @@ def program(
         parts.append("backward")
         if len(names) not in dropped:
             _differentiate(draft, how)
-    return Program(draft.text(), tuple(parts), name, draft.patient)
+    compared = form == "functional" and not draft.patient and not draft.backward and comparable(name)
+    return Program(draft.text(), tuple(parts), name, draft.patient, draft.comparison() if compared else "")
 
 
 def _count(chance: random.Random) -> int:

@@ -44,7 +44,10 @@ class Failure:
             else ""
         )
         tail = "\n".join(f"# {line}" for line in self.verdict.text.strip().splitlines()[-12:])
-        return f"{head}\n{parts}{note}\n{self.program.text}{tail}"
+        compared = ""
+        if self.verdict.kind == "wrong" and self.program.comparison:
+            compared = f"from tests.fuzz.comparison import check\n{self.program.comparison}\n"
+        return f"{head}\n{parts}{note}\n{self.program.text}{compared}{tail}"
 
 
 @dataclass
@@ -72,6 +75,7 @@ class Run:
     kinds: Counter[str] = field(default_factory=Counter)
     failures: dict[tuple[str, str], Failure] = field(default_factory=dict)
     slow: Counter[str] = field(default_factory=Counter)
+    compared: Counter[str] = field(default_factory=Counter)
     met: Counter[str] = field(default_factory=Counter)
     stale: list[Known] = field(default_factory=list)
     seconds: float = 0.0
@@ -132,6 +136,8 @@ class Run:
         if not verdict.failed:
             with self._lock:
                 self.kinds[verdict.kind] += 1
+                if verdict.kind in ("good", "uncompared") and verdict.where:
+                    self.compared[verdict.where] += 1
             return
         program = second.program(record)
         if verdict.kind == "hang" and program.patient:
@@ -171,6 +177,9 @@ class Run:
             f"{total} programs in {self.seconds:.0f} s: "
             + ", ".join(f"{n} {k}" for k, n in sorted(self.kinds.items()))
         ]
+        if self.compared:
+            counts = ", ".join(f"{count} {what}" for what, count in sorted(self.compared.items()))
+            lines.append(f"compared with PyTorch: {counts}")
         lines += [f"known, {count} times: {reason}" for reason, count in self.met.items()]
         lines += [f"STALE, take it from tests/fuzz/known.py: {known.reason}" for known in self.stale]
         if self.slow:

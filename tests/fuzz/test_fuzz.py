@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import tt
 from tests.fuzz.known import KNOWN, Known
 from tests.fuzz.records import FUZZERS, Record, program_of
 from tests.fuzz.runs import Run, replay
-from tests.fuzz.verdicts import verdict_of
+from tests.fuzz.verdicts import Verdict, compare, verdict_of
 from tests.fuzz.workers import Worker
 
 
@@ -71,6 +72,45 @@ def test_a_crash_and_a_hang_are_told_from_each_other_and_the_next_program_runs(w
 
 def test_memory_is_limited(worker):
     assert worker.run_text("import tt\ntt.zeros(2**40)").where.endswith("MemoryError")
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("result", "problem"),
+    [
+        (tt.tensor([1.0, 3.0]), "other values"), (tt.tensor([2, 2]), "another dtype"),
+        (tt.tensor([2.0]), "another shape"),
+    ],
+)  # fmt: skip
+def test_a_result_that_is_not_that_of_torch_is_wrong(result, problem):
+    pytest.importorskip("torch")
+    names = {"tt": tt, "result": result}
+    found = compare("check('add', result, tt.ones(2), tt.ones(2))", names)
+    assert found.kind == "wrong" and found.where == problem
+    names["result"] = tt.tensor([2.0, 2.0])
+    assert compare("check('add', result, tt.ones(2), tt.ones(2))", names) == Verdict("good", "agrees")
+
+
+@pytest.mark.torch
+def test_what_torch_refuses_is_counted_and_no_failure():
+    pytest.importorskip("torch")
+    names = {"tt": tt, "result": tt.zeros(0)}
+    assert compare("check('cat', result, [tt.ones(2), tt.ones(3, 3)])", names).where == "refused"
+
+
+@pytest.mark.torch
+def test_random_programs_give_what_torch_gives():
+    pytest.importorskip("torch")
+    run = Run(("operators",), seed=21, pattern="add,sum*,amax,permute,roll,where*,clamp*", jobs=1)
+    run.draw(seconds=60, programs=300)
+    assert not run.failed, run.report()
+    assert run.compared["agrees"] > 20 and "compared with PyTorch" in run.report()
+
+
+def test_a_process_that_ends_while_torch_computes_is_no_failure(worker, monkeypatch):
+    monkeypatch.setattr(worker, "_read", lambda process, seconds, lines=[b"comparing", b""]: lines.pop(0))
+    found = worker.run(Record("operators", 1, 1))
+    assert found.kind == "uncompared" and not found.failed
 
 
 def test_what_is_known_is_not_reported_and_what_no_longer_fails_is_stale():

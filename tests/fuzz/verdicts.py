@@ -21,7 +21,7 @@ import numpy as np
 import tt
 from tt.core.errors import TTError
 
-__all__ = ["Verdict", "verdict_of"]
+__all__ = ["Verdict", "compare", "verdict_of"]
 
 OWN: Final = (
     TypeError,
@@ -47,7 +47,8 @@ class Verdict:
     ----------
     kind : str
         "good" where it succeeded, "refused" where tt refused it, "foreign" for an exception from inside, "wrong" for a
-        result that cannot be right, "crash", "hang", or "slow" where it may rightly take long.
+        result that cannot be right, "crash", "hang", or "slow" where it may rightly take long,
+        and "uncompared" where PyTorch crashes or hangs.
     where : str
         What is the same whenever the same thing goes wrong.
     text : str
@@ -68,13 +69,25 @@ class Verdict:
         return asdict(self)
 
 
-def verdict_of(text: str) -> Verdict:
-    """Run a program here, and judge how it ends."""
+def compare(text: str, names: dict[str, Any]) -> Verdict:
+    """Run a comparison with PyTorch after its program, in the program's names; `where` says what came of it."""
+    from tests.fuzz.comparison import check
+
+    try:
+        return Verdict("good", eval(text, {**names, "check": check}))
+    except AssertionError as error:
+        first, _, rest = str(error).partition("\n")
+        return Verdict("wrong", first, rest)
+
+
+def verdict_of(text: str, names: dict[str, Any] | None = None) -> Verdict:
+    """Run a program here, and judge how it ends; its names are left in `names`."""
     try:
         code = compile(text, NAME, "exec")
     except (SyntaxError, MemoryError, RecursionError) as error:
         return Verdict("wrong", "the program is no Python", str(error))
-    names: dict[str, Any] = {"np": np}
+    names = {} if names is None else names
+    names["np"] = np
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

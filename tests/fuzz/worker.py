@@ -18,10 +18,13 @@ from dataclasses import asdict
 from typing import Any, Final, TextIO
 
 from tests.fuzz import records
-from tests.fuzz.verdicts import verdict_of
+from tests.fuzz.comparison import installed
+from tests.fuzz.verdicts import compare, verdict_of
 
 PATIENT: Final = "patient"
 """The line that comes before an answer which may rightly take long, so that it is not waited for as long as others."""
+COMPARING: Final = "comparing"
+"""The line that comes before PyTorch makes the call: that it ends the process is none of tt's faults."""
 
 
 def main() -> None:
@@ -56,15 +59,21 @@ def _guard() -> Callable[[], int] | None:
 
 def _answer(asked: dict[str, Any], answers: TextIO) -> dict[str, Any]:
     answer: dict[str, Any] = {}
+    names: dict[str, Any] = {}
+    comparison = ""
     text = asked.get("text")
     if text is None:
         made = records.program_of(records.Record.from_dict(asked["record"]))
-        text = made.text
+        text, comparison = made.text, made.comparison if installed() else ""
         answer["program"] = asdict(made)
         if made.patient and asked["run"]:
             answers.write(PATIENT + "\n")
     if asked["run"]:
-        answer["verdict"] = verdict_of(text).as_dict()
+        verdict = verdict_of(text, names)
+        if comparison and verdict.kind == "good":
+            answers.write(COMPARING + "\n")
+            verdict = compare(comparison, names)
+        answer["verdict"] = verdict.as_dict()
     if "record" in asked and asked["run"]:
         del answer["program"]["text"]  # of no use unless it failed, and then it is asked for
     return answer

@@ -110,6 +110,11 @@ class Worker:
         line = self._read(process, self.limit)
         if line == b"patient":
             line = self._read(process, self.limit / 5)
+        if line == b"comparing":
+            line = self._read(process, self.limit)
+            if not line:
+                self._end()
+                return Verdict("uncompared", "PyTorch hangs" if line is None else "PyTorch crashes")
         if line is None:
             process.send_signal(signal.SIGABRT)  # its frames are among the errors
             with contextlib.suppress(subprocess.TimeoutExpired):

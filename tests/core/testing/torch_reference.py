@@ -84,15 +84,24 @@ def to_torch(value: Any) -> Any:
         )
         tensor = tensor.to(torch.bfloat16) if value.dtype is dtypes.bfloat16 else tensor
         result = torch.empty_strided(tuple(value.shape), tuple(value.stride()), dtype=tensor.dtype)
-        overlaps = any(
-            stride == 0 and size > 1 for size, stride in zip(value.shape, value.stride(), strict=True)
-        )
+        overlaps = _overlaps(value)
         return tensor if overlaps else result.copy_(tensor)
     if isinstance(value, dtypes.dtype):
         return getattr(torch, value.name)
     if isinstance(value, list | tuple):
         return [to_torch(item) for item in value]
     return value
+
+
+def _overlaps(value: Any) -> bool:
+    """Return whether elements of a tensor may share memory, so that PyTorch refuses to copy into its layout."""
+    reach = 0
+    for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
 
 
 def widened(value: Any) -> Any:
