@@ -147,7 +147,6 @@ def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def raise_named(entry: Entry, choice: Choice | None, error: Exception, args: Sequence[Any]) -> NoReturn:
 def check_limits(entry: Entry, args: tuple[Any, ...], error: Exception) -> None:
     """Raise what says that a tensor is too large, where NumPy said so of an array."""
     if type(error) is ValueError and str(error).startswith(_LIMITS):
@@ -156,7 +155,7 @@ def check_limits(entry: Entry, args: tuple[Any, ...], error: Exception) -> None:
         raise SizeLimitError(name, shape, reason=str(error)) from error
 
 
-def raise_named(entry: Entry, choice: Choice, error: Exception, args: Sequence[Any]) -> NoReturn:
+def raise_named(entry: Entry, choice: Choice | None, error: Exception, args: Sequence[Any]) -> NoReturn:
     """Raise what says in which call a library failed, of the class of its exception."""
     named = KernelFailedError.of(
         error,
