@@ -262,6 +262,28 @@ def test_samples_limits_the_inputs_of_each_operator(run: Run) -> None:
     assert [row["calls"] for row in backend["operators"]] == [2]
 
 
+@pytest.mark.parametrize("operator", ["neg", "add"])
+def test_samples_limits_the_inputs_on_layouts_too(run: Run, operator: str) -> None:
+    few = (
+        "ops",
+        "check",
+        "--run",
+        "--backend",
+        "cpu/sparse_coo",
+        "--ops",
+        operator,
+        "--dtype",
+        "float32",
+        "--json",
+    )
+    counts = []
+    for option in (("--samples", "1"), ("--samples", "2"), ()):
+        (backend,) = json.loads(run(*few, *option).out)["backends"]
+        counts.append(next(row["calls"] for row in backend["operators"] if row["name"] == operator))
+    # Each argument of "add" is laid out alone, too.
+    assert 0 < counts[0] <= (3 if operator == "add" else 1) and counts[0] < counts[1] < counts[2]
+
+
 @pytest.mark.usefixtures("wrong_neg")
 def test_a_finding_is_printed_as_it_comes_and_fail_fast_ends_the_run(run: Run) -> None:
     few = ("--ops", "neg", "--ops", "sin", "--dtype", "float32", "--dtype", "int64", "--checks", "values")

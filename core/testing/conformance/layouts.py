@@ -90,9 +90,20 @@ def is_served(op: str, place: Place) -> bool:
 
 
 def check_layout(
-    target: Target, place: Place, *, seed: int = 0, checks: Sequence[str] | None = None
+    target: Target,
+    place: Place,
+    *,
+    seed: int = 0,
+    checks: Sequence[str] | None = None,
+    most: int | None = None,
 ) -> Report:
-    """Check one operator with one dtype on the tensors of a layout; see Note [Laws of a layout]."""
+    """Check one operator with one dtype on the tensors of a layout; see Note [Laws of a layout].
+
+    Parameters
+    ----------
+    most : int, optional
+        At most so many of its samples, the first ones that the layout has kernels for.
+    """
     from tt.core.dispatch.registry import REGISTRY
 
     report = Report()
@@ -100,7 +111,7 @@ def check_layout(
     backend = REGISTRY.backend(place.device, place.layout)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for call in _calls(operator, dtype, place, backend, seed):
+        for call in _calls(operator, dtype, place, backend, seed, most):
             before = [(tensor, _dense(tensor).tobytes(), tensor._version) for tensor in tensors_in(call.args)]
             try:
                 result = call.run(call.args)
@@ -128,15 +139,21 @@ def check_layout(
 # --- calls -------------------------------------------------------------------------------------------------------
 
 
-def _calls(operator: Operator, dtype: Dtype, place: Place, backend: Backend, seed: int) -> Iterator[_Call]:
+def _calls(
+    operator: Operator, dtype: Dtype, place: Place, backend: Backend, seed: int, most: int | None
+) -> Iterator[_Call]:
     from tt.core.dispatch.registry import REGISTRY
 
+    used = 0
     for sample in samples(operator.definition, place.device, dtype, seed):
+        if most is not None and used >= most:
+            return
         if sample.error is not None or not _is_finite(sample.args):
             continue
         tensors = [i for i, value in enumerate(sample.args) if next(tensors_in(value), None) is not None]
         grouped = [i for i in tensors if i in operator.group] or tensors[:1]
         sets = [grouped, *([i] for i in grouped)] if len(grouped) > 1 else [grouped] if grouped else []
+        laid_out = False
         for positions in sets:
             try:
                 args = tuple(
@@ -148,7 +165,9 @@ def _calls(operator: Operator, dtype: Dtype, place: Place, backend: Backend, see
             layouts = tuple(sorted({tensor.layout.name for tensor in tensors_in(args)}))
             if REGISTRY.kernels_of(operator.name, place.device, layouts):
                 names = tuple(operator.arguments[i].name for i in positions)
+                laid_out = True
                 yield _Call(operator, dtype.name, sample, args, names)
+        used += laid_out
 
 
 def _laid_out(value: Any, backend: Backend) -> Any:

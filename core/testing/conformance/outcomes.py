@@ -102,7 +102,7 @@ def outcomes(
         if place.layout == "strided":
             report = check_target(outcome.target, place.device, seed=seed, checks=checks, most=most)
         else:
-            report = check_layout(outcome.target, place, seed=seed, checks=checks)
+            report = check_layout(outcome.target, place, seed=seed, checks=checks, most=most)
         yield Outcome(outcome.target, outcome.served, report, time.perf_counter() - start)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +60,26 @@ def test_a_package_may_serve_several_major_versions(packages):
     host = packages.host()
     assert states(host) == {"one": "loaded"}
     assert host.activate("device", "onedev")
+
+
+@pytest.mark.parametrize("group", ["tt.plugins", "tt.plugins.v1"])
+def test_the_group_of_this_version_serves_and_so_does_the_one_without(packages, group):
+    packages.add_good("one", "devices=('onedev',)", group=group)
+    host = packages.host()
+    assert states(host) == {"one": "loaded"}
+    assert host.activate("device", "onedev")
+
+
+def test_packages_that_others_copy_name_the_version():
+    root = Path(__file__).parents[3]
+    files = [*root.glob("examples/*/pyproject.toml"), *root.glob("tests/thirdparty/*/pyproject.toml")]
+    groups = [
+        group
+        for file in files
+        for group in tomllib.loads(file.read_text(encoding="utf-8"))["project"].get("entry-points", {})
+        if group.startswith("tt.plugins")
+    ]
+    assert groups.count("tt.plugins.v1") > 5 and "tt.plugins" not in groups
 
 
 def test_other_groups_are_of_no_concern():
