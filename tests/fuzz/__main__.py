@@ -40,6 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--replay", metavar="FILE", help="run the programs that a process had run when it crashed"
     )
+    parser.add_argument(
+        "--lenient", action="store_true", help="report what differs from PyTorch without failing"
+    )
     parser.add_argument("--show-known", action="store_true", help="count known faults as new ones")
     options = parser.parse_args(arguments)
     for name in options.fuzzers:
@@ -56,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     run = Run(
         fuzzers=tuple(options.fuzzers or FUZZERS), seed=seed, pattern=options.only, excluded=options.without,
         jobs=options.jobs, limit=options.limit,
-        megabytes=options.megabytes, known=() if options.show_known else KNOWN,
+        megabytes=options.megabytes, known=() if options.show_known else KNOWN, lenient=options.lenient,
     )  # fmt: skip
     run.draw(options.seconds, options.programs, options.first)
     print(run.report(), flush=True)

@@ -32,6 +32,10 @@ DIFFERENT: Final[Mapping[str, str]] = {
     "as_strided": "reads memory beside the elements, and PyTorch gets the elements alone",
     **dict.fromkeys(("kthvalue", "median.dim", "nanmedian.dim", "mode"), EQUALS),
     **dict.fromkeys(("var_mean", "std_mean"), INFINITE),
+    **dict.fromkeys(
+        ("median", "nanmedian"), "the median of no integers is NaN as an integer, which can be any"
+    ),
+    "lcm": "a multiple that the dtype cannot hold has another sign",
 }
 """Operators, with or without their overload, that are not compared, and why."""
 KINDS: Final = ("pointwise", "reduction", "view")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tt
+from tests.fuzz.drafts import Program
 from tests.fuzz.known import KNOWN, Known
 from tests.fuzz.records import FUZZERS, Record, program_of
-from tests.fuzz.runs import Run, replay
+from tests.fuzz.runs import Failure, Run, replay
 from tests.fuzz.verdicts import Verdict, compare, verdict_of
 from tests.fuzz.workers import Worker
 
@@ -86,7 +87,7 @@ def test_a_result_that_is_not_that_of_torch_is_wrong(result, problem):
     pytest.importorskip("torch")
     names = {"tt": tt, "result": result}
     found = compare("check('add', result, tt.ones(2), tt.ones(2))", names)
-    assert found.kind == "wrong" and found.where == problem
+    assert found.kind == "different" and found.failed and found.where == problem
     names["result"] = tt.tensor([2.0, 2.0])
     assert compare("check('add', result, tt.ones(2), tt.ones(2))", names) == Verdict("good", "agrees")
 
@@ -105,6 +106,17 @@ def test_random_programs_give_what_torch_gives():
     run.draw(seconds=60, programs=300)
     assert not run.failed, run.report()
     assert run.compared["agrees"] > 20 and "compared with PyTorch" in run.report()
+
+
+def test_differences_alone_fail_only_a_run_that_is_not_lenient():
+    found = Run(("operators",), seed=1)
+    verdict = Verdict("different", "other values")
+    found.failures["", "add"] = Failure(Record("operators", 1, 1), verdict, Program("", (), "add"))
+    assert found.failed and "other values" in found.report()
+    found.lenient = True
+    assert not found.failed
+    found.failures["", "sub"] = Failure(Record("operators", 1, 2), Verdict("crash"), Program("", (), "sub"))
+    assert found.failed
 
 
 def test_a_process_that_ends_while_torch_computes_is_no_failure(worker, monkeypatch):

@@ -47,8 +47,8 @@ class Verdict:
     ----------
     kind : str
         "good" where it succeeded, "refused" where tt refused it, "foreign" for an exception from inside, "wrong" for a
-        result that cannot be right, "crash", "hang", or "slow" where it may rightly take long,
-        and "uncompared" where PyTorch crashes or hangs.
+        result that cannot be right, "different" for one that is not PyTorch's, "crash", "hang", "slow" where it may
+        rightly take long, or "uncompared" where PyTorch crashes or hangs.
     where : str
         What is the same whenever the same thing goes wrong.
     text : str
@@ -62,7 +62,7 @@ class Verdict:
     @property
     def failed(self) -> bool:
         """Whether something is wrong."""
-        return self.kind in ("crash", "hang", "foreign", "wrong")
+        return self.kind in ("crash", "hang", "foreign", "wrong", "different")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, for JSON."""
@@ -77,7 +77,7 @@ def compare(text: str, names: dict[str, Any]) -> Verdict:
         return Verdict("good", eval(text, {**names, "check": check}))
     except AssertionError as error:
         first, _, rest = str(error).partition("\n")
-        return Verdict("wrong", first, rest)
+        return Verdict("different", first, rest)
 
 
 def verdict_of(text: str, names: dict[str, Any] | None = None) -> Verdict:
