@@ -32,7 +32,7 @@ def cast(array: Array, native_dtype: Any) -> Array:
         )
         array = array.real
     if array.dtype.kind == "b":  # bytes of bools that came from elsewhere may be others than 0 and 1
-        array = array.view(np.uint8) != 0
+        array = np.asarray(array.view(np.uint8) != 0)
     order: Any = "C" if 0 in array.strides else "K"
     if native_dtype.kind in "cfb" and (
         native_dtype.itemsize >= array.itemsize or _holds(native_dtype, array)

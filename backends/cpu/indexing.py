@@ -38,7 +38,7 @@ def held(index: Array) -> Array:
     NumPy checks places and then reads them again, while they may lie in the memory that it writes to, or another thread
     may write to them. Of masks it expects bytes that are 0 or 1.
     """
-    return index.view(np.uint8) != 0 if index.dtype == np.bool_ else index.copy()
+    return np.asarray(index.view(np.uint8) != 0) if index.dtype == np.bool_ else index.copy()
 
 
 def expect_dim(self: Array, dim: int, index: Array) -> None:

@@ -204,7 +204,7 @@ def where(condition: Any, self: Any, other: Any) -> Any:
     if not isinstance(other, np.ndarray):
         other = np.asarray(other, dtype=self.dtype)
     # NumPy computes places from the bytes, which may be others than 0 and 1.
-    return select(condition.view(np.uint8) != 0, self, other)
+    return select(np.asarray(condition.view(np.uint8) != 0), self, other)
 
 
 @cpu.kernel("clamp", dtypes="real_number")

@@ -19,7 +19,7 @@ cpu: Final = KernelTable(device="cpu")
 def order(self: Array, axis: int, descending: bool) -> Array:
     """Return the stable order of the elements along an axis; the largest (and NaN) first when descending."""
     if self.dtype == np.bool_:  # bytes of bools that came from elsewhere may be others than 0 and 1
-        self = self.view(np.uint8) != 0
+        self = np.asarray(self.view(np.uint8) != 0)
     if not descending:
         return np.argsort(self, axis=axis, kind="stable")
     # Of the elements in reverse: equal ones stay in their order, and NaN, the last, comes first.

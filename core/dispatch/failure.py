@@ -59,7 +59,10 @@ _OWN_WORDS = (
 _NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul"})
 """Operators to which a number that wraps around would mean something else."""
 
-_LIMITS = ("array is too big", "Maximum allowed", "maximum supported dimension", "at most 64 dimensions")
+_LIMITS = (
+    "array is too big", "Maximum allowed", "maximum supported dimension", "at most 64 dimensions",
+    "automatically allocated output array specified with an inconsistent axis mapping",  # of comparisons
+)  # fmt: skip
 """How NumPy begins to say that it has no array of a shape."""
 
 

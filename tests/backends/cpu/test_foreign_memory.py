@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tt
+from tt.core.library import handle_of
 
 BYTES = np.frombuffer(bytes(range(256)) * 16, np.uint8)
 
@@ -87,3 +88,10 @@ def test_a_bool_is_true_whatever_byte_but_zero_it_has(name):
     odd, plain = tt.from_numpy(ODD.copy()), tt.from_numpy(ODD.view(np.uint8) != 0)
     found, wanted = CALLS[name](odd), CALLS[name](plain)
     assert found.tolist() == wanted.tolist()
+
+
+def test_a_cast_of_a_bool_without_dimensions_is_an_array_of_its_own() -> None:
+    found = [tt.isnan(tt.tensor(1.0, dtype=tt.float16)) for _ in range(2)]
+    assert all(type(handle_of(x)) is np.ndarray for x in found)
+    found[0].fill_(True)
+    assert [x.item() for x in found] == [True, False]

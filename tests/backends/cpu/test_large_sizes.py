@@ -63,6 +63,7 @@ calls = [
     lambda: tt.empty(1, 0, dtype=tt.int8).expand(2**62, 0).sin(),
     lambda: tt.ones(1).expand(2**45).clone(),
     lambda: tt.empty(1, 0, dtype=tt.bool).expand(2**63 - 1, 0).to_sparse_csr(),
+    lambda: tt.ones(1, 1, 1, dtype=tt.uint8).expand(1, 1, 2**63 - 1).to_sparse_csr(),
 ]
 for number, call in enumerate(calls):
     try:

@@ -229,7 +229,10 @@ def test_a_quarter_of_the_operators_conforms_in_every_respect():
 def test_the_cpu_conforms():
     report = check_conformance("cpu")
     assert failures_of(report) == ""
-    assert min(report.checks[name] for name in CHECKS) > 50, "a check was hardly made"
+    often = [name for name in CHECKS if name != "training"]  # which is made once for a device
+    assert min(report.checks[name] for name in often) > 50 and report.checks["training"] == 1, (
+        "a check was hardly made"
+    )
 
 
 def test_the_core_set_is_small():
