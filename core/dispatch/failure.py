@@ -132,9 +132,7 @@ def cast_failed(entry: Entry, error: Exception, handle: Any, position: int) -> N
     named = KernelFailedError.of(
         error, entry.operator.name, entry.backend.device_type, "", words, method_of(error) or "cast"
     )
-    if named is error:
-        raise error
-    raise named from error
+    _raise(named, error)
 
 
 def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,6 +166,11 @@ def raise_named(entry: Entry, choice: Choice | None, error: Exception, args: Seq
         in_words(entry, args),
         method_of(error),
     )
+    _raise(named, error)
+
+
+def _raise(named: BaseException, error: Exception) -> NoReturn:
+    """Raise an error with its cause, unless it is the cause: some classes cannot be named."""
     if named is error:
         raise error
     raise named from error
@@ -199,9 +202,7 @@ def method_failed(error: Exception, backend: Backend, method: str, served: str, 
         raise error
     words = ", ".join(map(_handle_in_words, args))
     named = KernelFailedError.of(error, served, backend.device_type, "", words, method or method_of(error))
-    if named is error:
-        raise error
-    raise named from error
+    _raise(named, error)
 
 
 def _handle_in_words(value: Any) -> str:

@@ -18,6 +18,7 @@ __all__ = [
     "has_data",
     "is_compressed",
     "layout_of",
+    "sparse_handle",
 ]
 
 
@@ -30,6 +31,16 @@ def layout_of(value: Any) -> str:
 def is_compressed(value: Any) -> bool:
     """Tell whether a tensor has one of the compressed layouts."""
     return isinstance(handle_of(value), CompressedHandle)
+
+
+def sparse_handle(tensor: Tensor) -> SparseHandle:
+    """Return the handle of a tensor that must be sparse; in some calls only another argument is."""
+    handle = handle_of(tensor)
+    if not isinstance(handle, SparseHandle):
+        raise errors.LayoutError(
+            f"a tensor of the layout {tensor.layout} takes no sparse index\n  try: to_dense() of the index"
+        )
+    return handle
 
 
 def has_data(tensor: Tensor) -> bool:

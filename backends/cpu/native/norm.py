@@ -9,6 +9,7 @@ import numpy as np
 
 from tt.backends.cpu import norm
 from tt.backends.cpu.backend import Array
+from tt.backends.cpu.native.leaving import quietly
 from tt.backends.cpu.native.loading import load
 from tt.backends.cpu.native.pointwise import FLOATING
 from tt.core.library import KernelTable
@@ -38,5 +39,8 @@ if NATIVE is not None:
             if ord != 2 or self.dtype.char != "d" or bool(np.all((found > TINY) & (found < np.inf))):
                 return found
         wide = self.astype(np.float32) if self.dtype.itemsize == 2 else self
-        with np.errstate(all="ignore"):
-            return np.asarray(norm.vector_norm(wide, ord, dim, keepdim)).astype(self.dtype)
+        return _narrowed(wide, ord, dim, keepdim, self.dtype)
+
+    @quietly
+    def _narrowed(self: Array, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+        return np.asarray(norm.vector_norm(self, ord, dim, keepdim)).astype(dtype)

@@ -11,7 +11,14 @@ from typing import Any, Final
 
 from tt.core.library import Tensor, errors, handle_of, ops
 from tt.plugins.sparse.layouts import HANDLES
-from tt.plugins.sparse.parts import as_tensor_of, components, compressed_tensor, coo_tensor, has_data
+from tt.plugins.sparse.parts import (
+    as_tensor_of,
+    components,
+    compressed_tensor,
+    coo_tensor,
+    has_data,
+    sparse_handle,
+)
 from tt.plugins.sparse.structure import coo
 from tt.plugins.sparse.structure.coo import wrap_dim
 
@@ -228,7 +235,7 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
 
 
 def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
-    handle = handle_of(self)
+    handle: Any = sparse_handle(self)
     batch, at = handle.batch_ndim, wrap_dim("index_select", dim, self.ndim)
     shape = (*self.shape[:at], index.numel(), *self.shape[at + 1 :])
     compressed, plain, values = components(self)

@@ -13,7 +13,7 @@ from typing import Any
 from tt.core.library import Tensor, as_tensor, errors, handle_of, ops, promote_types, to_dtype
 from tt.plugins.sparse.convert import Conversion
 from tt.plugins.sparse.meta import unknown
-from tt.plugins.sparse.parts import as_tensor_of, components, coo_tensor, has_data
+from tt.plugins.sparse.parts import as_tensor_of, components, coo_tensor, has_data, sparse_handle
 
 __all__ = [
     "cat",
@@ -47,7 +47,8 @@ def _unknown(self: Tensor, shape: Sequence[int], sparse_dim: int) -> Tensor:
 
 
 def _sparse_dim(self: Tensor) -> int:
-    return int(handle_of(self).sparse_dim)
+    handle: Any = sparse_handle(self)
+    return int(handle.sparse_dim)
 
 
 def _picked(

@@ -502,3 +502,10 @@ def test_every_kernel_of_a_layout_has_one_without_data():
                 places[registration.device].add((op, registration.layouts))
     assert len(places["cpu"]) > 500
     assert places["cpu"] <= places["meta"]
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+def test_a_strided_tensor_takes_no_sparse_index(layout):
+    index = tt.tensor([[1, 0, 1]]).to_sparse(layout=getattr(tt, layout))
+    with pytest.raises(RuntimeError, match="strided"):
+        tt.index_select(tt.eye(3), 0, index)

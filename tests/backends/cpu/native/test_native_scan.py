@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tt
 from tt.backends.cpu.native.loading import load
 
 NATIVE = load("scan")
@@ -125,3 +126,9 @@ def test_what_is_wrong_is_refused():
         NATIVE.cumsum(np.zeros(3), 1)
     with pytest.raises(TypeError, match="complex64"):
         NATIVE.cumsum(np.zeros(3, np.complex64), 0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_differences_of_differences_of_infinities_are_silent() -> None:
+    x = tt.tensor([3e38, np.inf, np.inf, -np.inf])
+    assert np.isnan(tt.diff(x, 2).numpy()[1]) and tt.diff(x, 1).numpy()[0] == np.inf
