@@ -10,7 +10,6 @@ from tt.cli.ops.explain import explain
 from tt.cli.ops.list import list_ops
 from tt.cli.ops.pages import write_pages
 from tt.cli.ops.show import show
-from tt.cli.ops.suggest_fake import suggest_fake
 from tt.cli.options import help_if_alone
 
 __all__ = ["app"]
@@ -30,4 +29,3 @@ app.command("check")(check)
 app.command("explain")(explain)
 app.command("coverage")(show_coverage)
 app.command("pages")(write_pages)
-app.command("suggest-fake")(suggest_fake)

@@ -89,7 +89,7 @@ def missing_fake(operator: Operator, args: tuple[Any, ...]) -> MissingFakeError:
         arguments=arguments,
         exist=_places(operator),
         hint="@op.fake (in YAML: meta:), a function that returns tt.empty_like(x) or the like",
-        see=f"tt ops suggest-fake {name}, which proposes one",
+        see=f"tt ops show {name}",
     )
 
 

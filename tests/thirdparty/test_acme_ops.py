@@ -187,15 +187,6 @@ def test_opcheck_finds_what_is_wrong_with_it_once_it_is_broken(acme):
     """)
 
 
-def test_a_fake_for_its_operators_can_be_proposed(acme):
-    output = acme(["ops", "suggest-fake", "acme::moving_average"])
-    assert output.splitlines()[-3:] == [
-        '@tt.library.register_fake("acme::moving_average")',
-        "def moving_average_without_data(x, size):",
-        "    return x.new_empty(x.shape[:-1] + (x.shape[-1] - size + 1,))",
-    ]
-
-
 def test_its_operators_are_checked_on_every_device_that_is_installed(run):
     run(
         """

@@ -32,11 +32,11 @@ FAULTS: Final[dict[str, str]] = {
     "result_overlaps": "return memory of its own for each element: x.contiguous(), numpy's .copy()",
     "readonly_result": "return an array that can be written to: numpy's .copy()",
     # --- test_faketensor ---
-    "missing_fake": "write one: @op.fake; `tt ops suggest-fake {op}` proposes it",
+    "missing_fake": "write one: @op.fake",
     "fake_fails": "the fake implementation must take whatever the kernel takes, and must not look at values",
     "fake_needs_data": "compute the shape from shapes alone, or declare the operator: tags=('data_dependent_shape',)",
     "fake_result": "return as many results, of the same types and on the device of the arguments, as the kernel does",
-    "fake_shape": "return the kernel's shape; `tt ops suggest-fake {op}` proposes a fake that fits",
+    "fake_shape": "return the kernel's shape",
     "fake_dtype": "return the kernel's dtype: tt.empty_like(x, dtype=...)",
     "fake_strides": "lay the fake result out as the kernel's: tt.empty_strided(...), or return "
     "contiguous results from the kernel",
@@ -108,7 +108,7 @@ class Finding:
     def hint(self) -> str:
         """What to do about it."""
         argument = self.argument.partition("[")[0] or "x"
-        return FAULTS[self.fault].replace("{argument}", argument).replace("{op}", self.call.operator.name)
+        return FAULTS[self.fault].replace("{argument}", argument)
 
 
 @dataclass(frozen=True, slots=True)
