@@ -13,9 +13,9 @@ from tt.core import compiled as _compiled
 
 _compiled.install()
 
-from tt.core.device import device, get_default_device, set_default_device  # noqa: E402
-from tt.core.dispatch.registry import ops  # noqa: E402
-from tt.core.dtype import (  # noqa: E402
+from tt.core.dispatch.registry.registry import ops  # noqa: E402
+from tt.core.types.device import device, get_default_device, set_default_device  # noqa: E402
+from tt.core.types.dtype import (  # noqa: E402
     bfloat16,
     bool_,
     complex64,
@@ -35,15 +35,15 @@ from tt.core.dtype import (  # noqa: E402
     uint32,
     uint64,
 )
-from tt.core.layout import layout, strided  # noqa: E402
-from tt.core.memory_format import (  # noqa: E402
+from tt.core.types.layout import layout, strided  # noqa: E402
+from tt.core.types.memory_format import (  # noqa: E402
     channels_last,
     channels_last_3d,
     contiguous_format,
     memory_format,
     preserve_format,
 )
-from tt.core.promotion import (  # noqa: E402
+from tt.core.types.promotion import (  # noqa: E402
     can_cast,
     default_dtype,
     get_default_dtype,
@@ -51,7 +51,7 @@ from tt.core.promotion import (  # noqa: E402
     result_type,
     set_default_dtype,
 )
-from tt.core.size import Size  # noqa: E402
+from tt.core.types.size import Size  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -64,48 +64,48 @@ newaxis = None
 
 # Where the names come from that are loaded when first used.
 _LAZY = {
-    "tensor": "tt.core.construct",
-    "as_tensor": "tt.core.construct",
-    "asarray": "tt.core.construct",
-    "from_numpy": "tt.core.construct",
-    "from_dlpack": "tt.core.construct",
-    "frombuffer": "tt.core.construct",
-    "Tensor": "tt.core.tensor",
-    "Parameter": "tt.core.parameter",
-    "set_printoptions": "tt.core.printing",
-    "printoptions": "tt.core.printing",
-    "Generator": "tt.core.random",
-    "manual_seed": "tt.core.random",
-    "seed": "tt.core.random",
-    "initial_seed": "tt.core.random",
-    "default_generator": "tt.core.random",
-    "get_rng_state": "tt.core.random",
-    "set_rng_state": "tt.core.random",
-    "Stream": "tt.core.streams",
-    "Event": "tt.core.streams",
-    "get_device_module": "tt.core.device_module",
+    "tensor": "tt.core.methods.creation",
+    "as_tensor": "tt.core.methods.creation",
+    "asarray": "tt.core.methods.creation",
+    "from_numpy": "tt.core.methods.creation",
+    "from_dlpack": "tt.core.methods.creation",
+    "frombuffer": "tt.core.methods.creation",
+    "Tensor": "tt.core.tensor.tensor",
+    "Parameter": "tt.core.methods.parameter",
+    "set_printoptions": "tt.core.methods.printing",
+    "printoptions": "tt.core.methods.printing",
+    "Generator": "tt.core.devices.generator",
+    "manual_seed": "tt.core.devices.generator",
+    "seed": "tt.core.devices.generator",
+    "initial_seed": "tt.core.devices.generator",
+    "default_generator": "tt.core.devices.generator",
+    "get_rng_state": "tt.core.devices.generator",
+    "set_rng_state": "tt.core.devices.generator",
+    "Stream": "tt.core.devices.streams",
+    "Event": "tt.core.devices.streams",
+    "get_device_module": "tt.core.devices.device_module",
     "get_num_threads": "tt.backends.cpu.threads",
     "set_num_threads": "tt.backends.cpu.threads",
     "get_num_interop_threads": "tt.backends.cpu.threads",
     "set_num_interop_threads": "tt.backends.cpu.threads",
-    "FakeMode": "tt.core.fake",
-    "fake_mode": "tt.core.fake",
-    "trace_calls": "tt.core.dispatch.trace",
-    "count": "tt.core.dispatch.trace",
-    "explain": "tt.core.dispatch.explain",
-    "mask_kernels": "tt.core.dispatch.masking",
-    "prefer": "tt.core.choosing",
-    "set_preference": "tt.core.choosing",
-    "fallback_policy": "tt.core.dispatch.fallback",
-    "set_fallback_policy": "tt.core.dispatch.fallback",
+    "FakeMode": "tt.core.layers.fake",
+    "fake_mode": "tt.core.layers.fake",
+    "trace_calls": "tt.core.dispatch.intercept.trace",
+    "count": "tt.core.dispatch.intercept.trace",
+    "explain": "tt.core.dispatch.resolve.explain",
+    "mask_kernels": "tt.core.dispatch.registry.masking",
+    "prefer": "tt.core.host.choosing",
+    "set_preference": "tt.core.host.choosing",
+    "fallback_policy": "tt.core.dispatch.resolve.fallback",
+    "set_fallback_policy": "tt.core.dispatch.resolve.fallback",
     "no_grad": "tt.autograd",
     "enable_grad": "tt.autograd",
     "set_grad_enabled": "tt.autograd",
     "is_grad_enabled": "tt.autograd",
     "inference_mode": "tt.autograd",
-    "is_inference_mode_enabled": "tt.plugins.autograd.inference",
-    "is_anomaly_enabled": "tt.plugins.autograd.anomaly",
-    "is_anomaly_check_nan_enabled": "tt.plugins.autograd.anomaly",
+    "is_inference_mode_enabled": "tt.plugins.autograd.record.inference",
+    "is_anomaly_enabled": "tt.plugins.autograd.features.anomaly",
+    "is_anomaly_check_nan_enabled": "tt.plugins.autograd.features.anomaly",
     "hspmm": "tt.sparse",
     "smm": "tt.sparse",
     "sspaddmm": "tt.sparse",
@@ -122,7 +122,7 @@ _LAZY = {
     "sparse_bsc": "tt.sparse",
     "vmap": "tt.func",
     "OutOfMemoryError": "tt.core.errors",
-    "DisableTTFunctionSubclass": "tt.core.dispatch.overrides",
+    "DisableTTFunctionSubclass": "tt.core.dispatch.intercept.tt_function",
 }
 _MODULES = (
     "accelerator",
@@ -153,7 +153,7 @@ def is_tensor(obj: Any) -> Any:
     >>> tt.is_tensor(tt.zeros(2)), tt.is_tensor([0, 0])
     (True, False)
     """
-    from tt.core.tensor_base import TensorBase
+    from tt.core.tensor.base import TensorBase
 
     return isinstance(obj, TensorBase)
 
@@ -162,7 +162,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'tt' has no attribute {name!r}")
     if name in _LAZY:
-        from tt.core.startup import start
+        from tt.core.host.startup import start
 
         start()
         found = getattr(importlib.import_module(_LAZY[name]), name)

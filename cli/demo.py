@@ -44,8 +44,8 @@ def demo(
     The 1,797 images are those of the UCI Machine Learning Repository. A fifth of them is held out; the accuracy is
     the share of these that the network tells right.
     """
-    from tt.core.dispatch import trace
-    from tt.core.dispatch.masking import mask_kernels
+    from tt.core.dispatch.intercept import trace
+    from tt.core.dispatch.registry.masking import mask_kernels
 
     masked = mask or []
     expect_operators(masked)
@@ -73,7 +73,7 @@ def demo(
 
 def expect_operators(patterns: Sequence[str]) -> None:
     """Raise for a pattern that no operator matches: masking it would change nothing."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import UnknownOpError
 
     names = list(REGISTRY.names())

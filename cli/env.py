@@ -131,7 +131,7 @@ def thread_facts() -> dict[str, str]:
 
 
 def plugin_facts() -> dict[str, str]:
-    from tt.core import host
+    from tt.core.host import host
 
     try:
         found = host.plugins()

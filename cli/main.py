@@ -83,7 +83,7 @@ def build() -> typer.Typer:
 
 def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
     """Add what the hook `tt_commands` of plugins brings; one that fails is reported and left out."""
-    from tt.core import host
+    from tt.core.host import host
 
     try:
         brought = host.commands()

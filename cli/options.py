@@ -19,21 +19,21 @@ def help_if_alone(context: typer.Context) -> None:
 
 def complete_op(incomplete: str) -> list[str]:
     """Return the operators whose name begins so."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     return sorted(name for name in REGISTRY.names() if name.startswith(incomplete))
 
 
 def complete_plugin(incomplete: str) -> list[str]:
     """Return the plugins whose name begins so."""
-    from tt.core import host
+    from tt.core.host import host
 
     return sorted(plugin.name for plugin in host.plugins() if plugin.name.startswith(incomplete))
 
 
 def complete_backend(incomplete: str) -> list[str]:
     """Return the device types whose name begins so."""
-    from tt.core import host
+    from tt.core.host import host
 
     return sorted(name for name in host.names("device") if name.startswith(incomplete))
 

@@ -28,7 +28,7 @@ SWITCH = "TT_COMPILED"
 
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(__file__))
 
-SHARED = os.path.join(os.path.dirname(__file__), "blank.pxd")
+SHARED = os.path.join(os.path.dirname(__file__), "tensor", "blank.pxd")
 """Functions in C that several hot modules take into themselves."""
 
 

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from tt.core.manifest import Manifest
+from tt.core.host.manifest import Manifest
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.registry import Registry
+    from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["Hooks", "Manifest", "hookimpl"]
 

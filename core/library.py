@@ -7,32 +7,11 @@ party's package can do.
 from __future__ import annotations
 
 from tt.core import errors
-from tt.core.annotations import infer_schema
-from tt.core.backend import Backend, contiguous_strides
 from tt.core.blocks import Block, swapped
-from tt.core.construct import as_tensor
-from tt.core.custom_op import CustomOp
-from tt.core.defining import custom_op
-from tt.core.device import Device, get_default_device
-from tt.core.device_interface import DeviceInterface, DeviceProperties
-from tt.core.dispatch.entry import Entry
-from tt.core.dispatch.fallback import fallback_policy, set_fallback_policy
-from tt.core.dispatch.layers import Layer, Rule
-from tt.core.dispatch.masking import mask_kernels
-from tt.core.dispatch.modes import Mode, active_modes
-from tt.core.dispatch.mutation import targets_of, with_targets_of
-from tt.core.dispatch.operator import Operator
-from tt.core.dispatch.overrides import NOT_HANDLED, intercept, listening, unseen
-from tt.core.dispatch.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
-from tt.core.dispatch.tables import CompositeTable, Kernel, KernelTable
-from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
-from tt.core.forks import fork_safe_lock, fork_safe_properties
-from tt.core.hooks import Manifest, hookimpl
-from tt.core.keys import KEYS, OVERRIDDEN
-from tt.core.layout import layout, register_layout
-from tt.core.meta import MetaHandle, run_rule
-from tt.core.numbers import fitted_number
-from tt.core.op_library import (
+from tt.core.custom_op.custom_op import CustomOp
+from tt.core.custom_op.define import custom_op
+from tt.core.custom_op.infer_schema import infer_schema
+from tt.core.custom_op.library import (
     Library,
     define,
     impl,
@@ -41,19 +20,40 @@ from tt.core.op_library import (
     register_kernel,
     register_vmap,
 )
-from tt.core.overrides import TTFunctionMode
-from tt.core.promotion import get_default_dtype, promote_types, result_type
-from tt.core.python_dispatch import TTDispatchMode
-from tt.core.random import Generator, default_states, reserve, set_default_states
-from tt.core.reading import handle_of
+from tt.core.custom_op.scope import scoped
+from tt.core.devices.generator import Generator, default_states, reserve, set_default_states
+from tt.core.dispatch.call.entry import Entry
+from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.intercept.layers import Layer, Rule
+from tt.core.dispatch.intercept.modes import Mode, active_modes
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept, listening, unseen
+from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
+from tt.core.dispatch.registry.masking import mask_kernels
+from tt.core.dispatch.registry.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
+from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable
+from tt.core.dispatch.resolve.fallback import fallback_policy, set_fallback_policy
+from tt.core.forks import fork_safe_lock, fork_safe_properties
+from tt.core.hooks import Manifest, hookimpl
+from tt.core.layers.tt_dispatch import TTDispatchMode
+from tt.core.layers.tt_function_api import TTFunctionMode
+from tt.core.meta import MetaHandle, run_rule
+from tt.core.methods.creation import as_tensor
+from tt.core.methods.reading import handle_of
 from tt.core.schema.model import Argument, OpDefinition, Signature
-from tt.core.scope import scoped
 from tt.core.shapes import Result
 from tt.core.shapes.geometry import view_strides
-from tt.core.size import Size
-from tt.core.storage import Storage
-from tt.core.tensor import Tensor, alias, wrap
-from tt.core.tensor_base import TensorBase, TensorSpec
+from tt.core.tensor.backend import Backend, contiguous_strides
+from tt.core.tensor.base import TensorBase, TensorSpec
+from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
+from tt.core.tensor.storage import Storage
+from tt.core.tensor.tensor import Tensor, alias, wrap
+from tt.core.types.device import Device, get_default_device
+from tt.core.types.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
+from tt.core.types.keys import KEYS, OVERRIDDEN
+from tt.core.types.layout import layout, register_layout
+from tt.core.types.promotion import get_default_dtype, promote_types, result_type
+from tt.core.types.scalars import fitted_number
+from tt.core.types.size import Size
 
 __all__ = [
     "DTYPES",

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt.core.backend import Backend, contiguous_strides
-from tt.core.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
 from tt.core.errors import DataDependentError, DtypeError, ShapeError, SizeLimitError, UnknownNameError
-from tt.core.int_range import refuse_wide
-from tt.core.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.backend import Backend, contiguous_strides
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
+from tt.core.types.int_range import refuse_wide
+from tt.core.types.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
 
 if TYPE_CHECKING:
-    from tt.core.device import Device
-    from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition
     from tt.core.shapes import Outcome, Result
+    from tt.core.types.device import Device
 
 __all__ = ["MetaBackend", "MetaHandle", "describe", "dtype_of", "run_rule"]
 
@@ -189,8 +189,8 @@ def run_rule(
 
 def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype | None, ...]:
     """Return the dtypes that the dispatcher would resolve for described arguments."""
-    from tt.core.dispatch.dtypes import resolve_dtypes
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.dispatch.resolve.dtypes import resolve_dtypes
 
     operator = REGISTRY.operator(definition.name)
     bits = 0

@@ -157,7 +157,9 @@ def test_the_paths_that_are_listed_are_there():
 
 def test_a_file_stays_in_one_process_unless_it_is_divided():
     tests = [f"::test_x[{number}]" for number in range(100)]
-    assert {scope_of(f"tests/core/test_keys.py{test}") for test in tests} == {"tests/core/test_keys.py"}
+    assert {scope_of(f"tests/core/types/test_keys.py{test}") for test in tests} == {
+        "tests/core/types/test_keys.py"
+    }
     assert 1 < len({scope_of(f"{tiers.DIVIDED[0]}{test}") for test in tests}) <= tiers.PARTS
 
 

@@ -1,7 +1,7 @@
 """tt.accelerator: the accelerator of this machine, whichever plugin brings it."""
 
-from tt.core.accelerator import __all__ as __all__
-from tt.core.accelerator import (
+from tt.core.devices.accelerator import __all__ as __all__
+from tt.core.devices.accelerator import (
     current_accelerator,
     current_device_index,
     current_stream,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tt.core.lazy_names import lazy_names
+from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tt.plugins.autograd.transforms.forward_ad import UnpackedDualTensor as UnpackedDualTensor

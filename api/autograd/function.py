@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tt.core.lazy_names import lazy_names
+from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tt.plugins.autograd.function import Function as Function
-    from tt.plugins.autograd.function import FunctionCtx as FunctionCtx
-    from tt.plugins.autograd.function import once_differentiable as once_differentiable
+    from tt.plugins.autograd.custom.function import Function as Function
+    from tt.plugins.autograd.custom.function import FunctionCtx as FunctionCtx
+    from tt.plugins.autograd.custom.function import once_differentiable as once_differentiable
 
 _SOURCES = {
-    "Function": "tt.plugins.autograd.function",
-    "FunctionCtx": "tt.plugins.autograd.function",
-    "once_differentiable": "tt.plugins.autograd.function",
+    "Function": "tt.plugins.autograd.custom.function",
+    "FunctionCtx": "tt.plugins.autograd.custom.function",
+    "once_differentiable": "tt.plugins.autograd.custom.function",
 }
 
 __all__ = list(_SOURCES)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tt.core.lazy_names import lazy_names
+from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tt.plugins.autograd.jacobians import hessian as hessian
-    from tt.plugins.autograd.jacobians import hvp as hvp
-    from tt.plugins.autograd.jacobians import jacobian as jacobian
-    from tt.plugins.autograd.jacobians import jvp as jvp
-    from tt.plugins.autograd.jacobians import vhp as vhp
-    from tt.plugins.autograd.jacobians import vjp as vjp
+    from tt.plugins.autograd.features.jacobians import hessian as hessian
+    from tt.plugins.autograd.features.jacobians import hvp as hvp
+    from tt.plugins.autograd.features.jacobians import jacobian as jacobian
+    from tt.plugins.autograd.features.jacobians import jvp as jvp
+    from tt.plugins.autograd.features.jacobians import vhp as vhp
+    from tt.plugins.autograd.features.jacobians import vjp as vjp
 
 _SOURCES = {
-    "hessian": "tt.plugins.autograd.jacobians",
-    "hvp": "tt.plugins.autograd.jacobians",
-    "jacobian": "tt.plugins.autograd.jacobians",
-    "jvp": "tt.plugins.autograd.jacobians",
-    "vhp": "tt.plugins.autograd.jacobians",
-    "vjp": "tt.plugins.autograd.jacobians",
+    "hessian": "tt.plugins.autograd.features.jacobians",
+    "hvp": "tt.plugins.autograd.features.jacobians",
+    "jacobian": "tt.plugins.autograd.features.jacobians",
+    "jvp": "tt.plugins.autograd.features.jacobians",
+    "vhp": "tt.plugins.autograd.features.jacobians",
+    "vjp": "tt.plugins.autograd.features.jacobians",
 }
 
 __all__ = list(_SOURCES)

@@ -1,8 +1,8 @@
-"""tt.cpu: the functions of the device type "cpu" (`tt.core.device_module` describes them)."""
+"""tt.cpu: the functions of the device type "cpu" (`tt.core.devices.device_module` describes them)."""
 
 from typing import Any
 
-from tt.core.device_module import FUNCTIONS, DeviceModule
+from tt.core.devices.device_module import FUNCTIONS, DeviceModule
 
 __all__ = list(FUNCTIONS)
 

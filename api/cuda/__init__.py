@@ -1,12 +1,12 @@
-"""tt.cuda: the functions of the device type "cuda" (`tt.core.device_module` describes them), and what only CUDA has.
+"""tt.cuda: the functions of the device type "cuda" (`tt.core.devices.device_module` describes them), and what only CUDA has.
 
 Importing it loads neither the driver nor CuPy.
 """
 
 from typing import Any
 
-from tt.core.device_module import FUNCTIONS, DeviceModule
-from tt.core.lazy_names import lazy_names
+from tt.core.devices.device_module import FUNCTIONS, DeviceModule
+from tt.core.host.lazy_names import lazy_names
 
 _SOURCES = {
     "OutOfMemoryError": "tt.core.errors",
@@ -21,7 +21,7 @@ _SOURCES = {
             "is_tf32_supported",
             "set_sync_debug_mode",
         ),
-        "tt.backends.cuda.interface",
+        "tt.backends.cuda.runtime.interface",
     ),
     **dict.fromkeys(
         (
@@ -33,11 +33,11 @@ _SOURCES = {
             "temperature",
             "utilization",
         ),
-        "tt.backends.cuda.monitor",
+        "tt.backends.cuda.runtime.monitor",
     ),
     **dict.fromkeys(
         ("CUDAPluggableAllocator", "change_current_allocator", "get_allocator_backend"),
-        "tt.backends.cuda.pluggable",
+        "tt.backends.cuda.memory.pluggable",
     ),
     **dict.fromkeys(
         (
@@ -47,7 +47,7 @@ _SOURCES = {
             "is_current_stream_capturing",
             "make_graphed_callables",
         ),
-        "tt.backends.cuda.graphs",
+        "tt.backends.cuda.runtime.graphs",
     ),
 }
 _MODULES = ("memory", "nvtx", "profiler")
@@ -64,7 +64,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "default_generators":  # as many as there are devices, which only using CUDA tells
-        from tt.backends.cuda.interface import default_generators
+        from tt.backends.cuda.runtime.interface import default_generators
 
         return default_generators()
     return getattr(_module, name) if name in FUNCTIONS else _find(name)

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from tt.backends.cuda.interface import caching_allocator_alloc, caching_allocator_delete
-from tt.backends.cuda.monitor import list_gpu_processes
-from tt.backends.cuda.pluggable import (
-    CUDAPluggableAllocator,
-    change_current_allocator,
-    get_allocator_backend,
-)
-from tt.backends.cuda.recording import (
+from tt.backends.cuda.memory.memory_snapshot import (
     _dump_snapshot,
     _record_memory_history,
     _snapshot,
     memory_picture,
 )
+from tt.backends.cuda.memory.pluggable import (
+    CUDAPluggableAllocator,
+    change_current_allocator,
+    get_allocator_backend,
+)
+from tt.backends.cuda.runtime.interface import caching_allocator_alloc, caching_allocator_delete
+from tt.backends.cuda.runtime.monitor import list_gpu_processes
 
 _SHARED = (
     "empty_cache",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt.core.parameter import Parameter
+from tt.core.methods.parameter import Parameter
 from tt.nn import functional
 
 __all__ = ["Parameter", "functional"]

@@ -7,18 +7,18 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias, overload
 
-from tt.core.device import device as _device
-from tt.core.dtype import dtype as _dtype
-from tt.core.layout import layout as _layout
-from tt.core.random import Generator as _Generator
-from tt.core.size import Size as _Size
+from tt.core.types.device import device as _device
+from tt.core.types.dtype import dtype as _dtype
+from tt.core.types.layout import layout as _layout
+from tt.core.devices.generator import Generator as _Generator
+from tt.core.types.size import Size as _Size
 
 _Scalar: TypeAlias = _bool | _int | _float | _complex
 _DtypeLike: TypeAlias = _dtype | type[Any] | str
 _DeviceLike: TypeAlias = _device | str | _int
 
-from tt.core.tensor import Tensor as Tensor
-from tt.core.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _AttentionBackwardResult, _AttentionResult, _BatchNormBackwardResult, _BatchNormResult, _CrossEntropyResult, _CummaxResult, _CumminResult, _EmbeddingBagResult, _FrexpResult, _GroupNormBackwardResult, _KthvalueResult, _LayerNormBackwardResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _NativeDropoutResult, _QrResult, _RmsNormBackwardResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueConsecutiveResult, _UniqueDimResult
+from tt.core.tensor.tensor import Tensor as Tensor
+from tt.core.tensor.tensor import _AdaptiveMaxPool1DWithIndicesResult, _AdaptiveMaxPool2DWithIndicesResult, _AdaptiveMaxPool3DWithIndicesResult, _AminmaxResult, _AttentionBackwardResult, _AttentionResult, _BatchNormBackwardResult, _BatchNormResult, _CrossEntropyResult, _CummaxResult, _CumminResult, _EmbeddingBagResult, _FrexpResult, _GroupNormBackwardResult, _KthvalueResult, _LayerNormBackwardResult, _LinalgCholeskyExResult, _LinalgEigResult, _LinalgEighResult, _LinalgInvExResult, _LinalgLstsqResult, _LinalgLuFactorExResult, _LinalgLuFactorResult, _LinalgLuResult, _LinalgQrResult, _LinalgSlogdetResult, _LinalgSolveExResult, _LinalgSvdResult, _LuUnpackResult, _MaxPool1DWithIndicesResult, _MaxPool2DWithIndicesResult, _MaxPool3DWithIndicesResult, _MaxResult, _MedianResult, _MinResult, _NanmedianResult, _NativeDropoutResult, _QrResult, _RmsNormBackwardResult, _SlogdetResult, _SortResult, _SvdResult, _TopkResult, _TriangularSolveResult, _Unique2Result, _UniqueConsecutiveResult, _UniqueDimResult
 from tt import tanh as tanh
 def tanh_(input: Tensor) -> Tensor:
     """In-place form of `tanh`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.layout import to_layout as _to_layout
+from tt.core.types.layout import to_layout as _to_layout
 from tt.plugins.sparse.check import check_sparse_tensor_invariants
 from tt.plugins.sparse.construct import (
     sparse_bsc_tensor,

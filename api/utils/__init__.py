@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt.core.lazy_names import lazy_names
+from tt.core.host.lazy_names import lazy_names
 
 __all__: list[str] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt.core.python_dispatch import (
+from tt.core.layers.tt_dispatch import (
     TTDispatchMode,
     _get_current_dispatch_mode,
     _get_current_dispatch_mode_stack,

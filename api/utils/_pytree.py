@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt.core.pytree import (
+from tt.core.layers.pytree import (
     TreeSpec,
     tree_any,
     tree_flatten,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tt.core.lazy_names import lazy_names
+from tt.core.host.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tt.plugins.autograd.checkpoint import checkpoint as checkpoint
-    from tt.plugins.autograd.checkpoint import checkpoint_sequential as checkpoint_sequential
-    from tt.plugins.autograd.checkpoint import set_checkpoint_early_stop as set_checkpoint_early_stop
+    from tt.plugins.autograd.features.checkpoint import checkpoint as checkpoint
+    from tt.plugins.autograd.features.checkpoint import checkpoint_sequential as checkpoint_sequential
+    from tt.plugins.autograd.features.checkpoint import set_checkpoint_early_stop as set_checkpoint_early_stop
 
 _SOURCES = {
-    "checkpoint": "tt.plugins.autograd.checkpoint",
-    "checkpoint_sequential": "tt.plugins.autograd.checkpoint",
-    "set_checkpoint_early_stop": "tt.plugins.autograd.checkpoint",
+    "checkpoint": "tt.plugins.autograd.features.checkpoint",
+    "checkpoint_sequential": "tt.plugins.autograd.features.checkpoint",
+    "set_checkpoint_early_stop": "tt.plugins.autograd.features.checkpoint",
 }
 
 __all__ = list(_SOURCES)

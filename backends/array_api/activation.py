@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 from tt.backends.array_api.pointwise import erf
 from tt.core.library import errors
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 from tt.backends.array_api.placement import PlacedNamespace
 from tt.core.library import Backend, Device, Kernel, KernelTable, dtype, errors, from_numpy_dtype, to_dtype
 

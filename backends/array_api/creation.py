@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 from tt.core.library import errors
 
 __all__ = ["add_kernels", "arange_size"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 from tt.core.library import errors
 
 __all__ = ["add_kernels"]

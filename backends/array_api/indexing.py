@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 from tt.core.library import errors, fitted_number
 
 __all__ = ["add_kernels"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 
 __all__ = ["add_kernels"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 from tt.core.library import errors, result_type
 
 __all__ = ["add_kernels", "check_alpha", "check_rounding", "erf"]

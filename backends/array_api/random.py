@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.backends.array_api.kit import Kit
+from tt.backends.array_api.kernel_builder import Kit
 from tt.core.library import errors, reserve
 
 __all__ = [

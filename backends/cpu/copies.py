@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.backends.array_api.copies import expect_one_element
-from tt.backends.array_api.kit import ORDERS
+from tt.backends.array_api.kernel_builder import ORDERS
 from tt.backends.cpu.backend import Array, cast, duplicate, python_number
 from tt.core.library import KernelTable, errors
 

@@ -1,5 +1,5 @@
 """NVIDIA GPUs through CuPy.  Nothing here imports CuPy before a CUDA device is used."""
 
-from tt.backends.cuda.settings import cudnn, matmul
+from tt.backends.cuda.runtime.settings import cudnn, matmul
 
 __all__ = ["cudnn", "matmul"]

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from tt.backends.cuda import copies
-from tt.backends.cuda.availability import find_driver, reason
-from tt.backends.cuda.captured import CapturedNumbers
-from tt.backends.cuda.engine import CupyEngine, Engine
-from tt.backends.cuda.failures import Failures
 from tt.backends.cuda.handle import Memory, StridedHandle
-from tt.backends.cuda.memory import CupyMemory, cupy
-from tt.backends.cuda.namespace import LazyNamespace
-from tt.backends.cuda.streams import CudaEvent, CudaStream, ForeignStream, OpenedEvent
-from tt.backends.cuda.synchronisation import SyncDebug
-from tt.backends.cuda.transfers import Transfers
+from tt.backends.cuda.launch.engine import CupyEngine, Engine
+from tt.backends.cuda.libraries.namespace import LazyNamespace
+from tt.backends.cuda.memory.memory import CupyMemory, cupy
+from tt.backends.cuda.memory.transfers import Transfers
+from tt.backends.cuda.runtime.availability import find_driver, reason
+from tt.backends.cuda.runtime.device_asserts import Failures
+from tt.backends.cuda.runtime.graph_random import CapturedNumbers
+from tt.backends.cuda.runtime.streams import CudaEvent, CudaStream, ForeignStream, OpenedEvent
+from tt.backends.cuda.runtime.synchronisation import SyncDebug
 from tt.core.library import Backend, Device, DeviceProperties, errors, from_numpy_dtype
 
 __all__ = ["CudaBackend"]
@@ -272,13 +272,13 @@ class CudaBackend(Backend):
 
     def compile_elementwise(self, source: Any, instance: Any) -> Callable[..., Any]:
         """Return a kernel for a function over numbers in CUDA source."""
-        from tt.backends.cuda.inline import compile_elementwise
+        from tt.backends.cuda.compile.inline import compile_elementwise
 
         return compile_elementwise(self, source, instance)
 
     def compile_launched(self, source: Any, function: Any) -> Callable[..., None]:
         """Return what launches a `__global__` function."""
-        from tt.backends.cuda.inline import compile_launched
+        from tt.backends.cuda.compile.inline import compile_launched
 
         return compile_launched(self, source, function)
 

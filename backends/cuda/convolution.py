@@ -12,11 +12,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import THREADS, contiguous, grid_of, packed
+from tt.backends.cuda.launch.layouts import THREADS, contiguous, grid_of, packed
+from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.libraries.cudnn import DTYPES as CUDNN_DTYPES
 from tt.backends.cuda.libraries.cudnn import Cudnn, OverCudnn, tables_of
-from tt.backends.cuda.programs import Program
-from tt.backends.cuda.settings import cudnn as settings
+from tt.backends.cuda.runtime.settings import cudnn as settings
 from tt.backends.cuda.windows import each, reach, three
 from tt.core.library import KernelTable
 

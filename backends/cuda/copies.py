@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.backends.array_api.kit import ORDERS
-from tt.backends.cuda.elementwise import POINTWISE, Layout, collapse, run
+from tt.backends.array_api.kernel_builder import ORDERS
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.launch.elementwise import POINTWISE, Layout, collapse, run
 from tt.backends.cuda.pointwise import fill
 from tt.core.library import KernelTable, errors
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.array_api.pointwise import check_rounding
-from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.pointwise import Pointwise
+from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.core.library import KernelTable, errors
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from tt.backends.cuda import (
     views,
 )
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.namespace import LazyNamespace
+from tt.backends.cuda.libraries.namespace import LazyNamespace
 from tt.core.library import Kernel, KernelTable, dtype
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import contiguous, name_of
-from tt.backends.cuda.programs import Program
-from tt.backends.cuda.walks import (
+from tt.backends.cuda.launch.layouts import contiguous, name_of
+from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.launch.reduction_launch import (
     FLOATING,
     Tuning,
     Walker,
@@ -25,6 +24,7 @@ from tt.backends.cuda.walks import (
     wide,
     workspace,
 )
+from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.core.library import KernelTable, errors
 
 if TYPE_CHECKING:

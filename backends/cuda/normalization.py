@@ -15,9 +15,9 @@ import numpy as np
 
 from tt.backends.cuda import reduction
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import contiguous, name_of
-from tt.backends.cuda.programs import Program
-from tt.backends.cuda.walks import (
+from tt.backends.cuda.launch.layouts import contiguous, name_of
+from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.launch.reduction_launch import (
     FLOATING,
     Tuning,
     Walker,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import name_of
-from tt.backends.cuda.moving import Mover
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.launch.layouts import name_of
+from tt.backends.cuda.launch.moving import Mover
+from tt.backends.cuda.launch.programs import Program
 from tt.core.library import KernelTable, fork_safe_lock
 
 if TYPE_CHECKING:

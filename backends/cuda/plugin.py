@@ -17,7 +17,7 @@ def tt_manifest() -> Manifest:
         "cuda",
         devices=("cuda",),
         accelerators=("cuda",),
-        available="tt.backends.cuda.availability:reason",
+        available="tt.backends.cuda.runtime.availability:reason",
     )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.array_api.pointwise import check_alpha, check_rounding
-from tt.backends.cuda.elementwise import run
 from tt.backends.cuda.handle import StridedHandle
+from tt.backends.cuda.launch.elementwise import run
 from tt.core.library import KernelTable, errors, result_type
 
 if TYPE_CHECKING:

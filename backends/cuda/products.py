@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import contiguous
+from tt.backends.cuda.launch.layouts import contiguous
 from tt.backends.cuda.libraries.cublaslt import DTYPES, CublasLt
 from tt.core.library import KernelTable, contiguous_strides
 

@@ -19,12 +19,12 @@ from tt.backends.array_api.random import (
     check_uniform,
     threshold,
 )
-from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import grid_of, name_of
-from tt.backends.cuda.moving import Mover
-from tt.backends.cuda.places import BLOCK
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.launch.gather_scatter import BLOCK
+from tt.backends.cuda.launch.layouts import grid_of, name_of
+from tt.backends.cuda.launch.moving import Mover
+from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.backends.cuda.scan import running_sums
 from tt.backends.cuda.sorting import stable_order
 from tt.core.library import KernelTable, errors, reserve

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import name_of
-from tt.backends.cuda.programs import Program
-from tt.backends.cuda.walks import FLOATING, INTEGRAL, Tuning, aligned, axes, collapsed, workspace
+from tt.backends.cuda.launch.layouts import name_of
+from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.launch.reduction_launch import (
+    FLOATING,
+    INTEGRAL,
+    Tuning,
+    aligned,
+    axes,
+    collapsed,
+    workspace,
+)
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:

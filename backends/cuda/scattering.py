@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.backends.cuda.failures import kind_of
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.indexing import choose, one_value, places_along
-from tt.backends.cuda.layouts import axis_of, grid_of, name_of
-from tt.backends.cuda.moving import Mover, along_dim, bytes_of, slices_of
-from tt.backends.cuda.places import BLOCK, Indexed, broadcast_strides, integer_of, make_plan
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.launch.gather_scatter import BLOCK, Indexed, broadcast_strides, integer_of, make_plan
+from tt.backends.cuda.launch.layouts import axis_of, grid_of, name_of
+from tt.backends.cuda.launch.moving import Mover, along_dim, bytes_of, slices_of
+from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.backends.cuda.sorting import stable_order
 from tt.core.library import KernelTable, contiguous_strides, errors
 

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import name_of
-from tt.backends.cuda.programs import Program
-from tt.backends.cuda.walks import FLOATING, Tuning, aligned, axes, collapsed, line_width
+from tt.backends.cuda.launch.layouts import name_of
+from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.launch.reduction_launch import FLOATING, Tuning, aligned, axes, collapsed, line_width
 from tt.core.library import KernelTable
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.launch.programs import Program
 
 if TYPE_CHECKING:
     from tt.backends.cuda.handle import StridedHandle
-    from tt.backends.cuda.moving import Mover
+    from tt.backends.cuda.launch.moving import Mover
 
 __all__ = ["SORTING", "stable_order"]
 

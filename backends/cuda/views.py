@@ -13,7 +13,7 @@ import numpy as np
 
 from tt.backends.array_api.shaping import expanded_shape
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.layouts import axis_of
+from tt.backends.cuda.launch.layouts import axis_of
 from tt.core.library import KernelTable, errors, view_strides
 
 __all__ = ["cuda"]

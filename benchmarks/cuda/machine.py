@@ -19,7 +19,7 @@ LIBRARIES = (
 
 def problem() -> str | None:
     """Return why tt cannot use a GPU here, or None."""
-    from tt.backends.cuda.availability import reason
+    from tt.backends.cuda.runtime.availability import reason
 
     return reason()
 
@@ -28,7 +28,7 @@ def facts(packages: Iterable[str] = LIBRARIES) -> dict[str, str]:
     """Return the GPU, its driver, and the versions of what computes on it."""
     import tt
     from benchmarks.environment import commit, form_of_tt, processor
-    from tt.backends.cuda.availability import find_driver
+    from tt.backends.cuda.runtime.availability import find_driver
 
     found: dict[str, str] = {"commit": commit(), "form": form_of_tt()[0], "processor": processor()}
     if problem() is None:

@@ -13,7 +13,7 @@ from tt.cli.options import Json
 from tt.core.errors import DeviceError, UnknownNameError, ValueRangeError
 
 if TYPE_CHECKING:
-    from tt.backends.cuda.warmup import Warmed
+    from tt.backends.cuda.compile.warmup import Warmed
 
 __all__ = ["warmup"]
 
@@ -39,9 +39,9 @@ def warmup(
     Exit codes: 0 all kernels are there; 1 some do not compile, or nothing can be compiled or kept here; 2 wrong
     options.
     """
-    from tt.backends.cuda.cache import cache_folder
-    from tt.backends.cuda.compiler import arch_name, nvrtc_version, usable_arch
-    from tt.backends.cuda.warmup import DTYPES, common_kernels, compile_all, present_arch
+    from tt.backends.cuda.compile.cache import cache_folder
+    from tt.backends.cuda.compile.compiler import arch_name, nvrtc_version, usable_arch
+    from tt.backends.cuda.compile.warmup import DTYPES, common_kernels, compile_all, present_arch
 
     known = (*DTYPES, "float64")
     for name in dtype or ():

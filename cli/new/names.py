@@ -35,8 +35,8 @@ def check_device(name: str) -> None:
     typer.BadParameter
         With the reason.
     """
-    from tt.core import host
-    from tt.core.device import CORE_DEVICES
+    from tt.core.host import host
+    from tt.core.types.device import CORE_DEVICES
 
     check_word(name, "a device type")
     if name in CORE_DEVICES:
@@ -54,7 +54,7 @@ def check_operator(name: str) -> tuple[str, str]:
     typer.BadParameter
         With the reason.
     """
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     namespace, separator, short = name.partition("::")
     if not separator:
@@ -71,7 +71,7 @@ def check_operator(name: str) -> tuple[str, str]:
 
 def _refuse_taken(name: str, kind: str) -> None:
     """Refuse the name of a device or namespace that a plugin declares, and that of a plugin."""
-    from tt.core import host
+    from tt.core.host import host
 
     for plugin in host.plugins():
         who = f"the plugin {plugin.name!r} ({plugin.distribution} {plugin.version})"

@@ -16,8 +16,8 @@ from tt.cli.ops import conformance
 from tt.cli.options import Json, complete_backend, complete_op
 
 if TYPE_CHECKING:
-    from tt.core.check import Problem
-    from tt.core.coverage import Place
+    from tt.core.reports.check import Problem
+    from tt.core.reports.coverage import Place
     from tt.core.testing.conformance.outcomes import Baseline, Outcome
 
 __all__ = ["check"]
@@ -111,8 +111,8 @@ def check(
     With FILE, check only these schema files (those of a plugin, for instance): every mistake, with its place.
     With --backend, tell how it serves every operator; with --run, call them all and check values, memory, gradients.
     """
-    from tt.core.check import check_all, check_files
-    from tt.core.coverage import parse_place
+    from tt.core.reports.check import check_all, check_files
+    from tt.core.reports.coverage import parse_place
 
     given = {
         "--backend": backends, "--run": run, "--ops": patterns, "--dtype": dtypes, "--baseline": baseline,
@@ -172,7 +172,7 @@ def problems_of(
     places: Sequence[Place], patterns: list[str] | None, found: dict[str, list[Outcome]]
 ) -> list[Problem]:
     """Return the problems of backends and of what their packages brought, or with patterns of the chosen operators."""
-    from tt.core.check import check_backends
+    from tt.core.reports.check import check_backends
 
     chosen = {outcome.target.op for outcomes in found.values() for outcome in outcomes}
     return check_backends(places, chosen if patterns else None)
@@ -223,7 +223,7 @@ def print_problems(problems: list[Problem]) -> None:
 
 def summary() -> str:
     """Return what was checked when all is well."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     kernels = sum(len(registrations) for registrations in REGISTRY.kernels.values())
     return f"no problems: {len(REGISTRY.names())} operators, {kernels} kernels, {len(REGISTRY.backends)} backends"

@@ -13,7 +13,7 @@ import typer
 from tt.cli import output
 
 if TYPE_CHECKING:
-    from tt.core.coverage import Place
+    from tt.core.reports.coverage import Place
     from tt.core.testing.conformance.outcomes import Baseline, Comparison, Outcome
     from tt.core.testing.conformance.run import Target
 
@@ -33,7 +33,7 @@ def chosen(
     place: Place, patterns: Sequence[str] | None, dtypes: Sequence[str] | None, ran: bool
 ) -> list[Target]:
     """Return the operators and dtypes that the options mean."""
-    from tt.core.check import is_concern_of
+    from tt.core.reports.check import is_concern_of
     from tt.core.testing.conformance.layouts import is_served
     from tt.core.testing.conformance.run import QUICK, targets
 
@@ -78,7 +78,7 @@ def run(
     tell : bool
         Whether to say at once what is wrong, beside the progress; the outcome comes at the end.
     """
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import NothingToCheckError
     from tt.core.testing.conformance import outcomes
     from tt.core.testing.conformance.run import chosen_checks
@@ -180,7 +180,7 @@ def ran_row(family: str, members: list[Outcome]) -> list[str | int]:
 
 def print_missing(name: str, outcomes: list[Outcome]) -> None:
     """Print what is missing, a line for each operator."""
-    from tt.core.coverage import dtypes_in_words
+    from tt.core.reports.coverage import dtypes_in_words
 
     absent: dict[str, list[str]] = {}
     for outcome in outcomes:

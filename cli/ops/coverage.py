@@ -12,7 +12,7 @@ from tt.cli.files import require_writable, write
 from tt.cli.options import Json, complete_backend, complete_op
 
 if TYPE_CHECKING:
-    from tt.core.coverage import Matrix, Place
+    from tt.core.reports.coverage import Matrix, Place
 
 __all__ = ["show_coverage"]
 
@@ -58,8 +58,8 @@ def show_coverage(
     as_json: Json = False,
 ) -> None:
     """Show how each backend serves each operator: by a kernel, by a composite, or not at all."""
-    from tt.core.coverage import matrix, parse_place
-    from tt.core.coverage.markdown import GENERATED, markdown
+    from tt.core.reports.coverage import matrix, parse_place
+    from tt.core.reports.coverage.markdown import GENERATED, markdown
 
     chosen = list(dict.fromkeys(map(parse_place, backends))) if backends else None
     require_one_format(file, as_markdown, as_html, as_json)
@@ -70,7 +70,7 @@ def show_coverage(
     if as_json:
         output.as_json(found.as_data())
     elif as_html is not None:
-        from tt.core.coverage.html import html
+        from tt.core.reports.coverage.html import html
 
         write(as_html, html(found))
         output.text(f"{as_html}: {len(found.rows)} operators, {len(found.places)} backends")
@@ -122,7 +122,7 @@ def line(found: Matrix, name: str, family: str | None) -> list[str | int]:
 
 def share(found: Matrix, place: Place, family: str | None) -> str:
     """Return what share of a family a backend serves, and how many operators in which way."""
-    from tt.core.coverage import HOWS, percentage
+    from tt.core.reports.coverage import HOWS, percentage
 
     counts = found.counts(place, family)
     ways = " ".join(f"{counts[how]}{LETTERS[how]}" for how in HOWS if counts[how])
@@ -141,7 +141,7 @@ LETTERS = {
 
 def legend(found: Matrix) -> None:
     """Print what the letters mean that were used."""
-    from tt.core.coverage import HOWS
+    from tt.core.reports.coverage import HOWS
 
     used = {cell.how for row in found.rows for cell in row.cells}
     output.text("", "  ".join(f"{LETTERS[how]} {how}" for how in HOWS if how in used))
@@ -149,7 +149,7 @@ def legend(found: Matrix) -> None:
 
 def print_operators(found: Matrix) -> None:
     """Print a line for each operator."""
-    from tt.core.coverage.markdown import in_words
+    from tt.core.reports.coverage.markdown import in_words
 
     columns = ["family", "operator", *map(str, found.places)]
     rows = [

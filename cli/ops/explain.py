@@ -26,7 +26,7 @@ def explain(name: OpName, specs: Specs = None, as_json: Json = False) -> None:
 
     Exits with 1 if the call would not be served.
     """
-    from tt.core.dispatch.explain import explain
+    from tt.core.dispatch.resolve.explain import explain
 
     explanation = explain(name, specs or [])
     if as_json:

@@ -12,7 +12,7 @@ from tt.cli.options import Json, complete_backend, complete_plugin
 from tt.core.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from tt.core.coverage import Place
+    from tt.core.reports.coverage import Place
     from tt.core.schema.model import OpDefinition
 
 __all__ = ["list_ops"]
@@ -44,9 +44,9 @@ def list_ops(
     as_json: Json = False,
 ) -> None:
     """List the operators, all of them or those that pass every filter."""
-    from tt.core import host
-    from tt.core.coverage import parse_place
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.host import host
+    from tt.core.reports.coverage import parse_place
     from tt.core.schema.model import KINDS, TAGS
 
     host.activate_all()
@@ -91,9 +91,9 @@ def only(
 
 def of_plugin(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition]:
     """Return the operators for which a plugin brings a definition, kernels, a composite or a rule of its layer."""
-    from tt.core import host
-    from tt.core.coverage import brought_by
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.host import host
+    from tt.core.reports.coverage import brought_by
 
     state = next((p for p in host.plugins() if p.name == plugin), None)
     if state is None:
@@ -119,7 +119,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
         "doc": definition.doc,
     }
     if place is not None:
-        from tt.core.coverage import coverage, passed_over
+        from tt.core.reports.coverage import coverage, passed_over
 
         served = coverage(definition, place)
         found |= {
@@ -135,7 +135,7 @@ def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
 
 def cells(found: dict[str, Any], place: Place | None) -> list[str]:
     """Return a row of the table."""
-    from tt.core.coverage import dtypes_in_words
+    from tt.core.reports.coverage import dtypes_in_words
 
     line = [found["name"], found["kind"], "core" if found["core"] else ""]
     if place is not None:

@@ -24,10 +24,10 @@ def write_pages(
     as_json: Json = False,
 ) -> None:
     """Write a Markdown page for each operator, with an index: signature, rules, gradient, example, who serves it."""
-    from tt.core import host
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import UnknownNameError
-    from tt.core.pages import pages, stale, write
+    from tt.core.host import host
+    from tt.core.reports.pages import pages, stale, write
 
     wanted = pages(namespace)
     if not wanted:

@@ -15,8 +15,8 @@ __all__ = ["show"]
 
 def show(name: OpName, as_json: Json = False) -> None:
     """Show an operator: signature, forms, rules, example, and who serves it where."""
-    from tt.core import host
-    from tt.core.coverage import definitions_of
+    from tt.core.host import host
+    from tt.core.reports.coverage import definitions_of
 
     host.activate_all()
     found = [describe(definition) for definition in definitions_of(name)]
@@ -31,7 +31,7 @@ def show(name: OpName, as_json: Json = False) -> None:
 
 def describe(definition: OpDefinition) -> dict[str, Any]:
     """Return everything about an overload as plain data."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     result = definition.result
     return {
@@ -71,10 +71,10 @@ def forms(definition: OpDefinition) -> dict[str, str]:
 
 def served(definition: OpDefinition) -> list[dict[str, Any]]:
     """Return who serves an operator: kernels by place and form, the composite, the rules of layers."""
-    from tt.core import host
-    from tt.core.coverage import kernel_dtypes
-    from tt.core.dispatch.registry import REGISTRY, code_location
-    from tt.core.dtype import DTYPES
+    from tt.core.dispatch.registry.registry import REGISTRY, code_location
+    from tt.core.host import host
+    from tt.core.reports.coverage import kernel_dtypes
+    from tt.core.types.dtype import DTYPES
 
     rows: list[dict[str, Any]] = []
     for registration in REGISTRY.kernels.get(definition.name, ()):
@@ -125,7 +125,7 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
 
 def layer_source(name: str) -> str:
     """Return which distribution brings a layer."""
-    from tt.core import host
+    from tt.core.host import host
 
     for plugin in host.plugins():
         if plugin.manifest is not None and name in plugin.manifest.layers:
@@ -135,7 +135,7 @@ def layer_source(name: str) -> str:
 
 def print_description(found: dict[str, Any]) -> None:
     """Print what `describe` returned."""
-    from tt.core.coverage import dtypes_in_words
+    from tt.core.reports.coverage import dtypes_in_words
 
     output.text(found["signature"], "")
     output.text(*(f"  {line}".rstrip() for line in found["doc"].splitlines()), "")

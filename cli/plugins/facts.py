@@ -12,7 +12,7 @@ KINDS = ("devices", "layouts", "layers", "namespaces")
 
 def states(*, activate: bool = False) -> list[dict[str, Any]]:
     """Return what is known of every plugin as plain data."""
-    from tt.core import host
+    from tt.core.host import host
 
     if activate:
         host.activate_all()
@@ -47,7 +47,7 @@ def brings(plugin: dict[str, Any]) -> str:
 
 def registered(name: str) -> dict[str, int]:
     """Return how much a plugin has registered: operators, kernels by place, composites; what takes no part apart."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     found: Counter[str] = Counter()
     for op in REGISTRY.names():

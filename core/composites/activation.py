@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, computed, number, widened
 from tt.core.composites.reduction import softmax_parts
-from tt.core.dispatch.registry import REGISTRY, ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ValueRangeError
-from tt.core.promotion import result_type
+from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite

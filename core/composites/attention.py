@@ -6,12 +6,12 @@ import math
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.nn import attention as check_attention
+from tt.core.types.dtype import bool_
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -14,12 +14,12 @@ from tt.core.composites.helpers import (
     python_value,
     widened,
 )
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import complex128, float64, int32, int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError
-from tt.core.promotion import get_default_dtype, result_type
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import complex128, float64, int32, int64
+from tt.core.types.promotion import get_default_dtype, result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite

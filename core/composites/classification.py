@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, widened
 from tt.core.composites.loss import chosen, reduced
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.types.dtype import int64
 
 composites: Final = CompositeTable()
 composite = composites.composite

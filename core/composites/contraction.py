@@ -13,10 +13,10 @@ from math import prod
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
-from tt.core.dispatch.registry import ops
+from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import ArgumentError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dim
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 
 __all__ = ["Equation", "contract", "contracted_dims", "parse", "parse_sublists"]
 

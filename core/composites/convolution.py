@@ -7,11 +7,11 @@ from math import prod
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, uint8
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.convolution import each
+from tt.core.types.dtype import bool_, uint8
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tt.core import dtype as dt
 from tt.core.composites.helpers import as_type, number
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import dtype as Dtype
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError
-from tt.core.memory_format import ORDERS, is_preserve
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types import dtype as dt
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.memory_format import ORDERS, is_preserve
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -7,13 +7,13 @@ from functools import reduce
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, python_value
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, float64, int32, int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DispatchError, DtypeError, ShapeError
-from tt.core.memory_format import ORDERS, is_preserve
-from tt.core.promotion import get_default_dtype, promote_types, result_type
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import bool_, float64, int32, int64
+from tt.core.types.memory_format import ORDERS, is_preserve
+from tt.core.types.promotion import get_default_dtype, promote_types, result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, python_value
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float64, int32, int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, LinAlgError, PlaceError, ShapeError, ValueRangeError
-from tt.core.keys import KEYS
 from tt.core.shapes.decomposition import expect_matrix, expect_square, is_vector
 from tt.core.shapes.geometry import broadcast
+from tt.core.types.dtype import float64, int32, int64
+from tt.core.types.keys import KEYS
 
 composites: Final = CompositeTable()
 composite = composites.composite

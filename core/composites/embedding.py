@@ -6,10 +6,10 @@ import warnings
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, python_value, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import int32, int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, PlaceError, ShapeError, UnsupportedError, ValueRangeError
+from tt.core.types.dtype import int32, int64
 
 composites: Final = CompositeTable()
 composite = composites.composite

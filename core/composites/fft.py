@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, is_integral
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
-from tt.core.promotion import get_default_dtype
 from tt.core.shapes.fft import expect_points
 from tt.core.shapes.geometry import wrap_dim, wrap_dims
+from tt.core.types.dtype import float64
+from tt.core.types.promotion import get_default_dtype
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from tt.core.dispatch.registry import REGISTRY, ops
-from tt.core.dtype import dtype as Dtype
-from tt.core.dtype import float32, iinfo, int64
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DataDependentError
-from tt.core.promotion import result_type
 from tt.core.shapes.geometry import wrap_dim
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import float32, iinfo, int64
+from tt.core.types.promotion import result_type
 
 __all__ = [
     "as_type",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value, wrap
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import int32, int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, IndexValueError, ShapeError, ValueRangeError
-from tt.core.numbers import fitted_number
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import int32, int64
+from tt.core.types.scalars import fitted_number
 
 composites: Final = CompositeTable()
 composite = composites.composite

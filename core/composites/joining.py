@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.core.composites.shaping import atleast_1d, atleast_2d, atleast_3d
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError
 from tt.core.shapes.geometry import wrap_dim
 

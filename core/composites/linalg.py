@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from tt.core.composites.contraction import contract, contracted_dims, parse, parse_sublists
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError
 from tt.core.shapes.geometry import wrap_dim
+from tt.core.types.dtype import bool_
 
 composites: Final = CompositeTable()
 composite = composites.composite

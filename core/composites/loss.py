@@ -7,11 +7,11 @@ import warnings
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, python_value, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
-from tt.core.promotion import result_type
 from tt.core.shapes.loss import chosen_reduction
+from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite

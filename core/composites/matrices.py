@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from tt.core.composites.decomposition import adjoint, check_order, epsilon, eye_like
 from tt.core.composites.helpers import as_type, is_integral, python_value
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float32, int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, NumberRangeError, ShapeError, ValueRangeError
 from tt.core.shapes.decomposition import expect_matrix, expect_square
 from tt.core.shapes.geometry import wrap_dim
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import float32, int64
 
 composites: Final = CompositeTable()
 composite = composites.composite

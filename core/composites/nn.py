@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError
 
 composites: Final = CompositeTable()

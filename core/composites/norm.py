@@ -6,11 +6,11 @@ import math
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
-from tt.core.promotion import promote_types
 from tt.core.shapes.geometry import dims_to_reduce
+from tt.core.types.promotion import promote_types
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -7,13 +7,13 @@ from math import prod
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import finfo
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, DtypeNotServedError, ShapeError, ValueRangeError
-from tt.core.promotion import result_type
 from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.normalization import check_parameters
+from tt.core.types.dtype import finfo
+from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite

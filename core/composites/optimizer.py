@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tt.core.composites.helpers import python_value, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ValueRangeError
 
 composites: Final = CompositeTable()

@@ -6,11 +6,11 @@ import math
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, computed, floating, is_integral, operand, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, ValueRangeError
-from tt.core.promotion import result_type
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -8,8 +8,8 @@ from math import prod
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.shapes.convolution import each
 from tt.core.shapes.pooling import strides_of, windows_in
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, python_value
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, float32, float64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DispatchError, DtypeError, ShapeError, ValueRangeError
-from tt.core.memory_format import is_preserve
 from tt.core.shapes.geometry import broadcast
+from tt.core.types.dtype import bool_, float32, float64
+from tt.core.types.memory_format import is_preserve
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -7,11 +7,11 @@ from math import prod
 from typing import Any, Final
 
 from tt.core.composites.helpers import check_shapes, number
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, UnsupportedError
 from tt.core.shapes.geometry import wrap_dims
+from tt.core.types.dtype import float64
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -6,12 +6,12 @@ from math import prod
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, widened, wrap
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, uint8
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError
-from tt.core.promotion import get_default_dtype
 from tt.core.shapes.geometry import dims_to_reduce
+from tt.core.types.dtype import bool_, uint8
+from tt.core.types.promotion import get_default_dtype
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, widened
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float32, float64, int64, uint8
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, UnsupportedError, ValueRangeError
+from tt.core.types.dtype import float32, float64, int64, uint8
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, number, widened, wrap
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, int64, uint8
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DimensionError, DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import wrap_dims
+from tt.core.types.dtype import bool_, int64, uint8
 
 composites: Final = CompositeTable()
 composite = composites.composite

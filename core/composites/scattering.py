@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value, wrap
 from tt.core.composites.indexing import along, filling
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, ValueRangeError
-from tt.core.numbers import fitted_number
+from tt.core.types.dtype import int64
+from tt.core.types.scalars import fitted_number
 
 composites: Final = CompositeTable()
 composite = composites.composite

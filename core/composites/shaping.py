@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, Final
 
 from tt.core.composites.helpers import check_shapes, wrap
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError
 from tt.core.shapes.geometry import broadcast, common_shape, infer_size, view_strides, wrap_dims
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tt.core.composites.helpers import check_shapes, wrap
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, IndexValueError, ShapeError
 from tt.core.shapes.slicing import diagonal_geometry, unfold_geometry
 

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, wrap
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, iinfo, int32, int64
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import (
     DtypeError,
     IndexValueError,
@@ -17,8 +16,9 @@ from tt.core.errors import (
     UnsupportedError,
     ValueRangeError,
 )
-from tt.core.promotion import result_type
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import bool_, iinfo, int32, int64
+from tt.core.types.promotion import result_type
 
 composites: Final = CompositeTable()
 composite = composites.composite

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from tt.core.composites.helpers import computed, number
 from tt.core.composites.unary import odd
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ValueRangeError
 
 composites: Final = CompositeTable()

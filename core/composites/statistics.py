@@ -6,10 +6,10 @@ import math
 from typing import Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, number, python_value, widened, wrap
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import float32, float64, iinfo, int64, uint8
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
+from tt.core.types.dtype import float32, float64, iinfo, int64, uint8
 
 composites: Final = CompositeTable()
 composite = composites.composite

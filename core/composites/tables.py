@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final
 
-from tt.core.dispatch.tables import CompositeTable
+from tt.core.dispatch.registry.tables import CompositeTable
 
 __all__ = ["tables"]
 

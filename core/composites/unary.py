@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tt.core.composites.helpers import computed, floating, is_integral, number
-from tt.core.dispatch.registry import ops
-from tt.core.dispatch.tables import CompositeTable
-from tt.core.dtype import bool_, finfo
+from tt.core.dispatch.registry.registry import ops
+from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import DtypeError
+from tt.core.types.dtype import bool_, finfo
 
 composites: Final = CompositeTable()
 composite = composites.composite

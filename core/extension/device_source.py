@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError, CompileError, UnsupportedError
 from tt.core.extension.declarations import find_functions
 from tt.core.extension.diagnostics import compile_error, read_output

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tt.core.dtype import to_dtype
 from tt.core.errors import ArgumentError
 from tt.core.extension.compilers import Language
 from tt.core.extension.device_source import DeviceSource
 from tt.core.extension.loading import Loading, Options, Source
 from tt.core.extension.module import Extension
+from tt.core.types.dtype import to_dtype
 
 __all__ = ["load", "load_inline"]
 

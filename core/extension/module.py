@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from tt.core.custom_op import CustomOp
+from tt.core.custom_op.custom_op import CustomOp
 from tt.core.errors import did_you_mean
 from tt.core.extension.device_source import DeviceFunction
 

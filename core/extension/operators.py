@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tt.core.custom_op import CustomOp, make_op
-from tt.core.defining import check_name
-from tt.core.dispatch.registry import REGISTRY, Handle
-from tt.core.dispatch.tables import KernelTable
+from tt.core.custom_op.custom_op import CustomOp, make_op
+from tt.core.custom_op.define import check_name
+from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.dispatch.registry.tables import KernelTable
 from tt.core.errors import ArgumentError, UnknownNameError
 from tt.core.extension.generate import Instance
 from tt.core.extension.parameters import Passed, Specification

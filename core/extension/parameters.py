@@ -9,10 +9,10 @@ from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
 
-from tt.core.backend import contiguous_strides
-from tt.core.dtype import DTYPES
 from tt.core.errors import ArgumentError, DtypeError, NumberRangeError, ValueRangeError, describe
 from tt.core.shapes.geometry import broadcast, dense_strides
+from tt.core.tensor.backend import contiguous_strides
+from tt.core.types.dtype import DTYPES
 
 __all__ = ["CODES", "NUMPY_DTYPES", "Passed", "Specification", "failed", "make_like"]
 

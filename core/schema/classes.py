@@ -7,8 +7,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from tt.core.dtype import DTYPES, DtypeKind
 from tt.core.errors import UnknownNameError
+from tt.core.types.dtype import DTYPES, DtypeKind
 
 __all__ = ["DTYPE_CLASSES", "DTYPE_NAMES", "dtype_names"]
 

@@ -27,11 +27,11 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self, TypeAlias, overload
 
-from tt.core.device import device as _device
-from tt.core.dtype import dtype as _dtype
-from tt.core.layout import layout as _layout
-from tt.core.random import Generator as _Generator
-from tt.core.size import Size as _Size
+from tt.core.types.device import device as _device
+from tt.core.types.dtype import dtype as _dtype
+from tt.core.types.layout import layout as _layout
+from tt.core.devices.generator import Generator as _Generator
+from tt.core.types.size import Size as _Size
 """
 
 _TYPES: Final = {

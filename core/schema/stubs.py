@@ -1,6 +1,6 @@
 """Type stubs from the schema, so that an editor knows every function and method with its signature and description.
 
-`python -m tt.core.schema.stubs` writes core/tensor.pyi, api/__init__.pyi and one stub for each namespace that has
+`python -m tt.core.schema.stubs` writes core/tensor/tensor.pyi, api/__init__.pyi and one stub for each namespace with
 operators; with `--check` it exits with 1 if one of them is stale.  What is no operator is read from the modules
 themselves; the few members whose Python signatures say too little are written by hand in `stub_templates`.
 
@@ -50,7 +50,7 @@ def root() -> str:
 def stubs() -> dict[str, str]:
     """Return all stubs: path below the project -> text."""
     found = {
-        os.path.join("core", "tensor.pyi"): tensor_stub(),
+        os.path.join("core", "tensor", "tensor.pyi"): tensor_stub(),
         os.path.join("api", "__init__.pyi"): api_stub(),
     }
     for module in sorted({d.module for d in definitions().values() if d.module}):
@@ -72,19 +72,19 @@ def grouped(chosen: Iterable[OpDefinition]) -> dict[str, list[OpDefinition]]:
     return groups
 
 
-# --- core/tensor.pyi -------------------------------------------------------------------------------------------
+# --- core/tensor/tensor.pyi ------------------------------------------------------------------------------------
 
 _UNARY: Final = ("__neg__", "__pos__", "__abs__", "__invert__")
 
 
 def tensor_stub() -> str:
-    """Return the stub of `tt.core.tensor`: the class with all its methods, and the results with names."""
-    tensor = importlib.import_module("tt.core.tensor")
-    dunders = importlib.import_module("tt.core.methods").DUNDERS
+    """Return the stub of `tt.core.tensor.tensor`: the class with all its methods, and the results with names."""
+    tensor = importlib.import_module("tt.core.tensor.tensor")
+    dunders = importlib.import_module("tt.core.methods.methods").DUNDERS
     by_hand = template("tensor")
     written = set(re.findall(r"^    (?:def )?(\w+)", by_hand, re.MULTILINE))
     members = {name: member for name, member in plain_members().items() if name not in written}
-    lines = [_NOTICE, HEADER_TYPES, "from tt.core.tensor_base import TensorBase, TensorSpec\n"]
+    lines = [_NOTICE, HEADER_TYPES, "from tt.core.tensor.base import TensorBase, TensorSpec\n"]
     lines += [f"__all__ = {json.dumps(sorted(tensor.__all__))}\n", ALIASES]
     results = dict(filter(None, map(result_class, definitions().values())))
     for name, fields in results.items():
@@ -127,7 +127,7 @@ def tensor_stub() -> str:
 
 def plain_members() -> dict[str, Any]:
     """Return the members of tensors that are no operators: the core's, and those of tt's own plugins."""
-    found = dict(importlib.import_module("tt.core.members").MEMBERS)
+    found = dict(importlib.import_module("tt.core.methods.attributes").MEMBERS)
     for plugin in _PLUGINS:
         for name, target in importlib.import_module(plugin).tt_manifest().members.items():
             module, _, attribute = target.partition(":")
@@ -151,7 +151,7 @@ def api_stub() -> str:
         tree = ast.parse(file.read())
     lines = [_NOTICE, HEADER_TYPES, ALIASES]
     results = dict(filter(None, map(result_class, definitions().values())))
-    lines += [f"from tt.core.tensor import {', '.join(sorted(results))}"]
+    lines += [f"from tt.core.tensor.tensor import {', '.join(sorted(results))}"]
     taken: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module not in (None, "__future__", "typing"):
@@ -184,10 +184,10 @@ _BESIDES = {"linalg": ("from tt.core.errors import LinAlgError as LinAlgError",)
 def namespace_stub(module: str) -> str:
     """Return the stub of a namespace such as nn.functional."""
     found = importlib.import_module(f"tt.{module}")
-    lines = [_NOTICE, HEADER_TYPES, ALIASES, "from tt.core.tensor import Tensor as Tensor"]
+    lines = [_NOTICE, HEADER_TYPES, ALIASES, "from tt.core.tensor.tensor import Tensor as Tensor"]
     lines += _BESIDES.get(module, ())
     results = dict(filter(None, map(result_class, definitions().values())))
-    lines += [f"from tt.core.tensor import {', '.join(sorted(results))}"]
+    lines += [f"from tt.core.tensor.tensor import {', '.join(sorted(results))}"]
     taken: set[str] = set()
     for name, value in vars(found).items():
         if (

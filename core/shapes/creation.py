@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.errors import DataTypeError, ShapeError, ValueRangeError
-from tt.core.memory_format import ORDERS
 from tt.core.shapes.geometry import check_size
 from tt.core.shapes.pointwise import ordered_strides
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.memory_format import ORDERS
 
 rule = RuleTable()
 

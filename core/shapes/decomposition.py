@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tt.core.dtype import int32
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import int32
 
 rule = RuleTable()
 

@@ -10,9 +10,9 @@ from math import prod
 from operator import index as as_index
 from typing import Any, Protocol
 
-from tt.core.backend import contiguous_strides, is_non_overlapping_and_dense
 from tt.core.errors import ArgumentError, BroadcastError, DimensionError, ShapeError, ValueRangeError
-from tt.core.size import Size
+from tt.core.tensor.backend import contiguous_strides, is_non_overlapping_and_dense
+from tt.core.types.size import Size
 
 __all__ = [
     "Described",

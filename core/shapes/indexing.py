@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.dtype import bool_, int32, int64, uint8
 from tt.core.errors import (
     BroadcastError,
     DataDependentError,
@@ -27,6 +26,7 @@ from tt.core.shapes.geometry import (
 from tt.core.shapes.pointwise import expect_broadcastable_to, like_strides
 from tt.core.shapes.registry import Result, RuleTable
 from tt.core.shapes.slicing import as_strided, diagonal, select, slice_rule
+from tt.core.types.dtype import bool_, int32, int64, uint8
 
 rule = RuleTable()
 

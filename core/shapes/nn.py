@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.dtype import bool_
 from tt.core.errors import DataDependentError, ShapeError
 from tt.core.shapes.geometry import Described, broadcast, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import bool_
 
 rule = RuleTable()
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tt.core.dtype import float32
 from tt.core.errors import DtypeError, ShapeError, ValueRangeError
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import float32
 
 rule = RuleTable()
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.backend import is_non_overlapping_and_dense
 from tt.core.errors import DtypeError, ShapeError
-from tt.core.memory_format import ORDERS
 from tt.core.shapes.geometry import (
     Described,
     broadcast,
@@ -16,6 +14,8 @@ from tt.core.shapes.geometry import (
     is_described,
 )
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.tensor.backend import is_non_overlapping_and_dense
+from tt.core.types.memory_format import ORDERS
 
 rule = RuleTable()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.dtype import int64
 from tt.core.errors import ShapeError, ValueRangeError
 from tt.core.shapes.convolution import dims_of, each, not_negative, positive
 from tt.core.shapes.geometry import Described
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import int64
 
 rule = RuleTable()
 

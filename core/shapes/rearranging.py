@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.dtype import int32, int64
 from tt.core.errors import DataDependentError, IndexValueError, ShapeError, UnsupportedError
 from tt.core.shapes.geometry import Described, wrap_dim, wrap_dims
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import int32, int64
 
 rule = RuleTable()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.dtype import int64
 from tt.core.errors import DataDependentError, IndexValueError, ShapeError
 from tt.core.shapes.geometry import Described, dims_to_reduce, reduced_shape, wrap_dim
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import int64
 
 rule = RuleTable()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.dtype import int64
 from tt.core.errors import ShapeError
 from tt.core.shapes.geometry import Described, wrap_dim
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import int64
 
 rule = RuleTable()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tt.core.dtype import int64
 from tt.core.errors import DtypeError, IndexValueError, ShapeError, UnsupportedError, ValueRangeError
 from tt.core.shapes.geometry import Described, broadcast, reduced_shape, wrap_dim
 from tt.core.shapes.indexing import expect_index_dtype, expect_mask, expect_places, expect_vector
 from tt.core.shapes.pointwise import like_strides
 from tt.core.shapes.registry import Result, RuleTable
+from tt.core.types.dtype import int64
 
 rule = RuleTable()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dtype import dtype as Dtype
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["assert_close", "tolerances"]
 

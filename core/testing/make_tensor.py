@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.device import Device
-from tt.core.dtype import dtype as Dtype
-from tt.core.dtype import finfo, iinfo
 from tt.core.errors import ValueRangeError
+from tt.core.types.device import Device
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import finfo, iinfo
 
 if TYPE_CHECKING:
-    from tt.core.tensor import Tensor
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["make_tensor"]
 

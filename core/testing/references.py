@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.core.schema.model import MISSING
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
@@ -102,7 +102,7 @@ def numpy_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> A
 
 def _compute_dtypes(definition: OpDefinition, arguments: Mapping[str, Any]) -> tuple[np.dtype[Any], ...]:
     """Return the dtypes through which arguments go: what integers become rounds them before it is widened."""
-    from tt.core.promotion import get_default_dtype, result_type
+    from tt.core.types.promotion import get_default_dtype, result_type
 
     group: list[Any] = []
     for name in definition.promote:
@@ -167,7 +167,7 @@ def _call(
 
 def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any:
     """Return what the CPU makes of the same call: its result, or what becomes of the arguments that it changes."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     operator = REGISTRY.operator(definition.name)
     args = tuple(_to_cpu(arguments[a.name]) for a in definition.signature.arguments)
@@ -183,7 +183,7 @@ def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any
 
 
 def _to_cpu(value: Any) -> Any:
-    from tt.core.device import Device
+    from tt.core.types.device import Device
 
     if isinstance(value, TensorBase):
         moved: Any = value

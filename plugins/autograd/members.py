@@ -6,12 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, listening
-from tt.plugins.autograd.functional import backward as run_backward
-from tt.plugins.autograd.graph import STATE, Node, Record, RemovableHandle, Retained, add_hook, leaf_record
-from tt.plugins.autograd.inference import is_inference, is_inference_mode_enabled
+from tt.plugins.autograd.backward.functional import backward as run_backward
+from tt.plugins.autograd.record.graph import (
+    STATE,
+    Node,
+    Record,
+    RemovableHandle,
+    Retained,
+    add_hook,
+    leaf_record,
+)
+from tt.plugins.autograd.record.inference import is_inference, is_inference_mode_enabled
+from tt.plugins.autograd.record.views import refresh, renew
 from tt.plugins.autograd.transforms.levels import BIT as WRAPPED
 from tt.plugins.autograd.transforms.levels import Dual, refuse_in_transforms
-from tt.plugins.autograd.views import refresh, renew
 
 __all__ = ["backward", "grad", "grad_fn", "is_inference", "is_leaf", "requires_grad", "requires_grad_"]
 

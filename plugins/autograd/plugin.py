@@ -31,8 +31,8 @@ def tt_manifest() -> Manifest:
 def tt_register(registry: PluginRegistry) -> None:
     """Hand over the layers and the formulas."""
     from tt.plugins.autograd.formulas import TABLES
-    from tt.plugins.autograd.inference import InferenceLayer
-    from tt.plugins.autograd.layer import AutogradLayer
+    from tt.plugins.autograd.record.inference import InferenceLayer
+    from tt.plugins.autograd.record.layer import AutogradLayer
     from tt.plugins.autograd.transforms.layer import TransformLayer
 
     autograd = AutogradLayer()

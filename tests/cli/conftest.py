@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tt.cli.main import build
-from tt.core import host
-from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.host import host
 from tt.core.library import CompositeTable, KernelTable, ops
 
 ACME = """\

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tt.backends.cuda import warmup
-from tt.backends.cuda.availability import find_driver
-from tt.backends.cuda.cache import write_kernel
-from tt.backends.cuda.compiler import Compiled
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.compile import warmup
+from tt.backends.cuda.compile.cache import write_kernel
+from tt.backends.cuda.compile.compiler import Compiled
+from tt.backends.cuda.launch.programs import Program
+from tt.backends.cuda.runtime.availability import find_driver
 
 Run = Callable[..., Any]
 
@@ -23,7 +23,7 @@ Run = Callable[..., Any]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two kernels, and where they are kept; NVRTC is there."""
-    from tt.backends.cuda import compiler
+    from tt.backends.cuda.compile import compiler
     from tt.core.errors import DeviceError
 
     try:
@@ -97,7 +97,7 @@ KNOWN = "sm_75, sm_80, sm_86, sm_87, sm_89, sm_90, sm_100"
 @pytest.fixture
 def known(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An NVRTC that says which version it is, and for what it compiles."""
-    from tt.backends.cuda import compiler
+    from tt.backends.cuda.compile import compiler
 
     class Known:
         def __getattr__(self, name: str) -> Any:

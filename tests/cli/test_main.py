@@ -13,8 +13,8 @@ import typer
 
 import tt
 from tt.cli import options
-from tt.core import host
 from tt.core.errors import UnknownOpError
+from tt.core.host import host
 
 Run = Callable[..., Any]
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tt.core import host
-from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.host import host
 from tt.core.library import KernelTable
 from tt.core.schema.load import loads
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tt
-from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Source
 from tt.core.library import KernelTable, mask_kernels
 from tt.library import custom_op, scoped
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Source
 from tt.core.library import KernelTable
 from tt.core.schema.snapshot import definitions
 
@@ -49,7 +49,7 @@ def test_filters_keep_what_passes_all_of_them(run: Run, words: tuple[str, ...], 
 
 @pytest.mark.usefixtures("acme")
 def test_a_plugin_is_listed_by_what_it_brings(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tt.core import host
+    from tt.core.host import host
 
     acme = host.PluginState("acme", "tt-acme", "1.2", "active")
     found = (*host.plugins(), acme)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tt.core import host
-from tt.core.host import PluginState
-from tt.core.manifest import Manifest
+from tt.core.host import host
+from tt.core.host.host import PluginState
+from tt.core.host.manifest import Manifest
 
 Run = Callable[..., Any]
 

@@ -17,17 +17,20 @@ import pytest
 
 import tt
 from tt import library
-from tt.core import compiled, device
-from tt.core.accelerator import device_index
+from tt.core import compiled
 from tt.core.blocks import Block, swapped, together
-from tt.core.dispatch.registry import REGISTRY
-from tt.core.dispatch.state import STATE
-from tt.core.dispatch.thread import THREAD
-from tt.core.host import HOST
-from tt.plugins.autograd import checkpoint, inference, multi_hooks
-from tt.plugins.autograd.graph import STATE as GRAD
-from tt.plugins.autograd.modes import recording
-from tt.plugins.autograd.saved import HOOKS
+from tt.core.devices.accelerator import device_index
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.host.host import HOST
+from tt.core.types import device
+from tt.core.types.state import STATE
+from tt.core.types.thread_state import THREAD
+from tt.plugins.autograd.backward import multi_hooks
+from tt.plugins.autograd.features import checkpoint
+from tt.plugins.autograd.record import inference
+from tt.plugins.autograd.record.graph import STATE as GRAD
+from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.record.saved import HOOKS
 from tt.plugins.autograd.transforms import forward_ad, levels
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +90,7 @@ def state() -> dict[str, Any]:
         "modes": list(THREAD.modes),
         "protocols": (THREAD.functions, THREAD.subclasses, THREAD.masked),
         "device": (device.DEFAULT.stack, device.DEFAULT.device),
-        "printing": tt.core.printing.get_printoptions(),
+        "printing": tt.core.methods.printing.get_printoptions(),
         "scopes": len(REGISTRY._scopes),
         "preferences": HOST.preferences.rules,
         "recording": (GRAD.enabled(), GRAD.switched_off, GRAD.packing, GRAD.anomaly),
@@ -223,16 +226,16 @@ def test_blocks_together_end_in_the_reverse_order() -> None:
 
 
 IN_PYTHON = {
-    "core/dispatch/overrides.py": 1,  # `_Nothing` does nothing
-    "core/dispatch/sources.py": 1,  # a handle is removed once
+    "core/dispatch/intercept/tt_function.py": 1,  # `_Nothing` does nothing
+    "core/dispatch/registry/sources.py": 1,  # a handle is removed once
     "core/extension/cache.py": 2,  # locks of files
-    "core/isolation.py": 1,  # a generator, closed at the latest when it is freed
-    "core/op_library.py": 1,  # removes registrations
-    "core/plugin_code.py": 1,  # a generator
-    "plugins/autograd/anomaly.py": 1,  # reports the error of a node
-    "plugins/autograd/checkpoint.py": 1,  # a generator
-    "plugins/autograd/graph.py": 1,  # a handle of hooks
-    "plugins/autograd/multi_hooks.py": 1,  # a handle of hooks
+    "core/host/isolation.py": 1,  # a generator, closed at the latest when it is freed
+    "core/custom_op/library.py": 1,  # removes registrations
+    "core/host/plugin_code.py": 1,  # a generator
+    "plugins/autograd/features/anomaly.py": 1,  # reports the error of a node
+    "plugins/autograd/features/checkpoint.py": 1,  # a generator
+    "plugins/autograd/record/graph.py": 1,  # a handle of hooks
+    "plugins/autograd/backward/multi_hooks.py": 1,  # a handle of hooks
 }
 """Context managers that are no `Block`, by file: their `__exit__` could be interrupted before it does anything."""
 
@@ -242,7 +245,7 @@ def test_every_context_manager_is_a_block_or_is_listed_here() -> None:
     for folder in ("api", "core", "plugins"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            if "testing" in path.parts or name in ("core/blocks.py", "core/dispatch/state.py"):
+            if "testing" in path.parts or name in ("core/blocks.py", "core/types/state.py"):
                 continue
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if not isinstance(node, ast.FunctionDef):
@@ -250,6 +253,6 @@ def test_every_context_manager_is_a_block_or_is_listed_here() -> None:
                 decorated = any("contextmanager" in ast.unparse(d) for d in node.decorator_list)
                 if decorated or node.name == "__exit__":
                     found[name] = found.get(name, 0) + 1
-    found["plugins/autograd/graph.py"] -= 1  # `Switching`, which is compiled
-    del found["core/device.py"]  # for type checkers; tt.core.dispatch.state has the functions
+    found["plugins/autograd/record/graph.py"] -= 1  # `Switching`, which is compiled
+    del found["core/types/device.py"]  # for type checkers; tt.core.types.state has the functions
     assert found == IN_PYTHON

@@ -6,7 +6,7 @@ import pytest
 
 import tt
 from tests.processes import printed_by
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import BroadcastError, DataDependentError, InplaceError
 from tt.core.meta import MetaHandle, bound_rule, run_rule
 

@@ -14,14 +14,15 @@ import typer
 
 import tt
 from tt.backends.array_api import ArrayApiBackend
-from tt.core import errors, hooks, host
-from tt.core.backend import Backend
-from tt.core.device_interface import DeviceInterface
-from tt.core.dispatch.tables import KernelTable
-from tt.core.manifest import Manifest
+from tt.core import errors, hooks
+from tt.core.dispatch.registry.tables import KernelTable
+from tt.core.host import host
+from tt.core.host.manifest import Manifest
 from tt.core.schema.classes import DTYPE_CLASSES
 from tt.core.schema.fields import FIELDS, TOP_LEVEL
 from tt.core.schema.model import BASES, KINDS, RESULTS, TAGS, VARIANTS
+from tt.core.tensor.backend import Backend
+from tt.core.tensor.device_interface import DeviceInterface
 from tt.utils import cpp_extension
 
 ERRORS = [name for name in errors.__all__ if inspect.isclass(getattr(errors, name))]

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tt.core.custom_op import CustomOp
-from tt.core.dispatch.sources import Handle
+from tt.core.custom_op.custom_op import CustomOp
+from tt.core.dispatch.registry.sources import Handle
 from tt.library import Library, custom_op
 
 FENCE = re.compile(r"((?:[^\n]+\n)+)\n```\w+\n(.*?)```", re.DOTALL)

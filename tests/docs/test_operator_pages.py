@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
-from tt.core.dispatch.registry import REGISTRY, Source
-from tt.core.pages import pages, stale, write
+from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.reports.pages import pages, stale, write
 from tt.core.schema.snapshot import definitions
 
 

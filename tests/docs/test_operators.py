@@ -7,8 +7,8 @@ import doctest
 import pytest
 
 import tt
-from tt.core import host
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.host import host
 from tt.core.schema.snapshot import definitions
 
 

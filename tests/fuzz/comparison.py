@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 import tt
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.shapes import joining, rearranging, shaping, slicing
 from tt.core.testing.compare import tolerances
 from tt.core.testing.conformance.case import UNDEFINED

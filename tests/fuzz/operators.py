@@ -11,12 +11,12 @@ from typing import Any, Final
 from tests.fuzz.comparison import comparable
 from tests.fuzz.drafts import FLOATING, Draft, Leaf, Program
 from tests.fuzz.mutations import MUTATIONS
-from tt.core.dispatch.registry import REGISTRY
-from tt.core.dtype import to_dtype
-from tt.core.tensor_base import TensorBase
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.run import Target, targets
 from tt.core.testing.samples import Sample, samples
 from tt.core.testing.snippets import code_of
+from tt.core.types.dtype import to_dtype
 
 __all__ = ["program"]
 

@@ -50,9 +50,9 @@ def test_random_programs_do_nothing_that_is_not_known():
         ("import tt\ntt.ones(2).reshape(3)", "refused", "ShapeError"),
         ("import tt.core.schema\nraise ValueError(1)", "refused", "ValueError of the program itself"),
         (
-            "from tt.core.promotion import promote_types\npromote_types(1, 2)",
+            "from tt.core.types.promotion import promote_types\npromote_types(1, 2)",
             "foreign",
-            "KeyError in core/promotion.py",
+            "KeyError in core/types/promotion.py",
         ),
         ("assert False, 'different'", "wrong", "different"),
         ("f(", "wrong", "the program is no Python"),

@@ -21,25 +21,25 @@ MINIATURE = {
         from tt.core import compiled
 
         compiled.install()
-        from tt.core.tensor_base import TensorBase
+        from tt.core.tensor.base import TensorBase
         """,
     "api/nn/__init__.py": "",
     "api/nn/functional.py": "from tt import TensorBase\n",
     "api/py.typed": "",
     "core/__init__.py": "",
-    "core/storage.py": """
+    "core/tensor/storage.py": """
         class Storage:
             __slots__ = ("version",)
 
             def __init__(self):
                 self.version = 0
         """,
-    "core/storage.pxd": """
+    "core/tensor/storage.pxd": """
         cdef class Storage:
             cdef public long long version
         """,
-    "core/tensor_base.py": """
-        from tt.core.storage import Storage
+    "core/tensor/base.py": """
+        from tt.core.tensor.storage import Storage
 
 
         class TensorBase:
@@ -52,8 +52,8 @@ MINIATURE = {
                 self.storage.version += by
                 return self.storage.version
         """,
-    "core/tensor_base.pxd": """
-        from tt.core.storage cimport Storage
+    "core/tensor/base.pxd": """
+        from tt.core.tensor.storage cimport Storage
 
         cdef class TensorBase:
             cdef public Storage storage

@@ -89,7 +89,7 @@ def test_a_source_that_is_changed_back_is_current_again(compiled_miniature):
 def test_a_missing_library_makes_every_module_interpreted(compiled_miniature):
     (library,) = (compiled_miniature / "core").glob("storage.*.*")
     library.unlink()
-    expected = "incomplete: the library of tt.core.storage is missing"
+    expected = "incomplete: the library of tt.core.tensor.storage is missing"
     assert report(compiled_miniature) == (False, expected, INTERPRETED)
 
 
@@ -128,11 +128,11 @@ def test_importing_a_stale_compiled_module_before_the_check_is_an_error(compiled
     with (compiled_miniature / "core" / "storage.py").open("a") as source:
         source.write("# changed\n")
     init = compiled_miniature / "api" / "__init__.py"
-    init.write_text("import tt.core.storage\n" + init.read_text())
+    init.write_text("import tt.core.tensor.storage\n" + init.read_text())
     done = run("-c", "import tt", cwd=compiled_miniature / ".editable")
     assert done.returncode == 1
     assert (
-        "ImportError: tt.core.storage was imported before tt.core.compiled.install() was called"
+        "ImportError: tt.core.tensor.storage was imported before tt.core.compiled.install() was called"
         in done.stderr
     )
 

@@ -62,7 +62,7 @@ def test_a_wheel_holds_every_source_and_its_data_and_nothing_else(wheel):
         "tt/py.typed",
         f"tt/{compiled.RECORD}",
         "tt/_native.json",
-        "tt/core/storage.pxd",
+        "tt/core/tensor/storage.pxd",
     } <= package
     assert all(name.startswith("tt/") for name in package)
     assert not [name for name in names if "__pycache__" in name or name.endswith((".so", ".pyc"))]

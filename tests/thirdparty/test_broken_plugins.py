@@ -23,7 +23,7 @@ def test_everything_else_works_beside_five_broken_plugins(run):
 def test_each_is_listed_with_its_reason(run):
     output = run(
         """
-        from tt.core import host
+        from tt.core.host import host
         host.activate_all()
         for plugin in host.plugins():
             if plugin.distribution == "tt-broken":

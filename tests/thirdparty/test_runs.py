@@ -9,7 +9,7 @@ pytestmark = pytest.mark.exhaustive
 USES = """
 import copy, pickle
 import tt
-from tt.core.layout import to_layout
+from tt.core.types.layout import to_layout
 
 x = tt.tensor([1.0, 1.0, 1.0, 2.0, 2.0]).to_runs()
 print(x)
@@ -55,7 +55,7 @@ def test_the_checks_of_layouts_run_on_it(run) -> None:
 WRONG = """
 import tt
 from tt.library import REGISTRY, KernelTable
-from tt.core.coverage import Place
+from tt.core.reports.coverage import Place
 from tt.core.testing.conformance.layouts import check_layout
 from tt.core.testing.conformance.run import Target
 from tt_runs import layout

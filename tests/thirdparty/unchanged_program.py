@@ -84,7 +84,7 @@ EXPECTED = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError
 
 def samples_report():
     """Print what samples of operators give that the seed draws."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.testing.samples import samples
 
     named = [d for d in REGISTRY.definitions() if d.samples and "::" not in d.name and "empty" not in d.name]
@@ -108,7 +108,7 @@ def samples_report():
 
 report()
 if sys.argv[2:] == ["activate"]:
-    from tt.core import host
+    from tt.core.host import host
 
     before = tt.get_rng_state()
     host.activate_all()

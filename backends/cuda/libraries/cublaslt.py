@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tt.backends.cuda.libraries.plans import Plans, Workspaces, place_of
-from tt.backends.cuda.settings import matmul as settings
+from tt.backends.cuda.runtime.settings import matmul as settings
 from tt.core.library import errors, fork_safe_lock
 
 if TYPE_CHECKING:

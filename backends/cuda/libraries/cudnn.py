@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.backends.cuda.libraries.plans import Plans, Workspaces, place_of
-from tt.backends.cuda.settings import cudnn as settings
+from tt.backends.cuda.runtime.settings import cudnn as settings
 from tt.core.library import KernelTable, errors
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@
 
 #include "common.cuh"
 
-// `taken` is set by whoever comes first; backends/cuda/failures.py reads the rest.
+// `taken` is set by whoever comes first; backends/cuda/runtime/device_asserts.py reads the rest.
 struct Failure {
     uint64 taken;
     int64 what, index, dim, size;

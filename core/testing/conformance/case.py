@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.dtype import dtype as Dtype
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.report import Failure
 from tt.core.testing.conformance.reproduce import reproduce
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import Sample
+from tt.core.types.dtype import dtype as Dtype
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["ROUNDED", "SKIPPED", "UNDEFINED", "Case", "copy_of", "tensors_in", "to_meta"]
 
@@ -89,7 +89,7 @@ class Case:
     @property
     def places(self) -> set[str]:
         """The device types on which results may be: those of the tensors, and those that an argument names."""
-        from tt.core.device import Device
+        from tt.core.types.device import Device
 
         named = {value.type for value in self.bound.values() if isinstance(value, Device)}
         return named | {t.device.type for t in self.tensors} or {str(self.device).partition(":")[0]}
@@ -97,7 +97,7 @@ class Case:
     @property
     def steps(self) -> int:
         """How many intermediate results the call may round: none in a kernel, some in a composite."""
-        from tt.core.dispatch.registry import REGISTRY
+        from tt.core.dispatch.registry.registry import REGISTRY
 
         device = str(self.device).partition(":")[0]
         return 0 if REGISTRY.kernels_of(self.operator.name, device, ("strided",)) else ROUNDED
@@ -167,9 +167,9 @@ def tensors_in(value: Any) -> Iterator[Any]:
 
 def to_meta(value: Any) -> Any:
     """Return the same argument without data."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.meta import describe
-    from tt.core.tensor import wrap
+    from tt.core.tensor.tensor import wrap
 
     if isinstance(value, TensorBase):
         return wrap(describe(value), REGISTRY.backend("meta").spec(value.dtype))

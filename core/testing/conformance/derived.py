@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.conformance.values import COMPARABLE

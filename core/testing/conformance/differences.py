@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.dtype import finfo
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.compare import tolerances
 from tt.core.testing.references import as_array
+from tt.core.types.dtype import finfo
 
 __all__ = ["differences"]
 

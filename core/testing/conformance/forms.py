@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.promotion import can_cast
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, copy_of, tensors_in
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.references import as_array
+from tt.core.types.promotion import can_cast
 
 __all__ = ["check_inplace", "check_method", "check_out"]
 

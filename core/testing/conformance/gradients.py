@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.dtype import complex128, finfo, float64
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.compare import tolerances
 from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
 from tt.core.testing.references import as_array
+from tt.core.types.dtype import complex128, finfo, float64
 
 __all__ = ["check_gradient"]
 
@@ -89,7 +89,7 @@ def check_gradient(case: Case) -> Iterator[str]:
 
 
 def _applies(case: Case) -> bool:
-    from tt.core import host
+    from tt.core.host import host
 
     definition = case.definition
     if (
@@ -172,7 +172,7 @@ def _compare_with_cpu(
 
 
 def _to_cpu(value: Any) -> Any:
-    from tt.core.device import Device
+    from tt.core.types.device import Device
 
     if isinstance(value, TensorBase):
         moved: Any = value
@@ -300,7 +300,7 @@ def _weighted(
 
 def _doubled(value: Any) -> Any:
     """Return the other tensors in double precision, too, so that all promote to it."""
-    from tt.core.dtype import dtype as Dtype
+    from tt.core.types.dtype import dtype as Dtype
 
     if isinstance(value, Dtype):
         return complex128 if value.is_complex else float64 if value.is_floating_point else value

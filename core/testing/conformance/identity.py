@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
-from tt.core.promotion import can_cast
-from tt.core.tensor import Tensor
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import Tensor
 from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, copy_of
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.references import as_array
+from tt.core.types.promotion import can_cast
 
 __all__ = ["check_identity"]
 

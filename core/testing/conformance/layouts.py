@@ -20,21 +20,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.core.dtype import dtype as Dtype
-from tt.core.dtype import to_dtype
 from tt.core.errors import DataDependentError, NoKernelError, TTError
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.compare import tolerances
 from tt.core.testing.conformance.case import UNDEFINED, tensors_in, to_meta
 from tt.core.testing.conformance.report import Failure, Report
 from tt.core.testing.references import as_array
 from tt.core.testing.samples import Sample, samples
 from tt.core.testing.snippets import snippet
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:
-    from tt.core.backend import Backend
-    from tt.core.coverage import Place
-    from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.reports.coverage import Place
+    from tt.core.tensor.backend import Backend
     from tt.core.testing.conformance.run import Target
 
 __all__ = ["LAYOUT_CHECKS", "check_layout", "is_served"]
@@ -83,7 +83,7 @@ class _Call:
 
 def is_served(op: str, place: Place) -> bool:
     """Tell whether any kernel of an operator is for the layout, alone or beside strided tensors."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     both = tuple(sorted((place.layout, "strided")))
     return any(REGISTRY.kernels_of(op, place.device, layouts) for layouts in ((place.layout,), both))
@@ -104,7 +104,7 @@ def check_layout(
     most : int, optional
         At most so many of its samples, the first ones that the layout has kernels for.
     """
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     report = Report()
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
@@ -142,7 +142,7 @@ def check_layout(
 def _calls(
     operator: Operator, dtype: Dtype, place: Place, backend: Backend, seed: int, most: int | None
 ) -> Iterator[_Call]:
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     used = 0
     for sample in samples(operator.definition, place.device, dtype, seed):
@@ -171,7 +171,7 @@ def _calls(
 
 
 def _laid_out(value: Any, backend: Backend) -> Any:
-    from tt.core.tensor import wrap
+    from tt.core.tensor.tensor import wrap
 
     if isinstance(value, TensorBase):
         array = np.where(_third(value.shape), 0, as_array(value)).astype(value.dtype.numpy)
@@ -208,7 +208,7 @@ def _dense(tensor: Any) -> np.ndarray[Any, Any]:
 
 def _strided(value: Any) -> Any:
     """Return the same argument with strided tensors."""
-    from tt.core.dispatch.fallback import strided_tensor
+    from tt.core.dispatch.resolve.fallback import strided_tensor
 
     if isinstance(value, TensorBase):
         return value if value.layout.name == "strided" else strided_tensor(value)
@@ -258,8 +258,8 @@ def _values(call: _Call, result: Any) -> Iterator[str]:
 
 
 def _meta(call: _Call, result: Any) -> Iterator[str]:
-    from tt.core.device import Device
-    from tt.core.dispatch.mixed import transfer
+    from tt.core.dispatch.resolve.mixed_devices import transfer
+    from tt.core.types.device import Device
 
     def without(value: Any) -> Any:
         if isinstance(value, TensorBase):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dispatch.overlap import shares_memory
-from tt.core.tensor_base import TensorBase
+from tt.core.dispatch.mutate.overlap import shares_memory
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
 from tt.core.testing.references import as_array
 

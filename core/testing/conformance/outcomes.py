@@ -15,7 +15,7 @@ from tt.core.testing.conformance.report import Report
 from tt.core.testing.conformance.run import Target, check_target
 
 if TYPE_CHECKING:
-    from tt.core.coverage import Place
+    from tt.core.reports.coverage import Place
 
 __all__ = [
     "FORMAT",
@@ -71,17 +71,17 @@ class Outcome:
 
 def family(op: str) -> str:
     """Return the family of an operator, as `tt ops coverage` groups them."""
-    from tt.core.coverage import family_of
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.reports.coverage import family_of
 
     return family_of(REGISTRY.operator(op).definition)
 
 
 def served(place: Place, wanted: Iterable[Target]) -> Iterator[Outcome]:
     """Yield how a backend serves operators, without calling them."""
-    from tt.core.coverage import coverage
-    from tt.core.dispatch.registry import REGISTRY
-    from tt.core.dtype import to_dtype
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.reports.coverage import coverage
+    from tt.core.types.dtype import to_dtype
 
     for target in wanted:
         found = coverage(REGISTRY.operator(target.op).definition, place, to_dtype(target.dtype))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tt.core.dispatch.trace import trace_calls
+from tt.core.dispatch.intercept.trace import trace_calls
 from tt.core.testing.conformance.case import Case, tensors_in
 
 __all__ = ["check_device"]
@@ -45,7 +45,7 @@ def check_device(case: Case) -> Iterator[str]:
 
 def _expected(case: Case) -> str:
     """Return the device type of the results: the one asked for, else that of the first tensor."""
-    from tt.core.device import Device
+    from tt.core.types.device import Device
 
     named = [value.type for value in case.bound.values() if isinstance(value, Device)]
     others = [t.device.type for t in case.tensors]
@@ -59,7 +59,7 @@ def _downloads(case: Case) -> Iterator[list[str]]:
     Any operator may read a number to decide what to do (whether a matrix is singular, for instance), and one whose
     shape depends on data may read that, too.  On the host itself reading copies nothing.
     """
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     found: list[str] = []
     device = str(case.device).partition(":")[0]

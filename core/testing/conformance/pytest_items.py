@@ -14,7 +14,7 @@ from tt.core.testing.conformance.run import QUICK, Target, chosen_checks, target
 if TYPE_CHECKING:
     from pytest import Item, Session
 
-    from tt.core.coverage import Place
+    from tt.core.reports.coverage import Place
 
 __all__ = ["pytest_make_collect_report"]
 
@@ -71,7 +71,7 @@ class ConformanceItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Return where the operator is defined."""
-        from tt.core.dispatch.registry import REGISTRY
+        from tt.core.dispatch.registry.registry import REGISTRY
 
         file, line = REGISTRY.operator(self.target.op).definition.location
         return file or self.path, max(line - 1, 0), f"{self.backend.place}: {self.target}"
@@ -94,7 +94,7 @@ def backends(session: Session) -> Iterator[Conformance]:
     pytest.UsageError
         When a backend, operator, dtype, check or baseline is not what it should be.
     """
-    from tt.core.coverage import parse_place
+    from tt.core.reports.coverage import parse_place
 
     option = session.config.getoption
     dtypes = option("--tt-dtype")

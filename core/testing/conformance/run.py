@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from tt.core.dtype import dtype as Dtype
-from tt.core.dtype import to_dtype
 from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError
 from tt.core.testing.conformance.case import SKIPPED, Case
 from tt.core.testing.conformance.checks import CHECKS
@@ -17,6 +15,8 @@ from tt.core.testing.conformance.report import Failure, Report
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import samples
 from tt.core.testing.samples.base import has_dtype
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
@@ -55,9 +55,9 @@ def select(patterns: Sequence[str]) -> list[OpDefinition]:
     UnknownOpError
         When no operator fits one of the patterns.
     """
-    from tt.core.coverage.matrix import matching
-    from tt.core.dispatch.registry import REGISTRY
-    from tt.core.startup import start
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.host.startup import start
+    from tt.core.reports.coverage.matrix import matching
 
     start()
     for namespace in {pattern.partition("::")[0] for pattern in patterns if "::" in pattern}:
@@ -171,7 +171,7 @@ def check_target(
     most : int, optional
         At most so many of its samples, the first ones; the others are those of `check_conformance`.
     """
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     report = Report()
     operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.dtype import float32
 from tt.core.testing.conformance.case import SKIPPED, Case
+from tt.core.types.dtype import float32
 
 __all__ = ["check_training", "train"]
 

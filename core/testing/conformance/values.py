@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.case import ROUNDED, SKIPPED, UNDEFINED, Case, tensors_in
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.references import as_array, cpu_reference, numpy_reference
@@ -93,8 +93,8 @@ COMPARABLE: Final[dict[str, Callable[[Any], Any]]] = {
 
 def check_composite(case: Case) -> Iterator[str]:
     """Compare with what composites make in the place of kernels of non-core operators."""
-    from tt.core.dispatch.masking import mask_kernels
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.masking import mask_kernels
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     name = case.operator.name
     undefined = case.random or name in UNDEFINED

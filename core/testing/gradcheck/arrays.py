@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 
 __all__ = [
     "Array",
@@ -33,7 +33,7 @@ def to_array(tensor: Any) -> Array:
 
 def from_array(array: Array, like: Any) -> Any:
     """Return a dense tensor on the device of another."""
-    from tt.core.construct import from_array
+    from tt.core.methods.creation import from_array
 
     return from_array(array, like.device)
 

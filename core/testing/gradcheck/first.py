@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tt.core.errors import ArgumentError, GradcheckError
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.comparisons import compare, compare_fast, compare_forward
 from tt.core.testing.gradcheck.problem import Problem
 from tt.core.testing.gradcheck.properties import (

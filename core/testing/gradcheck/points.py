@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dispatch.registry import REGISTRY
-from tt.core.tensor import wrap
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.tensor.tensor import wrap
 from tt.core.testing.gradcheck.arrays import Array, from_array, to_array
 
 __all__ = ["Point", "StoredPoint", "point_of"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.errors import ArgumentError
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.arrays import floating, from_array, tensors
 from tt.core.testing.gradcheck.first import gradcheck
 from tt.core.testing.gradcheck.problem import Problem

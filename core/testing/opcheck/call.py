@@ -15,11 +15,11 @@ from tt.core.errors import (
     UnsupportedError,
 )
 from tt.core.schema.model import Argument, OpDefinition, Signature
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.callers import Caller
-    from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["Call", "bind", "in_words", "map_tensors", "refused", "tensors_in", "undefined", "unserved"]
 
@@ -130,8 +130,8 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
     ArgumentError
         When `op` is no operator or does not take the arguments.
     """
-    from tt.core.dispatch.callers import Caller
-    from tt.core.dispatch.overloads import OverloadedOp
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.overloads import OverloadedOp
 
     if isinstance(args, TensorBase) or not isinstance(args, list | tuple):
         raise ArgumentError(
@@ -159,9 +159,9 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
 
 def find(op: Any) -> Any:
     """Return the caller of an operator, or its overloads, that a user named in one of several ways."""
-    from tt.core.custom_op import CustomOp
-    from tt.core.dispatch.registry import REGISTRY, ops
-    from tt.core.startup import start
+    from tt.core.custom_op.custom_op import CustomOp
+    from tt.core.dispatch.registry.registry import REGISTRY, ops
+    from tt.core.host.startup import start
 
     start()
     if isinstance(op, CustomOp):

@@ -148,7 +148,7 @@ def opcheck(
 
 
 def _has_data(tensor: Any) -> bool:
-    from tt.core.fake import is_fake
+    from tt.core.layers.fake import is_fake
 
     return not is_fake(tensor)
 

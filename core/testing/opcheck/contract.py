@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.schema.model import Return, Type
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.opcheck.call import Call, tensors_in
 from tt.core.testing.opcheck.log import Log
 from tt.core.testing.opcheck.memory import Change, Snapshot

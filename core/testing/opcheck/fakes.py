@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.errors import DataDependentError, MissingFakeError
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.opcheck.call import Call, tensors_in
 from tt.core.testing.opcheck.log import Log
 from tt.core.testing.opcheck.memory import is_strided, plain
@@ -51,11 +51,11 @@ def probe_fake(call: Call, log: Log) -> Iterator[Finding]:
 
 
 def _without_data(call: Call, how: str) -> Call:
-    from tt.core.device import Device
-    from tt.core.dispatch.registry import REGISTRY
-    from tt.core.fake import to_fake
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.layers.fake import to_fake
     from tt.core.meta import describe
-    from tt.core.tensor import wrap
+    from tt.core.tensor.tensor import wrap
+    from tt.core.types.device import Device
 
     if how == "fake":
         return call.map(lambda t: to_fake(plain(t)))
@@ -69,7 +69,7 @@ def _without_data(call: Call, how: str) -> Call:
 
 
 def _run(call: Call, how: str, log: Log) -> Any:
-    from tt.core.fake import FakeMode
+    from tt.core.layers.fake import FakeMode
 
     if how == "meta":
         return log.run(call)

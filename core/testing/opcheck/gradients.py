@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dtype import to_dtype
 from tt.core.errors import DataDependentError, GradcheckError, GradientError, TTError
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
 from tt.core.testing.opcheck.call import Call, tensors_in, unserved
@@ -20,6 +19,7 @@ from tt.core.testing.opcheck.memory import copied, is_strided, plain, values
 from tt.core.testing.opcheck.report import Finding
 from tt.core.testing.opcheck.ties import distinct
 from tt.core.testing.opcheck.variants import converted, main_dtype
+from tt.core.types.dtype import to_dtype
 
 __all__ = ["probe_gradients", "probe_registration"]
 
@@ -118,7 +118,7 @@ def _with_gradients(call: Call) -> Call:
 
 def _without_rule(call: Call) -> str:
     """Return the name of a layer that holds a tensor of the call and can do nothing with the operator, or ""."""
-    from tt.core.keys import KEYS
+    from tt.core.types.keys import KEYS
 
     keys = 0
     for tensor in tensors_in(call.args):
@@ -221,7 +221,7 @@ def _together(call: Call, leaves: list[Any], results: list[Any]) -> Iterator[Fin
     """Compare one backward pass from several results with the sum of one from each."""
     if len(results) < 2 or any(t.dtype.is_complex for t in results):
         return
-    from tt.core.dispatch.registry import ops
+    from tt.core.dispatch.registry.registry import ops
 
     def gradients(chosen: list[Any]) -> list[Any]:
         for leaf in leaves:
@@ -299,7 +299,7 @@ def _backward(call: Call, leaves: list[Any], results: list[Any]) -> Iterator[Fin
     watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]
     watched += [(f"result {i}", t) for i, t in enumerate(results)]
     for number, result in enumerate(results):
-        from tt.core.dispatch.registry import ops
+        from tt.core.dispatch.registry.registry import ops
 
         row = random.uniform(0.5, 1.5)
         if result.ndim:  # the same for all elements along the last dim, so that it can be expanded

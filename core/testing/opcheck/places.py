@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dtype import DTYPES, finfo, to_dtype
-from tt.core.dtype import dtype as Dtype
 from tt.core.errors import TTError
 from tt.core.testing.opcheck.call import Call, in_words, map_tensors, refused, tensors_in, undefined, unserved
 from tt.core.testing.opcheck.contract import declared
@@ -18,6 +16,8 @@ from tt.core.testing.opcheck.memory import values
 from tt.core.testing.opcheck.report import Finding
 from tt.core.testing.opcheck.ties import only_ties
 from tt.core.testing.opcheck.variants import contiguous, converted, main_dtype, moved
+from tt.core.types.dtype import DTYPES, finfo, to_dtype
+from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["devices_of", "dtypes_of", "probe_device", "probe_dtype", "probe_empty", "probe_layout"]
 
@@ -151,7 +151,7 @@ def _coarse(dtype: Dtype, expected: Any) -> tuple[float, float]:
 
 def devices_of(call: Call, log: Log) -> Iterator[Call]:
     """Yield the call on every other device that serves the operator and is there."""
-    from tt.core import host
+    from tt.core.host import host
 
     registry = call.operator.registry
     here = device_type(call)

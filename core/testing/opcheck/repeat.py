@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tt.core.schema.model import MISSING
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.opcheck.call import Call, tensors_in
 from tt.core.testing.opcheck.report import Finding
 from tt.core.testing.opcheck.variants import resized

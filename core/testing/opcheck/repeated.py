@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tt.core.errors import DataDependentError, HiddenValuesError, PluginError, TTError, UnsupportedError
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.opcheck.call import Call, in_words, map_tensors, tensors_in, undefined
 from tt.core.testing.opcheck.contract import declared
 from tt.core.testing.opcheck.log import Log, same_seed, unlike
@@ -111,14 +111,14 @@ def _targets(call: Call) -> set[int]:
 
 
 def _batch(tensor: Any, dim: int) -> Any:
-    from tt.core.dispatch.registry import ops
+    from tt.core.dispatch.registry.registry import ops
 
     return ops.stack([tensor, flipped(tensor)], dim)
 
 
 def _loop(call: Call, tensors: list[Any], places: Sequence[int], log: Log) -> list[Any] | None:
     """Return the results for each example, stacked; None where an example is refused."""
-    from tt.core.dispatch.registry import ops
+    from tt.core.dispatch.registry.registry import ops
 
     function = _function(call, _targets(call), log)
     rows = []
@@ -142,7 +142,7 @@ TIMES = 3
 
 def probe_determinism(call: Call, log: Log) -> Iterator[Finding]:
     """Make the same call several times, and compare the results bit by bit."""
-    from tt.core.random import get_rng_state
+    from tt.core.devices.generator import get_rng_state
 
     if undefined(call):
         log.note("the values are undefined")

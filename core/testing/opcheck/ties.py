@@ -175,7 +175,7 @@ def _without_ties(call: Call) -> Iterator[Call]:
 
 def _with_values(call: Call, flat: list[Array]) -> Call:
     """Return the call with other values, in the same places of memory."""
-    from tt.core.construct import tensor as make
+    from tt.core.methods.creation import tensor as make
 
     made = copied(call.args)
     wanted = _chosen(call)

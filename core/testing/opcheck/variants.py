@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from tt.core.dtype import dtype as Dtype
 from tt.core.errors import TTError
 from tt.core.testing.opcheck.call import Call, tensors_in
 from tt.core.testing.opcheck.memory import is_strided, plain
+from tt.core.types.dtype import dtype as Dtype
 
 __all__ = [
     "contiguous",
@@ -57,7 +57,7 @@ def _arrangeable(tensor: Any, layout: str) -> bool:
 
 def arranged(tensor: Any, layout: str) -> Any:
     """Return a tensor with the same values that lies in memory otherwise."""
-    from tt.core.dispatch.registry import ops
+    from tt.core.dispatch.registry.registry import ops
 
     base = plain(tensor).contiguous()
     if not _arrangeable(base, layout):
@@ -85,7 +85,7 @@ def resized(call: Call, size: int, new: int, on: str | None = None) -> Call | No
 
 
 def _resize(tensor: Any, size: int, new: int) -> Any:
-    from tt.core.dispatch.registry import ops
+    from tt.core.dispatch.registry.registry import ops
 
     if size not in tensor.shape or not is_strided(tensor):
         return tensor
@@ -122,7 +122,7 @@ def empties(call: Call) -> Iterator[Call]:
 
 def flipped(tensor: Any) -> Any:
     """Return a tensor with the same values in the opposite order."""
-    from tt.core.dispatch.registry import ops
+    from tt.core.dispatch.registry.registry import ops
 
     base = plain(tensor)
     return ops.flip(base, list(range(base.ndim))) if is_strided(base) else base.clone()
@@ -157,7 +157,7 @@ def converted(call: Call, dtype: Dtype) -> Call:
 
 def moved(call: Call, device: str) -> Call | None:
     """Return the call on another device, or None where its tensors cannot go there."""
-    from tt.core.device import Device
+    from tt.core.types.device import Device
 
     try:
         made = call.map(lambda t: _like(plain(t).to(device), t), f"device {device}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tt.core.dtype import float64
 from tt.core.testing.samples.base import LAYOUTS, OPTION, FamilyTable, Inputs, Sample
 from tt.core.testing.samples.pointwise import binary, unary
+from tt.core.types.dtype import float64
 
 family = FamilyTable()
 

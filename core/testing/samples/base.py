@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tt.core.dtype import bool_, finfo, int64
-from tt.core.dtype import dtype as Dtype
+from tt.core.types.dtype import bool_, finfo, int64
+from tt.core.types.dtype import dtype as Dtype
 
 if TYPE_CHECKING:
-    from tt.core.device import Device
     from tt.core.schema.model import OpDefinition
-    from tt.core.tensor import Tensor
+    from tt.core.tensor.tensor import Tensor
+    from tt.core.types.device import Device
 
 __all__ = ["Family", "FamilyTable", "Inputs", "Layout", "Sample"]
 
@@ -51,9 +51,9 @@ class Sample:
 
 def has_dtype(device: Device | str, dtype: Dtype) -> bool:
     """Tell whether the arrays of a device can have a dtype."""
-    from tt.core.device import to_device
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import DtypeError
+    from tt.core.types.device import to_device
 
     try:
         REGISTRY.backend(to_device(device).type).native_dtype(dtype)
@@ -172,9 +172,9 @@ class Inputs:
 
     def partners(self) -> Iterator[Dtype]:
         """Yield other dtypes with which the operator's dtype may be mixed."""
-        from tt.core import dtype as dt
         from tt.core.errors import PromotionError
-        from tt.core.promotion import promote_types
+        from tt.core.types import dtype as dt
+        from tt.core.types.promotion import promote_types
 
         for other in (dt.bool_, dt.uint8, dt.int32, dt.float16, dt.float32, dt.complex64):
             try:

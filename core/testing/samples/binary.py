@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import float32, float64, int32
 from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Sample
 from tt.core.testing.samples.pointwise import binary, unary
+from tt.core.types.dtype import float32, float64, int32
 
 family = FamilyTable()
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.core.dtype import finfo
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.references import as_array
 from tt.core.testing.samples.base import Inputs, Sample
+from tt.core.types.dtype import finfo
 
 if TYPE_CHECKING:
-    from tt.core.dtype import dtype as Dtype
+    from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["completion", "special_values"]
 

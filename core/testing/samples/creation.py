@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import bool_, float32, float64, int64
-from tt.core.dtype import to_dtype as named_dtype
 from tt.core.testing.samples.base import LAYOUTS, OPTION, SHAPES, FamilyTable, Inputs, Sample, has_dtype
+from tt.core.types.dtype import bool_, float32, float64, int64
+from tt.core.types.dtype import to_dtype as named_dtype
 
 family = FamilyTable()
 

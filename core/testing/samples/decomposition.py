@@ -166,7 +166,7 @@ def lu(make: Inputs) -> Iterator[Sample]:
 
 @family("lu_unpack")
 def lu_unpack(make: Inputs) -> Iterator[Sample]:
-    from tt.core.dtype import int32
+    from tt.core.types.dtype import int32
 
     for shape, pivots in (
         ((3, 3), [3, 3, 3]),
@@ -183,7 +183,7 @@ def lu_unpack(make: Inputs) -> Iterator[Sample]:
 
 @family("lu_solve")
 def lu_solve(make: Inputs) -> Iterator[Sample]:
-    from tt.core.dtype import int32
+    from tt.core.types.dtype import int32
 
     for adjoint in (False, True):
         for left, right in ((True, (3, 2)), (False, (2, 3)), (True, (2, 3, 1))):

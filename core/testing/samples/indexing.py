@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import bool_, float32, int32, int64
 from tt.core.testing.samples.base import LAYOUTS, OPTION, OUT_OF_RANGE, SHAPES, FamilyTable, Inputs, Sample
+from tt.core.types.dtype import bool_, float32, int32, int64
 
 family = FamilyTable()
 

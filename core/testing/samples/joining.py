@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tt.core.dtype import float32, int64
 from tt.core.testing.samples.base import SHAPES, FamilyTable, Inputs, Sample
+from tt.core.types.dtype import float32, int64
 
 family = FamilyTable()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import float64, int64
 from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Layout, Sample
+from tt.core.types.dtype import float64, int64
 
 family = FamilyTable()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tt.core.dtype import complex128, float64
 from tt.core.testing.samples.base import LAYOUTS, FamilyTable, Inputs, Sample
 from tt.core.testing.samples.reduction import DIMS, LISTS, argument_type
+from tt.core.types.dtype import complex128, float64
 
 family = FamilyTable()
 

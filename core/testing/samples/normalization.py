@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from tt.core.dispatch.registry import ops
+from tt.core.dispatch.registry.registry import ops
 from tt.core.testing.samples.base import OPTION, FamilyTable, Inputs, Sample
 
 if TYPE_CHECKING:
-    from tt.core.tensor import Tensor
+    from tt.core.tensor.tensor import Tensor
 
 family = FamilyTable()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import float64
 from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Layout, Sample
+from tt.core.types.dtype import float64
 
 family = FamilyTable()
 

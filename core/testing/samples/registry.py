@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from tt.core.dtype import float32
 from tt.core.errors import KernelContractError, UnknownNameError
 from tt.core.testing.samples.base import Family, Inputs, Sample
 from tt.core.testing.samples.completion import completion
+from tt.core.types.dtype import float32
 
 if TYPE_CHECKING:
-    from tt.core.device import Device
-    from tt.core.dtype import dtype as Dtype
     from tt.core.schema.model import OpDefinition
+    from tt.core.types.device import Device
+    from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["families", "samples"]
 
@@ -114,7 +114,7 @@ def samples(
     Examples
     --------
     >>> import tt
-    >>> from tt.core.dispatch.registry import REGISTRY
+    >>> from tt.core.dispatch.registry.registry import REGISTRY
     >>> from tt.core.testing.samples import samples
     >>> next(samples(REGISTRY.operator("neg").definition)).name
     'shape ()'

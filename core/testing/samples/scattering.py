@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.dtype import bool_, int32, int64
 from tt.core.testing.samples.base import OUT_OF_RANGE, FamilyTable, Inputs, Sample
+from tt.core.types.dtype import bool_, int32, int64
 
 family = FamilyTable()
 

@@ -51,7 +51,7 @@ def reshape(make: Inputs) -> Iterator[Sample]:
 
 @family("view_dtype")
 def view_dtype(make: Inputs) -> Iterator[Sample]:
-    from tt.core.dtype import DTYPES
+    from tt.core.types.dtype import DTYPES
 
     for other in DTYPES:
         if other.itemsize == make.dtype.itemsize and "bool" not in (other.name, make.dtype.name):

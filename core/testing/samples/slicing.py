@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tt.core.dtype import float32, int32, int64
 from tt.core.testing.samples.base import FamilyTable, Inputs, Sample
 from tt.core.testing.samples.shaping import each, layouts
+from tt.core.types.dtype import float32, int32, int64
 
 family = FamilyTable()
 

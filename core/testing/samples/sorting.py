@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tt.core.dtype import bool_, int64
 from tt.core.testing.samples.base import LAYOUTS, SHAPES, FamilyTable, Inputs, Sample
 from tt.core.testing.samples.reduction import DIMS
+from tt.core.types.dtype import bool_, int64
 
 family = FamilyTable()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tt.core.dtype import float64, int64
 from tt.core.testing.samples.base import LAYOUTS, OPTION, FamilyTable, Inputs, Sample
 from tt.core.testing.samples.reduction import DIMS
+from tt.core.types.dtype import float64, int64
 
 family = FamilyTable()
 

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 from tt.core.library import Operator, TensorBase, errors, ops
 from tt.plugins.autograd.formulas.table import Formula
-from tt.plugins.autograd.graph import STATE
-from tt.plugins.autograd.modes import recording
-from tt.plugins.autograd.plans import find_slot, parameters
+from tt.plugins.autograd.record.graph import STATE
+from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.record.plans import find_slot, parameters
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, levels, primal_and_tangent
-from tt.plugins.autograd.transforms.opening import has_history, pull, variable
+from tt.plugins.autograd.transforms.unwrap import has_history, pull, variable
 
 __all__ = ["run_dual"]
 

@@ -65,6 +65,6 @@ def gradients_of_duals(
     bare = primals(inputs)
     for value in (*outputs, *cotangents):
         primal(value)
-    from tt.plugins.autograd.transforms.opening import pull_duals
+    from tt.plugins.autograd.transforms.unwrap import pull_duals
 
     return pull_duals(outputs, bare, cotangents, create_graph)

@@ -6,7 +6,7 @@ import threading
 from typing import Any, NamedTuple
 
 from tt.core.library import Block, TensorBase, errors
-from tt.plugins.autograd.graph import STATE
+from tt.plugins.autograd.record.graph import STATE
 from tt.plugins.autograd.transforms.levels import DualLevel, dual, enter_dual, leave_dual, primal_and_tangent
 
 __all__ = [

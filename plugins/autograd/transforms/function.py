@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tt.core.library import TensorBase, errors, ops
-from tt.plugins.autograd.function import Function, FunctionCtx, run
-from tt.plugins.autograd.saved import SavedTensors
+from tt.plugins.autograd.custom.function import Function, FunctionCtx, run
+from tt.plugins.autograd.record.saved import SavedTensors
 from tt.plugins.autograd.transforms.levels import (
     DualLevel,
     Level,

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any
 
 from tt.core.library import TensorBase, default_states, errors, ops, set_default_states
-from tt.plugins.autograd.modes import recording
+from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.transforms.levels import (
     Level,
     batched,
@@ -18,9 +18,9 @@ from tt.plugins.autograd.transforms.levels import (
     running,
     unwrap,
 )
-from tt.plugins.autograd.transforms.opening import Variable, pull, variable
 from tt.plugins.autograd.transforms.randomness import Randomness, check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, spread_like, unflatten
+from tt.plugins.autograd.transforms.unwrap import Variable, pull, variable
 
 __all__ = ["grad", "grad_and_value", "leave", "vmap"]
 

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any
 
 from tt.core.library import TensorBase, errors, ops
-from tt.plugins.autograd.modes import recording
+from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.transforms.functional import vmap
 from tt.plugins.autograd.transforms.levels import (
     differentiating,
@@ -18,9 +18,9 @@ from tt.plugins.autograd.transforms.levels import (
     levels,
     primal_and_tangent,
 )
-from tt.plugins.autograd.transforms.opening import Variable, is_recorded, pull, variable
 from tt.plugins.autograd.transforms.randomness import check_randomness
 from tt.plugins.autograd.transforms.trees import flatten, unflatten
+from tt.plugins.autograd.transforms.unwrap import Variable, is_recorded, pull, variable
 
 __all__ = ["hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 

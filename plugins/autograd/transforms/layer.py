@@ -18,7 +18,7 @@ from tt.core.library import (
     targets_of,
     with_targets_of,
 )
-from tt.plugins.autograd.layer import AutogradLayer
+from tt.plugins.autograd.record.layer import AutogradLayer
 from tt.plugins.autograd.transforms.batching.base import (
     BatchingRule,
     NoRuleError,

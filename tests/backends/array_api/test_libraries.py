@@ -91,7 +91,7 @@ def test_no_array_library_is_used_outside_of_its_own_folder(folder):
 
 REPORTS = {
     "cli/env.py": "lists the versions of optional libraries",
-    "core/dtype.py": "reads the names of PyTorch's dtypes",
+    "core/types/dtype.py": "reads the names of PyTorch's dtypes",
 }
 """What knows a library's name and uses nothing of it."""
 

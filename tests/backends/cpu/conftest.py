@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dtype import to_dtype
+from tt.core.types.dtype import to_dtype
 
 # Without PyTorch the tests that compare with it skip; the others of these folders run.
 torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import tt
-from tt.core.dtype import DTYPES
+from tt.core.types.dtype import DTYPES
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")

@@ -15,9 +15,9 @@ import numpy as np
 
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
-from tt.backends.cuda.elementwise import POINTWISE
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.walks import Tuning
+from tt.backends.cuda.launch.elementwise import POINTWISE
+from tt.backends.cuda.launch.reduction_launch import Tuning
 
 SMALL = Tuning(threads=64, blocks=8)
 """Launches of few threads, in which all branches are taken by small arrays: blocks run one after another here."""

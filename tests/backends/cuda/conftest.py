@@ -37,7 +37,7 @@ def host_backend(host_engine):
 @pytest.fixture(scope="session")
 def nvrtc():
     """The compiler of CUDA; it needs no GPU."""
-    from tt.backends.cuda import compiler
+    from tt.backends.cuda.compile import compiler
 
     if os.environ.get(SANITIZE):
         pytest.skip("AddressSanitizer's dlopen does not look for NVRTC's parts beside NVRTC")
@@ -52,7 +52,7 @@ def nvrtc():
 def _gpu(request):
     """Skip what needs a GPU where there is none, with the reason."""
     if request.node.get_closest_marker("gpu") is not None:
-        from tt.backends.cuda.availability import reason
+        from tt.backends.cuda.runtime.availability import reason
 
         problem = reason()
         if problem is not None:

@@ -67,7 +67,8 @@ def install(
         Whether cuBLASLt is there, whose products a graph can capture, unlike CuPy's.
     """
     from tests.backends.cuda.shim.engine import HostEngine, host_compiler
-    from tt.backends.cuda import availability, backend, copies, kernels
+    from tt.backends.cuda import backend, copies, kernels
+    from tt.backends.cuda.runtime import availability
 
     driver = availability.Driver(12040, devices)
     modules = fake_modules(devices, memory)

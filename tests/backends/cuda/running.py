@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.launch.programs import Program
 
 
 class Running:

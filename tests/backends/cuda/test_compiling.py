@@ -10,12 +10,12 @@ from tests.backends.cuda.kernels import arguments, call, kernels_of
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda import activation, integral, pointwise
 from tt.backends.cuda.backend import CudaBackend
+from tt.backends.cuda.compile.warmup import common_kernels
 from tt.backends.cuda.copies import cast
-from tt.backends.cuda.elementwise import POINTWISE, run
-from tt.backends.cuda.programs import SOURCES, Program
-from tt.backends.cuda.warmup import common_kernels
-from tt.core.dtype import DTYPES
+from tt.backends.cuda.launch.elementwise import POINTWISE, run
+from tt.backends.cuda.launch.programs import SOURCES, Program
 from tt.core.errors import CompileError
+from tt.core.types.dtype import DTYPES
 
 
 def launched(dtype: str) -> list[str]:

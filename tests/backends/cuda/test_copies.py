@@ -13,8 +13,8 @@ from tests.backends.cuda.test_handle import HostMemory
 from tests.backends.cuda.test_pointwise import views
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.copies import cast, copy_into, duplicate, tables
-from tt.core.dtype import DTYPES
 from tt.core.errors import DtypeError, ShapeError
+from tt.core.types.dtype import DTYPES
 
 pytestmark = pytest.mark.sampled(10)
 

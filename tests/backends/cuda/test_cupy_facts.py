@@ -11,7 +11,7 @@ import pytest
 
 from tests.backends.cuda.cupy_facts import collect, read
 from tests.backends.cuda.strict_arrays import signature_of
-from tt.backends.cuda.namespace import FFT, LINALG, SAME, SPELLINGS, LazyNamespace
+from tt.backends.cuda.libraries.namespace import FFT, LINALG, SAME, SPELLINGS, LazyNamespace
 
 ROOT = Path(__file__).parents[3]
 FACTS = read()

@@ -12,7 +12,7 @@ from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
 from tt.backends.cuda.handle import StridedHandle
 from tt.backends.cuda.kernels import kernel_tables
-from tt.backends.cuda.namespace import LINALG, SAME, SPELLINGS, LazyNamespace
+from tt.backends.cuda.libraries.namespace import LINALG, SAME, SPELLINGS, LazyNamespace
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from textwrap import dedent
 import pytest
 
 import tt
-from tt.backends.cuda import availability
-from tt.backends.cuda.availability import Driver
-from tt.core import host
-from tt.core.dispatch.registry import REGISTRY
+from tt.backends.cuda.runtime import availability
+from tt.backends.cuda.runtime.availability import Driver
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError
+from tt.core.host import host
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_cupy_is_not_imported_before_a_cuda_device_is_used(tmp_path):
     program = """
         import sys
         import tt
-        from tt.core import host
+        from tt.core.host import host
         (tt.tensor([1.0]) + 1).sum()
         host.activate_all()
         tt.device("cuda:0")

@@ -12,7 +12,7 @@ from tests.backends.cuda.kernels import arguments, call, kernels_of, native, ref
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda import activation, pointwise
 from tt.backends.cuda.backend import CudaBackend
-from tt.backends.cuda.elementwise import collapse, run
+from tt.backends.cuda.launch.elementwise import collapse, run
 from tt.core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")

@@ -29,7 +29,7 @@ import numpy as np
 from tests.backends.cuda.shim.engine import HostEngine
 from tests.backends.cuda.test_handle import HostMemory
 from tt.backends.cuda.backend import CudaBackend
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.launch.programs import Program
 
 folder = Path(sys.argv[1])
 (folder / "sample.cuh").write_text(
@@ -46,7 +46,7 @@ from pathlib import Path
 from tests.backends.cuda.emulation import install
 install()
 import tt
-from tt.backends.cuda.programs import Program
+from tt.backends.cuda.launch.programs import Program
 
 folder = Path(sys.argv[1])
 (folder / "sample.cuh").write_text(

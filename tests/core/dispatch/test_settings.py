@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.fallback import FALLBACKS
-from tt.core.dispatch.state import STATE, DispatchState
+from tt.core.dispatch.resolve.fallback import FALLBACKS
 from tt.core.errors import NoKernelError, UnknownNameError
 from tt.core.library import CompositeTable, Mode, ops
+from tt.core.types.state import STATE, DispatchState
 
 # --- epochs ----------------------------------------------------------------------------------------------------------
 
@@ -203,6 +203,6 @@ def test_explain_reads_the_same_records(probe: Any) -> None:
 
 
 def found_bits() -> int:
-    from tt.core.promotion import DIM_BITS, SCALAR_BITS
+    from tt.core.types.promotion import DIM_BITS, SCALAR_BITS
 
     return DIM_BITS[tt.float64.code] | SCALAR_BITS[float]

@@ -207,7 +207,7 @@ def test_arrays_that_c_cannot_read_are_copied(both_callers):
 
 def parameters_of(op):
     """Return the kernel of an operator on the CPU."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     return REGISTRY.kernels[op.name][0].kernel.function
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tt
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.utils.cpp_extension import Extension, load_inline
 
 SQUARES = "template <typename T> T squares(T x, T y) { return x * x + y * y; }"

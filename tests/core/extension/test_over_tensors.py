@@ -12,7 +12,7 @@ import pytest
 
 import tt
 from tests.threads import in_threads
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.utils.cpp_extension import load_inline
 
 ROW_SUM = """

@@ -9,8 +9,8 @@ from textwrap import dedent
 
 import pytest
 
-from tt.core.dispatch.registry import Registry
-from tt.core.host import Host
+from tt.core.dispatch.registry.registry import Registry
+from tt.core.host.host import Host
 
 GOOD = """
     from tt.core.hooks import Manifest, hookimpl

@@ -10,7 +10,7 @@ from tt.core.errors import (
     DuplicateRegistrationError,
     PluginError,
 )
-from tt.core.manifest import Manifest
+from tt.core.host.manifest import Manifest
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt.core.choosing import prefer, set_preference
-from tt.core.configuration import configuration_file, configured_rules, parse_preference
-from tt.core.dispatch.preference import Rule
+from tt.core.dispatch.registry.preference import Rule
 from tt.core.errors import (
     ArgumentError,
     ConfigurationError,
@@ -15,6 +13,8 @@ from tt.core.errors import (
     TTError,
     UnknownNameError,
 )
+from tt.core.host.choosing import prefer, set_preference
+from tt.core.host.configuration import configuration_file, configured_rules, parse_preference
 
 from .conftest import GOOD
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tt.core.manifest import API_VERSION
+from tt.core.host.manifest import API_VERSION
 
 from .conftest import GOOD, states
 
@@ -83,7 +83,7 @@ def test_packages_that_others_copy_name_the_version():
 
 
 def test_other_groups_are_of_no_concern():
-    from tt.core.discovery import installed
+    from tt.core.host.discovery import installed
 
     groups = {entry.group for entry in installed()}
     assert groups <= {"tt.plugins", "tt.plugins.v1"} and "tt.plugins" in groups

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import tt.core.dtype as dtypes
-from tt.core.dispatch.registry import REGISTRY, ops
+import tt.core.types.dtype as dtypes
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.meta import MetaHandle
 from tt.core.shapes import Result, find_rule, rules
-from tt.core.tensor import wrap
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import wrap
 
 # Without PyTorch the tests that compare with it skip.
 torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None

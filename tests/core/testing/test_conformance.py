@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Source
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.library import CompositeTable, KernelTable
 from tt.core.schema.classes import dtype_names

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Source
 from tt.core.library import KernelTable
 from tt.core.schema.model import KINDS, RESULTS, TAGS, VARIANTS
 from tt.core.testing.conformance import CHECKS, check_conformance
@@ -131,7 +131,7 @@ def test_inplace_only_there_is_no_other_form():
 
 def test_random_a_given_generator_is_the_only_one_that_moves():
     def kernel(size, generator, dtype):
-        from tt.core.random import reserve
+        from tt.core.devices.generator import reserve
 
         reserve(None, 4)
         return np.zeros(size, np.float32)
@@ -158,7 +158,7 @@ def case_of(op, *args, **kwargs):
 
 def tagged(op, tag, *args):
     """Return a call of an operator as if its entry had a tag that it does not keep."""
-    from tt.core.dispatch.operator import Operator
+    from tt.core.dispatch.call.operator import Operator
 
     operator = REGISTRY.operator(op)
     other = Operator(replace(operator.definition, tags=(tag,), variants=("function", "out")), REGISTRY)

@@ -8,7 +8,7 @@ import pytest
 
 import tt
 from tests.core.testing.test_opcheck_faults import FAULTY, Made, X
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.classes import dtype_names
 from tt.core.testing.opcheck import FAULTS, TESTS, OpCheckReport
 from tt.core.testing.opcheck.call import tensors_in
@@ -116,7 +116,7 @@ def test_the_report_says_on_what_how_to_repeat_it_and_what_to_do():
             "  on sizes 4 in the place of 2 (also: sizes 4 in the place of 3, no elements in the place of 2, "
             "no elements in the place of 3)",
             "  the result has shape [2, 3] without data, [1, 1] with",
-            f"  try: return the kernel's shape",
+            "  try: return the kernel's shape",
             "  repeat:",
             "    import tt",
             "    x = tt.tensor([[1.0]], dtype=tt.float32)",

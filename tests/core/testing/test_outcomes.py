@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 import tt
-from tt.core.coverage import Place
-from tt.core.dispatch.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Source
 from tt.core.errors import ValueRangeError
 from tt.core.library import KernelTable
+from tt.core.reports.coverage import Place
 from tt.core.testing.conformance import Failure, Report, Target, targets
 from tt.core.testing.conformance.junit import junit
 from tt.core.testing.conformance.outcomes import Outcome, dumps, outcomes, read_baseline, served

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import UnknownNameError
 from tt.core.testing.references import as_array
 from tt.core.testing.samples import Inputs, families, samples

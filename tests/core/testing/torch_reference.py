@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tt.core.dtype as dtypes
-from tt.core.tensor_base import TensorBase
+import tt.core.types.dtype as dtypes
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.references import as_array
 
 torch = pytest.importorskip("torch")

@@ -9,7 +9,7 @@ import pytest
 
 import tt
 from tests.plugins.autograd.calls import DIFFERENTIABLE, Call, calls, serves
-from tests.plugins.autograd.test_formulas import BY_HAND, differentiable_here, loss, smooth
+from tests.plugins.autograd.formulas.test_formulas import BY_HAND, differentiable_here, loss, smooth
 from tt.core.library import REGISTRY, OpDefinition
 
 SERVED = [

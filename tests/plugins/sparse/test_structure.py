@@ -387,7 +387,7 @@ def test_how_many_rows_a_mask_takes_is_not_known_without_data():
 
 
 def test_nothing_becomes_dense_silently():
-    from tt.core.dispatch.fallback import FALLBACKS
+    from tt.core.dispatch.resolve.fallback import FALLBACKS
 
     tensor = ours("sparse_csr")
     with pytest.raises(
@@ -492,7 +492,7 @@ def test_assert_close_compares_layouts_and_elements():
 
 
 def test_every_kernel_of_a_layout_has_one_without_data():
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     ours("sparse_coo")
     places = {"cpu": set(), "meta": set()}

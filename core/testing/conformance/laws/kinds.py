@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, tensors_in
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.conformance.laws.base import Law
@@ -110,7 +110,7 @@ def factory(case: Case) -> Iterator[str]:
 
 def composite(case: Case) -> Iterator[str]:
     """Look for a composite, and for kernels that the schema does not allow."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     name = case.definition.name
     if REGISTRY.composite(name) is None:

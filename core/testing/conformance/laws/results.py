@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tt.core.dtype import bool_, float32, int64, uint8
-from tt.core.dtype import dtype as Dtype
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.case import Case, tensors_in
 from tt.core.testing.conformance.laws.base import Law
+from tt.core.types.dtype import bool_, float32, int64, uint8
+from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["RESULT_LAWS"]
 
@@ -17,14 +17,14 @@ WHOLE: Final = ("bool", "signed", "unsigned")
 
 
 def _default() -> Dtype:
-    from tt.core.promotion import get_default_dtype
+    from tt.core.types.promotion import get_default_dtype
 
     return get_default_dtype()
 
 
 def promoted(case: Case) -> Dtype:
     """Return the dtype to which the arguments of `promote` promote; the default dtype where there are none."""
-    from tt.core.promotion import result_type
+    from tt.core.types.promotion import result_type
 
     group: list[Any] = []
     for name in case.definition.promote:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tt.core.dtype import bool_, float32, float64
-from tt.core.tensor_base import TensorBase
+from tt.core.tensor.base import TensorBase
 from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.conformance.laws.base import Law, refused
 from tt.core.testing.references import as_array
 from tt.core.testing.samples.base import has_dtype
+from tt.core.types.dtype import bool_, float32, float64
 
 __all__ = ["TAG_LAWS"]
 
@@ -21,7 +21,7 @@ def random(case: Case) -> Iterator[str]:
     if "generator" not in case.bound or case.inplace_only:
         yield SKIPPED
         return
-    from tt.core.random import Generator, generator_of
+    from tt.core.devices.generator import Generator, generator_of
 
     device = str(case.device).partition(":")[0]
     default = generator_of(device)
@@ -37,7 +37,7 @@ def random(case: Case) -> Iterator[str]:
 
 def nondifferentiable(case: Case) -> Iterator[str]:
     """Look for a history behind the results."""
-    from tt.core import host
+    from tt.core.host import host
 
     floats = [t for t in case.tensors if t.dtype.is_floating_point or t.dtype.is_complex]
     changes = case.inplace_only or bool(
@@ -85,7 +85,7 @@ def no_bool(case: Case) -> Iterator[str]:
 
 def metadata_inplace(case: Case) -> Iterator[str]:
     """Look whether another tensor over the same memory still shares it after the in-place form."""
-    from tt.core.dispatch.overlap import shares_memory
+    from tt.core.dispatch.mutate.overlap import shares_memory
 
     target = copy_of(case.tensors[0])
     other = target.view(tuple(target.shape)) if target.is_contiguous() else target[...]
@@ -157,7 +157,7 @@ def out_decides(case: Case) -> Iterator[str]:
 
 def pass_through(case: Case) -> Iterator[str]:
     """Ask every layer that has no rule of its own."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     for layer in REGISTRY.layers.values():
         rule = layer.rule(case.operator, "functional")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any, Final
 
-from tt.core.tensor import Tensor
+from tt.core.tensor.tensor import Tensor
 from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case
 from tt.core.testing.conformance.differences import differences
 from tt.core.testing.conformance.laws.base import Law

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tt.backends.cuda.compiler import explain_log
-from tt.backends.cuda.programs import ProgramKernel
+from tt.backends.cuda.compile.compiler import explain_log
+from tt.backends.cuda.launch.programs import ProgramKernel
 from tt.core import errors
 
 SHIM = Path(__file__).parent

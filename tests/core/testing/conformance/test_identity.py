@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tt
-from tt.core.dispatch import entry as entries
+from tt.core.dispatch.call import entry as entries
 from tt.core.testing.conformance import check_conformance
 from tt.core.testing.conformance.case import Case
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch import entry as entries
+from tt.core.dispatch.call import entry as entries
 from tt.core.testing.conformance import check_conformance
 from tt.core.testing.conformance.training import train
 

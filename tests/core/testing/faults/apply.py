@@ -17,16 +17,16 @@ from tests.core.testing.faults.gradients import GRADIENTS
 from tests.core.testing.faults.kernels import KERNELS
 from tests.core.testing.faults.rules import RULES, options_of
 from tests.core.testing.faults.twin import TWIN, TwinBackend, kernels_of_cpu
-from tt.core.coverage import compute_dtype, kernel_dtypes
-from tt.core.dispatch.registry import REGISTRY, Source
-from tt.core.dispatch.tables import taken_names
-from tt.core.dtype import to_dtype
+from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.tables import taken_names
 from tt.core.library import Entry, KernelTable, OpDefinition, Tensor, TensorBase
+from tt.core.reports.coverage import compute_dtype, kernel_dtypes
 from tt.core.schema.classes import dtype_names
 from tt.core.testing.conformance import Failure, Report
 from tt.core.testing.conformance.case import tensors_in
 from tt.core.testing.conformance.run import Target as Unit
 from tt.core.testing.conformance.run import check_target, chosen_checks
+from tt.core.types.dtype import to_dtype
 
 __all__ = ["FAULTS", "Outcome", "Target", "judge", "targets"]
 

@@ -13,14 +13,14 @@ __all__ = ["GRADIENTS"]
 
 def differentiable(d: OpDefinition) -> bool:
     """Tell whether the operator has formulas by argument."""
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     formula = REGISTRY.layer("autograd").formula(d.name)
     return formula is not None and bool(formula.gradients) and "inplace_only" not in d.tags
 
 
 def gradients(d: OpDefinition) -> int:
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     return len(REGISTRY.layer("autograd").formula(d.name).gradients) if differentiable(d) else 0
 

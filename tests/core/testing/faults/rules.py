@@ -139,7 +139,7 @@ def on_host(call: Call) -> Any:
 
 
 def moved(definition: OpDefinition, args: dict[str, Any], home: Any) -> Any:
-    from tt.core.dispatch.registry import REGISTRY
+    from tt.core.dispatch.registry.registry import REGISTRY
 
     def to(value: Any, device: Any) -> Any:
         if isinstance(value, TensorBase):

@@ -15,7 +15,7 @@ from tests.core.testing.faults.apply import FAULTS, Outcome, Target, judge, targ
 from tests.core.testing.faults.fault import Fault
 from tests.core.testing.faults.twin import TWIN, TwinBackend, twin
 from tests.seeds import drawn_seed
-from tt.core.dispatch.registry import REGISTRY
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.testing.conformance import CHECKS, check_conformance
 
 SEED = drawn_seed()

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import tt
 from tt.backends.cpu.backend import CpuBackend
-from tt.core.dispatch.entry import KERNEL
-from tt.core.dispatch.registry import REGISTRY, KernelRegistration, Source
-from tt.core.dispatch.tables import Kernel, taken_names
+from tt.core.dispatch.call.entry import KERNEL
+from tt.core.dispatch.registry.registry import REGISTRY, KernelRegistration, Source
+from tt.core.dispatch.registry.tables import Kernel, taken_names
 from tt.core.library import Entry, KernelTable, Layer, Operator
 
 __all__ = ["TWIN", "Rule", "TwinBackend", "TwinLayer", "kernels_of_cpu", "twin"]

@@ -1,0 +1,1 @@
+"""CUDA C++ to machine code: the compiler, its cache on disk, extensions and what is compiled ahead."""

@@ -1,0 +1,1 @@
+"""From layouts of arguments to launches of kernels."""

@@ -1,0 +1,1 @@
+"""The memory of CUDA devices: allocation, statistics, snapshots and copies."""

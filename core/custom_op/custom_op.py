@@ -1,0 +1,476 @@
+"""Custom operators: what `custom_op` returns, to which kernels, a shape rule and a gradient are added.
+
+Note [A custom operator is a caller]
+------------------------------------
+What `custom_op` returns is the very object that `tt.ops.acme.twice` is: an instance of the (compiled) caller classes,
+to which a mixin adds the registrations.  A call takes the path of a built-in operator, with nothing around it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from tt.core.custom_op import registrations as parts
+from tt.core.dispatch.call.introspection import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.dispatch.registry.tables import Form
+from tt.core.errors import ArgumentError, UnknownOpError
+from tt.core.schema.model import OpDefinition
+
+if TYPE_CHECKING:
+
+    class _Caller(GeneralOp): ...
+else:
+    _Caller = object
+
+__all__ = ["CustomOp", "make_op"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Rule = TypeVar("Rule", bound="str | Callable[..., Any]")
+
+
+# --- the operator ----------------------------------------------------------------------------------------------
+
+
+class CustomOp(_Caller):
+    """An operator made by `custom_op`: call it, and add kernels, a shape rule and a gradient to it.
+
+    Every method that adds something also is a decorator and returns the function; `handle(function)` undoes it.
+
+    Attributes
+    ----------
+    name : str
+        For instance "acme::twice"; `tt.ops.acme.twice` is the same object.
+    schema : Signature
+        Its signature; `str(op.schema)` is the text.
+    definition : OpDefinition
+        All that the schema says of it.
+    """
+
+    operator: Operator
+    name: str
+    _added: list[tuple[Any, Handle]]
+    _setup_context: Callable[..., None] | None
+    _backward: tuple[Callable[..., Any], Handle] | None
+
+    def _begin(self, definition: Handle) -> None:
+        self._added = [(None, definition)]
+        self._setup_context = None
+        self._backward = None
+
+    def __repr__(self) -> str:
+        return f"<custom operator {self.definition.signature}>"
+
+    # --- handles -----------------------------------------------------------------------------------------------
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """The handles of all that was registered and not undone, in order; the first is that of the operator."""
+        return tuple(dict.fromkeys(handle for _, handle in self._added if handle.active))
+
+    def handle(self, function: Callable[..., Any]) -> Handle:
+        """Return the handle that undoes what a function was registered for.
+
+        Raises
+        ------
+        ArgumentError
+            When the function was not registered with this operator.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import custom_op
+        >>> @custom_op("doc::thrice")
+        ... def thrice(x: tt.Tensor) -> tt.Tensor:
+        ...     return x * 3
+        >>> @thrice.kernel("cpu")
+        ... def wrong(x):
+        ...     return x + x
+        >>> thrice(tt.ones(1))
+        tensor([2.])
+        >>> thrice.handle(wrong).remove()
+        >>> thrice(tt.ones(1))
+        tensor([3.])
+        >>> thrice.remove()
+        """
+        found = [handle for added, handle in self._added if added is function and handle.active]
+        if not found:
+            name = getattr(function, "__name__", repr(function))
+            raise ArgumentError(self.name, f"{name} is not registered with this operator")
+        if len(found) == 1:
+            return found[0]
+
+        def remove() -> None:
+            for handle in reversed(found):
+                handle.remove()
+
+        return Handle(remove, "; ".join(handle.what for handle in found))
+
+    def remove(self) -> None:
+        """Unregister the operator and everything that was added to it.  Doing it twice does nothing."""
+        while self._added:
+            self._added.pop()[1].remove()
+
+    def _keep(self, function: Function, handle: Handle) -> Function:
+        self._added.append((function, handle))
+        return function
+
+    def _adder(self, add: Callable[[Any], Handle], function: Any) -> Any:
+        """Register a function, or return a decorator that does."""
+        if self.operator.removed:
+            raise UnknownOpError(self.name, REGISTRY.names())
+
+        def register(function: Function) -> Function:
+            return self._keep(function, add(function))
+
+        return register if function is None else register(function)
+
+    # --- registrations -----------------------------------------------------------------------------------------
+
+    @overload
+    def kernel(
+        self,
+        device_types: str | Sequence[str],
+        function: None = None,
+        *,
+        dtypes: str | Iterable[str] = ...,
+        layout: str | tuple[str, ...] = ...,
+        form: Form | None = ...,
+        override: bool = ...,
+    ) -> Callable[[Function], Function]: ...
+    @overload
+    def kernel(
+        self,
+        device_types: str | Sequence[str],
+        function: Function,
+        *,
+        dtypes: str | Iterable[str] = ...,
+        layout: str | tuple[str, ...] = ...,
+        form: Form | None = ...,
+        override: bool = ...,
+    ) -> Function: ...
+    def kernel(
+        self,
+        device_types: str | Sequence[str],
+        function: Callable[..., Any] | None = None,
+        *,
+        dtypes: str | Iterable[str] = "all",
+        layout: str | tuple[str, ...] = "strided",
+        form: Form | None = None,
+        override: bool = False,
+    ) -> Any:
+        """Add a kernel for one or several device types.
+
+        Parameters
+        ----------
+        device_types : str or sequence of str
+            For instance "cpu".
+        function : callable, optional
+            Takes the backend's native arrays (NumPy's on "cpu") in the place of tensors and returns one, or a tuple.
+            Its parameters are named like the operator's.
+        dtypes : str or iterable of str
+            The dtypes that it serves: a class ("floating") or names.
+        layout : str or tuple of str
+            The layout that it serves, or the layouts that occur together in a mixed call.
+        form : str, optional
+            Of an operator that changes arguments: "inplace", the default, changes the arrays that it gets;
+            "functional" returns the new values, then the results.
+        override : bool
+            Replace an earlier kernel of the same place and dtypes, which is otherwise an error.
+        """
+        wanted = [device_types] if isinstance(device_types, str) else list(device_types)
+        if not wanted:
+            raise ArgumentError(self.name, "kernel: no device type is given")
+
+        def add(function: Callable[..., Any]) -> Handle:
+            made = [
+                parts.add_kernel(
+                    self.operator,
+                    device,
+                    function,
+                    layout=layout,
+                    dtypes=dtypes,
+                    form=form,
+                    override=override,
+                )
+                for device in wanted
+            ]
+            return made[0] if len(made) == 1 else _together(made)
+
+        return self._adder(add, function)
+
+    @overload
+    def composite(self, function: None = None) -> Callable[[Function], Function]: ...
+    @overload
+    def composite(self, function: Function) -> Function: ...
+    def composite(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add an implementation in other operators, for all devices that have no kernel.
+
+        Gradients go through its parts where the operator has no `backward`.  A second one shadows the first.
+        """
+        return self._adder(lambda f: parts.add_composite(self.operator, f), function)
+
+    @overload
+    def fake(self, function: None = None) -> Callable[[Function], Function]: ...
+    @overload
+    def fake(self, function: Function) -> Function: ...
+    def fake(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add what makes the result for tensors without data.
+
+        The function gets tensors on the device "meta" and returns one of the right shape and dtype, for instance
+        `tt.empty_like(x)`.  A second one shadows the first.
+        """
+        return self._adder(lambda f: parts.add_fake(self.operator, f), function)
+
+    @overload
+    def shape(self, rule: None = None) -> Callable[[Function], Function]: ...
+    @overload
+    def shape(self, rule: Rule) -> Rule: ...
+    def shape(self, rule: str | Callable[..., Any] | None = None) -> Any:
+        """Add a shape rule, in the place of a fake: the name of one, or a function that is one.
+
+        A function gets what it names of the operator's arguments, tensors as objects with `shape`, `strides`,
+        `ndim` and `dtype`, and returns the shape of the result, or a tuple of `Result`s.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import custom_op
+        >>> @custom_op("doc::pairs")
+        ... def pairs(x: tt.Tensor) -> tt.Tensor:
+        ...     "Puts each element beside itself."
+        >>> @pairs.shape
+        ... def pairs_shape(x):
+        ...     return (*x.shape, 2)
+        >>> pairs(tt.empty(3, device="meta")).shape
+        tt.Size([3, 2])
+        >>> pairs.remove()
+        """
+        return self._adder(lambda r: parts.add_shape(self.operator, r), rule)
+
+    @overload
+    def backward(
+        self, function: None = None, /, *, saves: str | Sequence[str] | None = ...
+    ) -> Callable[[Function], Function]: ...
+    @overload
+    def backward(self, function: Function, /, *, saves: str | Sequence[str] | None = ...) -> Function: ...
+    @overload
+    def backward(
+        self, function: None = None, /, *, saves: None = None, **gradients: Callable[..., Any]
+    ) -> None: ...
+    def backward(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        saves: str | Sequence[str] | None = None,
+        **gradients: Callable[..., Any],
+    ) -> Any:
+        """Add the gradient, in one of three forms.
+
+        - `function(ctx, *gradients)`, with `setup_context`: as PyTorch's `register_autograd`.
+        - `function(g, x, ...)`: gets the gradient of the result (or `gs`, the list of those of all results) and what
+          its other parameters name, which is saved: arguments, results by name, `result`.  `saves` names what is
+          saved instead of the parameters.
+        - one keyword for each argument, as in the tables of formulas: `backward(x=lambda g, y: g * y)`.
+
+        A function returns one gradient for each argument that takes tensors (or for each argument, None where there
+        is none), or a dict by name.
+
+        Parameters
+        ----------
+        function : callable, optional
+            In the first or second form; without it, and without formulas, a decorator is returned.
+        saves : str or sequence of str, optional
+            What is saved for the second form, in the order of the parameters after the gradient.
+        **gradients : callable
+            The third form.
+
+        Raises
+        ------
+        ArgumentError
+            When the operator changes its arguments, or a name is nothing of the operator.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import custom_op
+        >>> @custom_op("doc::cube")
+        ... def cube(x: tt.Tensor) -> tt.Tensor:
+        ...     "Returns the third power."
+        >>> cube_on_cpu = cube.kernel("cpu", lambda x: x**3)
+        >>> @cube.backward
+        ... def cube_backward(g, x):
+        ...     return 3 * x * x * g
+        >>> x = tt.tensor([2.0], requires_grad=True)
+        >>> cube(x).backward()
+        >>> x.grad
+        tensor([12.])
+        >>> cube.remove()
+        """
+        if gradients:
+            if function is not None or saves is not None:
+                raise ArgumentError(self.name, "backward: give a function, or a formula for each argument")
+            handle = self._handle_of_gradient(parts.add_formulas(self.operator, gradients))
+            for formula in gradients.values():
+                self._keep(formula, handle)  # each of them stands for all: they were registered together
+            return None
+        names = (saves,) if isinstance(saves, str) else saves
+
+        def add(function: Callable[..., Any]) -> Handle:
+            parameters = list(inspect.signature(function).parameters.values())
+            if names is None and parameters and parameters[0].name == "ctx":
+                return self._add_backward(function)
+            saved = names
+            if saved is None:
+                saved = [p.name for p in parameters[1:] if p.default is p.empty]
+            return self._handle_of_gradient(parts.add_joint(self.operator, function, saved))
+
+        return self._adder(add, function)
+
+    def _handle_of_gradient(self, handle: Handle) -> Handle:
+        self._backward = None
+        return handle
+
+    def _add_backward(self, function: Callable[..., Any]) -> Handle:
+        handle = parts.add_backward(self.operator, function, self._setup_context)
+        self._backward = function, handle
+        return handle
+
+    @overload
+    def setup_context(self, function: None = None) -> Callable[[Function], Function]: ...
+    @overload
+    def setup_context(self, function: Function) -> Function: ...
+    def setup_context(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add what saves values for `backward(ctx, ...)`: `function(ctx, inputs, output)`.
+
+        It may come before or after `backward`.
+        """
+
+        def add(function: Callable[..., None]) -> Handle:
+            before, self._setup_context = self._setup_context, function
+
+            def forget() -> None:
+                self._setup_context = before
+
+            known = self._backward
+            if known is None or not known[1].active:
+                return Handle(forget, f"setup_context of {self.name}")
+            handle = self._add_backward(known[0])
+
+            def remove() -> None:
+                forget()
+                handle.remove()
+                self._backward = known
+
+            return Handle(remove, f"setup_context of {self.name}")
+
+        return self._adder(add, function)
+
+    @overload
+    def vmap(self, function: None = None) -> Callable[[Function], Function]: ...
+    @overload
+    def vmap(self, function: Function) -> Function: ...
+    def vmap(self, function: Callable[..., Any] | None = None) -> Any:
+        """Add a batching rule: what `tt.func.vmap` runs, instead of the operator once for each example.
+
+        `function(info, in_dims, *args)` returns the result (or a tuple) and the dim of the examples in it:
+        `info.batch_size` is the number of examples, `in_dims` has the dim of each argument, None where all examples
+        share it.
+        """
+        return self._adder(lambda f: parts.add_vmap(self.operator, f), function)
+
+    # --- PyTorch's names -----------------------------------------------------------------------------------------
+
+    @overload
+    def register_kernel(
+        self, device_types: str | Sequence[str] | None, fn: None = None, /
+    ) -> Callable[[Function], Function]: ...
+    @overload
+    def register_kernel(self, device_types: str | Sequence[str] | None, fn: Function, /) -> Function: ...
+    def register_kernel(
+        self,
+        device_types: str | Sequence[str] | None,
+        fn: Callable[..., Any] | None = None,
+        /,
+    ) -> Any:
+        """Add a kernel, as PyTorch's `register_kernel`; for None, an implementation for all devices.
+
+        As with `kernel`, the function gets native arrays; for None it gets tensors.
+        """
+        return self.composite(fn) if device_types is None else self.kernel(device_types, fn)
+
+    @overload
+    def register_fake(self, fn: None = None, /) -> Callable[[Function], Function]: ...
+    @overload
+    def register_fake(self, fn: Function, /) -> Function: ...
+    def register_fake(self, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Add a fake implementation: PyTorch's name of `fake`."""
+        return self.fake(fn)
+
+    @overload
+    def register_vmap(self, func: None = None) -> Callable[[Function], Function]: ...
+    @overload
+    def register_vmap(self, func: Function) -> Function: ...
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """Add a batching rule: PyTorch's name of `vmap`."""
+        return self.vmap(func)
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
+    ) -> None:
+        """Add the gradient as PyTorch's `register_autograd` does.
+
+        Parameters
+        ----------
+        backward : callable
+            `backward(ctx, *gradients)` returns one gradient for each argument, None where there is none.
+        setup_context : callable, optional
+            `setup_context(ctx, inputs, output)` saves what `backward` needs; of an operator with keyword-only
+            arguments it may be `setup_context(ctx, inputs, keyword_only_inputs, output)`.
+        """
+        handle = parts.add_backward(self.operator, backward, setup_context)
+        self._adder(self._handle_of_gradient_of(handle), backward)
+
+    def _handle_of_gradient_of(self, handle: Handle) -> Callable[[Any], Handle]:
+        return lambda function: self._handle_of_gradient(handle)
+
+
+class _UnaryCustomOp(CustomOp, UnaryOp):
+    __doc__: Any = UnaryOp.__doc__  # the property: that of the operator
+
+
+class _BinaryCustomOp(CustomOp, BinaryOp):
+    __doc__: Any = BinaryOp.__doc__  # the property: that of the operator
+
+
+class _GeneralCustomOp(CustomOp, GeneralOp):
+    __doc__: Any = GeneralOp.__doc__  # the property: that of the operator
+
+
+_KINDS: dict[Any, Any] = {UnaryOp: _UnaryCustomOp, BinaryOp: _BinaryCustomOp, GeneralOp: _GeneralCustomOp}
+
+
+def _together(handles: Sequence[Handle]) -> Handle:
+    def remove() -> None:
+        for handle in reversed(handles):
+            handle.remove()
+
+    return Handle(remove, "; ".join(handle.what for handle in handles))
+
+
+def make_op(definition: OpDefinition) -> CustomOp:
+    """Register a definition and return its operator."""
+    handle = REGISTRY.add_definitions(definition)
+    handle.what = f"operator {definition.name}"
+    known = REGISTRY.definition(definition.name) is definition
+    # In a plugin whose namespace another one holds, the definition waits until the namespace is its own.
+    made: Any = (REGISTRY.operator(definition.name) if known else Operator(definition, REGISTRY)).adopt(
+        _KINDS
+    )
+    made._begin(handle)
+    op: CustomOp = made
+    return op

@@ -1,0 +1,281 @@
+"""Defining operators: `custom_op`, from annotations or from a schema.
+
+`custom_op` registers at once, as PyTorch's does: a program that defines an operator wants to call it on the next line.
+In the module of a plugin it is the `tt_register` hook that imports the module, and what it defines is then noted as the
+plugin's.  A plugin that brings many operators rather ships a YAML file and tables (`registry.add_definitions`,
+`registry.add`), which register only when they are handed over.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, overload
+
+from tt.core.custom_op.custom_op import CustomOp, make_op
+from tt.core.custom_op.infer_schema import infer_signature
+from tt.core.custom_op.registrations import WITHOUT_GRADIENT, check_parameters
+from tt.core.errors import ArgumentError, NoKernelError, did_you_mean
+from tt.core.schema.fields import FIELDS
+from tt.core.schema.model import TAGS, OpDefinition, Signature
+from tt.core.tensor.base import TensorBase
+
+__all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
+
+
+def only_declares(function: Callable[..., Any]) -> bool:
+    """Tell whether a function's body does nothing: `...`, `pass`, a docstring, or `raise NotImplementedError`."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    steps = [i for i in dis.get_instructions(function) if i.opname not in ("RESUME", "NOP", "CACHE")]
+    if [i.opname for i in steps[:2]] == ["LOAD_GLOBAL", "RAISE_VARARGS"]:
+        return bool(steps[0].argval == "NotImplementedError")
+    # `return x` is as short, but loads a local variable.
+    return all(
+        i.opname == "RETURN_VALUE" or (i.opname in ("LOAD_CONST", "RETURN_CONST") and i.argval is None)
+        for i in steps
+    )
+
+
+@overload
+def custom_op(
+    name: str,
+    fn: None = None,
+    /,
+    *,
+    mutates: str | Iterable[str] = ...,
+    mutates_args: str | Iterable[str] | None = ...,
+    device_types: str | Sequence[str] | None = ...,
+    schema: str | None = ...,
+    tags: str | Sequence[str] | None = ...,
+    result: str | Sequence[str] = ...,
+) -> Callable[[Callable[..., Any]], CustomOp]: ...
+@overload
+def custom_op(
+    name: str,
+    fn: Callable[..., Any],
+    /,
+    *,
+    mutates: str | Iterable[str] = ...,
+    mutates_args: str | Iterable[str] | None = ...,
+    device_types: str | Sequence[str] | None = ...,
+    schema: str | None = ...,
+    tags: str | Sequence[str] | None = ...,
+    result: str | Sequence[str] = ...,
+) -> CustomOp: ...
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates: str | Iterable[str] = (),
+    mutates_args: str | Iterable[str] | None = None,
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: str | Sequence[str] | None = None,
+    result: str | Sequence[str] = "same",
+) -> Any:
+    """Define an operator; without a function, return a decorator.
+
+    Parameters
+    ----------
+    name : str
+        "namespace::name"; the operator is `tt.ops.namespace.name`.
+    fn : callable, optional
+        Its annotations give the signature (see `infer_schema`).  A body that does something is the implementation in
+        other operators, for every device that has no kernel; a body of `...`, a docstring or
+        `raise NotImplementedError` (for type checkers, which want a body that returns) only declares.
+    mutates : iterable of str
+        The arguments that the operator changes, or "unknown": every tensor.
+    mutates_args : iterable of str, optional
+        PyTorch's name of `mutates`.
+    device_types : str or sequence of str, optional
+        The device types for which the body is; others are refused.
+    schema : str, optional
+        The signature without the name, instead of annotations: "(Tensor x, float by=1.0) -> Tensor".
+    tags : str or sequence of str, optional
+        Tags of ops.yaml, for instance "data_dependent_shape".
+    result : str or sequence of str
+        The dtype of the results of kernels: "same" (that of the first tensor), "bool", "int64", another dtype's name;
+        several for several results.
+
+    Returns
+    -------
+    CustomOp
+        Call it; add to it with `.kernel`, `.composite`, `.fake`, `.shape`, `.backward`, `.setup_context` and `.vmap`;
+        `.handle(function)` undoes one of them, `.remove()` everything.
+
+    Raises
+    ------
+    ArgumentError
+        When the name has no namespace, the annotations give no signature, or an option is not known.
+    SchemaError
+        When the schema is none.
+    DuplicateRegistrationError
+        When the operator exists.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import custom_op
+    >>> @custom_op("doc::twice")
+    ... def twice(x: tt.Tensor) -> tt.Tensor:
+    ...     "Doubles x."
+    >>> @twice.kernel("cpu")
+    ... def twice_on_cpu(x):
+    ...     return x + x
+    >>> @twice.fake
+    ... def twice_without_data(x):
+    ...     return tt.empty_like(x)
+    >>> @twice.backward
+    ... def twice_backward(g):
+    ...     return 2 * g
+    >>> tt.ops.doc.twice(tt.tensor([1.0, 2.0]))
+    tensor([2., 4.])
+    >>> twice.remove()
+    """
+    changed = mutates if mutates_args is None else mutates_args
+
+    def define(function: Callable[..., Any]) -> CustomOp:
+        check_name(name)
+        if schema is None:
+            signature = infer_signature(function, name=name, mutates=changed)
+        else:
+            signature = signature_of(name, schema)
+            _check_changed(signature, changed)
+            # A function without parameters that only declares is there for its docstring.
+            if not only_declares(function) or inspect.signature(function).parameters:
+                check_parameters(name, "the function", function, signature, all_of_them=True)
+        doc = inspect.getdoc(function) or ""
+        op = make_op(definition_of(signature, result=result, tags=_words(tags or ()), doc=doc))
+        if not only_declares(function):
+            op.composite(function if device_types is None else _only_on(name, function, _words(device_types)))
+        return op
+
+    return define if fn is None else define(fn)
+
+
+def _words(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot name a custom operator."""
+    namespace, separator, short = name.partition("::")
+    if not separator or not namespace.isidentifier() or not short.isidentifier():
+        raise ArgumentError(name, "the name of a custom operator has the form 'namespace::name'")
+    if namespace == "tt":
+        raise ArgumentError(
+            name, "the namespace 'tt' is that of tt's own operators", hint="choose one of your own"
+        )
+
+
+def signature_of(name: str, schema: str) -> Signature:
+    """Return the signature of an operator whose name and schema were given apart.
+
+    Raises
+    ------
+    ArgumentError
+        When the schema has a name, too.
+    SchemaError
+        When it is none.
+    """
+    if not schema.lstrip().startswith("("):
+        written, separator, rest = schema.partition("(")
+        raise ArgumentError(
+            name,
+            f"the schema has a name of its own, {written.strip()!r}"
+            if separator
+            else f"{schema!r} is no schema of arguments and results",
+            hint=f"schema={'(' + rest!r}" if separator else "schema='(Tensor x) -> Tensor'",
+        )
+    return Signature.parse(name + schema.strip())
+
+
+def _check_changed(signature: Signature, changed: str | Iterable[str]) -> None:
+    """Refuse a schema and `mutates` that contradict each other."""
+    if changed == "unknown":
+        return
+    written = [a.name for a in signature.arguments if a.alias and a.alias.write]
+    for argument in _words(changed):
+        if argument not in written:
+            raise ArgumentError(
+                signature.qualified,
+                f"mutates names {argument!r}, and the schema does not mark it as changed",
+                signatures=[str(signature)],
+                hint="write Tensor(a!) in the schema; mutates may then be left out",
+            )
+
+
+def definition_of(
+    signature: Signature,
+    *,
+    result: str | Sequence[str] = "same",
+    tags: Sequence[str] = (),
+    doc: str = "",
+) -> OpDefinition:
+    """Return the definition of a custom operator; every tensor has a gradient, whose formula may be missing.
+
+    Raises
+    ------
+    ArgumentError
+        For a signature, dtype rule or tag that a custom operator cannot have.
+    """
+    name = signature.qualified
+    for returned in signature.returns:
+        if returned.alias and not returned.alias.write:
+            raise ArgumentError(
+                name,
+                "a custom operator returns no views of its arguments",
+                signatures=[str(signature)],
+                hint="return a copy, or write an operator of other operators as an ordinary function",
+            )
+    rules = result if isinstance(result, str) else tuple(result)
+    for word in _words(rules):
+        known = FIELDS["result"].words or {}
+        if word not in known:
+            raise ArgumentError(
+                name,
+                f"result: {word!r} is no rule for the dtype of results, and no dtype{did_you_mean(word, known)}",
+            )
+    if len(signature.returns) > 1 and any(returned.type.list for returned in signature.returns):
+        raise ArgumentError(
+            name,
+            "a list of tensors is the only result of an operator, not one of several",
+            signatures=[str(signature)],
+            hint="return tuple[Tensor, Tensor] where the number is known, or list[Tensor] alone",
+        )
+    if not isinstance(rules, str) and len(rules) != len(signature.returns):
+        raise ArgumentError(
+            name, f"result has {len(rules)} rules, and the operator returns {len(signature.returns)} values"
+        )
+    for tag in tags:
+        if tag not in TAGS:
+            raise ArgumentError(name, f"there is no tag {tag!r}{did_you_mean(tag, TAGS)}")
+    tensors = tuple(a.name for a in signature.tensor_arguments)
+    without = "nondifferentiable" in tags or (
+        not any(a.alias and a.alias.write for a in signature.arguments)
+        and all(rule in WITHOUT_GRADIENT for rule in _words(rules))
+    )
+    grad = () if without else tensors
+    return OpDefinition(signature, "other", result=rules, grad=grad, tags=tuple(tags), doc=doc)
+
+
+def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a composite that serves some device types only."""
+
+    def composite(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, TensorBase) and value.device.type not in (*devices, "meta"):
+                raise NoKernelError(
+                    name,
+                    f"{name} has no kernel for {value.device.type}",
+                    exist=", ".join(devices),
+                    hint=f"@op.kernel({value.device.type!r})",
+                )
+        return function(*args, **kwargs)
+
+    composite.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return composite

@@ -1,0 +1,424 @@
+"""`Library`: operators of a namespace, one by one or from whole files; and what `torch.library` has as functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from tt.core.custom_op import registrations as parts
+from tt.core.custom_op.custom_op import CustomOp, make_op
+from tt.core.custom_op.define import check_name, custom_op, definition_of, signature_of
+from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.errors import ArgumentError, DuplicateRegistrationError, ValueRangeError, did_you_mean
+from tt.core.schema.model import Signature
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = [
+    "Library",
+    "define",
+    "impl",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_vmap",
+]
+
+Kind = Literal["DEF", "IMPL", "FRAGMENT"]
+KINDS: Final = ("DEF", "IMPL", "FRAGMENT")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_COMPOSITE: Final = ("CompositeImplicitAutograd", "CompositeExplicitAutograd", "default")
+"""PyTorch's keys for an implementation in other operators."""
+
+_owners: dict[str, Library] = {}
+
+
+class Library:
+    """Operators of one namespace: definitions, kernels and all else, undone together.
+
+    Parameters
+    ----------
+    ns : str
+        The namespace.
+    kind : str
+        "FRAGMENT" (the default) defines and implements operators, and there may be several for a namespace; "DEF" does
+        so as the only one of its kind; "IMPL" implements operators that others define.
+    dispatch_key : str
+        What `impl` is for where it does not say: a device type, for instance "cpu".
+
+    Raises
+    ------
+    ValueRangeError
+        For an unknown kind.
+    DuplicateRegistrationError
+        For a second "DEF" of a namespace.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.library import Library
+    >>> with Library("doc") as lib:
+    ...     name = lib.define("scaled(Tensor x, float by=2.0) -> Tensor")
+    ...     kernel = lib.impl(name, lambda x, by: x * x.dtype.type(by), "cpu")
+    ...     tt.ops.doc.scaled(tt.ones(2))
+    tensor([2., 2.])
+    >>> hasattr(tt.ops, "doc")
+    False
+    """
+
+    def __init__(self, ns: str, kind: Kind = "FRAGMENT", dispatch_key: str = "") -> None:
+        if kind not in KINDS:
+            raise ValueRangeError(
+                f"Library: unknown kind {kind!r}{did_you_mean(str(kind), KINDS)}\n  there are: {', '.join(KINDS)}"
+            )
+        check_name(f"{ns}::name")
+        if kind == "DEF" and ns in _owners:
+            raise DuplicateRegistrationError(
+                f"the library that defines {ns}", "this program", "this program", hint='kind "FRAGMENT"'
+            )
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._handles: list[Handle] = []
+        if kind == "DEF":
+            _owners[ns] = self
+            self._keep(REGISTRY.note(Handle(lambda: _owners.pop(ns, None), f"the library that defines {ns}")))
+
+    def __repr__(self) -> str:
+        return f"Library(ns={self.ns!r}, kind={self.kind!r}, dispatch_key={self.dispatch_key!r})"
+
+    # --- the end -----------------------------------------------------------------------------------------------
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """The handles of all that was registered and not undone, in order."""
+        return tuple(handle for handle in self._handles if handle.active)
+
+    def destroy(self) -> None:
+        """Undo everything, the last first.  Doing it twice does nothing."""
+        while self._handles:
+            self._handles.pop().remove()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.destroy()
+
+    def _keep(self, handle: Handle) -> Handle:
+        self._handles.append(handle)
+        return handle
+
+    # --- operators ---------------------------------------------------------------------------------------------
+
+    def _may_define(self) -> None:
+        if self.kind == "IMPL":
+            raise ArgumentError(
+                "Library.define",
+                f'the library of {self.ns} is of the kind "IMPL", which implements operators that others define',
+                hint='use the kind "FRAGMENT"',
+            )
+
+    def _full(self, name: str) -> str:
+        """Return a name with the namespace of the library.
+
+        Raises
+        ------
+        ArgumentError
+            When it has another.
+        """
+        namespace, separator, short = name.partition("::")
+        if separator and namespace != self.ns:
+            raise ArgumentError("Library", f"{name!r} is not in the namespace {self.ns!r} of the library")
+        return f"{self.ns}::{short if separator else name}"
+
+    def define(
+        self,
+        schema: str,
+        alias_analysis: str = "",
+        *,
+        tags: str | Sequence[str] = (),
+        result: str | Sequence[str] = "same",
+        doc: str = "",
+    ) -> str:
+        """Define an operator, and return its name.
+
+        Parameters
+        ----------
+        schema : str
+            "name(Tensor x) -> Tensor", with or without the namespace.
+        alias_analysis : str
+            Taken for PyTorch's sake: the schema alone says what shares memory.
+        tags, result, doc
+            As those of `custom_op`.
+        """
+        self._may_define()
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise ValueRangeError(f"Library.define: unknown alias_analysis {alias_analysis!r}")
+        signature = Signature.parse(self._full(schema))
+        words = (tags,) if isinstance(tags, str) else tuple(tags)
+        op = make_op(definition_of(signature, result=result, tags=words, doc=doc))
+        self._keep(op.handles[0])
+        return signature.qualified.partition("::")[2]
+
+    def custom_op(self, name: str, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Define an operator from annotations, as `tt.library.custom_op` does; without a function, a decorator.
+
+        Examples
+        --------
+        >>> import tt
+        >>> from tt.library import Library
+        >>> lib = Library("doc")
+        >>> @lib.custom_op("same")
+        ... def same(x: tt.Tensor) -> tt.Tensor:
+        ...     return x.clone()
+        >>> tt.ops.doc.same(tt.ones(1))
+        tensor([1.])
+        >>> lib.destroy()
+        """
+        self._may_define()
+
+        def make(function: Callable[..., Any]) -> CustomOp:
+            op: CustomOp = custom_op(self._full(name), **options)(function)
+            self._keep(Handle(op.remove, f"operator {op.name}"))
+            return op
+
+        return make if fn is None else make(fn)
+
+    def load(self, path: str | os.PathLike[str]) -> list[str]:
+        """Define the operators of a YAML file (docs/schema.md), and return their names.
+
+        Raises
+        ------
+        SchemaError
+            With all mistakes of the file.
+        ArgumentError
+            When an operator of the file is in another namespace.
+        """
+        from tt.core.schema.load import load
+
+        self._may_define()
+        found = load([path])
+        for name in found:
+            if name.partition("::")[0] != self.ns or "::" not in name:
+                raise ArgumentError(
+                    "Library.load",
+                    f"{name!r} in {os.fspath(path)} is not in the namespace {self.ns!r} of the library",
+                    hint=f"write namespace: {self.ns} at the top of the file",
+                )
+        self._keep(REGISTRY.add_definitions(found))
+        return [name.partition("::")[2] for name in found]
+
+    def add(self, table: Any) -> Handle:
+        """Register a table of kernels, composites or formulas."""
+        return self._keep(REGISTRY.add(table))
+
+    # --- implementations ---------------------------------------------------------------------------------------
+
+    def impl(self, op_name: Any, fn: Function | None = None, dispatch_key: str = "", **options: Any) -> Any:
+        """Implement an operator for a device; without a function, return a decorator.
+
+        Parameters
+        ----------
+        op_name : str
+            With or without the namespace; or the operator.
+        fn : callable, optional
+            A kernel over native arrays; for the key "meta" a fake over meta tensors, for "default" (or PyTorch's
+            "CompositeImplicitAutograd") a function over tensors.
+        dispatch_key : str
+            A device type, in any case ("CPU"); by default that of the library.
+        **options
+            `dtypes`, `layout`, `form` and `override` of a kernel.
+        """
+        key = dispatch_key or self.dispatch_key
+        if not key:
+            raise ArgumentError(
+                "Library.impl",
+                f"for which device is the implementation of {op_name}?",
+                hint="impl(name, fn, 'cpu')",
+            )
+        operator = parts.operator_of(self._full(op_name) if isinstance(op_name, str) else op_name)
+
+        def add(function: Function) -> Function:
+            self._keep(_implement(operator, key, function, options))
+            return function
+
+        return add if fn is None else add(fn)
+
+    def kernel(self, op_name: Any, device_types: str | Sequence[str], fn: Any = None, **options: Any) -> Any:
+        """Add a kernel for one or several device types, as `CustomOp.kernel`; without a function, a decorator."""
+        wanted = [device_types] if isinstance(device_types, str) else list(device_types)
+        operator = parts.operator_of(self._full(op_name) if isinstance(op_name, str) else op_name)
+
+        def add(function: Function) -> Function:
+            for device in wanted:
+                self._keep(parts.add_kernel(operator, device, function, **options))
+            return function
+
+        return add if fn is None else add(fn)
+
+
+def _implement(operator: Any, key: str, function: Callable[..., Any], options: dict[str, Any]) -> Handle:
+    if key in _COMPOSITE:
+        return parts.add_composite(operator, function)
+    if key.lower() == "meta":
+        return parts.add_fake(operator, function)
+    if key.lower().startswith(("autograd", "composite", "functorch", "autocast", "adinplace")):
+        raise ArgumentError(
+            "impl",
+            f"there is no dispatch key {key!r}",
+            hint="gradients: register_autograd; batching: register_vmap; in other operators: 'default'",
+        )
+    return parts.add_kernel(operator, key.lower() if key.isupper() else key, function, **options)
+
+
+# --- PyTorch's functions -----------------------------------------------------------------------------------------
+
+
+def _with(lib: Library | None, handle: Handle) -> None:
+    if lib is not None:
+        lib._keep(handle)
+
+
+def define(
+    qualname: str,
+    schema: str,
+    *,
+    lib: Library | None = None,
+    tags: str | Sequence[str] = (),
+    result: str | Sequence[str] = "same",
+) -> None:
+    """Define an operator; `impl`, `register_fake` and the others give it what it does.
+
+    Parameters
+    ----------
+    qualname : str
+        "namespace::name".
+    schema : str
+        "(Tensor x) -> Tensor".
+    lib : Library, optional
+        What undoes the definition.
+    tags, result
+        As those of `custom_op`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt import library
+    >>> with library.scoped():
+    ...     library.define("doc::negated", "(Tensor x) -> Tensor")
+    ...     library.impl("doc::negated", "cpu", lambda x: -x)
+    ...     tt.ops.doc.negated(tt.ones(1))
+    tensor([-1.])
+    """
+    check_name(qualname)
+    signature = signature_of(qualname, schema)
+    words = (tags,) if isinstance(tags, str) else tuple(tags)
+    op = make_op(definition_of(signature, result=result, tags=words))
+    _with(lib, op.handles[0])
+
+
+def impl(
+    qualname: Any,
+    types: str | Sequence[str],
+    func: Callable[..., Any] | None = None,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Implement an operator for device types ("default": for all, in other operators); without `func`, a decorator.
+
+    Kernels get the native arrays of their device, the function for "default" gets tensors.
+    """
+    operator = parts.operator_of(qualname)
+
+    def add(function: Callable[..., Any]) -> None:
+        for key in (types,) if isinstance(types, str) else types:
+            _with(lib, _implement(operator, key, function, {}))
+
+    if func is None:
+
+        def decorate(function: Function) -> Function:
+            add(function)
+            return function
+
+        return decorate
+    add(func)
+    return None
+
+
+def _registration(
+    op: Any, add: Callable[[Any, Any], Iterable[Handle]], func: Any, lib: Library | None
+) -> Any:
+    """Register a part with an operator and, if it is a custom one, with its handles."""
+    operator = parts.operator_of(op)
+
+    def register(function: Function) -> Function:
+        for handle in add(operator, function):
+            _with(lib, handle)
+            caller = operator.caller()
+            if isinstance(caller, CustomOp):
+                caller._keep(function, handle)
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_kernel(
+    op: Any,
+    device_types: str | Sequence[str] | None,
+    func: Callable[..., Any] | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    **options: Any,
+) -> Any:
+    """Add a kernel for device types, or for None an implementation in other operators; without `func`, a decorator.
+
+    Parameters
+    ----------
+    op : str, CustomOp or operator
+        For instance "acme::twice".
+    device_types : str, sequence of str, or None
+        Where it serves.
+    func : callable, optional
+        Over native arrays; for None over tensors.
+    lib : Library, optional
+        What undoes the registration.
+    **options
+        `dtypes`, `layout`, `form` and `override` of a kernel.
+    """
+    if device_types is None:
+        return _registration(op, lambda operator, f: [parts.add_composite(operator, f)], func, lib)
+    wanted = (device_types,) if isinstance(device_types, str) else tuple(device_types)
+    return _registration(
+        op,
+        lambda operator, f: [parts.add_kernel(operator, device, f, **options) for device in wanted],
+        func,
+        lib,
+    )
+
+
+def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+    """Add what makes the results of tensors without data; without `func`, a decorator."""
+    return _registration(op, lambda operator, f: [parts.add_fake(operator, f)], func, lib)
+
+
+def register_autograd(
+    op: Any,
+    backward: Callable[..., Any],
+    /,
+    *,
+    setup_context: Callable[..., None] | None = None,
+    lib: Library | None = None,
+) -> None:
+    """Add a gradient: `backward(ctx, *gradients)`, and `setup_context(ctx, inputs, output)`, which saves for it."""
+    _registration(op, lambda operator, f: [parts.add_backward(operator, f, setup_context)], backward, lib)
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+    """Add a batching rule: `func(info, in_dims, *args)` returns the result and the dim of the examples in it."""
+    return _registration(op, lambda operator, f: [parts.add_vmap(operator, f)], func, lib)

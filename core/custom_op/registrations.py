@@ -1,0 +1,397 @@
+"""What is added to an operator: kernels, composites, fakes, shape rules, gradients, batching rules.
+
+Each function registers one part and returns the handle that undoes it.  `CustomOp` and the functions of `tt.library`
+with PyTorch's names are made of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, Final
+
+from tt.core.dispatch.call.callers import Caller
+from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.call.overloads import OverloadedOp
+from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
+from tt.core.errors import ArgumentError, KernelContractError, did_you_mean
+from tt.core.schema.model import Signature
+from tt.core.tensor.tensor import Tensor, wrap
+from tt.core.types.device import Device
+from tt.core.types.dtype import DTYPES
+
+__all__ = [
+    "WITHOUT_GRADIENT",
+    "add_backward",
+    "add_composite",
+    "add_fake",
+    "add_formulas",
+    "add_joint",
+    "add_kernel",
+    "add_shape",
+    "add_vmap",
+    "check_parameters",
+    "operator_of",
+]
+
+Function = Callable[..., Any]
+
+WITHOUT_GRADIENT: Final = frozenset(
+    ["truth", "none", *(d.name for d in DTYPES if d.kind not in ("floating", "complex"))]
+)
+"""Rules for the dtype of a result that has no gradient."""
+
+
+def operator_of(op: Any) -> Operator:
+    """Return the operator that a name ("acme::twice"), a custom operator or `tt.ops.acme.twice` stands for.
+
+    Raises
+    ------
+    UnknownOpError
+        When there is none of the name.
+    ArgumentError
+        When the name has several overloads, or it is no operator.
+    """
+    if isinstance(op, str):
+        overloads = REGISTRY.overloads(op.removesuffix(".default"))
+        if len(overloads) > 1 and op not in overloads:
+            raise ArgumentError(
+                op, f"there are several overloads: {', '.join(overloads)}", hint="name one of them"
+            )
+        return REGISTRY.operator(overloads[0] if len(overloads) == 1 else op)
+    if isinstance(op, OverloadedOp):
+        names = ", ".join(caller.operator.name for caller in op.callers.values())
+        raise ArgumentError(op.name, f"there are several overloads: {names}", hint="name one of them")
+    if isinstance(op, Caller):
+        return op.operator
+    raise ArgumentError("tt.library", f"{op!r} is no operator: give its name, for instance 'acme::twice'")
+
+
+def named(handle: Handle, what: str) -> Handle:
+    """Return a handle that says what it undoes."""
+    handle.what = what
+    return handle
+
+
+def positional(function: Function, names: Sequence[str] | None = None) -> Function:
+    """Return a function that takes everything by position, as the dispatcher gives it.
+
+    Parameters
+    ----------
+    function : callable
+        May have keyword-only parameters.
+    names : sequence of str, optional
+        What the values are called; by default the function's own parameters.
+    """
+    if isinstance(getattr(function, "nin", None), int):  # a ufunc takes its operands by position
+        return function
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a builtin that tells no parameters
+        return function
+    wanted = list(parameters) if names is None else list(names)
+    keywords = {
+        i: n
+        for i, n in enumerate(wanted)
+        if n in parameters and parameters[n].kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    if not keywords:
+        return function
+
+    @wraps(function)
+    def call(*values: Any) -> Any:
+        plain = [value for i, value in enumerate(values) if i not in keywords]
+        return function(*plain, **{name: values[i] for i, name in keywords.items()})
+
+    return call
+
+
+def check_parameters(
+    name: str,
+    what: str,
+    function: Function,
+    signature: Signature,
+    *,
+    all_of_them: bool = False,
+) -> None:
+    """Refuse a function that cannot be called with the arguments of an operator.
+
+    Parameters
+    ----------
+    name, what : str
+        The operator, and what the function is to it: "the composite".
+    function : callable
+        Gets the operator's arguments by position, those that are keyword-only in the function by name.
+    signature : Signature
+        That of the operator.
+    all_of_them : bool
+        Refuse parameters that no argument reaches, too, although they have a default.
+
+    Raises
+    ------
+    ArgumentError
+        With the names that are missing on either side.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a builtin that tells no parameters
+        return
+    names = [argument.name for argument in signature.arguments]
+    kinds = inspect.Parameter
+    keyword_only = {p.name for p in parameters if p.kind is kinds.KEYWORD_ONLY}
+    by_place = [p for p in parameters if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    given = [argument for argument in names if argument not in keyword_only]
+    unreached = [*by_place[len(given) :], *(p for p in parameters if p.name in keyword_only - {*names})]
+    lacking = [p.name for p in unreached if all_of_them or p.default is p.empty]
+    refused = given[len(by_place) :] if not any(p.kind is kinds.VAR_POSITIONAL for p in parameters) else []
+    if lacking or refused:
+        problems = [f"has parameters that the schema lacks: {', '.join(lacking)}"] if lacking else []
+        problems += [f"does not take {', '.join(refused)}"] if refused else []
+        raise ArgumentError(name, f"{what} {' and '.join(problems)}", signatures=[str(signature)])
+
+
+def _check_device(operator: Operator, device: str) -> None:
+    """Warn of a kernel for a device type that no installed plugin brings: it may come later, or be misspelt."""
+    known = Device.known_types()
+    if device in known:
+        return
+    warnings.warn(
+        f"{operator.name}: no installed plugin brings the device type {device!r}, for which a kernel is "
+        f"added{did_you_mean(device, known)}",
+        UserWarning,
+        stacklevel=_outside(),
+    )
+
+
+def _outside() -> int:
+    """Return the level of the frames above the caller's at which the program stands."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("tt.core."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _names(operator: Operator) -> tuple[str, ...]:
+    return tuple(argument.name for argument in operator.arguments)
+
+
+# --- kernels and composites --------------------------------------------------------------------------------------
+
+
+def add_kernel(
+    operator: Operator,
+    device: str,
+    function: Function,
+    *,
+    layout: str | tuple[str, ...] = "strided",
+    dtypes: str | Iterable[str] = "all",
+    form: Form | None = None,
+    override: bool = False,
+) -> Handle:
+    """Add a kernel for a device type: a function over its native arrays."""
+    table = KernelTable(device=device, layout=layout)
+    table.kernel(
+        operator.name,
+        positional(function),
+        dtypes=dtypes,
+        form=form or ("inplace" if operator.mutates else "functional"),
+        half="native",
+        override=override,
+    )
+    handle = named(REGISTRY.add(table), f"kernel of {operator.name} for {device}")
+    try:
+        _check_device(operator, device)
+    except UserWarning:  # where warnings are errors
+        handle.remove()
+        raise
+    return handle
+
+
+def add_composite(operator: Operator, function: Function) -> Handle:
+    """Add an implementation in other operators."""
+    check_parameters(operator.name, "the composite", function, operator.definition.signature)
+    table = CompositeTable()
+    table.composite(operator.name, positional(function, _names(operator)))
+    return named(REGISTRY.add(table), f"composite of {operator.name}")
+
+
+# --- results without data ----------------------------------------------------------------------------------------
+
+
+def add_fake(operator: Operator, function: Function) -> Handle:
+    """Add what makes the results of tensors without data: a function over meta tensors."""
+    check_parameters(operator.name, "the fake", function, operator.definition.signature)
+    table = KernelTable(device="meta")
+    table.kernel(
+        operator.name,
+        _on_tensors(operator.name, positional(function, _names(operator))),
+        form="inplace" if operator.mutates else "functional",
+        takes=_names(operator),
+        half="native",
+        override=True,
+    )
+    return named(REGISTRY.add(table), f"fake of {operator.name}")
+
+
+def _on_tensors(name: str, function: Function) -> Function:
+    """Return a kernel of the meta backend that calls a function over meta tensors."""
+
+    def tensor(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [tensor(item) for item in value]
+        if not hasattr(value, "extent"):
+            return value
+        return wrap(value, REGISTRY.backend("meta").spec(value.dtype))
+
+    def handle(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(handle(item) for item in value)
+        if isinstance(value, Tensor) and value.device.type != "meta":
+            raise KernelContractError(
+                f"the fake implementation of {name} returned a tensor on {value.device} for tensors on meta\n"
+                f"  try: make it like an argument, for instance with tt.empty_like(x)"
+            )
+        return value._handle if isinstance(value, Tensor) else value
+
+    @wraps(function)
+    def kernel(*values: Any) -> Any:
+        return handle(function(*map(tensor, values)))
+
+    return kernel
+
+
+def add_shape(operator: Operator, rule: str | Function) -> Handle:
+    """Give an operator a shape rule: the name of one, or a function that is one."""
+    from tt.core.shapes import Rule, find_rule
+
+    name = operator.name
+    found = find_rule(rule) if isinstance(rule, str) else Rule(getattr(rule, "__name__", name), rule)
+    absent = found.missing(_names(operator))
+    if absent:
+        raise ArgumentError(
+            name,
+            f"the shape rule {found.name!r} needs {', '.join(absent)}, which the operator does not have",
+            signatures=[str(operator.definition.signature)],
+        )
+    return named(
+        REGISTRY.add_shape_rule(name, rule if isinstance(rule, str) else found), f"shape rule of {name}"
+    )
+
+
+# --- layers ------------------------------------------------------------------------------------------------------
+
+
+class _Backward:
+    """The gradient of one operator as the layer "autograd" takes it."""
+
+    layer = "autograd"
+    override = True
+
+    def __init__(self, op: str, formula: Any) -> None:
+        self.formulas = {op: formula}
+
+
+class _Batching:
+    """The batching rule of one operator as the layer "transform" takes it."""
+
+    layer = "transform"
+
+    def __init__(self, op: str, function: Function) -> None:
+        self.rules = {op: function}
+
+
+def _refuse_mutating(operator: Operator) -> None:
+    if operator.mutates:
+        raise ArgumentError(
+            operator.name,
+            "an operator that changes its arguments has no gradient of its own: what it changes had a history before",
+            signatures=[str(operator.definition.signature)],
+            hint="write an operator that returns a new tensor, give that a gradient, and copy_() its result; or give "
+            "this one a body in other operators, through which gradients go",
+        )
+
+
+def add_backward(operator: Operator, backward: Function, setup_context: Callable[..., None] | None) -> Handle:
+    """Add a gradient in PyTorch's form: `backward(ctx, *gradients)` and `setup_context(ctx, inputs, output)`."""
+    _refuse_mutating(operator)
+    table = _Backward(operator.name, (backward, setup_context))
+    return named(REGISTRY.add(table), f"backward of {operator.name}")
+
+
+class _Joint:
+    """One formula for all arguments: a function of the gradient and of what is saved."""
+
+    def __init__(self, function: Function, saves: Sequence[str]) -> None:
+        self.function, self.saves = function, tuple(saves)
+
+
+def add_formulas(operator: Operator, gradients: dict[str, Function]) -> Handle:
+    """Add a gradient as formulas, one for each argument; their parameter names say what is saved."""
+    names = [argument.name for argument in operator.arguments if argument.type.is_tensor]
+    for argument, function in gradients.items():
+        if argument not in names:
+            raise ArgumentError(
+                operator.name,
+                f"backward: {argument!r} is no tensor argument",
+                signatures=[str(operator.definition.signature)],
+                hint=f"gradients are those of: {', '.join(names)}",
+            )
+        _check_gradients_taken(operator, function)
+    return _add_checked(operator, dict(gradients))
+
+
+def add_joint(operator: Operator, function: Function, saves: Sequence[str]) -> Handle:
+    """Add a gradient as one formula for all arguments.
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator.
+    function : callable
+        Takes the gradient of the result (or, named `gs`, the list of those of all results), then what is saved.
+    saves : sequence of str
+        Arguments, results by their names, "result": the first one, or facts: "x_shape".
+    """
+    _check_gradients_taken(operator, function)
+    return _add_checked(operator, _Joint(function, saves))
+
+
+def _check_gradients_taken(operator: Operator, function: Function) -> None:
+    """Refuse a formula that would see the gradient of one result where several have one."""
+    returns, rules = operator.definition.signature.returns, operator.definition.result
+    listed = (rules,) * len(returns) if isinstance(rules, str) else rules
+    with_gradient = [
+        r
+        for r, rule in zip(returns, listed, strict=True)
+        if r.type.is_tensor and rule not in WITHOUT_GRADIENT
+    ]
+    several = len(with_gradient) > 1 or any(r.type.list for r in with_gradient)
+    if several and next(iter(inspect.signature(function).parameters), "") != "gs":
+        raise ArgumentError(
+            operator.name,
+            "backward: the operator has several results, and the formula takes the gradient of one",
+            signatures=[str(operator.definition.signature)],
+            hint="call its first parameter gs: it gets a list, None for results that were not used; or declare the "
+            "dtype of the others, for instance result=('same', 'int64')",
+        )
+
+
+def _add_checked(operator: Operator, formula: Any) -> Handle:
+    """Register a formula, and have its names looked up now rather than at the first call."""
+    _refuse_mutating(operator)
+    handle = named(REGISTRY.add(_Backward(operator.name, formula)), f"backward of {operator.name}")
+    try:
+        REGISTRY.layer("autograd").rule(operator, "functional")
+    except ArgumentError:
+        handle.remove()
+        raise
+    return handle
+
+
+def add_vmap(operator: Operator, function: Function) -> Handle:
+    """Add a batching rule: `function(info, in_dims, *args)` returns (result, its dim)."""
+    return named(REGISTRY.add(_Batching(operator.name, function)), f"vmap of {operator.name}")

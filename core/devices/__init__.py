@@ -1,0 +1,1 @@
+"""Devices as users see them: their modules, streams, generators and memory."""

@@ -1,0 +1,257 @@
+"""tt.accelerator: the accelerator of this machine, whichever plugin brings it; the names are those of PyTorch.
+
+Which device types count as accelerators is declared by the plugins that bring them (`Manifest.accelerators`), so that
+an installed backend which does not declare itself one is never chosen by a program that does not name it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tt.core.blocks import Block
+from tt.core.devices.streams import Stream, resolve_device
+from tt.core.errors import DeviceError, PluginError, PluginFailedError, PluginMissingError
+from tt.core.types.device import Device, get_default_device
+
+if TYPE_CHECKING:
+    from tt.core.tensor.device_interface import DeviceInterface
+
+__all__ = [
+    "current_accelerator",
+    "current_device_index",
+    "current_stream",
+    "device_count",
+    "device_index",
+    "empty_cache",
+    "get_memory_info",
+    "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
+    "set_device_index",
+    "set_stream",
+    "synchronize",
+]
+
+# --- which one -------------------------------------------------------------------------------------------------
+
+
+def _declared() -> list[str]:
+    """Return the accelerators that plugins declare: the default device first, then tt's own, then by plugin."""
+    from tt.core.host import host
+
+    found: list[str] = []
+    for plugin in host.plugins():
+        if plugin.manifest is not None and plugin.state not in ("failed", "blocked"):
+            found += plugin.manifest.accelerators
+    default = get_default_device().type
+    return sorted(found, key=lambda name: name != default)
+
+
+def _backend(name: str) -> DeviceInterface | None:
+    """Return the backend of a device type, or None when it cannot be used."""
+    from tt.core.dispatch.registry.registry import REGISTRY
+
+    try:
+        backend = REGISTRY.backend(name)
+    except (PluginError, PluginFailedError, PluginMissingError):
+        return None
+    return None if backend.available() else backend
+
+
+def current_accelerator(check_available: bool = False) -> Device | None:
+    """Return the accelerator, without an index, or None where no plugin brings one.
+
+    Of several, it is the default device if that is one of them, else the first that can be used.
+
+    Parameters
+    ----------
+    check_available : bool
+        Return None also where none can be used on this machine.
+
+    Examples
+    --------
+    >>> import tt
+    >>> accelerator = tt.accelerator.current_accelerator(check_available=True)
+    >>> (accelerator is not None) == tt.accelerator.is_available()
+    True
+    """
+    names = _declared()
+    usable = [name for name in names if _backend(name) is not None]
+    name = next(iter(usable or ([] if check_available else names)), None)
+    return None if name is None else Device(name)
+
+
+def _accelerator(device: Device | str | int | None = None) -> tuple[DeviceInterface, Device]:
+    """Return the accelerator's backend and one of its devices, by default the current one.
+
+    Raises
+    ------
+    DeviceError
+        When there is no accelerator, or the device is of another type or does not exist.
+    """
+    accelerator = current_accelerator()
+    if accelerator is None:
+        raise DeviceError("there is no accelerator: no installed plugin brings one\n  see: tt plugins list")
+    if isinstance(device, int) and not isinstance(device, bool):
+        wanted = Device(accelerator.type, device)
+    else:
+        wanted = accelerator if device is None else Device(device)
+    if wanted.type != accelerator.type:
+        raise DeviceError(
+            f"{wanted} is no device of the current accelerator, {accelerator}\n"
+            f"  try: tt.get_device_module({wanted.type!r}), or `with tt.device({wanted.type!r})`"
+        )
+    return resolve_device(wanted)
+
+
+def is_available() -> bool:
+    """Return whether there is an accelerator that can be used.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.accelerator.is_available() == (tt.accelerator.device_count() > 0)
+    True
+    """
+    return current_accelerator(check_available=True) is not None
+
+
+def device_count() -> int:
+    """Return how many devices the accelerator has; 0 where there is none."""
+    found = current_accelerator(check_available=True)
+    backend = None if found is None else _backend(found.type)
+    return 0 if backend is None else backend.device_count()
+
+
+def current_device_index() -> int:
+    """Return the index of this thread's current device.
+
+    Raises
+    ------
+    DeviceError
+        Here and in the functions below: when there is no accelerator, or no such device.
+    """
+    return _accelerator()[0].current_device()
+
+
+def set_device_index(device: Device | str | int) -> None:
+    """Make a device of the accelerator the current one of this thread."""
+    backend, place = _accelerator(device)
+    backend.set_device(place.index or 0)
+
+
+class device_index(Block):  # noqa: N801 - PyTorch's name
+    """Makes a device of the accelerator the current one inside a `with` block; None changes nothing.
+
+    Parameters
+    ----------
+    device : int or None
+        The index.
+    """
+
+    def __init__(self, device: int | None, /) -> None:
+        self.device = device
+
+    def _look(self) -> int | None:
+        return None if self.device is None else current_device_index()
+
+    def _begin(self) -> None:
+        if self.device is not None:
+            set_device_index(self.device)
+
+    def _end(self, before: int | None) -> None:
+        if before is not None:
+            set_device_index(before)
+
+
+# --- the order of work -----------------------------------------------------------------------------------------
+
+
+def synchronize(device: Device | str | int | None = None, /) -> None:
+    """Wait until a device of the accelerator, by default the current one, has done all that it was given."""
+    backend, place = _accelerator(device)
+    backend.synchronize(place)
+
+
+def current_stream(device: Device | str | int | None = None, /) -> Stream:
+    """Return this thread's current stream on a device of the accelerator."""
+    backend, place = _accelerator(device)
+    return Stream(place, native=backend.current_stream(place))
+
+
+def set_stream(stream: Stream) -> None:
+    """Make a stream the current one of this thread on its device, and that device the current one."""
+    backend, place = _accelerator(stream.device)
+    backend.set_device(place.index or 0)
+    backend.set_stream(stream.native, place)
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+def memory_stats(device: Device | str | int | None = None, /) -> dict[str, int]:
+    """Return statistics of memory under PyTorch's names; empty where the device keeps none."""
+    backend, place = _accelerator(device)
+    return dict(sorted(backend.memory_stats(place).items()))
+
+
+def memory_allocated(device: Device | str | int | None = None, /) -> int:
+    """Return how many bytes tensors use on a device; 0 where it keeps no statistics."""
+    return memory_stats(device).get("allocated_bytes.all.current", 0)
+
+
+def max_memory_allocated(device: Device | str | int | None = None, /) -> int:
+    """Return the largest number of bytes that tensors used so far; 0 where the device keeps none."""
+    return memory_stats(device).get("allocated_bytes.all.peak", 0)
+
+
+def memory_reserved(device: Device | str | int | None = None, /) -> int:
+    """Return how many bytes the library holds on a device; 0 where it keeps no statistics."""
+    return memory_stats(device).get("reserved_bytes.all.current", 0)
+
+
+def max_memory_reserved(device: Device | str | int | None = None, /) -> int:
+    """Return the largest number of bytes that the library held so far; 0 where the device keeps none."""
+    return memory_stats(device).get("reserved_bytes.all.peak", 0)
+
+
+def reset_peak_memory_stats(device: Device | str | int | None = None, /) -> None:
+    """Let the largest numbers begin anew."""
+    backend, place = _accelerator(device)
+    backend.reset_peak_memory_stats(place)
+
+
+def reset_accumulated_memory_stats(device: Device | str | int | None = None, /) -> None:
+    """Let the sums of the statistics begin anew."""
+    backend, place = _accelerator(device)
+    backend.reset_accumulated_memory_stats(place)
+
+
+def empty_cache() -> None:
+    """Give memory back that the library holds and no tensor uses."""
+    _accelerator()[0].empty_cache()
+
+
+def get_memory_info(device: Device | str | int | None = None, /) -> tuple[int, int]:
+    """Return the free and the total memory of a device in bytes.
+
+    Raises
+    ------
+    DeviceError
+        When its backend does not tell.
+    """
+    backend, place = _accelerator(device)
+    return memory_info(backend, place)
+
+
+def memory_info(backend: DeviceInterface, place: Device) -> tuple[int, int]:
+    """Return the free and the total memory of a device, or raise where its backend does not tell."""
+    found = backend.memory_info(place)
+    if found is None:
+        raise DeviceError(f"the backend of device {place.type!r} does not tell how much memory there is")
+    return found

@@ -1,0 +1,411 @@
+"""Binding: from what a user wrote to the full argument tuple of a schema.
+
+For each form of each operator a small Python function with the real parameters is generated at first use: Python
+itself then matches names and fills defaults, and the function converts what is not of the plain type already.
+"""
+
+from __future__ import annotations
+
+import operator as _operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt.core.dispatch.intercept.tt_function import flat, overrides
+from tt.core.errors import ArgumentError, TTError, UnknownNameError, ValueRangeError, describe, did_you_mean
+from tt.core.schema.model import Entries
+from tt.core.tensor.base import TensorBase
+from tt.core.types.device import Device
+from tt.core.types.device import device as to_device
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import to_dtype
+from tt.core.types.layout import layout as Layout
+from tt.core.types.layout import to_layout
+from tt.core.types.memory_format import format_name, memory_format
+
+if TYPE_CHECKING:
+    from tt.core.schema.model import Argument, Signature, Type
+
+__all__ = ["Binder", "make_binder"]
+
+Binder = Callable[[tuple[Any, ...], "dict[str, Any] | None"], tuple[Any, ...]]
+
+
+class Mismatch(Exception):  # noqa: N818 - an internal signal, never seen by users
+    """A value that a parameter cannot take; carries what was expected."""
+
+
+class NotAllowed(Mismatch):
+    """A value of the right type that is none of the allowed ones."""
+
+
+# --- converters: value -> value of the plain type, or Mismatch ---------------------------------------------------
+
+
+# Tuples, because `isinstance(x, a | b)` makes the union anew at each call.
+_BOOLS = (bool, np.bool_)
+_NO_INTS = (bool, np.bool_, float, complex, str)
+_NO_FLOATS = (bool, np.bool_, str, complex)
+_REALS = (int, float, np.number)
+_SEQUENCES = (list, tuple)
+_DEVICES = (str, int, Device)
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, _NO_INTS):
+        raise Mismatch("int")
+    if isinstance(value, TensorBase) and (value.ndim or not value.dtype.kind.endswith("signed")):
+        raise Mismatch("int")
+    try:
+        return _operator.index(value)
+    except TypeError:
+        raise Mismatch("int") from None
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, _NO_FLOATS):
+        raise Mismatch("float")
+    if isinstance(value, _REALS) or (isinstance(value, TensorBase) and value.ndim == 0):
+        return float(value)  # type: ignore[arg-type]
+    raise Mismatch("float")
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, _BOOLS):
+        return bool(value)
+    raise Mismatch("bool")
+
+
+def _str(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise Mismatch("str")
+
+
+def _scalar(value: Any) -> bool | int | float | complex:
+    if isinstance(value, _BOOLS):
+        return bool(value)
+    if isinstance(value, np.generic) or (isinstance(value, TensorBase) and value.ndim == 0):
+        value = value.item()  # type: ignore[union-attr]
+    for kind in (int, float, complex):
+        if isinstance(value, kind):
+            return kind(value)  # type: ignore[arg-type]  # isinstance has just said that it can be
+    raise Mismatch("Number")
+
+
+def _tensor(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value
+    raise Mismatch("Tensor")
+
+
+def _tensor_or_scalar(value: Any) -> Any:
+    if isinstance(value, TensorBase):
+        return value
+    try:
+        return _scalar(value)
+    except Mismatch:
+        raise Mismatch("Tensor or Number") from None
+
+
+def _dtype(value: Any) -> Dtype:
+    if isinstance(value, TensorBase):
+        raise Mismatch("dtype")
+    try:
+        return to_dtype(value)
+    except UnknownNameError:
+        if isinstance(value, str):  # a name that is misspelt is told with the nearest ones
+            raise
+        raise Mismatch("dtype") from None
+
+
+def _device(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, _DEVICES):
+        raise Mismatch("device")
+    return to_device(value)
+
+
+def _layout(value: Any) -> Any:
+    if isinstance(value, Layout | str):
+        return to_layout(value)
+    raise Mismatch("layout")
+
+
+def _memory_format(value: Any) -> str:
+    if isinstance(value, memory_format | str):
+        return format_name(value)
+    raise Mismatch("memory_format")
+
+
+def _any(value: Any) -> Any:
+    if any(overrides(type(item)) and not isinstance(item, TensorBase) for item in flat((value,))):
+        raise Mismatch("plain value")
+    return value
+
+
+def _generator(value: Any) -> Any:
+    from tt.core.devices.generator import Generator
+
+    if isinstance(value, Generator):
+        return value
+    raise Mismatch("Generator")
+
+
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "int": _int, "float": _float, "bool": _bool, "str": _str, "Scalar": _scalar, "Tensor": _tensor,
+    "dtype": _dtype, "device": _device, "layout": _layout, "memory_format": _memory_format, "Generator": _generator,
+    "any": _any,
+}  # fmt: skip
+
+# When `type(value)` is one of these the value needs no converter.
+_PLAIN: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (float,), "bool": (bool,), "str": (str,), "Scalar": (int, float, bool, complex),
+    "dtype": (Dtype,), "layout": (Layout,),
+}  # fmt: skip
+
+
+def _optional(type_: Type) -> Callable[[Any], Any]:
+    convert = converter(type_)
+    return (lambda value: None if value is None else convert(value)) if type_.optional else convert
+
+
+def _choice(type_: Type) -> Callable[[Any], Any]:
+    """Return the converter to one of several values, or to the member of an enumeration that has the value."""
+    plain, choices, enum = _CONVERTERS[type_.base], type_.choices, type_.enum
+    allowed = f"one of {', '.join(map(repr, choices))}"
+
+    def convert(value: Any) -> Any:
+        if enum is not None and isinstance(value, enum):
+            if value.value not in choices:
+                raise NotAllowed(f"{allowed}, not {value!r}")
+            return value
+        try:
+            found = plain(value)
+        except Mismatch:
+            raise Mismatch(allowed) from None
+        if found not in choices:
+            raise NotAllowed(f"{allowed}, not {value!r}{did_you_mean(str(value), map(str, choices))}")
+        return choices[choices.index(found)] if enum is None else enum(found)
+
+    return convert
+
+
+def _tuple(type_: Type) -> Callable[[Any], Any]:
+    """Return the converter to a tuple of fixed length."""
+    converters, wanted = [_optional(item) for item in type_.items], str(type_)
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, _SEQUENCES):
+            raise Mismatch(wanted)
+        if len(value) != len(converters):
+            raise Mismatch(f"{wanted}, {len(converters)} long and not {len(value)} as this")
+        items = []
+        for position, (one, item) in enumerate(zip(converters, value, strict=True)):
+            try:
+                items.append(one(item))
+            except NotAllowed:
+                raise
+            except Mismatch:
+                raise Mismatch(f"{wanted}, with {describe(item)} at position {position}") from None
+        return tuple(items)
+
+    return convert
+
+
+def _dict(type_: Type) -> Callable[[Any], Any]:
+    """Return the converter to a dict with keys and values of fixed types."""
+    (key, entry), wanted = map(_optional, type_.items), str(type_)
+
+    def convert(value: Any) -> Any:
+        if type(value) is Entries:  # the default, which does not change
+            return value
+        if not isinstance(value, Mapping):
+            raise Mismatch(wanted)
+        found = {}
+        for name, item in value.items():
+            try:
+                found[key(name)] = entry(item)
+            except NotAllowed:
+                raise
+            except Mismatch:
+                raise Mismatch(f"{wanted}, with {describe(item)} under {name!r}") from None
+        return found
+
+    return convert
+
+
+def _element(type_: Type) -> Callable[[Any], Any]:
+    if type_.choices:
+        return _choice(type_)
+    if type_.items:
+        return (_tuple if type_.base == "tuple" else _dict)(type_)
+    return _tensor_or_scalar if type_.or_scalar else _CONVERTERS[type_.base]
+
+
+def converter(type_: Type) -> Callable[[Any], Any]:
+    """Return the function that converts a value to a schema type."""
+    element = _element(type_)
+    if not type_.list:
+        return element
+    exact = type_.size if type_.is_tensor or type_.choices or type_.items else None
+
+    def convert(value: Any) -> Any:
+        if type_.size is not None and exact is None and not isinstance(value, _SEQUENCES):
+            try:
+                return (element(value),) * type_.size
+            except Mismatch:
+                raise Mismatch(f"{element.__name__.lstrip('_')} or tuple of them") from None
+        if not isinstance(value, _SEQUENCES):
+            raise Mismatch(f"tuple of {type_.base}s")
+        if exact is not None and len(value) != exact:
+            raise Mismatch(f"tuple of {exact} {type_.base}s, and not of {len(value)}")
+        items = []
+        for position, item in enumerate(value):
+            try:
+                items.append(None if item is None and type_.element_optional else element(item))
+            except NotAllowed:
+                raise
+            except Mismatch as mismatch:
+                raise Mismatch(
+                    f"tuple of {mismatch}s, with {describe(item)} at position {position}"
+                ) from None
+        return items if type_.is_tensor else tuple(items)
+
+    return convert
+
+
+# Further names of arguments: PyTorch's for the first tensor, those of its aliases, and NumPy's.
+_ALSO = {
+    "input": "self", "tensor": "self", "axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1",
+    "split_size_or_sections": "split_size",
+}  # fmt: skip
+
+# --- the generated function --------------------------------------------------------------------------------------
+
+
+def takes_variadic_sizes(signature: Signature) -> bool:
+    """Tell whether `x.view(2, 3)` may stand for `x.view((2, 3))`: the only positional besides self is a list."""
+    positional = [a for a in signature.positional if a.name != "self"]
+    return bool(positional) and positional[0].type.list and positional[0].type.base == "int" and (
+        len(positional) == 1
+    )  # fmt: skip
+
+
+def _check(argument: Argument, index: int) -> list[str]:
+    """Return the lines that convert one parameter, if it is not of the plain type already."""
+    name, type_ = argument.name, argument.type
+    convert = f"{name} = convert({index}, {name})"
+    if type_.list and type_.base == "int":
+        # Written out, because sizes are what factories and views are mostly called with.
+        lines = [
+            f"if type({name}) is tuple:",
+            f"    for item in {name}:",
+            "        if type(item) is not int:",
+            f"            {convert}",
+            "            break",
+            "else:",
+            f"    {convert}",
+        ]
+        if type_.optional:
+            lines = [f"if {name} is not None:", *(f"    {line}" for line in lines)]
+        return [f"    {line}" for line in lines]
+    tests = [f"{name} is not None"] if type_.optional else []
+    if type_.choices and not type_.list:
+        plain = f"type({name}) is not plain{index}_0"
+        value = f"{name}.value" if type_.enum is not None else name
+        tests.append(f"({plain} or {value} not in choices{index})")
+    elif type_.is_tensor and not type_.list:
+        tests.append(f"not isinstance({name}, TensorBase)")
+    elif type_.base in _PLAIN and not type_.list:
+        tests += [f"type({name}) is not plain{index}_{i}" for i in range(len(_PLAIN[type_.base]))]
+    return [f"    if {' and '.join(tests) or 'True'}: {convert}"]
+
+
+def make_binder(
+    signature: Signature,
+    defaults: tuple[Any, ...],
+    name: str,
+    signatures: tuple[str, ...],
+    tensors_one_by_one: bool = False,
+) -> Binder:
+    """Return a function (args, kwargs) -> full argument tuple for a signature.
+
+    Parameters
+    ----------
+    signature : Signature
+        The form that is called.
+    defaults : tuple
+        The defaults of the arguments, MISSING where there is none.
+    name : str
+        What the user called, for messages.
+    signatures : tuple of str
+        The signatures to show when the arguments do not fit.
+    tensors_one_by_one : bool
+        The last positional argument is a list of tensors that may also be given one by one.
+    """
+    arguments = signature.arguments
+    converters = [converter(a.type) for a in arguments]
+
+    def convert(index: int, value: Any) -> Any:
+        try:
+            return converters[index](value)
+        except NotAllowed as problem:
+            raise ValueRangeError(
+                f"{name}(): argument {arguments[index].name!r} must be {problem}\n  signature: {signatures[0]}"
+            ) from None
+        except Mismatch as mismatch:
+            argument = arguments[index]
+            raise ArgumentError(
+                name,
+                f"argument {argument.name!r} (position {index + 1}) must be {mismatch}, not {describe(value)}",
+                signatures=signatures,
+            ) from None
+
+    variadic = tensors_one_by_one or takes_variadic_sizes(signature)
+    namespace: dict[str, Any] = {"TensorBase": TensorBase, "convert": convert, "default": defaults}
+    parameters, lines, seen_keyword = [], [], False
+    from tt.core.schema.model import MISSING
+
+    for index, argument in enumerate(arguments):
+        if argument.keyword_only and not seen_keyword:
+            parameters.append("*")
+            seen_keyword = True
+        default = "" if argument.default is MISSING else f"=default[{index}]"
+        parameters.append(argument.name + default)
+        for i, plain in enumerate(_PLAIN.get(argument.type.base, ())):
+            namespace[f"plain{index}_{i}"] = plain
+        if argument.type.choices:
+            namespace[f"choices{index}"] = argument.type.choices
+            if argument.type.enum is not None:
+                namespace[f"plain{index}_0"] = argument.type.enum
+        lines += _check(argument, index)
+    result = "".join(f"{a.name}, " for a in arguments)
+    source = f"def bind({', '.join(parameters)}):\n" + "\n".join(lines) + f"\n    return ({result})\n"
+    exec(compile(source, f"<binder of {name}>", "exec"), namespace)
+    bind: Callable[..., tuple[Any, ...]] = namespace["bind"]
+    list_at = next((i for i, a in enumerate(signature.positional) if a.type.list), -1)
+    list_name = arguments[list_at].name if list_at >= 0 else ""
+    names = {a.name for a in arguments}
+
+    sizes = (list, tuple, type(None))
+    # Of arguments that are lists themselves, one alone is the first and not all of them.
+    never_a_list = tensors_one_by_one and arguments[list_at].type.base == "any"
+
+    def binder(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> tuple[Any, ...]:
+        if variadic and len(args) > list_at and (never_a_list or not isinstance(args[list_at], sizes)):
+            args = (*args[:list_at], args[list_at:])
+        elif tensors_one_by_one and len(args) == list_at and list_name not in (kwargs or ()):
+            args = (*args, ())
+        try:
+            return bind(*args, **kwargs) if kwargs else bind(*args)
+        except TypeError as error:
+            if isinstance(error, TTError) or (error.__traceback__ and error.__traceback__.tb_next):
+                raise
+            renamed = {_ALSO.get(k, k) if k not in names else k: v for k, v in (kwargs or {}).items()}
+            if renamed != kwargs and names.issuperset(renamed) and len(renamed) == len(kwargs or ()):
+                return binder(args, renamed)
+            problem = str(error).removeprefix("bind() ").replace("'self'", "'input'")
+            raise ArgumentError(name, problem, signatures=signatures) from None
+
+    return binder

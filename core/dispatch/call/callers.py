@@ -1,0 +1,525 @@
+"""Callers: what `tt.add` is, and the path of every call.
+
+One caller stands for one form (functional, in-place, out=) of one operator.  The classes differ by the shape of the
+signature, so that a call with plain tensors packs no arguments, binds no signature, touches no thread-local state
+and walks no list.  `described` subclasses them with what makes them good Python objects (names, documentation,
+pickling).  This is a hot module: plain Python that Cython compiles with the C types of `callers.pxd`.
+
+Note [The path of a call]
+-------------------------
+1. OR the keys (level 1) and promotion bits (level 2) of the arguments.
+2. Compare with the entry of the previous call, which also answers for the settings and for modes (see Note [Epochs
+   and the guard] in `state`); on a miss look the pair up; on the first call resolve it.
+3. Run the entry: call the kernel on the handles and wrap its result, or run a composite, or a layer's rule.
+
+Note [Quick calls]
+------------------
+Most calls give each parameter a value of the very type that its schema names.  `quick` looks at the types, completes
+the arguments with their defaults and makes keys and bits on the way; it calls nothing that is written in Python.  What
+needs a conversion, a message, a mode or an override it leaves to `general`, by returning MISSED.  It accepts only what
+the binder would accept unchanged, so that both ways mean the same.
+
+Note [One entry of a combination]
+---------------------------------
+Functions and callers remember entries, and look at nothing but their epoch before they use one again.  So an entry
+that is out of date must retire, and what retires entries finds them in the tables: an entry that serves must be in its
+table, and stay there.  Where two threads resolve a combination at the same time, the second one's entry is dropped, and
+what was resolved while something was registered retires at once.
+"""
+
+from types import MethodType
+
+from tt.core.dispatch.call.argument_kinds import MISSED, UNLIKE_ANY
+from tt.core.dispatch.call.entry import EMPTY
+from tt.core.dispatch.intercept.modes import call_with_modes, entry_with_modes
+from tt.core.dispatch.intercept.tt_function import call_refused, call_with_overrides
+from tt.core.errors import ArgumentError
+from tt.core.forks import fork_safe_lock
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.keys import FUNCTION
+from tt.core.types.promotion import SCALAR_BITS
+from tt.core.types.state import STATE
+
+SCALARS = SCALAR_BITS
+
+# The epoch of entries that serve no further call.
+RETIRED = -3
+
+# Held by whoever enters or retires entries.  A lock that one thread may take twice: entering may collect garbage, and
+# what is collected may have been registered.
+ENTERING = fork_safe_lock(rank=1)
+
+# The bit of tensors whose class has `__tt_function__`, and all others.
+OVERRIDDEN = FUNCTION
+NOT_OVERRIDDEN = ~FUNCTION
+
+# How an argument contributes to the keys and to the level-2 bits.
+GROUP_TENSOR = 0
+GROUP_LIST = 1
+OTHER_TENSOR = 2
+OTHER_LIST = 3
+DTYPE = 4
+DEVICE = 5
+LAYOUT = 6
+SCALAR_IN_GROUP = 7
+
+
+class Caller:
+    """One form of one operator; calling it dispatches.
+
+    Attributes
+    ----------
+    operator : Operator
+        The operator.
+    form : str
+        "functional", "inplace" or "out".
+    last : Entry
+        The entry of the previous call.
+    tables : dict
+        epoch -> keys -> bits -> Entry.
+    generation : int
+        Counts how often the entries were forgotten.
+    plan : tuple of (position, how, shift)
+        How the arguments make the keys and bits.
+    tail : tuple
+        Defaults of the arguments behind the leading tensors.
+    binder : callable or None
+        Turns a user's arguments into the full tuple; generated at first use.
+    kinds : bytes or None
+        What each parameter takes as it is; None before the first call.
+    shifts : tuple of int
+        Where the dtype of each tensor stands in the bits; 0: it promotes; -1: it does not count.
+    lengths : tuple of int
+        N for each parameter `int[N]`, which takes one number for all, else 0.
+    required, positional : int
+        How many arguments a call must have, and may give by position.
+    variadic : int
+        Position of the sizes that may be given one by one, or -1.
+    defaults : tuple
+        Of each parameter; UNLIKE_ANY where there is none.
+    tails : tuple of tuple
+        The defaults of what a call leaves out, for each number of arguments.
+    names : dict of str to int
+        The positions of the parameters.
+    looks_at_all : bool
+        Whether some default promotes with the tensors.
+    target_shift : int
+        Where the dtype of the target stands in the bits; 0 for other forms than the in-place one.
+    functional : bool
+        Whether the form is the functional one.
+    out_caller : Caller or None
+        The caller of the form with `out=`, after its first call.
+    home : int
+        The keys of a call without tensors on the CPU, where nobody has set another device; 0: not known yet.
+    """
+
+    def __init__(self, operator, form, plan, tail, name):
+        self.operator = operator
+        self.form = form
+        self.plan = plan
+        self.tail = tail
+        self.last = EMPTY
+        self.tables = {}
+        self.generation = 0
+        self.binder = None
+        self.name = name
+        self.kinds = None
+        self.shifts = ()
+        self.lengths = ()
+        self.required = 0
+        self.positional = 0
+        self.variadic = -1
+        self.defaults = ()
+        self.tails = ()
+        self.names = {}
+        self.looks_at_all = False
+        self.target_shift = 0
+        self.home = 0
+        self.functional = form == "functional"
+        self.out_caller = None
+
+    def __get__(self, instance, owner):
+        return self if instance is None else MethodType(self, instance)
+
+    def find(self, keys, bits):
+        """Return the entry of a combination met before in these settings, or None."""
+        epoch = STATE.guard
+        if epoch < 0:
+            return None
+        table = self.tables.get(epoch)
+        if table is None:
+            return None
+        table = table.get(keys)
+        if table is None:
+            return None
+        entry = table.get(bits)
+        if entry is None or entry.epoch != epoch:
+            return None
+        self.last = entry
+        return entry
+
+    def invalidate(self):
+        """Forget all entries, because something that they depend on was registered or unregistered.
+
+        Other threads may hold entries at this moment, or be resolving one: those that are known retire, and a thread
+        that resolves sees by the generation that its entry is out of date.
+        """
+        with ENTERING:
+            self.generation += 1
+            tables = self.tables
+            self.tables = {}
+            self.last = EMPTY
+            for table in tables.values():
+                for entries in table.values():
+                    for entry in entries.values():
+                        entry.epoch = RETIRED
+
+    def entry(self, keys, bits, args):
+        """Return the entry of a combination, resolving it if it is new."""
+        keys &= NOT_OVERRIDDEN
+        epoch = STATE.epoch
+        entry = self.last
+        if entry.keys == keys and entry.bits == bits and entry.epoch == epoch:
+            return entry
+        table = self.tables.get(epoch)
+        if table is not None:
+            table = table.get(keys)
+            if table is not None:
+                entry = table.get(bits)
+                if entry is not None and entry.epoch == epoch:
+                    self.last = entry
+                    return entry
+        generation = self.generation
+        return self.enter(self.operator.resolve(self.form, keys, bits, args), epoch, generation)
+
+    def enter(self, entry, epoch, generation):
+        """Return the entry that serves a combination: a new one, or another thread's.
+
+        See Note [One entry of a combination].
+        """
+        with ENTERING:
+            if self.generation != generation or entry.epoch != epoch:
+                entry.epoch = RETIRED  # right for this call, which began before; for no later one
+                return entry
+            table = self.tables.setdefault(epoch, {}).setdefault(entry.keys, {})
+            known = table.get(entry.bits)
+            if known is not None:
+                entry = known
+            else:
+                table[entry.bits] = entry
+                for bits in self.operator.short_bits(entry):
+                    if bits not in table:
+                        table[bits] = entry.with_bits(bits)
+            self.last = entry
+        return entry
+
+    def scan(self, args):
+        """Return the keys and the level-2 bits of a full argument tuple."""
+        keys = 0
+        bits = 0
+        place = 0
+        for position, how, shift in self.plan:
+            value = args[position]
+            if value is None:
+                continue
+            if how == 0:  # GROUP_TENSOR
+                if isinstance(value, TensorBase):
+                    tensor = value
+                    keys |= tensor._keys
+                    bits |= tensor._promotion
+                else:
+                    bits |= SCALARS[type(value)]
+            elif how == 2:  # OTHER_TENSOR
+                if isinstance(value, TensorBase):
+                    tensor = value
+                    keys |= tensor._keys
+                    code = tensor._spec.code + 1
+                    bits |= code << shift
+            elif how == 1 or how == 3:  # GROUP_LIST, OTHER_LIST
+                for item in value:
+                    if isinstance(item, TensorBase):
+                        tensor = item
+                        keys |= tensor._keys
+                        if how == 1:
+                            bits |= tensor._promotion
+                        elif shift != 0:  # the first one of the list tells
+                            code = tensor._spec.code + 1
+                            bits |= code << shift
+                            shift = 0
+            elif how == 7:  # SCALAR_IN_GROUP
+                bits |= SCALARS[type(value)]
+            elif how == 4:  # DTYPE
+                code = value.code + 1
+                bits |= code << shift
+            else:  # DEVICE, LAYOUT
+                place = 1
+        if place or keys == 0:
+            keys = self.operator.place(keys, args)
+        return keys, bits
+
+    def execute(self, args):
+        """Dispatch a full argument tuple for what stands above the layers already: plain modes do not see it."""
+        if STATE.modes != 0:
+            return entry_with_modes(self, args).run(args)
+        keys, bits = self.scan(args)
+        entry = self.entry(keys, bits, args)
+        return entry.run(args)
+
+    def dispatch(self, args):
+        """Dispatch a full argument tuple for code of tt's own: only a user's calls are seen by `__tt_function__`."""
+        if STATE.modes != 0:
+            return call_with_modes(self, args)
+        return self.execute(args)
+
+    def quick(self, args, kwargs):
+        """Dispatch a call whose arguments need no conversion; MISSED for another one.  See Note [Quick calls]."""
+        if STATE.guard < 0:
+            return MISSED
+        if self.kinds is None:
+            self.operator.describe_parameters(self)
+        count = len(args)
+        variadic = self.variadic
+        if variadic >= 0 and count > variadic and type(args[variadic]) is int:
+            # Concatenated, because unpacking would make a list first.
+            args = args[:variadic] + (args[variadic:],)  # noqa: RUF005
+            count = variadic + 1
+        if kwargs:
+            if "out" in kwargs:
+                return self.quick_out(args, kwargs)
+            args = self.placed(args, kwargs)
+            if args is None:
+                return MISSED
+            count = len(args)
+        else:
+            if count < self.required or count > self.positional:
+                return MISSED
+            if count != len(self.defaults):
+                args = args + self.tails[count]
+                if self.looks_at_all:
+                    count = len(args)
+        keys = 0
+        bits = 0
+        kinds = self.kinds
+        changed = None
+        for place in range(count):
+            value = args[place]
+            kind = kinds[place]
+            if kind == 4 and type(value) is int:  # INT, the most frequent after tensors
+                continue
+            if value is None:
+                if kind < 16:  # NONE_TAKEN
+                    return MISSED
+                continue
+            kind &= 15
+            if kind <= 2:  # TENSOR, OPERAND
+                if isinstance(value, TensorBase) and kind != 0:
+                    tensor = value
+                    keys |= tensor._keys
+                    shift = self.shifts[place]
+                    if shift == 0:
+                        bits |= tensor._promotion
+                    elif shift > 0:
+                        code = tensor._spec.code + 1
+                        bits |= code << shift
+                    continue
+                if kind != 2:
+                    if kind == 1 or value is not self.defaults[place]:
+                        return MISSED
+                    continue
+                bit = SCALARS.get(type(value))
+                if bit is None:
+                    return MISSED
+                if self.shifts[place] == 0:
+                    bits |= bit
+            elif kind == 4:  # INT
+                if type(value) is not int:
+                    return MISSED
+            elif kind == 5:  # SIZES
+                if type(value) is int:
+                    if self.lengths[place] == 0:
+                        return MISSED
+                    if changed is None:
+                        changed = list(args)
+                    changed[place] = (value,) * self.lengths[place]
+                    continue
+                if type(value) is not tuple and type(value) is not list:
+                    return MISSED
+                for item in value:
+                    if type(item) is not int:
+                        return MISSED
+                if type(value) is list:
+                    if changed is None:
+                        changed = list(args)
+                    changed[place] = tuple(value)
+            elif kind == 6:  # BOOL
+                if type(value) is not bool:
+                    return MISSED
+            elif kind == 3:  # TENSORS
+                if type(value) is not list and type(value) is not tuple:
+                    return MISSED
+                shift = self.shifts[place]
+                for item in value:
+                    if not isinstance(item, TensorBase):
+                        if item is None and self.lengths[place] < 0:
+                            continue
+                        return MISSED
+                    tensor = item
+                    keys |= tensor._keys
+                    if shift == 0:
+                        bits |= tensor._promotion
+                    elif shift > 0:  # the first one tells
+                        code = tensor._spec.code + 1
+                        bits |= code << shift
+                        shift = -1
+                if changed is None:
+                    changed = list(args)
+                changed[place] = list(value)
+            elif kind == 7:  # NUMBER
+                bit = SCALARS.get(type(value))
+                if bit is None:
+                    return MISSED
+                if self.shifts[place] == 0:
+                    bits |= bit
+            elif kind == 8:  # FLOAT
+                if type(value) is int:
+                    if changed is None:
+                        changed = list(args)
+                    changed[place] = float(value)
+                elif type(value) is not float:
+                    return MISSED
+            elif kind == 9:  # DTYPE_OBJECT
+                if type(value) is not Dtype:
+                    return MISSED
+                if self.shifts[place] > 0:
+                    code = value.code + 1
+                    bits |= code << self.shifts[place]
+            elif type(value) is not str:  # STRING
+                return MISSED
+        if changed is not None:
+            args = tuple(changed)
+        if keys == 0:
+            if STATE.placed != 0:
+                return MISSED
+            keys = self.home
+            if keys == 0:
+                keys = self.operator.place(0, args)
+                self.home = keys
+        elif keys & OVERRIDDEN:
+            return MISSED
+        if self.target_shift != 0:
+            tensor = args[0]
+            code = tensor._spec.code + 1
+            bits |= code << self.target_shift
+        entry = self.last
+        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
+            entry = self.find(keys, bits)
+            if entry is None:
+                return MISSED
+        return entry.run(args)
+
+    def of_one(self, args):
+        """Dispatch a full argument tuple in which only the first is a tensor; MISSED where `quick` would do so."""
+        tensor = args[0]
+        keys = tensor._keys
+        bits = tensor._promotion
+        if self.kinds is None:
+            self.operator.describe_parameters(self)
+        shift = self.shifts[0]
+        if shift > 0:
+            bits = tensor._spec.code + 1
+            bits = bits << shift
+        entry = self.last
+        if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
+            entry = self.find(keys, bits)
+            if entry is None:
+                return MISSED
+        return entry.run(args)
+
+    def placed(self, args, kwargs):
+        """Return all arguments in order, defaults in the place of what is not given; None if they do not fit."""
+        count = len(args)
+        if count > self.positional:
+            return None
+        placed = list(args)
+        placed.extend(self.tails[count])
+        names = self.names
+        for name, value in kwargs.items():
+            found = names.get(name)
+            if found is None:
+                return None
+            position = found
+            if position < count:
+                return None
+            placed[position] = value
+        if count < self.required:
+            defaults = self.defaults
+            missing = 0
+            for position in range(count, len(placed)):
+                if defaults[position] is UNLIKE_ANY and placed[position] is UNLIKE_ANY:
+                    missing = 1
+            if missing != 0:
+                return None
+        return tuple(placed)
+
+    def quick_out(self, args, kwargs):
+        """Dispatch a call with `out=`, or return MISSED."""
+        out = kwargs["out"]
+        caller = self.out_caller
+        if caller is None:
+            if not self.functional or not self.operator.writes_out:
+                return MISSED
+            caller = self.operator.caller("out")
+            self.out_caller = caller
+        if not isinstance(out, TensorBase):
+            return MISSED
+        count = len(args)
+        if len(kwargs) == 1:
+            if count < self.required or count > self.positional:
+                return MISSED
+            args = args + self.tails[count]
+        else:
+            args = self.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
+            if args is None:
+                return MISSED
+        # Concatenated, because unpacking would make a list first.
+        return caller.quick(args + (out,), None)  # noqa: RUF005
+
+    def general(self, args, kwargs):
+        """Bind a user's arguments and dispatch them."""
+        if kwargs and ("out" in kwargs or "requires_grad" in kwargs or "pin_memory" in kwargs):
+            return self.operator.call_with_options(self, args, kwargs)
+        binder = self.binder
+        if binder is None:
+            binder = self.operator.binder(self)
+        bound = None
+        try:
+            bound = binder(args, kwargs)
+        except ArgumentError as error:
+            refused = error
+        if bound is None:
+            return call_refused(self, refused, args, kwargs)
+        return self.called(bound, self, args, kwargs)
+
+    def called(self, bound, function, args, kwargs):
+        """Dispatch the full argument tuple of what a user called `function` with."""
+        if STATE.modes != 0:
+            return call_with_modes(self, bound, function, args, kwargs)
+        keys, bits = self.scan(bound)
+        if keys & OVERRIDDEN:
+            return call_with_overrides(self, bound, function, args, kwargs)
+        entry = self.entry(keys, bits, bound)
+        return entry.run(bound)
+
+    def one(self, value):
+        """Call with one argument."""
+        return self.general((value,), None)
+
+    def two(self, left, right):
+        """Call with two arguments."""
+        return self.general((left, right), None)
+
+    def __call__(self, *args, **kwargs):
+        """Call the operator with what its signature takes."""
+        result = self.quick(args, kwargs)
+        return self.general(args, kwargs) if result is MISSED else result

@@ -1,0 +1,611 @@
+"""Entries: what one operator does for one combination of keys and dtypes.
+
+An entry is made once, slowly, by `resolve`; every later call with the same combination runs it.  This is a hot
+module: plain Python that Cython compiles with the C types of `entry.pxd` where it can.
+"""
+
+from tt.core.dispatch.call.kernel_errors import cast_failed, failed, method_escaped, method_failed
+from tt.core.dispatch.call.results import verify
+from tt.core.dispatch.mutate.mutation import give_own, hand_back, refuse_written, with_targets, write_new
+from tt.core.dispatch.mutate.overlap import refuse_shared
+from tt.core.tensor.base import TensorBase, wrap_handle
+from tt.core.tensor.storage import Storage
+from tt.core.tensor.tensor import Tensor, alias
+from tt.core.types.device import HOME
+from tt.core.types.state import STATE
+
+# What an entry does.
+KERNEL = 0
+COMPOSITE = 1
+LAYER = 2
+REROUTE = 3
+MUTATE = 4
+PYTHON = 5
+OUT = 6
+
+# What a kernel returns.
+ONE = 0
+SEVERAL = 1
+LIST = 2
+RAW = 3
+
+
+class Choice:
+    """A kernel together with the arguments that it takes.
+
+    Attributes
+    ----------
+    function : callable
+        Gets the arguments positionally.
+    takes : tuple of int
+        Their positions in the schema.
+    omitted : tuple of (int, object)
+        Positions that it does not take, with their defaults: it serves calls that leave them there.
+    takes_all_tensors : bool
+        The taken arguments are exactly the leading positions, all of them tensors or numbers.
+    """
+
+    __slots__ = ("function", "leading", "omitted", "registration", "takes")
+
+    def __init__(self, function, takes, omitted, registration):
+        self.function = function
+        self.takes = takes
+        self.omitted = omitted
+        self.registration = registration
+        self.leading = len(takes) if takes == tuple(range(len(takes))) else -1
+
+    def covers(self, args):
+        """Tell whether a call with these arguments leaves all omitted ones at their defaults."""
+        for position, default in self.omitted:
+            value = args[position]
+            # `is` first: comparing tensors or arrays with == would not give a bool.
+            # A bool is not the number that it equals: `alpha=True`.
+            if value is not default and (
+                isinstance(value, TensorBase) or value != default or type(value) is bool
+            ):
+                return False
+        return True
+
+
+class LayerRule:
+    """A layer's rule that is called without packing arguments; any callable serves as a rule, too."""
+
+    __slots__ = ()
+
+    def call(self, entry, args):
+        """Handle a call; `entry.call_below(args)` runs what lies below the layer.
+
+        Parameters
+        ----------
+        entry : Entry
+            The entry of the call.
+        args : tuple
+            All arguments of the schema.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.call")
+
+    def __call__(self, entry, args):
+        """Handle a call of the operator."""
+        return self.call(entry, args)
+
+
+class Entry:
+    """What one operator does for one (keys, bits) pair in one epoch.
+
+    Attributes
+    ----------
+    keys, bits, epoch : int
+        For which calls it is right.
+    operator, form : Operator, str
+        What is called: form is "functional", "inplace" or "out".
+        Form "out" is an OUT, or a REROUTE that runs the functional form and writes the result.
+    kind : int
+        KERNEL, COMPOSITE, LAYER, REROUTE (mixed devices, fallbacks), MUTATE: a kernel of an operator whose schema
+        says that it changes arguments, PYTHON (`__tt_dispatch__`), or OUT: a kernel that writes its result into the
+        tensor that `out=` names.
+    direct : bool
+        One call of `plain` on bare handles serves a call with defaults; nothing to cast, check or share.
+    plain : callable
+        The kernel that takes the leading tensor arguments only.
+    choices : tuple of Choice
+        The kernels that may serve, the narrowest first.
+    compute_code : int
+        Code of the dtype that the promotion group is cast to; -1 if all have it already.
+    compute_native : object
+        The same as the backend's own dtype.
+    result : int
+        ONE, SEVERAL, LIST or RAW.
+    specs : tuple of TensorSpec
+        Of the results.
+    result_bits : int
+        The promotion bit of the results where they are known to be handles with dimensions, else 0.
+    downcast : object
+        The backend's dtype to which float32 results of half precision calls return, or None.
+    shares : int
+        Position of the argument whose memory the results share, or -1; -2: that of the first one, of which the result
+        is no view.
+    below, rule, clear : Entry, callable, int
+        For LAYER: what lies below, the layer's rule, and the bits that `call_below` clears.
+    function : callable
+        For COMPOSITE, REROUTE and PYTHON.
+    rest : Entry or None
+        Serves the calls that no choice covers.
+    operands : tuple of int
+        For OUT: the positions of the tensors.
+    functional : bool
+        Whether the form is the functional one.
+    dtype_at, native : int, object
+        Where `dtype=` stands among the arguments, or -1; the backend's own dtype, which kernels get in its place.
+    device_at, like_at : int
+        For a factory: where the device and the tensor that it is like stand among the arguments, or -1; else -2.
+    resolution : Resolution
+        Why; `explain` prints it.
+    """
+
+    __slots__ = (
+        "__weakref__", "backend", "below", "bits", "choices", "clear", "compute_code", "compute_native",
+        "device_at", "direct", "downcast", "dtype_at", "epoch", "form", "function", "functional", "group",
+        "handle_type", "keys", "kind", "like_at", "native", "operands", "operator", "plain", "resolution", "rest",
+        "result", "result_bits", "rule", "shares", "spec", "specs", "verified", "writes_target",
+    )  # fmt: skip
+
+    def __init__(self, operator, form, keys, bits, epoch, kind):
+        self.operator = operator
+        self.form = form
+        self.keys = keys
+        self.bits = bits
+        self.epoch = epoch
+        self.kind = kind
+        self.functional = form == "functional"
+        self.dtype_at = -1 if operator is None else operator.dtype_at
+        self.native = None
+        self.device_at = -2
+        self.like_at = -2
+        if operator is not None and operator.indexed:
+            self.device_at = operator.device_at
+            self.like_at = operator.tensor_at
+        self.direct = False
+        self.verified = False
+        self.plain = None
+        self.choices = ()
+        self.compute_code = -1
+        self.compute_native = None
+        self.group = ()
+        self.operands = ()
+        self.result = 0
+        self.spec = None
+        self.specs = ()
+        self.result_bits = 0
+        self.downcast = None
+        self.shares = -1
+        self.backend = None
+        self.handle_type = None
+        self.writes_target = 0
+        self.below = None
+        self.rule = None
+        self.clear = 0
+        self.function = None
+        self.rest = None
+        self.resolution = None
+
+    def with_bits(self, bits):
+        """Return an entry that does the same for other level-2 bits."""
+        new = Entry(self.operator, self.form, self.keys, bits, self.epoch, self.kind)
+        new.plain = self.plain
+        new.choices = self.choices
+        new.compute_code = self.compute_code
+        new.compute_native = self.compute_native
+        new.group = self.group
+        new.result = self.result
+        new.spec = self.spec
+        new.specs = self.specs
+        new.downcast = self.downcast
+        new.shares = self.shares
+        new.backend = self.backend
+        new.handle_type = self.handle_type
+        new.writes_target = self.writes_target
+        new.below = self.below
+        new.rule = self.rule
+        new.clear = self.clear
+        new.function = self.function
+        new.rest = self.rest
+        new.resolution = self.resolution
+        return new
+
+    # --- the general path --------------------------------------------------------------------------------------
+
+    def run(self, args):
+        """Run the call; `args` holds all arguments of the schema (and the out tensors for form "out")."""
+        kind = self.kind
+        if kind == 0:
+            if self.functional:
+                return self.run_kernel(args)
+            return self.run_inplace(args)
+        if kind == 2:
+            rule = self.rule
+            if isinstance(rule, LayerRule):
+                layer_rule = rule
+                return layer_rule.call(self, args)
+            return rule(self, args)
+        if kind == 1:
+            return self.function(*args)
+        if kind == 4:
+            return self.run_mutating(args)
+        if kind == 6:
+            return self.run_out(args)
+        return self.function(self, args)
+
+    def call_below(self, args):
+        """Run what lies below the layer, for the layer's rule.
+
+        Kernels see bare handles, and Python code the tensors that the user knows, so these go down as they are;
+        composites and further layers get shallow aliases that the layer does not hold.  What these change is changed in
+        the tensors themselves, and where an argument is returned, it is the user's own.
+        """
+        below = self.below
+        if below.kind == 0 or below.kind >= 4:  # KERNEL, MUTATE, PYTHON, OUT
+            return below.run(args)
+        aliases = self.strip(args)
+        result = below.run(aliases)
+        if self.functional and not self.operator.mutates:
+            return result
+        return hand_back(self, args, aliases, result)
+
+    def strip(self, args):
+        """Return the arguments with aliases in the place of tensors that the layer holds."""
+        clear = self.clear
+        stripped = []
+        for value in args:
+            if isinstance(value, TensorBase):
+                if value._keys & clear:
+                    value = alias(value, clear)
+            elif type(value) is list or type(value) is tuple:
+                value = self.strip(value)
+            stripped.append(value)
+        return stripped if type(args) is list else tuple(stripped)
+
+    def strip_to(self, args):
+        """Return the arguments as what is below the layers of a call sees them: kernels do not look, composites do."""
+        stripped = []
+        for value in args:
+            if isinstance(value, TensorBase):
+                above = value._keys & ~self.keys
+                if above:
+                    value = alias(value, above)
+            elif type(value) is list or type(value) is tuple:
+                value = self.strip_to(value)
+            stripped.append(value)
+        return stripped if type(args) is list else tuple(stripped)
+
+    def prepare(self, value, position):
+        """Return one argument as the kernel gets it."""
+        if isinstance(value, TensorBase):
+            tensor = value
+            handle = tensor._handle
+            code = self.compute_code
+            if code >= 0 and tensor._spec.code != code and position in self.group:
+                handle = self.cast(handle, position)
+            return handle
+        if type(value) is list:
+            return self.handle_list(value, position)
+        if position == self.dtype_at:
+            if self.native is None:
+                self.native = self.backend.native_dtype(self.spec.dtype)
+            return self.native
+        return value
+
+    def cast(self, handle, position):
+        """Return the handle of an argument of the promotion group in the dtype that all of the group have."""
+        try:
+            return self.backend.cast(handle, self.compute_native)
+        except Exception as error:
+            cast_failed(self, error, handle, position)
+
+    def call_kernel(self, choice, args):
+        """Return what the kernel returns."""
+        takes = choice.takes
+        count = len(takes)
+        if count > 4:
+            prepared = self.handles(choice, args)
+            try:
+                return choice.function(*prepared)
+            except Exception as error:
+                return failed(self, choice, error, args, prepared)
+        # Written out, because packing the arguments of short calls would cost more than many kernels.
+        second = third = fourth = None
+        position = takes[0] if count > 0 else 0
+        first = self.prepare(args[position], position) if count > 0 else None
+        if count > 1:
+            position = takes[1]
+            second = self.prepare(args[position], position)
+        if count > 2:
+            position = takes[2]
+            third = self.prepare(args[position], position)
+        if count > 3:
+            position = takes[3]
+            fourth = self.prepare(args[position], position)
+        try:
+            if count == 1:
+                return choice.function(first)
+            if count == 2:
+                return choice.function(first, second)
+            if count == 3:
+                return choice.function(first, second, third)
+            if count == 4:
+                return choice.function(first, second, third, fourth)
+            return choice.function()
+        except Exception as error:
+            return failed(self, choice, error, args, [first, second, third, fourth][:count])
+
+    def choose(self, args):
+        """Return the narrowest kernel that covers the call, or None."""
+        for choice in self.choices:
+            if choice.covers(args):
+                return choice
+        return None
+
+    def handles(self, choice, args):
+        """Return the kernel's arguments: handles in the place of tensors, cast where the group needs it."""
+        prepared = []
+        for position in choice.takes:
+            prepared.append(self.prepare(args[position], position))
+        return prepared
+
+    def handle_list(self, values, position):
+        """Return the handles of a list of tensors; None and numbers stay."""
+        code = self.compute_code
+        prepared = []
+        for value in values:
+            if isinstance(value, TensorBase):
+                tensor = value
+                handle = tensor._handle
+                if code >= 0 and tensor._spec.code != code and position in self.group:
+                    handle = self.cast(handle, position)
+                prepared.append(handle)
+            else:
+                prepared.append(value)
+        return prepared
+
+    def run_kernel(self, args):
+        """Run a kernel and wrap its results."""
+        choice = self.choose(args)
+        if choice is None:
+            return self.operator.resolve_rest(self).run(self.strip_to(args))
+        handles = self.call_kernel(choice, args)
+        if not self.verified:
+            verify(self, choice, handles)
+        if self.result == 0:
+            return self.wrap_one(handles, 0, args)
+        return self.wrap_all(handles, args)
+
+    def wrap_all(self, handles, args):
+        """Return the tensors of all results."""
+        result = self.result
+        if result == 0:
+            return self.wrap_one(handles, 0, args)
+        if result == 1:
+            several = []
+            for index, handle in enumerate(handles):
+                several.append(self.wrap_one(handle, index, args))
+            return self.operator.return_type(several)
+        if result == 2:
+            several = []
+            for handle in handles:
+                several.append(self.wrap_one(handle, 0, args))
+            return tuple(several)
+        return handles
+
+    def as_handle(self, found, spec, args):
+        """Return what a kernel returned as a handle, in the dtype of a spec where one is given."""
+        try:
+            if type(found) is not self.handle_type:
+                found = self.backend.normalise(found)
+            return found if spec is None else self.backend.cast(found, spec.backend.native_dtype(spec.dtype))
+        except Exception as error:
+            if args is None:
+                method_failed(error, self.backend, "normalise", self.operator.name, found)
+            method_escaped(self, error, args)
+
+    def wrap_direct(self, handle):
+        """Return the tensor of the one result of a direct kernel."""
+        spec = self.spec
+        bits = self.result_bits
+        if bits == 0:
+            if type(handle) is not self.handle_type:
+                handle = self.as_handle(handle, None, None)
+            bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+        return wrap_handle(Tensor, handle, spec, spec.keys, bits)
+
+    def wrap_one(self, handle, index, args):
+        """Return the tensor of one result."""
+        spec = self.specs[index]
+        if spec is None:
+            return handle
+        if self.downcast is not None:
+            handle = self.as_handle(handle, spec, args)
+        elif type(handle) is not self.handle_type:
+            handle = self.as_handle(handle, None, args)
+        if self.device_at != -2:
+            spec = self.spec_at(spec, args)
+        bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+        new = wrap_handle(Tensor, handle, spec, spec.keys, bits)
+        if self.shares >= 0:
+            source = args[self.shares]
+            new._storage = source._storage if source._storage is not None else source._ensure_storage()
+            new._root = source if source._root is None else source._root
+        elif self.shares == -2:  # the memory of the first argument, which is not viewed
+            new._storage = args[0]._ensure_storage()
+        return new
+
+    def spec_at(self, spec, args):
+        """Return the spec for the device of a factory's result."""
+        if self.like_at >= 0:
+            source = args[self.like_at]
+            if isinstance(source, TensorBase):
+                tensor = source
+                if tensor._spec.device is spec.device and (
+                    self.device_at < 0 or args[self.device_at] is None
+                ):
+                    return spec
+        elif (
+            STATE.placed == 0 and spec.device is HOME and (self.device_at < 0 or args[self.device_at] is None)
+        ):
+            return spec
+        return self.operator.spec_at(spec, args)
+
+    def run_out(self, args):
+        """Let the kernel write its result into the tensor at the end of the arguments, if that is all to be done."""
+        choice = self.choose(args)
+        count = len(args) - 1
+        target = args[count]
+        shape = target._handle.shape
+        filled = False
+        plain = choice is not None and target._root is None
+        if target._storage is not None and type(target._storage) is not Storage:
+            plain = False  # perhaps read-only
+        for place in range(count):
+            value = args[place]
+            if isinstance(value, TensorBase):
+                tensor = value
+                found = tensor._handle.shape
+                if found == shape:
+                    filled = True
+                elif found != ():  # what has dimensions may broadcast beyond the output
+                    plain = False
+                # Two storages are two memories: backends without views write no output themselves.
+                if (
+                    tensor is not target
+                    and tensor._storage is not None
+                    and tensor._storage is target._storage
+                ):
+                    plain = False
+        if not filled or not plain:
+            return self.function(self, args)
+        prepared = self.handles(choice, args)
+        prepared.append(target._handle)
+        try:
+            if len(prepared) == 3:  # written out, as in `call_kernel`
+                choice.function(prepared[0], prepared[1], prepared[2])
+            else:
+                choice.function(*prepared)
+        except Exception as error:
+            failed(self, choice, error, args, prepared)
+        target._bump_version()
+        return target
+
+    def run_inplace(self, args):
+        """Change the first argument and return it."""
+        choice = self.choose(args)
+        if choice is None:
+            return self.operator.resolve_rest(self).run(self.strip_to(args))
+        target = args[0]
+        how = self.writes_target
+        if target._storage is not None and how != 3:
+            # Seldom more than a look: tensors that were never viewed or changed have no storage.
+            storage = target._storage
+            shared = target._root is not None or type(storage) is not Storage
+            for value in args:
+                if isinstance(value, TensorBase):
+                    other = value
+                    if other._storage is storage and other is not target:
+                        shared = True
+            if shared:
+                refuse_shared(self, target, args)
+        if how == 1:  # the kernel changes its first argument
+            self.call_kernel(choice, args)
+        elif how == 2:  # the kernel writes into an output
+            prepared = self.handles(choice, args)
+            prepared.append(target._handle)
+            try:
+                if len(prepared) == 3:
+                    choice.function(prepared[0], prepared[1], prepared[2])
+                else:
+                    choice.function(*prepared)
+            except Exception as error:
+                failed(self, choice, error, args, prepared)
+        else:
+            handle = self.call_kernel(choice, args)
+            if not self.verified:
+                verify(self, choice, handle)
+            if how == 3:  # the tensor changes, not its data
+                storage = target._storage
+                if storage is None:
+                    target._set_data(handle, target._spec)
+                else:  # resize_ may have moved it to other memory: known first, so that no interrupt comes between
+                    owner = self.backend.storage_owner(handle)
+                    target._set_data(handle, target._spec)
+                    storage.owner = owner
+            else:
+                self.operator.write_back(self, target, handle, args)
+        target._bump_version()
+        return target
+
+    def all_apart(self, args):
+        """Tell whether no two tensors can have memory in common, as far as a look at each says: lists may be long."""
+        seen = set()
+        count = 0
+        for value in args:
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(item, TensorBase):
+                    tensor = item
+                    storage = tensor._storage
+                    if tensor._root is not None:
+                        return False
+                    if storage is None:
+                        seen.add(id(tensor))
+                    elif type(storage) is Storage:
+                        seen.add(id(storage))
+                    else:
+                        return False
+                    count += 1
+        return len(seen) == count
+
+    def run_mutating(self, args):
+        """Run the kernel of an operator that changes arguments, and note what changed."""
+        choice = self.choose(args)
+        if choice is None:
+            return self.operator.resolve_rest(self).run(self.strip_to(args))
+        targets = []
+        shared = False
+        for position in self.operator.mutates:
+            value = args[position]
+            if isinstance(value, TensorBase):
+                targets.append(value)
+            elif value is not None:
+                for item in value:
+                    if item is not None:
+                        targets.append(item)
+        if len(targets) == 1 and targets[0]._root is None:
+            # Seldom more than a look: few tensors share memory.
+            if targets[0]._storage is not None and type(targets[0]._storage) is not Storage:
+                shared = True  # perhaps read-only
+            for value in args:
+                if isinstance(value, TensorBase):
+                    if value._storage is not None and value is not targets[0]:
+                        shared = True
+                elif type(value) is list:
+                    shared = True
+        else:
+            shared = True
+        if shared and not self.all_apart(args):
+            refuse_written(self, targets, args)
+        if self.backend.functionalised:
+            give_own(self, targets, args)
+        prepared = self.handles(choice, args)
+        try:
+            handles = choice.function(*prepared)
+        except Exception as error:
+            handles = failed(self, choice, error, args, prepared)
+        if self.writes_target == 0:  # the kernel returns the new values, and then the results
+            handles = write_new(self, targets, handles, args)
+        for target in targets:
+            target._bump_version()
+        if self.operator.returns_targets:
+            return with_targets(self, choice, args, handles)
+        if not self.verified:
+            verify(self, choice, handles)
+        return self.wrap_all(handles, args)
+
+
+EMPTY = Entry(None, "functional", -1, -1, -2, 3)
+"""Matches no call: what a caller has before its first one."""

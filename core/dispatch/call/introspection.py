@@ -1,0 +1,91 @@
+"""Callers as users see them: with a name, a docstring, a signature and a repr.
+
+Cython classes cannot have properties of these names, so ordinary subclasses do; calling them costs nothing more,
+since they inherit the compiled `__call__`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from tt.core.dispatch.call.callers import Caller
+from tt.core.dispatch.call.unary_binary import BinaryCaller, UnaryCaller
+from tt.core.schema.model import OpDefinition, Signature
+
+__all__ = ["BinaryOp", "GeneralOp", "UnaryOp"]
+
+
+class _Described:
+    operator: Any
+    form: str
+    name: str
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    @property
+    def __module__(self) -> str:  # type: ignore[override]
+        module: str = self.operator.module
+        return module
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        text: str = self.operator.documentation(self)
+        return text
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        signature: inspect.Signature = self.operator.python_signature(self)
+        return signature
+
+    @property
+    def definition(self) -> OpDefinition:
+        definition: OpDefinition = self.operator.definition
+        return definition
+
+    @property
+    def schema(self) -> Signature:
+        signature: Signature = self.operator.signature(self.form)
+        return signature
+
+    @property
+    def overloadpacket(self) -> Any:
+        """What users call: for an overload that which chooses among them, else the operator itself."""
+        from tt.core.dispatch.registry.registry import ops
+
+        namespace, _, name = self.operator.name.partition(".")[0].rpartition("::")
+        found = getattr(ops, namespace) if namespace else ops
+        return getattr(found, f"{name}_" if self.form == "inplace" else name)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        return _reload, (self.operator.name, self.form)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+def _reload(name: str, form: str) -> Any:
+    from tt.core.dispatch.registry.registry import REGISTRY
+
+    return REGISTRY.caller(name, form)
+
+
+# The docstring of each is the property: that of the operator.
+class GeneralOp(_Described, Caller):  # noqa: D101
+    __doc__ = _Described.__doc__
+
+
+class UnaryOp(_Described, UnaryCaller):  # noqa: D101
+    __doc__ = _Described.__doc__
+
+
+class BinaryOp(_Described, BinaryCaller):  # noqa: D101
+    __doc__ = _Described.__doc__

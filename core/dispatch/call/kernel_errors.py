@@ -1,0 +1,314 @@
+"""What happens when a kernel raises.
+
+Shape rules do not run before kernels; when a kernel has raised, the rule says in the words of the operator what is
+wrong with the call.  An error of tt's own passes unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from math import prod
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tt.core.dispatch.call.quiet import is_conflict, run_in_copy
+from tt.core.errors import (
+    DataDependentError,
+    DataTypeError,
+    HostMemoryError,
+    IndexValueError,
+    InplaceError,
+    KernelContractError,
+    KernelFailedError,
+    NumberRangeError,
+    SizeLimitError,
+    TTError,
+    ValueRangeError,
+)
+from tt.core.tensor.backend import Backend
+from tt.core.tensor.base import TensorBase
+from tt.core.types.int_range import refuse_wide
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.entry import Choice, Entry
+
+__all__ = [
+    "cast_failed",
+    "check_limits",
+    "check_shapes",
+    "failed",
+    "failed_direct",
+    "method_escaped",
+    "method_failed",
+    "names_methods",
+]
+
+
+_OURS = "tt-tensor"
+"""The distribution whose kernels must raise errors of tt; those of others pass as they are."""
+
+_OWN_WORDS = (
+    (OverflowError, NumberRangeError),
+    (IndexError, IndexValueError),
+    (KeyError, ValueRangeError),
+    (TypeError, DataTypeError),
+    (ValueError, ValueRangeError),
+)
+"""What Python and NumPy raise, and the error of tt that a caller catches in the same way."""
+
+_NO_WRAPPING = frozenset({"clamp", "clamp_min", "clamp_max", "pow", "addcmul"})
+"""Operators to which a number that wraps around would mean something else."""
+
+_LIMITS = (
+    "array is too big", "Maximum allowed", "maximum supported dimension", "at most 64 dimensions",
+    "automatically allocated output array specified with an inconsistent axis mapping",  # of comparisons
+)  # fmt: skip
+"""How NumPy begins to say that it has no array of a shape."""
+
+
+def failed_direct(entry: Entry, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]) -> Any:
+    """Handle an error of a direct call: repeat it, or raise what explains it."""
+    args = (*leading, *tail)
+    choice = entry.choices[0]
+    return failed(entry, choice, error, args, entry.handles(choice, args))
+
+
+def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...], prepared: list[Any]) -> Any:
+    """Handle an error of a kernel.
+
+    Returns the result where the call only has to be repeated: in a context of its own (see Note [Silencing NumPy per
+    kernel]), or with a Python integer wrapped to the dtype, as PyTorch does.
+    """
+    if is_conflict(error):
+        try:
+            return run_in_copy(choice.function, prepared)
+        except Exception as second:
+            return failed(entry, choice, second, args, prepared)
+    if isinstance(error, TTError | KernelFailedError):
+        raise error
+    if isinstance(error, MemoryError):
+        raise HostMemoryError(*_asked(entry, args, error)) from error
+    # First, because the number that a kernel was to wrap around may be a size or a step, which does not.
+    refuse_wide(entry.operator.definition, args)
+    name = entry.operator.definition.signature.name
+    if isinstance(error, OverflowError) and (entry.operator.is_factory or name in _NO_WRAPPING):
+        raise NumberRangeError(f"{name}(): {error}") from error
+    if isinstance(error, OverflowError):
+        wrapped = _wrap_integers(entry, prepared)
+        if wrapped is not None:
+            try:
+                return choice.function(*wrapped)
+            except Exception as second:
+                error = second
+    check_shapes(entry, args, error)
+    if entry.operator.mutates and not entry.backend.mutable and isinstance(error, TypeError | ValueError):
+        device = entry.backend.device_type
+        raise KernelContractError(
+            f"the kernel of {entry.operator.name} by {choice.registration} failed on {device}, whose arrays cannot "
+            f"change: {error}\n  try: form='functional', and return the new values and then the results"
+        ) from error
+    check_limits(entry, args, error)
+    source = getattr(choice.registration, "source", None)
+    ours = source is None or source.distribution == _OURS
+    own = _in_own_words(name, error) if ours else None
+    if own is not None:
+        raise own from error
+    raise_named(entry, choice, error, args)
+
+
+def method_escaped(entry: Entry, error: Exception, args: Sequence[Any]) -> NoReturn:
+    """Raise what a method of a backend raised in a call, outside of its kernel, with the call; all else as it is."""
+    if isinstance(error, TTError | KernelFailedError) or not method_of(error):
+        raise error
+    raise_named(entry, None, error, args)
+
+
+def cast_failed(entry: Entry, error: Exception, handle: Any, position: int) -> NoReturn:
+    """Raise what a backend raised when an argument of a call was to be cast for the kernel."""
+    if isinstance(error, TTError | KernelFailedError):
+        raise error
+    name = entry.operator.arguments[position].name
+    words = f"{name}={_handle_in_words(handle)} to {entry.compute_native}"
+    named = KernelFailedError.of(
+        error, entry.operator.name, entry.backend.device_type, "", words, method_of(error) or "cast"
+    )
+    _raise(named, error)
+
+
+def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function that ends in (entry, args) name the methods of backends that fail in it."""
+
+    @wraps(rule)
+    def run(*given: Any) -> Any:
+        try:
+            return rule(*given)
+        except Exception as error:
+            method_escaped(given[-2], error, given[-1])
+
+    return run
+
+
+def check_limits(entry: Entry, args: tuple[Any, ...], error: Exception) -> None:
+    """Raise what says that a tensor is too large, where NumPy said so of an array."""
+    if type(error) is ValueError and str(error).startswith(_LIMITS):
+        shape, _ = _results(entry, args)
+        name = entry.operator.definition.signature.name
+        raise SizeLimitError(name, shape, reason=str(error)) from error
+
+
+def raise_named(entry: Entry, choice: Choice | None, error: Exception, args: Sequence[Any]) -> NoReturn:
+    """Raise what says in which call a library failed, of the class of its exception."""
+    named = KernelFailedError.of(
+        error,
+        entry.operator.name,
+        _device_type(entry, args),
+        "" if choice is None else str(choice.registration),
+        in_words(entry, args),
+        method_of(error),
+    )
+    _raise(named, error)
+
+
+def _raise(named: BaseException, error: Exception) -> NoReturn:
+    """Raise an error with its cause, unless it is the cause: some classes cannot be named."""
+    if named is error:
+        raise error
+    raise named from error
+
+
+def _device_type(entry: Entry, args: Sequence[Any]) -> str:
+    backend: Backend | None = entry.backend  # a layer has none
+    if backend is not None:
+        return backend.device_type
+    tensor = next((value for value in args if isinstance(value, TensorBase)), None)
+    return "" if tensor is None else str(tensor.device.type)
+
+
+def method_failed(error: Exception, backend: Backend, method: str, served: str, *args: Any) -> NoReturn:
+    """Raise what a library raised in a method of a backend, outside of kernels, with what was asked of it.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+    backend, method : Backend, str
+        Where; "" looks for the method in the traceback.
+    served : str
+        What the method was called for.
+    *args
+        Its arguments.
+    """
+    if isinstance(error, TTError | KernelFailedError):
+        raise error
+    words = ", ".join(map(_handle_in_words, args))
+    named = KernelFailedError.of(error, served, backend.device_type, "", words, method or method_of(error))
+    _raise(named, error)
+
+
+def _handle_in_words(value: Any) -> str:
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    return (
+        _in_words(value) if shape is None or dtype is None else f"{type(value).__name__} {dtype}{list(shape)}"
+    )
+
+
+def in_words(entry: Entry, args: Sequence[Any]) -> str:
+    """Return the arguments of a call: names, dtypes and shapes of tensors, and the other values."""
+    return ", ".join(
+        f"{argument.name}={_in_words(value)}"
+        for argument, value in zip(entry.operator.arguments, args, strict=False)
+        if value is not argument.default
+    )
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, TensorBase):
+        return f"{value.dtype.name}{list(value.shape)}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_in_words, value[:4]))}{', ...' if len(value) > 4 else ''}]"
+    text = str(value) if isinstance(value, int | float | str | None) else type(value).__name__
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def method_of(error: BaseException) -> str:
+    """Return the outermost method of a backend in which an exception was raised; empty if it was in none."""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_argcount and isinstance(trace.tb_frame.f_locals.get(code.co_varnames[0]), Backend):
+            return code.co_name
+        trace = trace.tb_next
+    return ""
+
+
+def _in_own_words(name: str, error: Exception) -> TTError | None:
+    """Return the error of tt for what Python or NumPy raised in a kernel of tt, or None where there is none."""
+    if type(error).__module__.partition(".")[0] not in ("builtins", "numpy"):
+        return None
+    for builtin, own in _OWN_WORDS:
+        if isinstance(error, builtin):
+            return own(f"{name}(): {error}")
+    return None
+
+
+def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = None) -> None:
+    """Run the shape rule of the operator, which raises if the call is wrong."""
+    from tt.core.meta import MetaHandle, run_rule
+
+    try:
+        result = run_rule(entry.operator.definition, args)
+    except DataDependentError:
+        return  # the rule needs values to tell what is wrong
+    except TTError as explained:
+        raise explained from cause
+    except NotImplementedError:
+        return
+    metadata = "metadata_inplace" in entry.operator.definition.tags
+    if (
+        entry.form == "inplace"
+        and not metadata
+        and isinstance(result, MetaHandle)
+        and result.shape != tuple(args[0].shape)
+    ):
+        raise InplaceError(
+            f"{entry.operator.definition.inplace_name}(): the result has shape {list(result.shape)}, which the "
+            f"target of shape {list(args[0].shape)} cannot hold"
+        ) from cause
+
+
+def _asked(entry: Entry, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
+    """Return what says which memory there is not: the operator, the bytes of its results, the kernel's words."""
+    _, asked = _results(entry, args)
+    return entry.operator.definition.signature.name, asked, str(error)
+
+
+def _results(entry: Entry, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
+    """Return the shape of the first result and the bytes of all; as far as the shape rule can tell."""
+    from tt.core.meta import MetaHandle, run_rule
+
+    try:
+        found = run_rule(entry.operator.definition, args)
+    except (DataDependentError, NotImplementedError):
+        return (), None
+    results = [found] if isinstance(found, MetaHandle) else [*found]
+    total = sum(prod(one.shape) * one.dtype.itemsize for one in results)
+    return results[0].shape if results else (), total
+
+
+def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:
+    """Return the arguments with Python integers wrapped around to the compute dtype, or None."""
+    import numpy as np
+
+    dtype = entry.resolution.compute
+    if dtype is None or dtype.kind not in ("signed", "unsigned"):
+        return None
+    bits = dtype.itemsize * 8
+    wrapped = []
+    for value in prepared:
+        if type(value) is int:
+            value &= (1 << bits) - 1
+            value = int(
+                np.array(value, dtype=f"u{dtype.itemsize}").view(f"{dtype.numpy.kind}{dtype.itemsize}")
+            )
+        wrapped.append(value)
+    return None if all(a is b for a, b in zip(wrapped, prepared, strict=True)) else wrapped

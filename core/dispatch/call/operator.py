@@ -1,0 +1,403 @@
+"""Operator: one overload of the schema in the dispatcher, with its callers for each form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.call import callers as c
+from tt.core.dispatch.call.binding import Binder, make_binder
+from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
+from tt.core.dispatch.call.introspection import BinaryOp, GeneralOp, UnaryOp
+from tt.core.dispatch.call.kernel_errors import method_escaped
+from tt.core.dispatch.call.parameters import describe_parameters
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
+from tt.core.errors import ArgumentError, InplaceError, UnknownOpError
+from tt.core.schema.model import MISSING, Argument, OpDefinition, Return, Signature
+from tt.core.tensor.base import TensorBase, TensorSpec
+from tt.core.types.device import get_default_device, to_device
+from tt.core.types.dtype import to_dtype
+from tt.core.types.keys import KEYS
+from tt.core.types.layout import strided, to_layout
+from tt.core.types.promotion import DIM_BITS, GROUP_BITS, ZERO_DIM_BITS
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.registry.registry import Registry
+
+__all__ = ["Operator"]
+
+_POSITION_BITS = 4  # 15 dtypes and "absent"
+
+
+def _default(argument: Argument) -> Any:
+    """Return the default of an argument as kernels get it: dtypes, devices and layouts as such, not as their names."""
+    value = argument.default
+    if not isinstance(value, str):
+        return value
+    convert = {"dtype": to_dtype, "device": to_device, "layout": to_layout}.get(argument.type.base)
+    return value if convert is None else convert(value)
+
+
+class Operator:
+    """One overload of the schema: what the dispatcher knows of it that does not change from call to call.
+
+    Attributes
+    ----------
+    definition : OpDefinition
+        The entry of ops.yaml.
+    name : str
+        Qualified name, for instance "max.dim".
+    group : tuple of int
+        Positions of the arguments that promote together.
+    others : tuple of (int, int)
+        Positions of the other tensor arguments, with the shift of their dtype in the level-2 bits, among
+        them perhaps a list.
+    mutates : tuple of int
+        Positions of the arguments that the operator changes.
+    returned : tuple of int
+        For each result the position of the argument that it is, -1 for a new value.
+    leading : int
+        How many tensors a short call has, if they do not promote; see Note [Short bits].
+    removed : bool
+        Whether the definition was unregistered: every call then raises.
+    """
+
+    def __init__(self, definition: OpDefinition, registry: Registry) -> None:
+        self.definition, self.registry, self.name = definition, registry, definition.name
+        self.module = f"tt.{definition.module}" if definition.module else "tt"
+        self.arguments = definition.signature.arguments
+        self.positions = {a.name: i for i, a in enumerate(self.arguments)}
+        self.group = tuple(self.positions[name] for name in definition.promote)
+        self.dtype_at = self._position_of_type("dtype")
+        self.device_at = self._position_of_type("device")
+        self.layout_at = self._position_of_type("layout")
+        self.tensor_at = next(
+            (i for i, a in enumerate(self.arguments) if a.type.is_tensor and not a.type.list), -1
+        )
+        self.is_factory = definition.kind == "factory"
+        self.defaults = tuple(map(_default, self.arguments))
+        self.mutates = tuple(i for i, a in enumerate(self.arguments) if a.alias and a.alias.write)
+        self.returned = tuple(map(self._returned, definition.signature.returns))
+        self.returns_targets = any(position >= 0 for position in self.returned)
+        self.removed = False
+        self.indexed = self.is_factory
+        self.writes_out = definition.has_out and (not self.is_factory or self.tensor_at >= 0)
+        self.writes_out = self.writes_out and len(definition.signature.returns) == 1
+        self._callers: dict[str, Caller] = {}
+        self._return_type: Callable[..., Any] | None = None
+        self.plan, self.others, self.dtype_shift, self.target_shift = self._make_plan()
+        self.leading = self._leading()
+
+    def __repr__(self) -> str:
+        return f"<operator {self.definition.signature}>"
+
+    def _returned(self, result: Return) -> int:
+        """Return the position of the argument that a result is, or -1 for a new value."""
+        if result.alias is None or not result.alias.write:
+            return -1
+        same = [i for i in self.mutates if (a := self.arguments[i].alias) and a.sets == result.alias.sets]
+        return same[0] if same else -1
+
+    def _position_of_type(self, base: str) -> int:
+        return next((i for i, a in enumerate(self.arguments) if a.type.base == base and not a.type.list), -1)
+
+    def _make_plan(self) -> tuple[tuple[tuple[int, int, int], ...], tuple[tuple[int, int], ...], int, int]:
+        """Return how arguments make keys and bits, and where the dtypes outside the group stand in the bits."""
+        plan, others, shift = [], [], GROUP_BITS
+        for position, argument in enumerate(self.arguments):
+            type_, grouped = argument.type, position in self.group
+            if type_.is_tensor and type_.list:
+                plan.append((position, c.GROUP_LIST if grouped else c.OTHER_LIST, 0))
+            elif type_.is_tensor and grouped:
+                plan.append((position, c.GROUP_TENSOR, 0))
+            elif type_.is_tensor:
+                plan.append((position, c.OTHER_TENSOR, shift))
+                others.append((position, shift))
+                shift += _POSITION_BITS
+            elif type_.base == "Scalar" and grouped:
+                plan.append((position, c.SCALAR_IN_GROUP, 0))
+        listed = self._deciding_list()
+        if listed >= 0:
+            at = next(i for i, step in enumerate(plan) if step[0] == listed)
+            plan[at] = (listed, c.OTHER_LIST, shift)
+            others = sorted([*others, (listed, shift)])
+            shift += _POSITION_BITS
+        dtype_shift = shift
+        if self.dtype_at >= 0:
+            plan.append((self.dtype_at, c.DTYPE, dtype_shift))
+            shift += _POSITION_BITS
+        # A composite of tensors hands its device on to an operator that moves them.
+        if self.device_at >= 0 and (self.definition.kind != "composite" or self.tensor_at < 0):
+            plan.append((self.device_at, c.DEVICE, 0))
+        if self.layout_at >= 0:
+            plan.append((self.layout_at, c.LAYOUT, 0))
+        return tuple(plan), tuple(others), dtype_shift, shift
+
+    def _leading(self) -> int:
+        """Return how many tensors a short call has that keep their dtypes: 1, 2, or 0 for other operators."""
+        plain = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
+        count = 2 if len(plain) > 1 and plain[0] and plain[1] else int(bool(plain) and plain[0])
+        positions = tuple(position for position, _ in self.others[:count])
+        rest = self.defaults[count:]
+        short = not self.group and positions == tuple(range(count)) and all(d is not MISSING for d in rest)
+        return count if short else 0
+
+    def _deciding_list(self) -> int:
+        """Return the position of a list of tensors whose first one decides the dtype of a call, or -1.
+
+        That is the first list, where nothing promotes and no tensor that is always there stands before it.
+        """
+        if self.group or self.definition.kind == "composite":
+            return -1
+        for position, argument in enumerate(self.arguments):
+            if argument.type.is_tensor and argument.type.list:
+                return position
+            if argument.type.is_tensor and not argument.type.optional:
+                return -1
+        return -1
+
+    # --- forms and callers -------------------------------------------------------------------------------------
+
+    def caller(self, form: str = "functional") -> Caller:
+        """Return the caller of a form: functional, inplace or out.
+
+        Raises
+        ------
+        UnknownOpError
+            When the operator does not have the form.
+        """
+        found = self._callers.get(form)
+        if found is None:
+            found = self._callers.setdefault(form, self._make_caller(form))
+        return found
+
+    def _make_caller(self, form: str) -> Caller:
+        definition = self.definition
+        if form == "inplace" and not definition.has_inplace:
+            raise UnknownOpError(definition.inplace_name, self.registry.names())
+        if form == "out" and not definition.has_out:
+            raise UnknownOpError(f"{self.name} with out=", self.registry.names())
+        plan, name = self.plan, definition.signature.name
+        if definition.signature.namespace != "tt":
+            name = f"{definition.signature.namespace}::{name}"
+        if form == "inplace":
+            plan, name = (*plan, (0, c.OTHER_TENSOR, self.target_shift)), name + "_"
+        if form == "out":
+            count = len(self.arguments)
+            plan = (*plan, *((count + i, c.OTHER_TENSOR, self.target_shift) for i in range(self.out_count)))
+        leading = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
+        rest = self.defaults
+        kind: type[Caller] = GeneralOp
+        if form != "functional" or not leading or not leading[0]:
+            pass
+        elif len(leading) > 1 and leading[1] and all(d is not MISSING for d in rest[2:]):
+            kind, rest = BinaryOp, rest[2:]
+        elif all(d is not MISSING for d in rest[1:]):
+            kind, rest = UnaryOp, rest[1:]
+        return kind(self, form, plan, rest, name)
+
+    def adopt(self, kinds: Mapping[type[Caller], type[Caller]]) -> Caller:
+        """Make the caller of the functional form anew, as an instance of another class, and return it.
+
+        Parameters
+        ----------
+        kinds : mapping
+            The class for each of `GeneralOp`, `UnaryOp` and `BinaryOp`.
+        """
+        plain = self._make_caller("functional")
+        made = kinds[type(plain)](self, "functional", plain.plan, plain.tail, plain.name)
+        self._callers["functional"] = made
+        return made
+
+    def signature(self, form: str = "functional") -> Signature:
+        """Return the signature of a form."""
+        signature = self.definition.signature
+        if form == "inplace":
+            return signature.inplace()
+        return signature.out() if form == "out" else signature
+
+    @property
+    def out_count(self) -> int:
+        """How many tensors `out=` takes."""
+        return len(self.definition.signature.returns)
+
+    def describe_parameters(self, caller: Caller) -> None:
+        """Tell a caller at its first call what it needs to know of the parameters."""
+        describe_parameters(caller)
+
+    def binder(self, caller: Caller) -> Binder:
+        """Return (and keep) the function that binds a user's arguments for a caller."""
+        bind = make_binder(
+            self.definition.signature,
+            self.defaults,
+            caller.name,
+            (str(self.signature(caller.form)),),
+            "variadic" in self.definition.tags,
+        )
+        caller.binder = bind
+        return bind
+
+    def call_with_options(self, caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call with `out=`, `requires_grad=` or `pin_memory=`, which are no arguments of the schema."""
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None) if self.definition.has_out else None
+        options = {name: kwargs.pop(name, False) for name in FACTORY_OPTIONS} if self.is_factory else {}
+        binder = caller.binder or self.binder(caller)
+        given = dict(kwargs)
+        if out is not None:
+            given["out"] = out
+        given |= {name: value for name, value in options.items() if value}
+        refused = None
+        try:
+            bound = binder(args, kwargs)
+        except ArgumentError as error:
+            refused = error
+        if refused is not None:
+            return call_refused(caller, refused, args, given)
+        found = intercept(caller, args, given, out)
+        if found is not NOT_HANDLED:
+            return found
+        if out is not None:
+            from tt.core.dispatch.mutate.out import call_with_out
+
+            return call_with_out(self, bound, out)
+        return with_options(caller.dispatch(bound), options)
+
+    # --- what entries ask --------------------------------------------------------------------------------------
+
+    @property
+    def return_type(self) -> Callable[..., Any]:
+        """The named tuple of the results (a plain tuple where they have no names)."""
+        if self._return_type is None:
+            names = [r.name for r in self.definition.signature.returns]
+            if all(names) and len(names) > 1:
+                from tt.core.dispatch.call.return_types import return_type
+
+                make = return_type(self.definition.signature.name, tuple(str(n) for n in names))
+                self._return_type = make._make
+            else:
+                self._return_type = tuple
+        return self._return_type
+
+    def place(self, keys: int, args: tuple[Any, ...]) -> int:
+        """Return the keys of a call whose device or layout is (also) given by arguments."""
+        device = args[self.device_at] if self.device_at >= 0 else None
+        layout = args[self.layout_at] if self.layout_at >= 0 else None
+        if keys == 0:
+            if device is None:
+                device = get_default_device()
+            keys_of = self.registry.places
+            found = keys_of.get((device, layout))
+            if found is None:
+                found = self.registry.backend(device.type, (layout or strided).name).keys
+                keys_of[device, layout] = found
+            return found
+        devices = KEYS.mask("device")
+        layouts = KEYS.mask("layout")
+        if device is not None:
+            bit = KEYS.bit("device", device.type)
+            keys = (keys & ~devices) | bit if self.is_factory else keys | bit
+        if layout is not None:
+            keys = (keys & ~layouts) | layout.bit if self.is_factory else keys | layout.bit
+        return keys
+
+    def spec_at(self, spec: TensorSpec, args: tuple[Any, ...]) -> TensorSpec:
+        """Return the spec for the device (with index) that the arguments name."""
+        device = args[self.device_at] if self.device_at >= 0 else None
+        if device is None:
+            device = args[self.tensor_at].device if self.tensor_at >= 0 else get_default_device()
+        if device is spec.device or device.type != spec.device.type:
+            return spec
+        found: TensorSpec = spec.backend.spec(spec.dtype, device)
+        return found
+
+    def write_back(self, entry: Entry, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
+        """Write a functional result into the target of an in-place call."""
+        backend = target._spec.backend
+        if type(handle) is not backend.handle_type:
+            try:
+                handle = backend.normalise(handle)
+            except Exception as error:
+                method_escaped(entry, error, args)
+        if tuple(handle.shape) != tuple(target._handle.shape):
+            raise InplaceError(
+                f"{self.definition.inplace_name}(): the result has shape {list(handle.shape)}, which the "
+                f"target of shape {list(target._handle.shape)} cannot hold"
+            )
+        try:
+            backend.copy_into(target._handle, handle)
+        except Exception as error:
+            method_escaped(entry, error, args)
+
+    # --- resolving ---------------------------------------------------------------------------------------------
+
+    def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> Entry:
+        """Return a new entry for a combination; see `resolve`."""
+        from tt.core.dispatch.resolve.resolve import resolve
+
+        if self.removed:
+            raise UnknownOpError(self.name, self.registry.names())
+        return resolve(self, form, keys, bits, args)
+
+    def short_bits(self, entry: Entry) -> tuple[int, ...]:
+        """Return the level-2 bits for which callers of one or two tensors look first.
+
+        Note [Short bits]
+        -----------------
+        Those callers OR the promotion bits of the tensors.  Where arguments do not promote, that would not tell which
+        of them has which dtype; but if all have the same one, it does.
+        """
+        if entry.form != "functional" or not self.leading:
+            return ()
+        shifts = [shift for _, shift in self.others[: self.leading]]
+        code = ((entry.bits >> shifts[0]) & 15) - 1
+        if code < 0 or entry.bits != sum((code + 1) << shift for shift in shifts):
+            return ()
+        dim, zero_dim = DIM_BITS[code], ZERO_DIM_BITS[code]
+        return dim, zero_dim, dim | zero_dim
+
+    def resolve_rest(self, entry: Entry) -> Entry:
+        """Return what serves the calls that no kernel of an entry covers."""
+        if entry.rest is None:
+            from tt.core.dispatch.resolve.resolve import resolve
+
+            entry.rest = resolve(self, entry.form, entry.keys, entry.bits, (), without_kernels=True)
+        return entry.rest
+
+    def invalidate(self) -> None:
+        """Forget all entries of all forms."""
+        for caller in self._callers.values():
+            caller.invalidate()
+
+    # --- documentation -----------------------------------------------------------------------------------------
+
+    def documentation(self, caller: Caller) -> str:
+        """Return the docstring of a caller."""
+        definition = self.definition
+        lines = [str(self.signature(caller.form)), ""]
+        if caller.form == "inplace":
+            lines += [f"In-place form of `{definition.signature.name}`."]
+        lines += [definition.doc]
+        if definition.example and caller.form == "functional":
+            lines += ["", "Examples", "--------", ">>> import tt", definition.example.strip()]
+        return "\n".join(lines)
+
+    def python_signature(self, caller: Caller) -> inspect.Signature:
+        """Return the Python signature of a caller, for help() and editors."""
+        parameters = []
+        for argument in self.arguments:
+            kind = (
+                inspect.Parameter.KEYWORD_ONLY
+                if argument.keyword_only
+                else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            )
+            default = inspect.Parameter.empty if argument.default is MISSING else argument.default
+            parameters.append(
+                inspect.Parameter(argument.name, kind, default=default, annotation=str(argument.type))
+            )
+        if caller.form == "functional" and self.definition.has_out:
+            parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        return inspect.Signature(parameters)

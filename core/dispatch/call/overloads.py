@@ -1,0 +1,170 @@
+"""Operators with several overloads: `tt.max(x)`, `tt.max(x, dim)`, `tt.max(x, other)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
+from tt.core.dispatch.call.packets import Packet
+from tt.core.dispatch.call.unary_binary import UnaryCaller
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
+from tt.core.errors import ArgumentError, UnknownOpError
+from tt.core.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.registry.registry import Registry
+
+__all__ = ["OverloadedOp", "lookup"]
+
+
+class OverloadedOp(Packet):
+    """Chooses among the overloads of one name by the arguments.
+
+    The overloads are attributes: `tt.max.dim`, `tt.max.default`.
+    """
+
+    def __init__(self, name: str, callers: dict[str, Caller]) -> None:
+        super().__init__(
+            next((caller for caller in callers.values() if isinstance(caller, UnaryCaller)), None)
+        )
+        self.__name__ = self.__qualname__ = self.name = name
+        self.callers = callers
+        # A tensor of one integer could be a dim, too: who asks for a tensor goes first.
+        self._in_turn = sorted(callers.values(), key=_fewest_tensors_last)
+        for overload, caller in callers.items():
+            setattr(self, overload or "default", caller)
+        self.__module__ = next(iter(callers.values())).operator.module
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return "\n\n".join(str(caller.__doc__) for caller in self.callers.values())
+
+    @property
+    def form(self) -> str:
+        """The form of the callers: functional or inplace."""
+        return next(iter(self.callers.values())).form
+
+    def _makes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Tell whether a call makes a tensor: `normal` of numbers does, `normal` of tensors does not."""
+        factories = [caller.operator.is_factory for caller in self.callers.values()]
+        of_tensors = any(isinstance(value, TensorBase) for value in (*args, *kwargs.values()))
+        return all(factories) or (any(factories) and not of_tensors)
+
+    def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any], key: Any) -> Any:
+        """Call the first overload that takes the arguments."""
+        if "out" in kwargs:
+            return self._call_with_out(args, kwargs)
+        options: dict[str, Any] = {name: kwargs[name] for name in FACTORY_OPTIONS if name in kwargs}
+        if options and self._makes(args, kwargs):
+            result = self(*args, **{name: value for name, value in kwargs.items() if name not in options})
+            return with_options(result, options)
+        # What was chosen for arguments of these types before is tried first.
+        caller = self.choices.get(key)
+        if caller is not None:
+            try:
+                bound = self._bind(caller, args, kwargs)
+            except ArgumentError:
+                pass
+            else:
+                return caller.called(bound, self, args, kwargs)
+        for caller in self._in_turn:
+            try:
+                bound = self._bind(caller, args, kwargs)
+            except ArgumentError:
+                continue
+            self.choices[key] = caller
+            return caller.called(bound, self, args, kwargs)
+        return call_refused(self, self._refusal(args, kwargs), args, kwargs)
+
+    def _call_with_out(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from tt.core.dispatch.mutate.out import call_with_out
+
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out")
+        if out is None:
+            return self(*args, **kwargs)
+        # Those that fill as many tensors first, since `max(x, y, out=z)` is no reduction, which would fill two; those
+        # without an out= form last: they say so.
+        count = len(out) if isinstance(out, list | tuple) else 1
+
+        def fit(caller: Caller) -> int:
+            operator = caller.operator
+            return 2 if not operator.definition.has_out else int(operator.out_count != count)
+
+        for caller in sorted(self.callers.values(), key=fit):
+            try:
+                bound = self._bind(caller, args, kwargs)
+            except ArgumentError:
+                continue
+            found = intercept(self, args, {**kwargs, "out": out}, out)
+            return call_with_out(caller.operator, bound, out) if found is NOT_HANDLED else found
+        return call_refused(self, self._refusal(args, kwargs), args, {**kwargs, "out": out})
+
+    @staticmethod
+    def _bind(caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        binder = caller.binder or caller.operator.binder(caller)
+        bound: tuple[Any, ...] = binder(args, kwargs)
+        return bound
+
+    def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
+        found = [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+        return ArgumentError(
+            self.name,
+            f"received an invalid combination of arguments - got ({', '.join(found)})",
+            signatures=[str(caller.schema) for caller in self.callers.values()],
+        )
+
+    def __repr__(self) -> str:
+        return f"<op {self.name} with overloads {', '.join(o or 'default' for o in self.callers)}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str, str]]:
+        return _reload, (self.name, self.form)
+
+
+def _fewest_tensors_last(caller: Caller) -> int:
+    arguments = caller.operator.definition.signature.arguments
+    return -sum(str(a.type) == "Tensor" for a in arguments)
+
+
+def _reload(name: str, form: str) -> Any:
+    from tt.core.dispatch.registry.registry import ops
+
+    return getattr(ops, name)
+
+
+def lookup(registry: Registry, namespace: str, name: str) -> Any:
+    """Return what `ops.<name>` is; see `Operators`.
+
+    Raises
+    ------
+    UnknownOpError
+        With the nearest names.
+    """
+    from tt.core.dispatch.registry.registry import Operators
+
+    qualified = f"{namespace}::{name}" if namespace else name
+    form = "functional"
+    overloads = registry.overloads(qualified)
+    if not overloads and not namespace:
+        original = registry.original(name)
+        if original != name:
+            return lookup(registry, namespace, original)
+    if not overloads and name.endswith("_") and not name.endswith("__"):
+        overloads, form = registry.overloads(qualified[:-1]), "inplace"
+        overloads = tuple(o for o in overloads if registry.operator(o).definition.has_inplace)
+    if overloads:
+        callers = {o.removeprefix(qualified.removesuffix("_")).lstrip("_").lstrip("."): registry.caller(o, form)
+                   for o in overloads}  # fmt: skip
+        if len(callers) == 1:
+            return next(iter(callers.values()))
+        # One object for `tt.max`, `tt.Tensor.max` and all aliases: `__tt_function__` compares functions.
+        return registry.packets.setdefault(
+            (qualified.removesuffix("_" * (form == "inplace")), form), OverloadedOp(name, callers)
+        )
+    if not namespace:
+        from tt.core.host import host
+
+        if any(n.startswith(f"{name}::") for n in list(registry._extra)) or host.activate("namespace", name):
+            return Operators(registry, name)
+    raise UnknownOpError(qualified, registry.names())

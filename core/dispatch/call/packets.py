@@ -1,0 +1,68 @@
+"""Packets: one name for several overloads, on the path of every call of such a name.
+
+This is a hot module: plain Python that Cython compiles with the C types of `packets.pxd`.  Choosing among overloads for
+arguments of new types, messages and `out=` are `OverloadedOp`'s, which is the class that users see.
+"""
+
+from types import MethodType
+
+from tt.core.dispatch.call.argument_kinds import MISSED
+from tt.core.tensor.base import TensorBase
+
+
+class Packet:
+    """The overloads of one name.
+
+    Attributes
+    ----------
+    choices : dict
+        The caller that took arguments of these types (and these keywords) before.
+    unary : Caller or None
+        The overload that a tensor alone calls.
+    recent : tuple of (tuple of type, Caller)
+        The types of the last call without keywords, and what took them.
+    """
+
+    def __init__(self, unary):
+        self.choices = {}
+        self.unary = unary
+        self.recent = ((), None)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        """Call the overload that takes the arguments."""
+        return self.call(args, kwargs)
+
+    def call(self, args, kwargs):
+        """Call the overload that takes the arguments; apart from `__call__`, which has no C form."""
+        if kwargs:
+            key = (*[type(value) for value in args], *kwargs)
+            caller = self.choices.get(key)
+        else:
+            count = len(args)
+            if count == 1 and self.unary is not None and isinstance(args[0], TensorBase):
+                return self.unary.one(args[0])
+            recent = self.recent
+            key = recent[0]
+            caller = recent[1] if count == len(key) else None
+            if caller is not None:
+                for place in range(count):
+                    if type(args[place]) is not key[place]:
+                        caller = None
+                        break
+            if caller is None:
+                key = tuple([type(value) for value in args])
+                caller = self.choices.get(key)
+                if caller is not None:
+                    self.recent = (key, caller)
+        if caller is not None:
+            result = caller.quick(args, kwargs)
+            if result is not MISSED:
+                return result
+        return self.choose(args, kwargs, key)
+
+    def choose(self, args, kwargs, key):
+        """Call the first overload that takes the arguments, and note it for arguments of these types."""
+        raise NotImplementedError

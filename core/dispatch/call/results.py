@@ -1,0 +1,158 @@
+"""The check of what a kernel returns at the first run of an entry: how many results, of which kind and dtype."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.errors import KernelContractError, describe
+from tt.core.tensor.base import TensorBase
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.entry import Choice, Entry
+    from tt.core.schema.model import Return
+
+__all__ = ["verify", "verify_one", "wrong_result"]
+
+_NO_ARRAY: Final = (list, tuple, str, bytes, set, Mapping, Generator, TensorBase)
+_NUMBERS: Final = (bool, int, float, complex)
+
+
+def verify(entry: Entry, choice: Choice, handles: Any) -> None:
+    """Check the results of an entry's first run against the schema, and note that it may run directly.
+
+    Raises
+    ------
+    KernelContractError
+        When the number, kind or dtype of the results is wrong; the message names who brought the kernel.
+    """
+    from tt.core.dispatch.call.entry import LIST, ONE, RAW
+
+    if entry.result == ONE:
+        verify_one(entry, choice, handles, entry.specs[0])
+    elif entry.result == RAW:
+        _verify_numbers(entry, choice, handles)
+    else:
+        if not isinstance(handles, list | tuple):
+            raise wrong_result(entry, choice, handles)
+        if entry.result != LIST and len(handles) != len(entry.specs):
+            raise wrong_result(entry, choice, handles)
+        for index, handle in enumerate(handles):
+            verify_one(entry, choice, handle, entry.specs[0 if entry.result == LIST else index], handles)
+    if type(handles) is not entry.handle_type:
+        entry.result_bits = 0  # so that every result is looked at before it is wrapped
+    entry.verified = True
+    entry.direct = entry.plain is not None and choice is entry.choices[0]
+
+
+def verify_one(entry: Entry, choice: Choice, handle: Any, spec: Any, handles: Any = None) -> None:
+    """Check one result, which is the only one or one of `handles`."""
+    if spec is None:
+        return
+    if handle is None and any(r.type.optional for r in entry.operator.definition.signature.returns):
+        return
+    if handle is None or isinstance(handle, _NO_ARRAY) or type(handle) in _NUMBERS:
+        raise wrong_result(entry, choice, handle if handles is None else handles)
+    if entry.downcast is None:
+        _verify_dtype(entry, choice, handle, spec)
+
+
+def _verify_dtype(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:
+    backend = entry.backend
+    try:
+        if type(handle) is not entry.handle_type:
+            handle = backend.normalise(handle)
+        found, promised = backend.dtype_of(handle), backend.native_dtype(spec.dtype)
+    except Exception as error:  # whatever the library says of an object that is no array of its own
+        raise wrong_result(entry, choice, handle) from error
+    if found != promised:
+        definition = entry.operator.definition
+        hint = ""
+        if "::" in definition.name and not definition.location[0]:  # defined by custom_op
+            hint = (
+                f"\n  try: result={str(found)!r} where the operator is defined, if it returns that, or let the kernel "
+                f"return {spec.dtype.name}"
+            )
+        raise KernelContractError(
+            f"the kernel of {entry.operator.name} by {choice.registration} returned {found} where the schema promises "
+            f"{spec.dtype.name} for {entry.resolution.call}{hint}"
+        )
+
+
+# --- numbers, texts and the like -----------------------------------------------------------------------------------
+
+
+def _is_number(kind: type, kinds: str) -> Callable[[Any], bool]:
+    def fits(value: Any) -> bool:
+        if getattr(value, "shape", None) == ():
+            return getattr(getattr(value, "dtype", None), "kind", kinds) in kinds
+        return isinstance(value, kind)
+
+    return fits
+
+
+_FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "bool": _is_number(bool, "b"),
+    "int": _is_number(numbers.Integral, "biu"),
+    "float": _is_number(numbers.Real, "biufV"),
+    "Scalar": _is_number(numbers.Number, "biufcV"),
+    "str": lambda value: isinstance(value, str),
+}
+"""Whether a value is what a schema calls so; NumPy's numbers and arrays without dimensions are numbers, too ("V" is the
+kind of bfloat16)."""
+
+
+def _verify_numbers(entry: Entry, choice: Choice, found: Any) -> None:
+    """Check results that are no tensors."""
+    returns = entry.operator.definition.signature.returns
+    if not returns:
+        return
+    values = (found,) if len(returns) == 1 else found
+    if not isinstance(values, list | tuple) or len(values) != len(returns):
+        raise wrong_result(entry, choice, found)
+    for returned, value in zip(returns, values, strict=True):
+        if not _fits(returned, value):
+            raise wrong_result(entry, choice, found)
+
+
+def _fits(returned: Return, value: Any) -> bool:
+    type_ = returned.type
+    if value is None:
+        return type_.optional
+    if type_.list:
+        return isinstance(value, list | tuple)
+    fits = _FITS.get(str(type_).removesuffix("?"))
+    return fits is None or fits(value)
+
+
+# --- saying it -----------------------------------------------------------------------------------------------------
+
+
+def wrong_result(entry: Entry, choice: Choice, found: Any) -> KernelContractError:
+    """Return the error of a kernel that returned something else than the schema says."""
+    signature = entry.operator.definition.signature
+    expected = ", ".join(map(str, signature.returns)) or "nothing"
+    if any(returned.type.is_tensor for returned in signature.returns):
+        several = len(signature.returns) > 1 or signature.returns[0].type.list
+        what = (
+            f"a list or tuple of arrays of {entry.backend.device_type}"
+            if several
+            else (f"an array of {entry.backend.device_type}")
+        )
+        expected = f"{expected}: {what}"
+    count = ""
+    if isinstance(found, list | tuple):
+        count = f" of {len(found)}: {', '.join(map(describe, found[:4]))}{', ...' if len(found) > 4 else ''}"
+    return KernelContractError(
+        f"the kernel of {entry.operator.name} by {choice.registration} returned "
+        f"{'nothing' if found is None else _kind(found) + count}\n"
+        f"  expected: {expected}\n"
+        f"  schema: {signature}\n"
+        f"  for: {entry.resolution.call}"
+    )
+
+
+def _kind(value: Any) -> str:
+    text = describe(value)
+    return text if text.startswith(("a ", "an ")) else f"{'an' if text[0] in 'aeiou' else 'a'} {text}"

@@ -1,0 +1,103 @@
+"""Layers: what stands between a call and the kernels for tensors that carry the layer's key bit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tt.core.errors import NoKernelError
+from tt.core.types.keys import KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.schema.model import OpDefinition
+
+__all__ = ["Layer", "Rule"]
+
+
+class Rule(Protocol):
+    """What a layer does for one form of one operator."""
+
+    def __call__(self, entry: Entry, args: tuple[Any, ...], /) -> Any:
+        """Handle a call; `entry.call_below(args)` runs what lies below."""
+
+
+class Layer:
+    """The base of all layers: autograd, fake tensors, functionalisation, transforms.
+
+    A call whose tensors carry the bit of a layer meets, in this order: the layer's rule for the operator; else the
+    operator's composite on the original tensors, so that its inner calls meet the layer; else, if the layer lets the
+    operator pass, what lies below; else `unsupported`.  A factory (`zeros_like`) that may pass does so at once.
+
+    Attributes
+    ----------
+    name : str
+        Names the key bit.
+    order : int
+        Layers with a higher order are further out and handle a call first.
+    bit : int
+        The key bit.
+    generic : bool
+        The layer treats all operators alike: who asks what is known of an operator is not told of it.
+    terminal : bool
+        The layer's rules answer calls themselves; nothing is resolved below them.
+    idles : bool
+        The layer has nothing to do in some threads at some times; `idle` tells.
+    transparent : bool
+        What the layer holds are tensors like all others, so that Python code below it gets them as they are and the
+        layer is passed by meanwhile.
+    """
+
+    name: str = ""
+    order: int = 0
+    generic: bool = False
+    terminal: bool = False
+    idles: bool = False
+    transparent: bool = False
+
+    def __init__(self) -> None:
+        self.bit = KEYS.bit("layer", self.name)
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return what the layer does for a form of an operator, or None if it has no rule for it."""
+        return None
+
+    def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> Rule | None:
+        """Return what the layer does for calls with tensors of these layouts, not all of which are strided.
+
+        By default the same as for strided ones.
+        """
+        return self.rule(operator, form)
+
+    def idle(self) -> bool:
+        """Tell whether the layer has nothing to do in this thread now.
+
+        A call without a rule then goes to the kernel below instead of the composite on the original tensors.
+        """
+        return False
+
+    def passes_through(self, operator: Operator, form: str) -> bool:
+        """Tell whether calls go below unchanged where there is neither rule nor composite."""
+        return False
+
+    def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Handle a call that nothing else serves; by default it is refused."""
+        raise NoKernelError(
+            str(entry.operator.definition.signature),
+            f"{entry.operator.name} has no rule in the layer {self.name!r} and no composite",
+            hint=f"register one with the {self.name} plugin, or a composite for the operator",
+        )
+
+    def format_tensor(self, tensor: Any) -> str | None:
+        """Return how a tensor that the layer holds is printed; None to print it like any other."""
+        return None
+
+    def accept(self, table: Any, source: Any) -> Any:
+        """Take a table (formulas, batching rules) that a plugin hands over; return what undoes it."""
+        raise TypeError(f"the layer {self.name!r} takes no {type(table).__name__}")
+
+    def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
+        """Return (operator, what is wrong) for the tables of the layer; `tt ops check` prints them."""
+        return []

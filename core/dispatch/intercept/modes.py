@@ -1,0 +1,126 @@
+"""Modes: Python code that sees every call of a thread while a `with` block runs.
+
+The hot path reads one process-wide count (see Note [Epochs and the guard]); only when some mode is active anywhere
+is the thread's own stack consulted.
+
+Note [The way of a call]
+------------------------
+1. The function modes (`TTFunctionMode`), from the innermost out, then the classes of the arguments that define
+   `__tt_function__`.  They see what the user called, with the arguments as they were written.
+2. The plain modes (`Mode`: tracing, counting, fake tensors), from the innermost out.  They see the operator with all of
+   its arguments, and all that composites and formulas call where they stay active.
+3. The layers that stand above Python code: transforms, autograd.
+4. The dispatch modes (`TTDispatchMode`), then the classes of the arguments that define `__tt_dispatch__`: one layer,
+   "python", whose bit a dispatch mode adds to the keys of each call.
+5. What lies below: fake tensors, functionalisation, kernels.
+
+All stand on one stack.  A mode is off inside its own handler.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.types.keys import PYTHON
+from tt.core.types.state import Stacked, without
+from tt.core.types.thread_state import THREAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.entry import Entry
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+__all__ = ["Mode", "active_modes", "call_with_modes", "entry_with_modes", "without"]
+
+
+class Mode(Stacked):
+    """The base of all modes: override `handle`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.library import Mode
+    >>> class Log(Mode):
+    ...     def handle(self, caller, args):
+    ...         print(caller.name)
+    ...         return caller.dispatch(args)
+    >>> with Log():
+    ...     _ = tt.ones(2) + 1
+    ones
+    add
+    """
+
+    # What of Note [The way of a call] the mode sees: "function", "call" or "dispatch".
+    sees: ClassVar[str] = "call"
+
+    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+        """Handle one call; `caller.dispatch(args)` passes it on to the modes further out.
+
+        Parameters
+        ----------
+        caller : Caller
+            The form of the operator that is called; `caller.operator`, `caller.form` and `caller.name` tell which.
+        args : tuple
+            All arguments in the order of the schema, defaults filled in.
+        """
+        return caller.dispatch(args)
+
+    def __call__(self, function: Function) -> Function:
+        """Make a function that runs in the mode."""
+
+        @wraps(function)
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return in_mode  # type: ignore[return-value]  # of the same signature
+
+
+def active_modes() -> tuple[Mode, ...]:
+    """Return the modes of this thread, the outermost first."""
+    return tuple(THREAD.modes)
+
+
+def call_with_modes(
+    caller: Caller,
+    bound: tuple[Any, ...],
+    function: Any = None,
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Make a call while modes are active in the process; see Note [The way of a call].
+
+    Parameters
+    ----------
+    caller, bound : Caller, tuple
+        The form of the operator and all of its arguments.
+    function : callable, optional
+        What the user called with `args` and `kwargs`; None if the call is past the function modes.
+    """
+    if function is not None:
+        found = intercept(function, args, kwargs)
+        if found is not NOT_HANDLED:
+            return found
+    modes = THREAD.modes
+    for mode in reversed(modes):
+        if mode.sees == "call":
+            THREAD.modes = without(modes, mode)
+            try:
+                return mode.handle(caller, bound)
+            finally:
+                THREAD.modes = modes
+    return entry_with_modes(caller, bound).run(bound)
+
+
+def entry_with_modes(caller: Caller, bound: tuple[Any, ...]) -> Entry:
+    """Return the entry of a call, past the layers that are masked and by way of the dispatch modes."""
+    keys, bits = caller.scan(bound)
+    keys &= ~THREAD.masked
+    if any(mode.sees == "dispatch" for mode in THREAD.modes):
+        keys |= PYTHON
+    return caller.entry(keys, bits, bound)

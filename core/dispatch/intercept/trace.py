@@ -1,0 +1,127 @@
+"""Trace and count: seeing the calls that a program makes, from the dispatcher's own records."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from tt.core.blocks import swapped
+from tt.core.dispatch.call.callers import Caller
+from tt.core.dispatch.intercept.modes import Mode, entry_with_modes
+from tt.core.dispatch.resolve.resolution import Resolution
+from tt.core.tensor.base import TensorBase
+from tt.core.types.thread_state import THREAD
+
+__all__ = ["Call", "count", "trace_calls"]
+
+
+@dataclass(slots=True)
+class Call:
+    """One dispatched call.
+
+    Attributes
+    ----------
+    operator, form : str
+        What was called.
+    depth : int
+        0 for the program's own calls, 1 for those made by a composite or layer of such a call, and so on.
+    arguments : str
+        Dtypes and shapes in words.
+    resolution : Resolution
+        How it was resolved.
+    seconds : float
+        Time spent, inner calls included.
+    """
+
+    operator: str
+    form: str
+    depth: int
+    arguments: str
+    resolution: Resolution
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        taken = served_by(self.resolution)
+        suffix = {"functional": "", "inplace": "_", "out": " out="}[self.form]
+        return f"{'  ' * self.depth}{self.operator}{suffix}({self.arguments}) -> {taken.kind}: {taken.source}"
+
+
+def served_by(resolution: Resolution) -> Any:
+    """Return the candidate that in the end served a call: what lies below all layers."""
+    while resolution.below is not None:
+        resolution = resolution.below
+    return resolution.taken
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, TensorBase):
+        return f"{value.dtype.name}{list(value.shape)}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_describe, value))}]"
+    return repr(value)
+
+
+class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_calls() as calls`
+    """Record every call made inside a `with` block, with the calls inside composites and layers.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.trace_calls() as t:
+    ...     _ = tt.ones(2) + 1
+    >>> [call.operator for call in t.calls if call.depth == 0]
+    ['ones', 'add']
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self._depth = 0
+
+    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+        """Record the call and go on, staying active for the inner calls."""
+        entry = entry_with_modes(caller, args)
+        shown = ", ".join(_describe(value) for value in args)
+        call = Call(caller.operator.name, caller.form, self._depth, shown, entry.resolution)
+        self.calls.append(call)
+        self._depth += 1
+        start = time.perf_counter()
+        try:
+            with again(self):
+                return entry.run(args)
+        finally:
+            self._depth -= 1
+            call.seconds = time.perf_counter() - start
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.calls))
+
+
+class count(Mode):  # noqa: N801 - used as a function: `with tt.count() as counts`
+    """Count the calls inside a `with` block by operator, form and what served them.
+
+    Calls that composites and layers make are counted too.
+
+    Attributes
+    ----------
+    calls : Counter
+        (operator, form, "kind: source") -> number.
+    """
+
+    def __init__(self) -> None:
+        self.calls: Counter[tuple[str, str, str]] = Counter()
+
+    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+        """Count the call and go on, staying active for the inner calls."""
+        entry = entry_with_modes(caller, args)
+        taken = served_by(entry.resolution)
+        self.calls[caller.operator.name, caller.form, f"{taken.kind}: {taken.source}"] += 1
+        with again(self):
+            return entry.run(args)
+
+
+def again(mode: Mode) -> AbstractContextManager[None]:
+    """Keep a mode on the thread's stack while it handles a call."""
+    return swapped(THREAD, "modes", [*THREAD.modes, mode])

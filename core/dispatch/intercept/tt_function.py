@@ -1,0 +1,268 @@
+"""`__tt_function__`: classes and modes that see what the user calls, in the place of the operator.
+
+This is the protocol of PyTorch's `__torch_function__`.  Instances of subclasses of `Tensor` carry a key bit, so that a
+call with plain tensors never looks for it; other classes are looked at where an operator would refuse its arguments.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tt.core.blocks import Block
+from tt.core.errors import NoOverrideError
+from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
+from tt.core.types.state import STATE
+from tt.core.types.thread_state import THREAD
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.errors import ArgumentError
+
+__all__ = [
+    "NOT_HANDLED",
+    "DisableTTFunction",
+    "DisableTTFunctionSubclass",
+    "call_overrides",
+    "call_refused",
+    "call_with_overrides",
+    "function_modes",
+    "intercept",
+    "listening",
+    "name_of",
+    "operator_of",
+    "overloaded",
+    "overrides",
+    "unseen",
+]
+
+NOT_HANDLED: Any = object()
+"""What `intercept` returns for a call that nobody intercepts."""
+
+SUBCLASSES: weakref.WeakSet[type] = weakref.WeakSet()
+"""The subclasses of `Tensor` that take part; as long as there are none, nobody looks for their instances."""
+
+
+# --- switching off -------------------------------------------------------------------------------------------------
+
+
+class DisableTTFunctionSubclass(Block):
+    """Ask no class for `__tt_function__` in a `with` block; function modes go on.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Image(tt.Tensor):
+    ...     pass
+    >>> x = tt.ones(2).as_subclass(Image)
+    >>> with tt.overrides.DisableTTFunctionSubclass():
+    ...     type(x + 1).__name__, type(x).__name__
+    ('Tensor', 'Image')
+    """
+
+    _functions = True
+
+    def _look(self) -> tuple[bool, bool]:
+        return THREAD.functions, THREAD.subclasses
+
+    def _begin(self) -> None:
+        THREAD.subclasses = False
+        THREAD.functions = THREAD.functions and self._functions
+
+    def _end(self, before: tuple[bool, bool]) -> None:
+        THREAD.functions, THREAD.subclasses = before
+
+
+class DisableTTFunction(DisableTTFunctionSubclass):
+    """Ask neither classes nor function modes in a `with` block.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Refuse(tt.overrides.TTFunctionMode):
+    ...     def __tt_function__(self, func, types, args=(), kwargs=None):
+    ...         raise ValueError("not now")
+    >>> with Refuse(), tt.overrides.DisableTTFunction():
+    ...     tt.ones(2) + 1
+    tensor([2., 2.])
+    """
+
+    _functions = False
+
+
+# --- who takes part ------------------------------------------------------------------------------------------------
+
+
+def overrides(kind: type) -> bool:
+    """Tell whether the arguments of a class intercept calls."""
+    found = getattr(kind, "__tt_function__", None)
+    return found is not None and kind is not Tensor and not _disabled(found)
+
+
+def _disabled(found: Any) -> bool:
+    return getattr(found, "__func__", found) is disabled_tt_function_impl
+
+
+def flat(args: Iterable[Any]) -> Iterator[Any]:
+    """Yield arguments, and the elements of those that are lists or tuples."""
+    for value in args:
+        if isinstance(value, list | tuple):
+            yield from value
+        else:
+            yield value
+
+
+def overloaded(args: Iterable[Any]) -> list[Any]:
+    """Return the first argument of each class that intercepts calls, subclasses before their bases."""
+    found: list[Any] = []
+    known: set[type] = set()
+    for value in args:
+        kind = type(value)
+        if kind in known:
+            continue
+        known.add(kind)
+        if overrides(kind):
+            place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+            found.insert(place, value)
+    return found
+
+
+# --- intercepting --------------------------------------------------------------------------------------------------
+
+
+def function_modes() -> list[Any]:
+    """Return the function modes of this thread, the outermost first."""
+    return [mode for mode in THREAD.modes if mode.sees == "function"] if THREAD.functions else []
+
+
+def intercept(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None, out: Any = None) -> Any:
+    """Let the innermost function mode, or the classes of the arguments, answer a call; else return `NOT_HANDLED`.
+
+    The arguments are such as the operator takes; only what is given as `out=`, which stands among `kwargs`, too, may be
+    anything.
+
+    Raises
+    ------
+    NoOverrideError
+        When all that were asked returned NotImplemented.
+    """
+    asked = function_modes() or (SUBCLASSES and THREAD.subclasses)
+    if not asked and not any(overrides(type(value)) for value in flat((out,))):
+        return NOT_HANDLED
+    return call_overrides(public(function), flat((*args, *(kwargs or {}).values())), args, kwargs or {})
+
+
+def call_overrides(
+    function: Any, relevant: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Do as `intercept`, looking at the arguments in `relevant`."""
+    modes = function_modes()
+    found = overloaded(relevant) if THREAD.functions and THREAD.subclasses else []
+    if not modes and not found:
+        return NOT_HANDLED
+    types = tuple(map(type, found))
+    mode = None
+    if modes:
+        from tt.core.types.state import without
+
+        mode, before = modes[-1], THREAD.modes
+        THREAD.modes = without(before, mode)
+        try:
+            result = mode.__tt_function__(function, types, args, kwargs)
+        finally:
+            THREAD.modes = before
+        if result is not NotImplemented:
+            return result
+    for value in found:
+        result = value.__tt_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    names = [kind.__name__ for kind in types]
+    raise NoOverrideError(
+        name_of(function), "__tt_function__", names, None if mode is None else type(mode).__name__
+    )
+
+
+def operator_of(function: Any) -> Any:
+    """Return the operator that a function calls, or one of those among which it chooses; None for other functions."""
+    callers = getattr(function, "callers", None)
+    return getattr(next(iter(callers.values())) if callers else function, "operator", None)
+
+
+def name_of(function: Any) -> str:
+    """Return the public name of a function: "tt.nn.functional.linear", "tt.Tensor.add_", "tt.ops.acme.twice"."""
+    operator = operator_of(function)
+    if operator is not None:
+        base: str = operator.name.partition(".")[0]
+        if "::" in base:
+            return "tt.ops." + base.replace("::", ".")
+        if function.form == "inplace":
+            place = "Tensor" if operator.definition.has_method else operator.definition.module
+            return f"tt.{place or 'Tensor'}.{base}_"
+        publics = operator.definition.public_names
+        if publics:
+            return f"tt.{publics[0]}"
+        return f"tt.Tensor.{base}" if operator.definition.has_method else f"tt.ops.{base}"
+    own = getattr(function, "__self__", None)
+    if isinstance(own, property):  # the __get__ of a property of Tensor
+        return f"tt.Tensor.{getattr(own.fget, '__name__', 'property')}.{function.__name__}"
+    module, name = getattr(function, "__module__", None), getattr(function, "__name__", repr(function))
+    return f"{module}.{name}" if module else str(name)
+
+
+# --- what callers ask ----------------------------------------------------------------------------------------------
+
+
+def public(function: Any) -> Any:
+    """Return what the user knows a function as: `tt.max` for the caller of its default overload."""
+    operator = getattr(function, "operator", None)
+    if operator is not None and "." not in operator.name:
+        return operator.registry.packets.get((operator.name, function.form), function)
+    return function
+
+
+def call_with_overrides(
+    caller: Caller,
+    bound: tuple[Any, ...],
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None,
+) -> Any:
+    """Make a call one of whose arguments is an instance of a subclass of `Tensor`."""
+    found = intercept(function, args, kwargs)
+    return caller.dispatch(bound) if found is NOT_HANDLED else found
+
+
+def call_refused(
+    function: Any, error: ArgumentError, args: tuple[Any, ...], kwargs: dict[str, Any] | None
+) -> Any:
+    """Let classes that are no tensors answer a call whose arguments the operator refuses; else raise its error."""
+    if THREAD.functions and THREAD.subclasses:
+        relevant = list(flat((*args, *(kwargs or {}).values())))
+        if any(overrides(type(value)) for value in relevant):
+            return call_overrides(public(function), relevant, args, kwargs or {})
+    raise error
+
+
+class _Internal(DisableTTFunction):
+    """What a plugin does on its own account: neither classes nor function modes see its calls."""
+
+
+def listening() -> bool:
+    """Tell whether a class or a mode may want to see calls; where not, there is no need to ask `intercept`."""
+    return bool(STATE.modes or SUBCLASSES)
+
+
+def unseen() -> Any:
+    """Return a context in which calls are nobody's but tt's own; it costs nothing where nobody listens."""
+    return _Internal() if listening() else _NOTHING
+
+
+class _Nothing:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+_NOTHING = _Nothing()

@@ -1,0 +1,1 @@
+"""Calls that write: in place, and into `out=`."""

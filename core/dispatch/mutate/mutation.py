@@ -1,0 +1,223 @@
+"""Operators that change arguments: what is refused, how new values are written, and what they return.
+
+Which arguments an operator changes is said by its schema: `Tensor(a!) x`.  A kernel of such an operator has the form
+"inplace" and changes the arrays that it gets, or the form "functional" and returns the new values, in the order of the
+arguments, before the results.  The first needs a backend whose arrays can change, the second serves every backend.
+
+Note [Changing arguments without memory]
+----------------------------------------
+On a backend whose arrays cannot change or share memory, the functionalising layer hands down bare tensors that nobody
+else holds.  A kernel of the form "inplace" then gets clones, and the layer writes what has become of them to where the
+arguments, and the views of them, find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.call.kernel_errors import method_escaped
+from tt.core.dispatch.mutate.overlap import refuse_overlap, refuse_self_overlap, shared_place, shares_memory
+from tt.core.errors import InplaceError, KernelContractError
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.read_only import refuse_read_only
+from tt.core.tensor.storage import Storage
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.entry import Choice, Entry
+    from tt.core.dispatch.call.operator import Operator
+
+__all__ = [
+    "give_own",
+    "hand_back",
+    "refuse_written",
+    "targets_of",
+    "with_targets",
+    "with_targets_of",
+    "write_new",
+]
+
+
+def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
+    """Return the tensors that a call changes, those in lists one by one."""
+    found: list[Any] = []
+    for position in operator.mutates:
+        value = args[position]
+        found += value if isinstance(value, list | tuple) else [value]
+    return [value for value in found if value is not None]
+
+
+def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
+    """Refuse a call whose targets are read-only, or overlap with themselves, each other, or partly with an operand.
+
+    Raises
+    ------
+    InplaceError
+        As for in-place operators; and when two arguments that are changed lie in one place.
+    """
+    name = entry.operator.name
+    refuse_read_only(name, *targets)
+    # By their memory and in its order, so that the cost does not grow with the square of the lengths of lists.
+    together: dict[int, list[TensorBase]] = {}
+    for target in targets:
+        if target._root is not None:
+            refuse_self_overlap(name, target)
+        together.setdefault(_memory(target), []).append(target)
+    for others in together.values():
+        if len(others) == 1:
+            continue
+        if len({id(target) for target in others}) < len(others) or shared_place(name, others):
+            raise InplaceError(
+                f"{name}(): two of the arguments that it changes are the same memory\n  try: clone() one first"
+            )
+    for position, argument in enumerate(args):
+        if position in entry.operator.mutates:
+            continue
+        for value in argument if isinstance(argument, list | tuple) else (argument,):
+            if isinstance(value, TensorBase):
+                for target in together.get(_memory(value), ()):
+                    if value is not target and shares_memory(value, target):
+                        refuse_overlap(name, target, value)
+
+
+def _memory(tensor: TensorBase) -> int:
+    """Return a number that tensors have in common that may share memory."""
+    storage: Any = tensor._storage
+    if storage is None:
+        return id(tensor)
+    return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
+
+
+def give_own(entry: Entry, targets: Sequence[Any], args: Sequence[Any]) -> None:
+    """Give the targets arrays that nobody else holds; see Note [Changing arguments without memory]."""
+    if entry.writes_target:
+        for target in targets:
+            try:
+                target._handle = entry.backend.clone(target._handle)
+            except Exception as error:
+                method_escaped(entry, error, args)
+
+
+def write_new(entry: Entry, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
+    """Write the new values that a kernel returned, and return its results.
+
+    Raises
+    ------
+    KernelContractError
+        When there are too few of them, or one has another shape or dtype than its argument.
+    """
+    operator = entry.operator
+    values = list(handles) if isinstance(handles, tuple | list) else [handles]
+    names = ", ".join(operator.arguments[position].name for position in operator.mutates)
+    if len(values) < len(targets) or (handles is None and targets):
+        raise KernelContractError(
+            f"the kernel of {operator.name} by {entry.choices[0].registration} must return the new values of {names} "
+            f"and then the results; it returned {'nothing' if handles is None else f'{len(values)} values'}\n"
+            "  try: form='inplace', if it changes the arrays that it gets"
+        )
+    try:
+        _write_values(entry, targets, values)
+    except Exception as error:
+        method_escaped(entry, error, args)
+    rest = values[len(targets) :]
+    fresh = sum(position < 0 for position in operator.returned)
+    return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
+
+
+def _write_values(entry: Entry, targets: Sequence[Any], values: Sequence[Any]) -> None:
+    operator, backend = entry.operator, entry.backend
+    for target, value in zip(targets, values, strict=False):
+        if type(value) is not backend.handle_type:
+            value = backend.normalise(value)
+        found, wanted = tuple(value.shape), tuple(target._handle.shape)
+        promised = backend.native_dtype(target.dtype)
+        if found != wanted or backend.dtype_of(value) != promised:
+            raise KernelContractError(
+                f"the kernel of {operator.name} by {entry.choices[0].registration} returned a new value of shape "
+                f"{list(found)} and dtype {backend.dtype_of(value)} for an argument of shape {list(wanted)} and "
+                f"{promised}"
+            )
+        if backend.functionalised:
+            target._handle = value
+        else:
+            backend.copy_into(target._handle, value)
+
+
+# --- results that are arguments --------------------------------------------------------------------------------
+
+
+def with_targets(entry: Entry, choice: Choice, args: Sequence[Any], handles: Any) -> Any:
+    """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
+
+    A kernel returns the others, or all; what it returns in the place of an argument does not count.
+    """
+    from tt.core.dispatch.call.results import verify_one
+
+    operator = entry.operator
+    fresh = [number for number, position in enumerate(operator.returned) if position < 0]
+    given = list(handles) if isinstance(handles, tuple | list) else [handles]
+    if not fresh:
+        given = []
+    elif len(given) == len(operator.returned) != len(fresh):
+        given = [given[number] for number in fresh]
+    if len(given) != len(fresh):
+        raise KernelContractError(
+            f"the kernel of {operator.name} by {choice.registration} returned "
+            f"{'nothing' if handles is None else f'{len(given)} results'} instead of {len(fresh)}, besides the "
+            f"arguments that it changes\n  schema: {operator.definition.signature}"
+        )
+    waiting, results = iter(given), []
+    for number, position in enumerate(operator.returned):
+        if position >= 0:
+            results.append(_returned(args[position]))
+            continue
+        handle = next(waiting)
+        if not entry.verified:
+            verify_one(entry, choice, handle, entry.specs[number])
+        results.append(entry.wrap_one(handle, number, args))
+    entry.verified = True
+    return results[0] if len(results) == 1 else operator.return_type(results)
+
+
+def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any:
+    """Return the result of a composite or of what lies below a layer, with the arguments themselves in it."""
+    if not operator.returns_targets:
+        return result
+    if len(operator.returned) == 1:
+        return _returned(args[operator.returned[0]])
+    found = list(result) if isinstance(result, tuple | list) else []
+    if len(found) != len(operator.returned):
+        fresh = iter(found if isinstance(result, tuple | list) else [result])
+        found = [None if position >= 0 else next(fresh) for position in operator.returned]
+    for number, position in enumerate(operator.returned):
+        if position >= 0:
+            found[number] = _returned(args[position])
+    return operator.return_type(found)
+
+
+def hand_back(entry: Entry, args: Sequence[Any], aliases: Sequence[Any], result: Any) -> Any:
+    """Return the result of a call that was made with aliases of the arguments, after changing the arguments likewise.
+
+    An alias shares the memory, but not the array: a backend whose arrays cannot change replaces that, and `t_` and its
+    kin give the tensor another shape.
+    """
+    if entry.form == "inplace":
+        _follow(args[0], aliases[0])
+        return args[0]
+    if entry.form != "functional":
+        return result
+    for target, alias in zip(
+        targets_of(entry.operator, args), targets_of(entry.operator, aliases), strict=True
+    ):
+        _follow(target, alias)
+    return with_targets_of(entry.operator, args, result)
+
+
+def _follow(target: TensorBase, alias: TensorBase) -> None:
+    if alias is not target:
+        target._set_data(alias._handle, alias._spec)
+        target._storage = alias._storage
+
+
+def _returned(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

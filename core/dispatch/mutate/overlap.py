@@ -1,0 +1,126 @@
+"""Memory that the target of a write shares: with itself, or with what the operator reads.
+
+The rules are PyTorch's.  A target in which several elements are one in memory is refused, as is an operand that
+covers a part of the target's memory, or all of it in another order.  An operand that is the very same place is fine.
+Of tensors with gaps nothing is said; their operands are read as they were before the write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.errors import InplaceError
+from tt.core.tensor.backend import is_non_overlapping_and_dense
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.read_only import refuse_read_only
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.entry import Entry
+
+__all__ = ["refuse_overlap", "refuse_self_overlap", "refuse_shared", "shared_place", "shares_memory"]
+
+FILLS: Final = frozenset({"fill", "masked_fill"})
+"""Operators that write one value: it does not matter how often, nor where it was."""
+
+
+def refuse_shared(entry: Entry, target: TensorBase, args: Iterable[Any]) -> None:
+    """Refuse an in-place call whose target is read-only, or overlaps with itself or with an operand.
+
+    Raises
+    ------
+    InplaceError
+        As for an expanded tensor, or `x.add_(x.t())`.
+    """
+    definition = entry.operator.definition
+    refuse_read_only(definition.inplace_name, target)
+    if definition.signature.name in FILLS:
+        return
+    if target._root is not None:
+        refuse_self_overlap(definition.inplace_name, target)
+    for value in args:
+        if isinstance(value, TensorBase) and value is not target and shares_memory(value, target):
+            refuse_overlap(definition.inplace_name, target, value)
+
+
+def shares_memory(first: TensorBase, second: TensorBase) -> bool:
+    """Tell whether two tensors have one memory; a cheap test, true for disjoint parts of it, too."""
+    left, right = first._storage, second._storage
+    if left is None or right is None:
+        return False
+    return left is right or getattr(left, "base", left) is getattr(right, "base", right)
+
+
+def refuse_self_overlap(name: str, target: TensorBase) -> None:
+    """Raise if several elements of a target are one in memory."""
+    if target.layout.name != "strided" or _is_row_major(target):
+        return
+    shape, strides, _ = _geometry(target)
+    if 0 not in shape and any(size > 1 and stride == 0 for size, stride in zip(shape, strides, strict=True)):
+        raise InplaceError(
+            f"{name}(): several elements of the tensor that is written to are one in memory\n"
+            "  try: clone() it first"
+        )
+
+
+def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
+    """Raise if an operand lies in a part of the target's memory, or in all of it in another order."""
+    if target.layout.name != "strided" or operand.layout.name != "strided":
+        return
+    places = []
+    for tensor in (target, operand):
+        shape, strides, offset = _geometry(tensor)
+        if 0 in shape or not is_non_overlapping_and_dense(shape, strides):
+            return
+        begin = offset * tensor.dtype.itemsize
+        places.append((begin, begin + tensor.numel() * tensor.dtype.itemsize, strides))  # type: ignore[attr-defined]
+    (start, end, order), (first, last, other) = places
+    if (start, end, order) != (first, last, other) and start < last and first < end:
+        raise InplaceError(
+            f"{name}(): an operand covers a part of the memory that is written to, or all of it in another order\n"
+            "  try: clone() the operand first"
+        )
+
+
+def shared_place(name: str, targets: Sequence[TensorBase]) -> bool:
+    """Tell whether two targets in one memory begin in one place; raise if one covers a part of another."""
+    spans = []
+    for target in targets:
+        if target.layout.name != "strided":
+            continue
+        size = target.dtype.itemsize
+        if _is_row_major(target):
+            shape, dense = target._handle.shape, True
+            begin = target._spec.backend.offset(target._handle) * size
+        else:
+            shape, strides, offset = _geometry(target)
+            dense = is_non_overlapping_and_dense(shape, strides)
+            begin = offset * size
+        if 0 not in shape:
+            spans.append((begin, begin + math.prod(shape) * size, dense, target))
+    spans.sort(key=lambda span: span[0])
+    if any(one[0] == other[0] for one, other in pairwise(spans)):
+        return True
+    # Of spans that overlap, two are neighbours.
+    for one, other in pairwise([span for span in spans if span[2]]):
+        if other[0] < one[1]:
+            refuse_overlap(name, other[3], one[3])
+    return False
+
+
+def _is_row_major(tensor: TensorBase) -> bool:
+    """Tell at little cost whether the elements lie in row-major order; False where that is not known at once."""
+    if getattr(tensor._storage, "geometry", None) is not None:
+        return False
+    return bool(tensor._spec.backend.is_row_major(tensor._handle))
+
+
+def _geometry(tensor: TensorBase) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Return shape, strides and offset of a tensor in its memory."""
+    known = getattr(tensor._storage, "geometry", None)
+    if known is not None:
+        return tuple(known.shape), tuple(known.strides), known.offset
+    backend, handle = tensor._spec.backend, tensor._handle
+    return tuple(handle.shape), tuple(backend.strides(handle)), backend.offset(handle)

@@ -1,0 +1,1 @@
+"""What exists: operators, kernels, and who brought them."""

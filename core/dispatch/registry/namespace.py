@@ -1,0 +1,45 @@
+"""The namespace of operators: `ops.add`, `ops.max.dim`, `ops.acme.twice`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.registry.registry import Registry
+
+__all__ = ["Operators"]
+
+
+class Operators:
+    """Operators by attribute: `ops.add`, `ops.max.dim`, `ops.acme.twice`.
+
+    An attribute is the caller of an operator with a single overload, an `OverloadedOp` for several, or the
+    namespace of a third party.
+    """
+
+    def __init__(self, registry: Registry, namespace: str = "") -> None:
+        self._registry, self._namespace = registry, namespace
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from tt.core.dispatch.call.overloads import lookup
+        from tt.core.host.startup import start
+
+        start()
+        found = lookup(self._registry, self._namespace, name)
+        setattr(self, name, found)
+        return found
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self._namespace}::" if self._namespace else ""
+        names = {n.removeprefix(prefix).split(".")[0] for n in self._registry.names() if n.startswith(prefix)}
+        return sorted(n for n in names if "::" not in n)
+
+    def __repr__(self) -> str:
+        return f"<operators of {self._namespace or 'tt'}>"
+
+    def forget(self) -> None:
+        """Forget the attributes found so far (after an operator was removed)."""
+        for name in [n for n in vars(self) if not n.startswith("_")]:
+            delattr(self, name)

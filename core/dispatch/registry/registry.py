@@ -1,0 +1,562 @@
+"""The registry: which operators exist, and who brought which kernel, composite, layer and backend.
+
+Registering and unregistering go through here, so that exactly the affected operators forget their entries.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.registry.namespace import Operators
+from tt.core.dispatch.registry.plugin_registry import PluginRegistry
+from tt.core.dispatch.registry.preference import Scope, in_order
+from tt.core.dispatch.registry.sources import (
+    TT_SOURCE,
+    CompositeRegistration,
+    Handle,
+    KernelRegistration,
+    Source,
+    code_location,
+)
+from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable, taken_names
+from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
+from tt.core.forks import fork_safe_lock
+from tt.core.types.device import Device
+from tt.core.types.keys import KEYS
+from tt.core.types.layout import register_layout
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.call.overloads import OverloadedOp
+    from tt.core.dispatch.intercept.layers import Layer
+    from tt.core.schema.model import OpDefinition
+    from tt.core.tensor.backend import Backend
+
+__all__ = [
+    "REGISTRY",
+    "Handle",
+    "KernelRegistration",
+    "Operators",
+    "PluginRegistry",
+    "Registry",
+    "Source",
+    "code_location",
+    "ops",
+]
+
+
+@dataclass
+class Registry:
+    """Everything that the dispatcher knows.
+
+    Attributes
+    ----------
+    kernels : dict
+        op -> registrations, the one that was registered last first.
+    composites : dict
+        op -> registrations, the one that counts first.
+    backends : dict
+        (device type, layout) -> Backend.
+    layers : dict
+        name -> Layer.
+    places : dict
+        (device, layout or None) -> keys of the tensors that factories make there; filled as they are called.
+    packets : dict
+        (operator without overload, form) -> what `ops` shows for several overloads.
+    """
+
+    kernels: dict[str, list[KernelRegistration]] = field(default_factory=dict)
+    composites: dict[str, list[CompositeRegistration]] = field(default_factory=dict)
+    backends: dict[tuple[str, str], Backend] = field(default_factory=dict)
+    backend_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
+    layers: dict[str, Layer] = field(default_factory=dict)
+    operators: dict[str, Operator] = field(default_factory=dict)
+    _extra: dict[str, tuple[OpDefinition, Source]] = field(default_factory=dict)
+    places: dict[Any, int] = field(default_factory=dict)
+    packets: dict[tuple[str, str], OverloadedOp] = field(default_factory=dict)
+    _core_composites: bool = False
+    _aliases: dict[str, str] | None = None
+    _lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
+    _scopes: list[list[Handle]] = field(default_factory=list)
+    _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
+
+    # --- operators ---------------------------------------------------------------------------------------------
+
+    def definitions(self) -> Iterator[OpDefinition]:
+        """Yield the definitions of all operators, tt's own first."""
+        from tt.core.schema.snapshot import definitions
+
+        yield from definitions().values()
+        for definition, _ in list(self._extra.values()):
+            yield definition
+
+    def definition(self, name: str) -> OpDefinition | None:
+        """Return the definition of an overload, or None."""
+        from tt.core.schema.snapshot import definitions
+
+        name = name.removeprefix("tt::")
+        found = self._extra.get(name)
+        return found[0] if found is not None else definitions().get(name)
+
+    def definition_source(self, name: str) -> Source:
+        """Return who defined an operator."""
+        found = self._extra.get(name)
+        return found[1] if found is not None else TT_SOURCE
+
+    def names(self) -> list[str]:
+        """Return the qualified names of all overloads."""
+        from tt.core.schema.snapshot import definitions
+
+        return [*definitions(), *self._extra]
+
+    def overloads(self, name: str) -> tuple[str, ...]:
+        """Return the qualified overload names of an operator's name, in the order of the schema."""
+        from tt.core.schema import snapshot
+
+        own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
+        if not own and self._activate_namespace(name):
+            own = tuple(n for n in self._extra if n == name or n.startswith(name + "."))
+        return own or tuple(snapshot.overloads(name))
+
+    @staticmethod
+    def _activate_namespace(name: str) -> bool:
+        """Let the plugin that declares the namespace of an operator register; tell whether there is one."""
+        namespace, separator, _ = name.partition("::")
+        if not separator:
+            return False
+        from tt.core.host import host
+
+        return host.activate("namespace", namespace)
+
+    def original(self, name: str) -> str:
+        """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
+        if self._aliases is None:
+            self._aliases = {a: d.signature.name for d in self.definitions() for a in d.aliases}
+        suffix = "_" if name.endswith("_") and not name.endswith("__") else ""
+        found = self._aliases.get(name) or self._aliases.get(name.removesuffix("_"))
+        return name if found is None else found + ("" if name in self._aliases else suffix)
+
+    def operator(self, name: str) -> Operator:
+        """Return the operator of a qualified overload name, making it at first use."""
+        found = self.operators.get(name)
+        if found is not None:
+            return found
+        from tt.core.dispatch.call.operator import Operator
+
+        definition = self.definition(name)
+        if definition is None and self._activate_namespace(name):
+            definition = self.definition(name)
+        if definition is None:
+            raise UnknownOpError(name, self.names())
+        with self._lock:
+            return self.operators.setdefault(definition.name, Operator(definition, self))
+
+    def caller(self, name: str, form: str = "functional") -> Caller:
+        """Return the caller of one form of an operator."""
+        return self.operator(name).caller(form)
+
+    def _invalidate(self, name: str) -> None:
+        operator = self.operators.get(name)
+        if operator is not None:
+            operator.invalidate()
+
+    # --- registering -------------------------------------------------------------------------------------------
+
+    def _registering(self) -> PluginRegistry | None:
+        """Return the view of the plugin that is registering just now: what it adds is its, not the program's."""
+        from tt.core.host import host
+
+        view = host.current_registry()
+        return view if view is not None and view.registry is self else None
+
+    def open_scope(self, handles: list[Handle]) -> None:
+        """Add the handle of everything that the program registers from now on to a list."""
+        self._scopes.append(handles)
+
+    def close_scope(self, handles: list[Handle]) -> None:
+        """Undo everything that a scope has noted, the last first; what was noted within it goes too.
+
+        A scope that is closed already is left as it is.  Each is forgotten when all of it is undone, so that closing
+        can go on after an interrupt; removing a handle twice does nothing.
+        """
+        at = next((i for i, scope in enumerate(self._scopes) if scope is handles), len(self._scopes))
+        while len(self._scopes) > at:
+            scope = self._scopes[-1]
+            while scope:
+                scope[-1].remove()
+                del scope[-1]
+            del self._scopes[-1]
+
+    def note(self, handle: Handle, source: Source | None = None) -> Handle:
+        """Note a registration in the innermost scope; those of plugins stay, since nobody would repeat them."""
+        if self._scopes and (source is None or not source.plugin):
+            self._scopes[-1].append(handle)
+        return handle
+
+    def add(self, table: Any, source: Source | None = None, scope: Scope | None = None) -> Handle:
+        """Register a table of kernels, of composites, or one that a layer understands.
+
+        Parameters
+        ----------
+        table : KernelTable, CompositeTable or a table with the name of its `layer`
+            What to register.
+        source, scope : optional
+            Who brings it; `PluginRegistry` says so.
+
+        Returns
+        -------
+        Handle
+            Undoes the registration.
+        """
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add(table)
+        return self.note(self._add(table, source or Source(), scope), source)
+
+    def _add(self, table: Any, source: Source, scope: Scope | None = None) -> Handle:
+        if isinstance(table, KernelTable):
+            return self._add_kernels(table, source, scope)
+        if isinstance(table, CompositeTable):
+            return self._add_composites(table, source, scope)
+        layer = getattr(table, "layer", None)
+        if isinstance(layer, str):
+            from tt.core.host import host
+
+            host.activate("layer", layer)
+            undo = self.layers[layer].accept(table, source)
+            self.invalidate_all()
+
+            def remove() -> None:
+                undo()
+                self.invalidate_all()
+
+            return Handle(remove)
+        raise TypeError(
+            f"a plugin hands over kernel tables, composite tables and tables of layers, not {type(table).__name__}"
+        )
+
+    def _add_kernels(self, table: KernelTable, source: Source, scope: Scope | None) -> Handle:
+        from tt.core.schema.classes import dtype_names
+
+        for layout in table.layouts:
+            register_layout(layout)
+        new = [
+            KernelRegistration(
+                kernel,
+                table.device,
+                table.layouts,
+                source,
+                frozenset(dtype_names(kernel.dtypes)),
+                table.result,
+                scope,
+            )
+            for kernel in table.kernels
+        ]
+        with self._lock:
+            for registration in new:
+                self._refuse_duplicate(registration)
+            for registration in new:
+                self.kernels.setdefault(registration.kernel.op, []).insert(0, registration)
+                self._invalidate(registration.kernel.op)
+
+        def remove() -> None:
+            with self._lock:
+                for registration in new:
+                    self.kernels[registration.kernel.op].remove(registration)
+                    self._invalidate(registration.kernel.op)
+
+        return Handle(remove)
+
+    def _refuse_duplicate(self, new: KernelRegistration) -> None:
+        """Refuse what one party registers twice; between plugins of several parties each call decides."""
+        if new.kernel.override:
+            return
+        for old in self.kernels.get(new.kernel.op, ()):
+            if old.party != new.party:
+                continue
+            same_place = (old.device, old.layouts) == (new.device, new.layouts)
+            same_call = (old.kernel.form, old.kernel.priority, old.kernel.native) == (
+                new.kernel.form, new.kernel.priority, new.kernel.native
+            )  # fmt: skip
+            overlap = old.dtypes & new.dtypes
+            if same_place and same_call and overlap and self.same_takes(old.kernel, new.kernel):
+                dtypes = ", ".join(sorted(overlap))
+                raise DuplicateRegistrationError(
+                    f"kernel of {new.kernel.op} for {new.where} {{{dtypes}}}", str(old), str(new)
+                )
+
+    def same_takes(self, first: Kernel, second: Kernel) -> bool:
+        """Tell whether two kernels take the same arguments."""
+        definition = self.definition(first.op)
+        if definition is None:
+            return first.function is second.function
+        return taken_names(first, definition.signature) == taken_names(second, definition.signature)
+
+    def _add_composites(self, table: CompositeTable, source: Source, scope: Scope | None = None) -> Handle:
+        new = [CompositeRegistration(op, function, source, scope) for op, function in table.functions.items()]
+        with self._lock:
+            for registration in new:
+                self.composites.setdefault(registration.op, []).insert(0, registration)
+                self._invalidate(registration.op)
+
+        def remove() -> None:
+            with self._lock:
+                for registration in new:
+                    self.composites[registration.op].remove(registration)
+                    self._invalidate(registration.op)
+
+        return Handle(remove)
+
+    def add_backend(self, backend: Backend, source: Source | None = None) -> Handle:
+        """Register the backend of a device type and layout."""
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_backend(backend)
+        return self.note(self._add_backend(backend, source or Source()), source)
+
+    def _add_backend(self, backend: Backend, source: Source) -> Handle:
+        place = (backend.device_type, backend.layout)
+        with self._lock:
+            if place in self.backends:
+                raise DuplicateRegistrationError(
+                    f"backend of {'/'.join(place)}", str(self.backend_sources[place]), str(source)
+                )
+            KEYS.bit("device", backend.device_type)
+            register_layout(backend.layout)
+            Device.declare(backend.device_type)
+            self.backends[place] = backend
+            self.backend_sources[place] = source
+        self.invalidate_all()
+
+        def remove() -> None:
+            self.backends.pop(place, None)
+            self.backend_sources.pop(place, None)
+            self.invalidate_all()
+
+        return Handle(remove)
+
+    def add_layer(self, layer: Layer, source: Source | None = None) -> Handle:
+        """Register a layer."""
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_layer(layer)
+        return self.note(self._add_layer(layer, source or Source()), source)
+
+    def _add_layer(self, layer: Layer, source: Source) -> Handle:
+        with self._lock:
+            if layer.name in self.layers:
+                raise DuplicateRegistrationError(f"layer {layer.name}", "an earlier plugin", str(source))
+            self.layers[layer.name] = layer
+        self.invalidate_all()
+
+        def remove() -> None:
+            self.layers.pop(layer.name, None)
+            self.invalidate_all()
+
+        return Handle(remove)
+
+    def add_definitions(self, definitions: Any, source: Source | None = None) -> Handle:
+        """Register operators: a path of a YAML file, or definitions.
+
+        Raises
+        ------
+        SchemaError
+            With all mistakes of the file.
+        DuplicateRegistrationError
+            When an operator of that name exists.
+        """
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_definitions(definitions)
+        return self.note(self._add_definitions(definitions, source or Source()), source)
+
+    def _add_definitions(self, definitions: Any, source: Source) -> Handle:
+        new = read_definitions(definitions)
+        with self._lock:
+            for definition in new:
+                if self.definition(definition.name) is not None:
+                    first = self.definition_source(definition.name)
+                    raise DuplicateRegistrationError(f"operator {definition.name}", str(first), str(source))
+            for definition in new:
+                self._extra[definition.name] = (definition, source)
+            self._aliases = None
+            self._forget_packets(new)
+            ops.forget()
+
+        def remove() -> None:
+            for definition in new:
+                self._extra.pop(definition.name, None)
+                self._shape_rules.pop(definition.name, None)
+                operator = self.operators.pop(definition.name, None)
+                if operator is not None:  # who still holds it gets an error
+                    operator.removed = True
+                    operator.invalidate()
+            self._aliases = None
+            self._forget_packets(new)
+            ops.forget()
+
+        return Handle(remove)
+
+    def add_shape_rule(self, name: str, rule: Any, source: Source | None = None) -> Handle:
+        """Give an operator of a third party a shape rule: the name of one, or a `Rule`; it shadows an earlier one.
+
+        Raises
+        ------
+        UnknownOpError
+            When no third party has defined the operator.
+        """
+        if source is None and (plugin := self._registering()) is not None:
+            return plugin.add_shape_rule(name, rule)
+        if name not in self._extra:
+            raise UnknownOpError(name, self._extra)
+        place = [rule]  # an object of its own, however often the rule occurs
+        with self._lock:
+            places = self._shape_rules.setdefault(name, [[self._extra[name][0].meta]])
+            places.insert(0, place)
+            self._set_shape_rule(name)
+
+        def remove() -> None:
+            with self._lock:
+                if name in self._shape_rules:  # else the operator went before
+                    self._shape_rules[name] = [p for p in self._shape_rules[name] if p is not place]
+                    self._set_shape_rule(name)
+
+        return self.note(Handle(remove), source)
+
+    def _set_shape_rule(self, name: str) -> None:
+        """Put the shape rule that counts into the definition of an operator."""
+        definition, source = self._extra[name]
+        definition = replace(definition, meta=self._shape_rules[name][0][0])
+        self._extra[name] = (definition, source)
+        operator = self.operators.get(name)
+        if operator is not None:
+            operator.definition = definition
+            operator.invalidate()
+
+    def _forget_packets(self, definitions: Iterable[OpDefinition]) -> None:
+        """Let the functions that choose among overloads be made anew where the overloads have changed."""
+        names = {definition.name.partition(".")[0] for definition in definitions}
+        for key in [key for key in self.packets if key[0] in names]:
+            del self.packets[key]
+
+    def invalidate_all(self) -> None:
+        """Make every operator forget its entries, and the keys of devices be looked up anew."""
+        self.places.clear()
+        for operator in list(self.operators.values()):
+            operator.invalidate()
+
+    # --- looking up --------------------------------------------------------------------------------------------
+
+    def backend(self, device_type: str, layout: str = "strided") -> Backend:
+        """Return the backend of a device type and layout, loading its plugin at first use.
+
+        Raises
+        ------
+        DeviceError
+            When its plugin failed to load, with the reason.
+        """
+        found = self.backends.get((device_type, layout))
+        if found is None and device_type in _CORE_BACKENDS and layout == "strided":
+            self._add_backend(_load(_CORE_BACKENDS[device_type])(), TT_SOURCE)
+            found = self.backends.get((device_type, layout))
+        if found is None:
+            from tt.core.host import host
+
+            host.activate("device", device_type)
+            host.activate("layout", layout)
+            found = self.backends.get((device_type, layout))
+        if found is None:
+            places = ["/".join(place) for place in self.backends]
+            if not any(place[0] == device_type for place in self.backends):
+                host.require("device", device_type)  # names the nearest, or what would bring it
+                raise UnknownNameError("device", device_type, {place[0] for place in self.backends})
+            raise DeviceError(
+                f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(places)}"
+            )
+        return found
+
+    def layer(self, name: str) -> Layer:
+        """Return a layer, loading what brings it at first use."""
+        found = self.layers.get(name)
+        if found is None:
+            if name in _CORE_LAYERS:
+                self._add_layer(_load(_CORE_LAYERS[name])(), TT_SOURCE)
+            else:
+                from tt.core.host import host
+
+                host.activate("layer", name)
+            found = self.layers.get(name)
+        if found is None:
+            raise UnknownNameError("layer", name, {*self.layers, *_CORE_LAYERS})
+        return found
+
+    def composite(self, op: str) -> CompositeRegistration | None:
+        """Return the composite of an operator that counts, or None."""
+        if not self._core_composites:
+            self._core_composites = True
+            from tt.core.composites import tables
+
+            for table in tables():  # those that were registered before go first
+                for name, function in table.functions.items():
+                    registration = CompositeRegistration(name, function, TT_SOURCE)
+                    self.composites.setdefault(name, []).append(registration)
+        found = self.composites.get(op)
+        if not found:
+            return None
+        order = in_order([r.standing() for r in found], [r.source for r in found])
+        return found[order[0]] if order else None
+
+    def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
+        """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""
+        found = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
+        return sorted(found, key=lambda r: -r.kernel.priority)
+
+    def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
+        """Return those that take part at present, the one that counts first; see Note [Taking part]."""
+        found = self.all_kernels_of(op, device, layouts)
+        return [found[i] for i in in_order([r.standing() for r in found], [r.source for r in found])]
+
+    def for_plugin(self, source: Source, scope: Scope | None = None) -> PluginRegistry:
+        """Return a view of the registry that notes `source` with everything that is added."""
+        return PluginRegistry(self, source, scope)
+
+
+# What the core itself brings, loaded at first use like a plugin's.
+_CORE_LAYERS = {
+    "functionalise": "tt.core.layers.functionalise:FunctionaliseLayer",
+    "placement": "tt.core.layers.multi_device:PlacementLayer",
+    "fake": "tt.core.layers.fake:FakeLayer",
+    "python": "tt.core.layers.tt_dispatch:PythonLayer",
+}
+_CORE_BACKENDS = {"meta": "tt.core.meta:MetaBackend"}
+
+
+def read_definitions(definitions: Any) -> list[OpDefinition]:
+    """Return operators: those of a YAML file, or of a mapping, list or tuple of definitions, or a single one.
+
+    Raises
+    ------
+    SchemaError
+        With all mistakes of the file.
+    """
+    from tt.core.schema.load import load
+    from tt.core.schema.model import OpDefinition
+
+    if isinstance(definitions, OpDefinition):
+        return [definitions]
+    if isinstance(definitions, Mapping):
+        return list(definitions.values())
+    if isinstance(definitions, list | tuple) and all(isinstance(d, OpDefinition) for d in definitions):
+        return list(definitions)
+    return list(load([definitions]).values())
+
+
+def _load(reference: str) -> Any:
+    module, _, attribute = reference.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+REGISTRY = Registry()
+"""The registry of this process."""
+ops = Operators(REGISTRY)
+"""All operators by attribute."""

@@ -1,0 +1,144 @@
+"""Sources: who brought a registration, and the handle that undoes it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt.core.dispatch.registry.preference import Names, Scope, Standing, standing_of
+from tt.core.dispatch.registry.tables import Kernel
+
+__all__ = ["TT_SOURCE", "CompositeRegistration", "Handle", "KernelRegistration", "Source", "code_location"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who brought a registration.
+
+    Attributes
+    ----------
+    distribution, version : str
+        The installed package.
+    plugin : str
+        The name of its entry point.
+    """
+
+    distribution: str = "(this program)"
+    version: str = ""
+    plugin: str = ""
+
+    @property
+    def is_program(self) -> bool:
+        """Whether the program itself brought it, not a package."""
+        return self.distribution == "(this program)"
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}".rstrip() + (f" ({self.plugin})" if self.plugin else "")
+
+
+def code_location(function: Callable[..., Any]) -> str:
+    """Return "module:line" of a function, or the name of a builtin."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    code = getattr(function, "__code__", None)
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if code is None:
+        return f"{module}.{getattr(function, '__name__', type(function).__name__)}"
+    return f"{module}:{code.co_firstlineno}"
+
+
+def _namespace(op: str) -> Names:
+    namespace, separator, _ = op.partition("::")
+    return (("namespace", namespace),) if separator else ()
+
+
+@dataclass(slots=True, eq=False)
+class KernelRegistration:
+    """A kernel in the registry: what was declared, for which device and layouts, by whom."""
+
+    kernel: Kernel
+    device: str
+    layouts: tuple[str, ...]
+    source: Source
+    dtypes: frozenset[str]
+    result: str | None = None
+    scope: Scope | None = None
+    names: Names = field(init=False)
+
+    def __post_init__(self) -> None:
+        layouts = [("layout", layout) for layout in self.layouts if layout != "strided"]
+        self.names = (("device", self.device), *layouts, *_namespace(self.kernel.op))
+
+    @property
+    def party(self) -> str:
+        """The plugin of a third party that brought it; empty for what tt itself and the program bring."""
+        return "" if self.scope is None else self.source.plugin
+
+    def standing(self) -> Standing:
+        """Return whether it takes part at present, and how preferred it is."""
+        return standing_of(self.source, self.scope, self.names, self.kernel.op, self.device)
+
+    def __str__(self) -> str:
+        return f"{self.source} {code_location(self.kernel.function)}"
+
+    @property
+    def where(self) -> str:
+        """The device and layouts in words."""
+        layouts = "+".join(self.layouts)
+        return self.device if layouts == "strided" else f"{self.device}/{layouts}"
+
+
+@dataclass(slots=True, eq=False)
+class CompositeRegistration:
+    """A composite in the registry."""
+
+    op: str
+    function: Callable[..., Any]
+    source: Source
+    scope: Scope | None = None
+
+    def standing(self) -> Standing:
+        """Return whether it takes part at present, and how preferred it is."""
+        return standing_of(self.source, self.scope, _namespace(self.op), self.op, None)
+
+    def __str__(self) -> str:
+        return f"{self.source} {code_location(self.function)}"
+
+
+class Handle:
+    """Undoes one registration, exactly; also usable in a `with` statement.
+
+    Attributes
+    ----------
+    what : str
+        What was registered, in words; may be empty.
+    """
+
+    def __init__(self, undo: Callable[[], Any], what: str = "") -> None:
+        self._undo: Callable[[], Any] | None = undo
+        self.what = what
+
+    @property
+    def active(self) -> bool:
+        """Whether the registration is still there to be undone."""
+        return self._undo is not None
+
+    def __repr__(self) -> str:
+        return f"<handle of {self.what or 'a registration'}{'' if self.active else ', removed'}>"
+
+    def remove(self) -> None:
+        """Unregister; what was shadowed comes back.  Doing it twice does nothing."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            undo()
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+TT_SOURCE = Source("tt-tensor", "", "")
+"""What the core itself brings."""

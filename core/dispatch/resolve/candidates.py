@@ -1,0 +1,151 @@
+"""Which kernels serve a call, in which order and form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tt.core.dispatch.registry.preference import Rank, ranks_of
+from tt.core.dispatch.resolve.dtypes import HALF, CallDtypes
+from tt.core.dispatch.resolve.resolution import Resolution
+from tt.core.errors import KernelContractError, PluginConflictError
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.registry.sources import KernelRegistration
+    from tt.core.tensor.backend import Backend
+
+__all__ = ["Serving", "changes_metadata", "choose_form", "refuse_ties", "serving"]
+
+
+class Serving(NamedTuple):
+    """A kernel that serves the dtype of a call."""
+
+    registration: KernelRegistration
+    upcast: bool  # it computes in float32 for a half dtype
+    rank: Rank
+    preferred: str  # where a rule prefers it
+
+
+def serving(
+    operator: Operator, resolution: Resolution, device: str, layouts: tuple[str, ...], dtypes: CallDtypes
+) -> list[Serving]:
+    """Return the kernels that serve the dtype, the most preferred first."""
+    from tt.core.dispatch.registry.masking import is_masked
+
+    compute = dtypes.compute
+    found = operator.registry.all_kernels_of(operator.name, device, layouts)
+    if not found:
+        resolution.note("kernel", "(none)", False, f"no kernel for {device}/{'+'.join(layouts)}")
+    standings = [registration.standing() for registration in found]
+    ranks = ranks_of(standings, [registration.source for registration in found])
+    served: list[Serving] = []
+    for index, registration in enumerate(found):
+        kernel = registration.kernel
+        if standings[index].refusal:
+            resolution.note("kernel", registration, False, standings[index].refusal)
+            continue
+        if is_masked(operator.definition, kernel, device):
+            resolution.note("kernel", registration, False, "masked")
+            continue
+        lacking = kernel.available() if kernel.available is not None else None
+        if lacking is not None:
+            what = kernel.by or "it"
+            resolution.note("kernel", registration, False, f"{what} is not available: {lacking}")
+            continue
+        native = kernel.half == "native" or operator.definition.kind == "view" or not operator.group
+        native = native or (kernel.half == "same" and dtypes.homogeneous)
+        upcast = compute is not None and compute.name in HALF and not native
+        wanted = "float32" if upcast else (compute.name if compute is not None else None)
+        if wanted is not None and wanted not in registration.dtypes:
+            names = ", ".join(sorted(registration.dtypes))
+            resolution.note("kernel", registration, False, f"serves {names}, not {wanted}")
+            continue
+        rule = standings[index].rule
+        preferred = f"; preferred by {rule.origin}" if rule is not None else ""
+        served.append(Serving(registration, upcast, ranks[index], preferred))
+    return sorted(served, key=lambda s: s.rank)
+
+
+def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], Serving]]) -> None:
+    """Raise where plugins of two parties serve the same calls and nothing puts one before the other."""
+    first: dict[tuple[int, ...], Serving] = {}
+    for takes, served in ranked:
+        before = first.setdefault(takes, served)
+        one, two = before.registration, served.registration
+        if (
+            one.party != two.party
+            and before.rank == served.rank
+            and (one.kernel.priority, one.kernel.override) == (two.kernel.priority, two.kernel.override)
+        ):
+            dtypes = ", ".join(sorted(one.dtypes & two.dtypes))
+            both = sorted((one, two), key=str)
+            raise PluginConflictError(
+                f"the kernel of {operator.name} for {one.where} {{{dtypes}}}",
+                [str(registration) for registration in both],
+                [registration.party for registration in both if registration.party],
+            )
+
+
+def choose_form(
+    operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[Serving]
+) -> tuple[int, list[Serving]]:
+    """Return how the form is made (see `Entry.writes_target`; 4: functional from in-place) and from which kernels.
+
+    The most preferred kernels decide how; others of the same kind serve the calls whose arguments those do not take.
+    """
+    best = [s for s in served if s.rank == served[0].rank]
+    how, chosen = _form_of(operator, form, backend, dtypes, best)
+    kind = chosen[0].registration.kernel.form
+    rest = [s for s in served[len(best) :] if s.registration.kernel.form == kind]
+    if how == 2 and kind == "functional":
+        rest = [s for s in rest if _takes_output(s.registration.kernel.function) and not s.upcast]
+    return how, chosen + rest
+
+
+def _form_of(
+    operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[Serving]
+) -> tuple[int, list[Serving]]:
+    functional = [s for s in served if s.registration.kernel.form == "functional"]
+    inplace = [s for s in served if s.registration.kernel.form == "inplace"]
+    out = [s for s in served if s.registration.kernel.form == "out" and not s.upcast]
+    if operator.mutates:
+        if out:
+            raise KernelContractError(
+                f"the kernel of {operator.name} by {out[0].registration} has the form 'out', and the operator changes "
+                "its arguments: the form is 'inplace' or 'functional'"
+            )
+        if inplace and (backend.mutable or not functional):
+            return 1, inplace
+        return 0, functional
+    if form == "functional":
+        if functional:
+            return 0, functional
+        return (4, inplace) if inplace else (5, out)
+    if changes_metadata(operator) and functional:
+        return 3, functional
+    if inplace and all(s.registration.kernel.tensors for s in inplace):
+        return 1, inplace
+    same = dtypes.target is not None and dtypes.results[0] is dtypes.target
+    # A kernel that changes its argument must get the target itself, not a copy in another dtype.
+    if form == "inplace" and inplace and same and not any(s.upcast for s in inplace):
+        return 1, inplace
+    if same and out:
+        return 2, out
+    ufuncs = [s for s in functional if _takes_output(s.registration.kernel.function) and not s.upcast]
+    if same and ufuncs and len(ufuncs) == len(functional) and backend.mutable:
+        return 2, ufuncs
+    if functional:
+        return 0, functional
+    return (4, inplace) if inplace else (5, out)
+
+
+def _takes_output(function: Any) -> bool:
+    """Tell whether a function takes its output as a further argument: a ufunc does, and two of them under protest."""
+    return isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)
+
+
+def changes_metadata(operator: Operator) -> bool:
+    """Tell whether the in-place form points the tensor to another handle instead of writing into it."""
+    return operator.definition.kind == "view" or "metadata_inplace" in operator.definition.tags

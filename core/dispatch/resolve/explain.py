@@ -1,0 +1,353 @@
+"""Explain: how a call would be resolved, before it is made, from the dispatcher's own records."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from tt.core.dispatch.call import callers as c
+from tt.core.dispatch.call.operator import Operator
+from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.dispatch.resolve.mixed_devices import Operand, plan
+from tt.core.dispatch.resolve.resolution import Resolution
+from tt.core.errors import ArgumentError, DataDependentError, DispatchError, TTError, UnknownNameError
+from tt.core.schema.model import MISSING
+from tt.core.types.device import Device
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import to_dtype
+from tt.core.types.keys import KEYS
+from tt.core.types.promotion import SCALAR_BITS
+
+__all__ = ["ArgumentSpec", "Explanation", "explain", "parse_spec"]
+
+_SPEC = re.compile(
+    r"(?P<device>[A-Za-z_]\w*)(:(?P<index>\d+))?(/(?P<layout>\w+))?:(?P<dtype>\w+)(?P<shape>\[[\d, ]*\]|\(\))?"
+    r"(?P<layers>(\+\w+)*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentSpec:
+    """An argument of a call that is not made: a tensor's device, layout, dtype and shape, or a Python number.
+
+    Attributes
+    ----------
+    text : str
+        As the user wrote it.
+    device, layout, dtype, layers : str, str, dtype, tuple
+        Of a tensor.
+    zero_dim : bool
+        Whether the tensor has no dimensions.
+    scalar : type or None
+        bool, int, float or complex for a Python number.
+    shape : tuple of int or None
+        Of a tensor, where it was given.
+    """
+
+    text: str
+    device: str = ""
+    layout: str = "strided"
+    dtype: Dtype | None = None
+    zero_dim: bool = False
+    layers: tuple[str, ...] = ()
+    scalar: type | None = None
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True)
+class Explanation:
+    """What `explain` found.
+
+    Attributes
+    ----------
+    operator, form : str
+        What would be called.
+    signature : str
+        Its schema.
+    arguments : list of (name, text)
+        The arguments as given.
+    resolution : Resolution or None
+        How it resolves; None if it does not.
+    error : TTError or None
+        What the call would raise.
+    """
+
+    operator: str
+    form: str
+    signature: str
+    arguments: list[tuple[str, str]]
+    resolution: Resolution | None = None
+    error: TTError | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def served(self) -> bool:
+        """Whether the call would be served."""
+        return self.error is None
+
+    def steps(self) -> list[dict[str, Any]]:
+        """Return every candidate that was looked at, from the outermost layer in."""
+        steps, resolution, level = [], self.resolution, 0
+        while resolution is not None:
+            for candidate in resolution.candidates:
+                steps.append(
+                    {
+                        "level": level,
+                        "kind": candidate.kind,
+                        "source": candidate.source,
+                        "taken": candidate.taken,
+                        "reason": candidate.reason,
+                    }
+                )
+            resolution, level = resolution.below, level + 1
+        return steps
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        found = self.resolution
+        return {
+            "operator": self.operator,
+            "form": self.form,
+            "signature": self.signature,
+            "arguments": [{"name": name, "spec": text} for name, text in self.arguments],
+            "call": found.call if found else "",
+            "compute": found.compute.name if found and found.compute else None,
+            "results": [d.name if d else None for d in found.results] if found else [],
+            "casts": found.casts if found else "",
+            "candidates": self.steps(),
+            "error": {"kind": type(self.error).__name__, "message": str(self.error)} if self.error else None,
+        }
+
+    def text(self) -> str:
+        """Return the explanation in words."""
+        lines = [self.signature]
+        lines += [f"  argument {name!r}: {text}" for name, text in self.arguments]
+        found = self.resolution
+        if found is not None:
+            lines.append(f"  keys and dtypes: {found.call}")
+            for step in self.steps():
+                mark = "->" if step["taken"] else "  "
+                lines.append(
+                    f"  {mark} {'  ' * step['level']}{step['kind']} {step['source']}: {step['reason']}"
+                )
+            inner = found
+            while inner.below is not None:
+                inner = inner.below
+            if inner.casts:
+                lines.append(f"  {inner.casts}")
+            if any(inner.results):
+                lines.append(f"  result: {', '.join(d.name if d else 'no tensor' for d in inner.results)}")
+        lines += [f"  {note}" for note in self.notes]
+        if self.error is not None:
+            lines.append(f"{type(self.error).__name__}: {self.error}")
+        return "\n".join(lines)
+
+
+def parse_spec(text: str) -> ArgumentSpec:
+    """Return the argument that a text like "cpu:float32" means.
+
+    Parameters
+    ----------
+    text : str
+        `device[:index][/layout]:dtype[shape][+layer...]`, for instance "cpu:float32", "cuda:0/sparse_coo:int64[2, 3]",
+        "cpu:float32()" for a zero-dimensional tensor, "cpu:float32+autograd"; or a Python number.
+
+    Raises
+    ------
+    ArgumentError
+        When it is neither.
+
+    Examples
+    --------
+    >>> from tt.core.dispatch.resolve.explain import parse_spec
+    >>> parse_spec("cpu:float32").dtype, parse_spec("2.5").scalar
+    (tt.float32, <class 'float'>)
+    """
+    for kind in (int, float, complex):
+        try:
+            kind(text)
+        except ValueError:
+            continue
+        return ArgumentSpec(text, scalar=kind)
+    if text in ("True", "False"):
+        return ArgumentSpec(text, scalar=bool)
+    match = _SPEC.fullmatch(text)
+    if match is None:
+        raise ArgumentError(
+            "explain",
+            f"{text!r} is no argument: write device[/layout]:dtype[shape], for instance cpu:float32, or a number",
+        )
+    shape = match["shape"]
+    return ArgumentSpec(
+        text,
+        match["device"],
+        match["layout"] or "strided",
+        to_dtype(match["dtype"]),
+        shape is not None and not re.search(r"\d", shape),
+        tuple(match["layers"].split("+")[1:]),
+        shape=None if shape is None else tuple(map(int, re.findall(r"\d+", shape))),
+    )
+
+
+def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "functional") -> Explanation:
+    """Tell how a call would be resolved.
+
+    Parameters
+    ----------
+    name : str
+        An operator: "add", "max.dim", "add_" for the in-place form.
+    specs : list of str
+        Its tensor (and number) arguments in order; see `parse_spec`.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    UnknownOpError, ArgumentError, UnknownNameError
+        When the operator, an argument or one of its parts is not known.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.explain("add", ["cpu:float32", "cpu:int64"]).resolution.compute
+    tt.float32
+    """
+    from tt.core.host import host
+
+    host.load()
+    operator, form = _find(name, form, len(specs))
+    arguments = [parse_spec(text) for text in specs]
+    for device in dict.fromkeys(argument.device for argument in arguments if argument.device):
+        host.activate_extending(device)  # to tell why their kernels serve or do not
+    if not arguments and (missing := _missing(operator, arguments)) is not None:
+        return Explanation(operator.name, form, str(operator.signature(form)), [], error=missing)
+    keys, bits, named, operands = _keys_and_bits(operator, form, arguments)
+    found = Explanation(operator.name, form, str(operator.signature(form)), named)
+    try:
+        found.resolution = operator.caller(form).entry(keys, bits, ()).resolution
+        if len(KEYS.names("device", keys)) > 1:
+            home = plan(operator, form, operands)
+            found.notes.append(f"runs on {home}; the operands that are elsewhere are moved there")
+        found.error = _missing(operator, arguments) or _refused(operator, form, arguments)
+    except DispatchError as error:
+        found.error = error
+    except TTError as error:
+        if isinstance(error, UnknownNameError):
+            raise
+        found.error = error
+    return found
+
+
+def _slots(operator: Operator) -> list[tuple[int, int, int]]:
+    """Return the arguments that specs stand for: tensors, and numbers that promote with them."""
+    kinds = (c.GROUP_TENSOR, c.GROUP_LIST, c.OTHER_TENSOR, c.OTHER_LIST, c.SCALAR_IN_GROUP)
+    return [slot for slot in operator.plan if slot[1] in kinds]
+
+
+def _missing(operator: Operator, arguments: list[ArgumentSpec]) -> TTError | None:
+    """Return what a call raises that leaves out a tensor that it must have; specs cannot give everything else."""
+    for position, _, _ in _slots(operator)[len(arguments) :]:
+        argument = operator.arguments[position]
+        if argument.default is MISSING and not argument.type.optional:
+            return ArgumentError(
+                operator.name,
+                f"missing required argument {argument.name!r}",
+                signatures=[str(operator.definition.signature)],
+            )
+    return None
+
+
+def _refused(operator: Operator, form: str, arguments: list[ArgumentSpec]) -> TTError | None:
+    """Return what a call raises because its shapes do not fit, where all are given: it is made without data."""
+    slots = _slots(operator)
+    if form == "out" or any(
+        a.scalar is None and (a.shape is None or a.layout != "strided") for a in arguments
+    ):
+        return None
+    given: dict[int, Any] = {}
+    for index, spec in enumerate(arguments):
+        position, how, _ = slots[min(index, len(slots) - 1)]
+        value = _value(spec)
+        if how in (c.GROUP_LIST, c.OTHER_LIST):
+            given.setdefault(position, []).append(value)
+        else:
+            given[position] = value
+    args = []
+    for position, argument in enumerate(operator.arguments):
+        value = given.get(position, argument.default)
+        if value is MISSING:
+            if not argument.type.optional:
+                return None  # an argument that specs cannot give
+            value = None
+        args.append(value)
+    try:
+        operator.caller(form).dispatch(tuple(args))
+    except (DispatchError, DataDependentError):
+        return None  # of tensors without data
+    except TTError as error:
+        return error
+    return None
+
+
+def _value(spec: ArgumentSpec) -> Any:
+    """Return the argument that a spec stands for, without data."""
+    if spec.scalar is bool:
+        return spec.text == "True"
+    if spec.scalar is not None:
+        return spec.scalar(spec.text)
+    return ops.empty(spec.shape, dtype=spec.dtype, device=Device("meta"))
+
+
+def _find(name: str, form: str, count: int) -> tuple[Operator, str]:
+    overloads = REGISTRY.overloads(name)
+    if not overloads and name.endswith("_"):
+        overloads, form = REGISTRY.overloads(name[:-1]), "inplace"
+    if not overloads:
+        return REGISTRY.operator(name), form
+    operators = [REGISTRY.operator(o) for o in overloads]
+    fitting = [o for o in operators if sum(p[1] <= c.OTHER_LIST for p in o.plan) == count]
+    return (fitting or operators)[0], form
+
+
+def _keys_and_bits(
+    operator: Operator, form: str, arguments: list[ArgumentSpec]
+) -> tuple[int, int, list[tuple[str, str]], list[Operand]]:
+    slots = _slots(operator)
+    last = slots[-1] if slots else None
+    if len(arguments) > len(slots) and not (last and last[1] in (c.GROUP_LIST, c.OTHER_LIST)):
+        raise ArgumentError(
+            operator.name,
+            f"takes {len(slots)} tensors or numbers here, not {len(arguments)}",
+            signatures=[str(operator.definition.signature)],
+        )
+    keys, bits, named = 0, 0, []
+    operands: list[Operand] = []
+    for index, argument in enumerate(arguments):
+        position, how, shift = slots[min(index, len(slots) - 1)] if slots else (0, c.OTHER_LIST, 0)
+        named.append((operator.arguments[position].name, argument.text))
+        if argument.scalar is not None:
+            bits |= SCALAR_BITS[argument.scalar] if how in (c.GROUP_TENSOR, c.SCALAR_IN_GROUP) else 0
+            continue
+        keys |= _keys(argument)
+        operands.append(Operand(named[-1][0], position, argument.device, argument.zero_dim))
+        if argument.dtype is None:
+            continue
+        if how in (c.GROUP_TENSOR, c.GROUP_LIST):
+            bits |= (2 if argument.zero_dim else 1) << (2 * argument.dtype.code)
+        elif how == c.OTHER_TENSOR or (shift and not bits >> shift & 15):
+            bits |= (argument.dtype.code + 1) << shift
+        if index == 0 and form == "inplace":
+            bits |= (argument.dtype.code + 1) << operator.target_shift
+    if keys == 0:
+        keys = operator.place(0, operator.defaults)
+    return keys, bits, named, operands
+
+
+def _keys(argument: ArgumentSpec) -> int:
+    keys = REGISTRY.backend(argument.device, argument.layout).keys
+    for layer in argument.layers:
+        keys |= REGISTRY.layer(layer).bit
+    return keys

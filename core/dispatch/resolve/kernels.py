@@ -1,0 +1,367 @@
+"""Kernels of an entry: which registrations serve a call, in which form, with which casts, and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.call.entry import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL, Choice, Entry
+from tt.core.dispatch.call.kernel_errors import check_limits
+from tt.core.dispatch.call.quiet import quiet
+from tt.core.dispatch.registry.sources import code_location
+from tt.core.dispatch.registry.tables import taken_names
+from tt.core.dispatch.resolve.candidates import Serving, changes_metadata, choose_form, refuse_ties, serving
+from tt.core.dispatch.resolve.dtypes import CallDtypes, upcast_of
+from tt.core.dispatch.resolve.resolution import Resolution
+from tt.core.errors import KernelContractError
+from tt.core.schema.model import MISSING
+from tt.core.types.state import STATE
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.registry.sources import KernelRegistration
+    from tt.core.tensor.backend import Backend
+
+__all__ = ["kernel_entry", "make_entry", "out_entry", "taken_positions"]
+
+
+def make_entry(
+    operator: Operator, form: str, keys: int, bits: int, kind: int, resolution: Resolution, **fields: Any
+) -> Entry:
+    """Return an entry of the present epoch with some of its fields set."""
+    entry = Entry(operator, form, keys, bits, STATE.epoch, kind)
+    entry.resolution = resolution
+    for name, value in fields.items():
+        setattr(entry, name, value)
+    return entry
+
+
+def kernel_entry(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    layouts: tuple[str, ...],
+    dtypes: CallDtypes,
+) -> Entry | None:
+    """Return the entry of the kernels that serve a call on one device, or None if none does."""
+    served = serving(operator, resolution, backend.device_type, layouts, dtypes)
+    if not served:
+        generic = backend.generic_kernel(operator)
+        if generic is None:
+            return None
+        resolution.note(
+            "generic kernel", code_location(generic), True, f"the {backend.device_type} backend serves it"
+        )
+        return _generic_entry(operator, form, keys, bits, resolution, backend, dtypes, generic)
+    return _build(operator, form, keys, bits, resolution, backend, dtypes, served)
+
+
+def out_entry(
+    operator: Operator,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    layouts: tuple[str, ...],
+    dtypes: CallDtypes,
+) -> Entry | None:
+    """Return the entry of the kernels that write into the tensor of `out=` themselves, or None if none does."""
+    ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
+    if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
+        return None
+    served = serving(operator, resolution, backend.device_type, layouts, dtypes)
+    if not served:
+        return None
+    how, chosen = choose_form(operator, "out", backend, dtypes, served)
+    if how != 2 or any(s.upcast or s.registration.kernel.tensors for s in chosen):
+        return None
+    entry = _build(operator, "out", keys, bits, resolution, backend, dtypes, served)
+    entry.kind = OUT
+    entry.operands = tuple(i for i, a in enumerate(operator.arguments) if a.type.is_tensor)
+    return entry
+
+
+def _build(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    dtypes: CallDtypes,
+    served: list[Serving],
+) -> Entry:
+    how, chosen = choose_form(operator, form, backend, dtypes, served)
+    upcast = chosen[0].upcast
+    chosen = [s for s in chosen if s.upcast == upcast]
+    # What is preferred first; then priority; then what overrides, the latest first; then what is compiled; then the
+    # narrowest.
+    ranked = [(_choice(operator, s.registration, backend, how), s, age) for age, s in enumerate(chosen)]
+    ranked.sort(
+        key=lambda c: (
+            c[1].rank,
+            -c[1].registration.kernel.priority,
+            c[2] if c[1].registration.kernel.override else len(chosen),
+            not c[1].registration.kernel.native,
+            len(c[0].takes),
+        )
+    )
+    refuse_ties(operator, [(choice.takes, s) for choice, s, _ in ranked])
+    choices = [choice for choice, _, _ in ranked]
+    for index, (choice, s, _) in enumerate(ranked):
+        form_note = {
+            1: " in place",
+            2: " with its output given",
+            3: " changing metadata",
+            4: " on a clone",
+        }.get(how, "")
+        if operator.mutates and not how:
+            form_note = ", its new values are written back"
+        if choice.registration.kernel.by:
+            form_note += f", by {choice.registration.kernel.by}"
+        note = (
+            "the narrowest kernel that takes the call's arguments serves"
+            if len(chosen) > 1
+            else "serves the dtype"
+        )
+        resolution.note("kernel", choice.registration, index == 0, note + form_note + s.preferred)
+    if choices[0].registration.kernel.tensors:
+        return _over_tensors(operator, form, keys, bits, resolution, backend, choices[0])
+    entry = make_entry(
+        operator,
+        form,
+        keys,
+        bits,
+        MUTATE if operator.mutates else KERNEL,
+        resolution,
+        choices=tuple(choices),
+        writes_target=how % 4,
+        backend=backend,
+    )
+    layout = chosen[0].registration.result
+    made_by = backend if layout is None else operator.registry.backend(backend.device_type, layout)
+    _set_results(entry, operator, made_by, dtypes)
+    compute = upcast_of(dtypes.compute) if upcast else dtypes.compute
+    if operator.group and compute is not None and (upcast or not dtypes.homogeneous):
+        entry.group = operator.group
+        entry.compute_code = compute.code
+        entry.compute_native = backend.native_dtype(compute)
+        resolution.casts = f"computes in {compute.name}"
+    if upcast:
+        entry.downcast = True
+    _allow_direct(entry, operator, dtypes)
+    return entry
+
+
+def _choice(operator: Operator, registration: KernelRegistration, backend: Backend, how: int) -> Choice:
+    kernel = registration.kernel
+    takes = taken_positions(operator, registration)
+    function = kernel.function
+    if kernel.tensors:
+        pass  # what it calls does the rest
+    elif how == 4:
+        function = _functional_of_inplace(function, backend)
+    elif how == 5:
+        function = _functional_of_out(function, operator, takes, backend)
+    if kernel.check and not kernel.tensors:
+        function = _checked(function, operator, takes, backend)
+    compiled = kernel.native and function is kernel.function
+    if backend.silence_numpy and not (compiled or kernel.tensors):
+        function = quiet(function)
+    consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
+    consumed |= {i for i, a in enumerate(operator.arguments) if a.name in ("non_blocking", "pin_memory")}
+    return Choice(function, takes, _omitted(operator, takes, consumed), registration)
+
+
+def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> tuple[tuple[int, Any], ...]:
+    """Return the arguments that a kernel serves only where they have their defaults."""
+    return tuple(
+        (position, default)
+        for position, default in enumerate(operator.defaults)
+        if position not in takes and position not in consumed
+    )
+
+
+def _over_tensors(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    choice: Choice,
+) -> Entry:
+    """Return the entry of a kernel that gets tensors; it serves as a composite of its device and layout does."""
+    from tt.core.dispatch.resolve.resolve import composite_entry
+
+    function, takes = choice.function, choice.takes
+
+    changes_first = choice.registration.kernel.form == "inplace"
+
+    def chosen(*args: Any) -> Any:
+        if not choice.covers(args):
+            return operator.resolve_rest(entry).run(args)
+        if changes_first and form == "functional":
+            args = (operator.registry.caller("clone").execute((args[0], None)), *args[1:])
+        try:
+            found = function(*(args[position] for position in takes))
+        except ValueError as error:
+            check_limits(entry, args, error)
+            raise
+        return args[0] if changes_first else found
+
+    def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
+        chosen(*args)
+        args[0]._bump_version()
+        return args[0]
+
+    if changes_first and form == "inplace":
+        entry = make_entry(operator, form, keys, bits, REROUTE, resolution, function=in_place)
+    else:
+        entry = composite_entry(operator, form, keys, bits, resolution, chosen)
+    entry.backend = backend
+    return entry
+
+
+def taken_positions(operator: Operator, registration: KernelRegistration) -> tuple[int, ...]:
+    """Return the schema positions of the arguments that a kernel takes.
+
+    Raises
+    ------
+    KernelContractError
+        When the kernel has parameters that the schema does not know, or lacks one without a default.
+    """
+    names = taken_names(registration.kernel, operator.definition.signature)
+    unknown = [name for name in names if name not in operator.positions]
+    missing = [
+        a.name for i, a in enumerate(operator.arguments) if a.default is MISSING and a.name not in names
+        and i not in (operator.dtype_at, operator.device_at, operator.layout_at)
+    ]  # fmt: skip
+    if unknown or missing:
+        problem = f"has parameters that the schema lacks: {', '.join(unknown)}" if unknown else (
+            f"does not take {', '.join(missing)}, which have no default"
+        )  # fmt: skip
+        raise KernelContractError(
+            f"the kernel of {operator.name} by {registration} {problem}\n  schema: {operator.definition.signature}"
+        )
+    return tuple(operator.positions[name] for name in names)
+
+
+def _functional_of_inplace(function: Callable[..., Any], backend: Backend) -> Callable[..., Any]:
+    def functional(first: Any, *rest: Any) -> Any:
+        copy = backend.clone(first)
+        function(copy, *rest)
+        return copy
+
+    return functional
+
+
+def _functional_of_out(
+    function: Callable[..., Any], operator: Operator, takes: tuple[int, ...], backend: Backend
+) -> Callable[..., Any]:
+    def functional(*prepared: Any) -> Any:
+        from tt.core.meta import run_rule
+
+        results = run_rule(operator.definition, _full(operator, takes, prepared), backend)
+        results = results if isinstance(results, tuple | list) else (results,)
+        targets = [backend.empty(r.shape, backend.native_dtype(r.dtype)) for r in results]
+        function(*prepared, *targets)
+        return targets[0] if len(targets) == 1 else tuple(targets)
+
+    return functional
+
+
+def _checked(
+    function: Callable[..., Any], operator: Operator, takes: tuple[int, ...], backend: Backend
+) -> Callable[..., Any]:
+    def checked(*prepared: Any) -> Any:
+        from tt.core.meta import run_rule
+
+        run_rule(operator.definition, _full(operator, takes, prepared), backend)
+        return function(*prepared)
+
+    return checked
+
+
+def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the full argument tuple of a kernel call, defaults in the place of what the kernel does not take."""
+    full = list(operator.defaults)
+    for position, value in zip(takes, prepared, strict=False):
+        full[position] = value
+    return tuple(full)
+
+
+# --- results ---------------------------------------------------------------------------------------------------
+
+
+def _set_results(entry: Entry, operator: Operator, backend: Backend, dtypes: CallDtypes) -> None:
+    returns = operator.definition.signature.returns
+    tensors = [r.type.is_tensor for r in returns]
+    entry.specs = tuple(backend.spec(d) if d is not None and t else None
+                        for d, t in zip(dtypes.results, tensors, strict=True))  # fmt: skip
+    if entry.specs and entry.specs[0] is not None:
+        entry.spec = entry.specs[0]
+    entry.handle_type = backend.handle_type
+    if len(returns) > 1:
+        entry.result = SEVERAL
+    elif not returns or not tensors[0]:
+        entry.result = RAW
+    else:
+        entry.result = LIST if returns[0].type.list else ONE
+    if operator.definition.kind == "view" and entry.form == "functional" and backend.has_views:
+        entry.shares = -2 if operator.name == "detach" else 0  # what is detached has no part in the history
+
+
+def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
+    """Set the kernel that a caller may call with bare handles; `verify` switches it on after the first run."""
+    from tt.core.dispatch.call.unary_binary import BinaryCaller, UnaryCaller
+
+    caller = operator.caller(entry.form)
+    leading = 2 if isinstance(caller, BinaryCaller) else 1 if isinstance(caller, UnaryCaller) else 0
+    choice = entry.choices[0]
+    if (
+        leading
+        and not operator.mutates
+        and choice.leading == leading
+        and entry.result == ONE
+        and entry.compute_code < 0
+        and entry.downcast is None
+        and entry.shares == -1
+        and entry.specs[0] is not None
+        and not operator.indexed
+    ):
+        entry.plain = choice.function
+        if operator.definition.kind == "pointwise" and operator.group == tuple(range(leading)):
+            # Zero-dimensional results stay unknown (0): NumPy returns them as scalars, which have to be looked at.
+            entry.result_bits = 0 if dtypes.zero_dim else entry.spec.dim_bit
+
+
+def _generic_entry(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    resolution: Resolution,
+    backend: Backend,
+    dtypes: CallDtypes,
+    generic: Callable[..., Any],
+) -> Entry:
+    results = dtypes.results
+
+    def function(*prepared: Any) -> Any:
+        return generic(prepared, results)
+
+    choice = Choice(
+        function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
+    )
+    how = 3 if changes_metadata(operator) and form == "inplace" else 1 if operator.mutates else 0
+    kind = MUTATE if operator.mutates else KERNEL
+    entry = make_entry(
+        operator, form, keys, bits, kind, resolution, choices=(choice,), writes_target=how, backend=backend
+    )
+    _set_results(entry, operator, backend, dtypes)
+    entry.verified = True
+    return entry

@@ -1,0 +1,211 @@
+"""Calls with tensors on several device types: the slow path, which permits what PyTorch permits.
+
+Permitted are zero-dimensional CPU tensors beside tensors of another device in pointwise operators, CPU indices of
+tensors on another device, and the operators that move data (`copy_`, `_to_copy`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tt.core.dispatch.call.kernel_errors import method_failed
+from tt.core.errors import DeviceMismatchError
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.read_only import refuse_read_only
+from tt.core.tensor.tensor import Tensor, wrap
+from tt.core.types.device import Device
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.operator import Operator
+
+__all__ = ["Operand", "plan", "run_mixed", "transfer"]
+
+# Operators that move data: their operands may be anywhere.
+_MOVERS = ("_to_copy", "copy")
+_INDEX_ARGUMENTS = {"index": "indices", "index_put": "indices"}
+
+
+def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> Tensor:
+    """Return a copy of a tensor on another device, by way of the host; what is made of parts goes part by part.
+
+    To the meta device only the shape goes; from it nothing can come.
+    """
+    from tt.core.dispatch.registry.registry import REGISTRY
+    from tt.core.dispatch.resolve.components import parts_of
+    from tt.core.errors import DeviceError
+
+    if parts := parts_of(tensor):
+        there = REGISTRY.backend(device.type, tensor.layout.name)
+        there.require_available()
+        place = there.place(device)
+        moved = {name: transfer(part, place, non_blocking)._handle for name, part in parts.items()}
+        facts = tensor._spec.backend.facts(tensor._handle)
+        try:
+            made = there.assemble(moved, tuple(tensor.shape), facts)
+        except Exception as error:
+            method_failed(error, there, "assemble", "copying to another device", *moved.values())
+        return wrap(made, there.spec(tensor.dtype, None if device.type == "meta" else place))
+    source = tensor._spec.backend
+    target = REGISTRY.backend(device.type, "strided")
+    if device.type == "meta":
+        return wrap(
+            target.empty(tuple(tensor._handle.shape), target.native_dtype(tensor.dtype)),
+            target.spec(tensor.dtype),
+        )
+    if tensor.device.type == "meta":
+        raise DeviceError("a meta tensor has no data to copy\n  try: tt.empty_like(x, device=...)")
+    target.require_available()
+    place = target.place(device)
+    if source.device_type == "cpu":
+        array = source.to_numpy(tensor._handle)
+        try:
+            made = target.from_host(array, place, non_blocking)
+        except Exception as error:
+            method_failed(error, target, "from_host", "copying to another device", array, place)
+        return wrap(made, target.spec(tensor.dtype, place))
+    try:
+        array = source.to_host(tensor._handle, True) if non_blocking else source.to_numpy(tensor._handle)
+    except Exception as error:
+        method_failed(error, source, "to_numpy", "copying to another device", tensor._handle)
+    if not non_blocking and (array is tensor._handle or array.base is not None or not array.flags.writeable):
+        array = array.copy()  # both backends may share memory with the host, and the result shares none
+    try:
+        handle = target.from_numpy(array, place)
+    except Exception as error:
+        method_failed(error, target, "from_numpy", "copying to another device", array, place)
+    return wrap(handle, target.spec(tensor.dtype, place))
+
+
+class Operand(NamedTuple):
+    """A tensor of a mixed call: what decides whether it may be moved.
+
+    Attributes
+    ----------
+    name : str
+        Its argument: "self", "tensors[1]", "out".
+    position : int
+        Of the argument in the schema.
+    device : str
+        Where it is.
+    zero_dim : bool
+        Whether it has no dimensions.
+    """
+
+    name: str
+    position: int
+    device: str
+    zero_dim: bool
+
+    @property
+    def type(self) -> str:
+        """The device type."""
+        return self.device.partition(":")[0]
+
+
+def plan(operator: Operator, form: str, operands: list[Operand]) -> str:
+    """Return the device on which a mixed call runs.
+
+    Raises
+    ------
+    DeviceMismatchError
+        When an operand is elsewhere and may not be moved.
+    """
+    if operator.name in _MOVERS:
+        return operands[0].device
+    main = _main(operator, form, operands)
+    for operand in operands:
+        if operand.type != main.type and not _may_move(operator, operand):
+            raise DeviceMismatchError(
+                operator.definition.signature.name, [(o.name, o.device) for o in operands]
+            )
+    return main.device
+
+
+def _main(operator: Operator, form: str, operands: list[Operand]) -> Operand:
+    """Return the operand that says where the call runs: the target in place, else the first one with dimensions."""
+    if form == "inplace" or operator.name in _INDEX_ARGUMENTS:
+        return operands[0]
+    return next((o for o in operands if not o.zero_dim), None) or next(o for o in operands if o.type != "cpu")
+
+
+def _may_move(operator: Operator, operand: Operand) -> bool:
+    if operand.type != "cpu":
+        return False
+    if operand.name.partition("[")[0] == _INDEX_ARGUMENTS.get(operator.name):
+        return True
+    return operand.zero_dim and operator.definition.kind == "pointwise" and operand.position in operator.group
+
+
+def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Move what may be moved and dispatch again, or refuse."""
+    operator, form = entry.operator, entry.form
+    if operator.name == "_to_copy":
+        return _to_copy(operator, args)
+    if operator.name == "copy" and form == "inplace":
+        refuse_read_only("copy_", args[0])
+        if _copied_straight(*args):
+            return args[0]
+    if operator.name == "to.other":
+        self, other, *options = args
+        to_device = operator.registry.operator("to.device").caller()
+        return to_device.execute((self, other.device, other.dtype, *options))
+    home = Device(plan(operator, form, _operands(operator, args)))
+    return operator.caller(form).execute(tuple(_move(value, home) for value in args))
+
+
+def _operands(operator: Operator, args: tuple[Any, ...]) -> list[Operand]:
+    found: list[Operand] = []
+    for position, value in enumerate(args):
+        name = operator.arguments[position].name if position < len(operator.arguments) else "out"
+        if isinstance(value, TensorBase):
+            found.append(Operand(name, position, str(value.device), value.ndim == 0))
+        elif isinstance(value, list | tuple):
+            found += [
+                Operand(f"{name}[{i}]", position, str(item.device), item.ndim == 0)
+                for i, item in enumerate(value)
+                if isinstance(item, TensorBase)
+            ]
+    return found
+
+
+def _move(value: Any, home: Device) -> Any:
+    if isinstance(value, TensorBase):
+        return value if value.device.type == home.type else transfer(value, home)
+    if isinstance(value, list):
+        return [_move(item, home) for item in value]
+    return value
+
+
+def _copied_straight(target: TensorBase, source: TensorBase, non_blocking: bool) -> bool:
+    """Copy between the host and a device without a tensor in between, if both are alike; tell whether it was done."""
+    if (
+        target.layout.name != "strided"
+        or source.layout.name != "strided"
+        or target._spec.dtype is not source._spec.dtype
+    ):
+        return False
+    done = False
+    if target.device.type == "cpu":
+        backend = source._spec.backend
+        try:
+            done = backend.copy_to_host(source._handle, target._handle, non_blocking)
+        except Exception as error:
+            method_failed(error, backend, "copy_to_host", "copying to another device", source._handle)
+    elif source.device.type == "cpu":
+        backend = target._spec.backend
+        try:
+            done = backend.copy_from_host(target._handle, source._handle, non_blocking)
+        except Exception as error:
+            method_failed(error, backend, "copy_from_host", "copying to another device", source._handle)
+    if done:
+        target._bump_version()
+    return done
+
+
+def _to_copy(operator: Operator, args: tuple[Any, ...]) -> Any:
+    """Move to another device, then convert what else is asked for there."""
+    moved = transfer(args[0], args[operator.device_at], bool(args[operator.positions["non_blocking"]]))
+    if args[operator.dtype_at] in (None, moved.dtype):
+        return moved
+    return operator.caller().execute((moved, *args[1:]))

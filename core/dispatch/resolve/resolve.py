@@ -1,0 +1,350 @@
+"""Resolving: the slow path that turns a new combination of keys and dtypes into an entry.
+
+Order: layers, from the outermost in; then mixed devices; then, for one device, direct kernel, composite, fallback.
+Everything that is looked at is noted in a `Resolution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.call.entry import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE, Entry
+from tt.core.dispatch.mutate.mutation import with_targets_of
+from tt.core.dispatch.mutate.overlap import refuse_shared
+from tt.core.dispatch.registry.sources import code_location
+from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, resolve_dtypes
+from tt.core.dispatch.resolve.kernels import kernel_entry, make_entry, out_entry
+from tt.core.dispatch.resolve.no_kernel_errors import NOT_ALL_ARGUMENTS, no_kernel
+from tt.core.dispatch.resolve.resolution import Resolution
+from tt.core.errors import CastError, NoKernelError, TargetDtypeError
+from tt.core.types.keys import KEYS
+from tt.core.types.keys import PYTHON as PYTHON_BIT
+from tt.core.types.promotion import can_cast
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.dispatch.intercept.layers import Layer
+    from tt.core.tensor.backend import Backend
+
+__all__ = ["composite_entry", "resolve"]
+
+
+def resolve(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    args: tuple[Any, ...],
+    *,
+    without_kernels: bool = False,
+) -> Entry:
+    """Return the entry for a combination.
+
+    Parameters
+    ----------
+    operator, form : Operator, str
+        What is called.
+    keys, bits : int
+        Level 1 and level 2 of the call.
+    args : tuple
+        The arguments of the first such call, for messages.
+    without_kernels : bool
+        Leave kernels out: the call has arguments that none of them takes.
+
+    Raises
+    ------
+    NoKernelError
+        When nothing serves the combination.
+    """
+    call = f"{KEYS.describe(keys)}: {describe_level_2(operator, form, bits)}"
+    resolution = Resolution(operator.name, form, call)
+    if keys & KEYS.mask("layer"):
+        return _resolve_layer(operator, form, keys, bits, args, resolution)
+    devices = KEYS.names("device", keys)
+    if form == "out":
+        return _resolve_out(operator, keys, bits, resolution, devices)
+    if len(devices) > 1:
+        resolution.note(
+            "reroute", "tt.core.dispatch.resolve.mixed_devices", True, "tensors of several device types"
+        )
+        return make_entry(operator, form, keys, bits, REROUTE, resolution, function=_run_mixed)
+    return _resolve_device(operator, form, keys, bits, args, resolution, devices[0], without_kernels)
+
+
+def _resolve_out(
+    operator: Operator, keys: int, bits: int, resolution: Resolution, devices: Sequence[str]
+) -> Entry:
+    """Return the entry of a call with `out=`: of kernels that write there, or one that copies their result there."""
+    if len(devices) == 1 and operator.definition.kind == "pointwise":
+        layouts = tuple(sorted(KEYS.names("layout", keys)))
+        backend = operator.registry.backend(devices[0], _main_layout(layouts))
+        dtypes = resolve_dtypes(operator, "out", bits)
+        entry = out_entry(operator, keys, bits, resolution, backend, layouts, dtypes)
+        if entry is not None:
+            resolution.device, resolution.layout = devices[0], "+".join(layouts)
+            resolution.compute, resolution.results = dtypes.compute, dtypes.results
+            entry.function = _run_out
+            return entry
+    resolution.note(
+        "reroute", "tt.core.dispatch.mutate.out", True, "runs the functional form and writes its result"
+    )
+    return make_entry(operator, "out", keys, bits, REROUTE, resolution, function=_run_out)
+
+
+def _run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+    from tt.core.dispatch.mutate.out import run_out
+
+    return run_out(entry, args)
+
+
+def _run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
+    from tt.core.dispatch.resolve.mixed_devices import run_mixed
+
+    return run_mixed(entry, args)
+
+
+# --- layers ----------------------------------------------------------------------------------------------------
+
+
+def _resolve_layer(
+    operator: Operator, form: str, keys: int, bits: int, args: tuple[Any, ...], resolution: Resolution
+) -> Entry:
+    registry = operator.registry
+    layers = sorted((registry.layer(name) for name in KEYS.names("layer", keys)), key=lambda x: -x.order)
+    top = layers[0]
+    composite = registry.composite(operator.name)
+    layouts = KEYS.names("layout", keys)
+    rule = top.rule(operator, form) if layouts == ["strided"] else top.rule_for(operator, form, layouts)
+    who = f"layer {top.name}"
+    if rule is not None:
+        resolution.note(who, code_location(rule), True, "the layer has a rule for the operator")
+        if top.bit == PYTHON_BIT:
+            return make_entry(operator, form, keys, bits, PYTHON, resolution, function=rule)
+        if top.terminal:
+            dtypes = resolve_dtypes(operator, form, bits)
+            resolution.compute, resolution.results = dtypes.compute, dtypes.results
+            return make_entry(operator, form, keys, bits, LAYER, resolution, rule=rule, clear=top.bit)
+    elif form == "out":
+        resolution.note(who, "(none)", False, "no rule for out=")
+        resolution.note(
+            "reroute", "tt.core.dispatch.mutate.out", True, "runs the functional form and writes its result"
+        )
+        return make_entry(operator, form, keys, bits, REROUTE, resolution, function=_run_out)
+    elif operator.is_factory and top.passes_through(operator, form):
+        # Before its composite, whose inner factories would see none of the tensors that the call is like.
+        resolution.note(who, "(none)", True, "the layer lets the operator pass")
+        rule = _pass_through
+    elif composite is not None and form != "out":
+        resolution.note(
+            who, "(none)", False, "no rule for the operator; its composite meets the layer in its parts"
+        )
+        resolution.note("composite", composite, True, "runs on the original tensors")
+        entry = composite_entry(operator, form, keys, bits, resolution, composite.function)
+        return _unless_idle(entry, top, args) if top.idles and form == "functional" else entry
+    elif top.passes_through(operator, form):
+        resolution.note(who, "(none)", True, "the layer lets the operator pass")
+        rule = _pass_through
+    else:
+        resolution.note(who, "(none)", True, "no rule and no composite: the result's use in the layer raises")
+        rule = _unsupported(top)
+    below = operator.caller(form).entry(keys & ~top.bit, bits, args)
+    resolution.below = below.resolution
+    resolution.device, resolution.layout = below.resolution.device, below.resolution.layout
+    resolution.compute, resolution.results = below.resolution.compute, below.resolution.results
+    return make_entry(operator, form, keys, bits, LAYER, resolution, below=below, rule=rule, clear=top.bit)
+
+
+def _unless_idle(entry: Entry, layer: Layer, args: tuple[Any, ...]) -> Entry:
+    """Return an entry that runs the kernel below, if there is one, in threads where the layer has nothing to do.
+
+    Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then does
+    in one step what the composite does in ten.  Views always meet the layer, which may have to know of them.
+    """
+    operator, composite = entry.operator, entry.function
+    if operator.definition.kind in ("view", "composite"):
+        return entry
+    try:
+        below = operator.caller(entry.form).entry(entry.keys & ~layer.bit, entry.bits, args)
+    except NoKernelError:
+        return entry  # the composite may still serve what the operator as such does not
+    if below.kind != KERNEL:
+        return entry
+
+    def unless_idle(entry: Entry, args: tuple[Any, ...]) -> Any:
+        return entry.call_below(args) if layer.idle() else composite(*args)
+
+    return make_entry(
+        operator, entry.form, entry.keys, entry.bits, LAYER, entry.resolution, below=below, rule=unless_idle,
+        clear=layer.bit,
+    )  # fmt: skip
+
+
+def _pass_through(entry: Entry, args: tuple[Any, ...]) -> Any:
+    return entry.call_below(args)
+
+
+def _unsupported(layer: Any) -> Callable[[Entry, tuple[Any, ...]], Any]:
+    def unsupported(entry: Entry, args: tuple[Any, ...]) -> Any:
+        return layer.unsupported(entry, args)
+
+    return unsupported
+
+
+# --- one device ------------------------------------------------------------------------------------------------
+
+
+def _resolve_device(
+    operator: Operator,
+    form: str,
+    keys: int,
+    bits: int,
+    args: tuple[Any, ...],
+    resolution: Resolution,
+    device: str,
+    without_kernels: bool,
+) -> Entry:
+    registry = operator.registry
+    layouts = tuple(sorted(KEYS.names("layout", keys)))
+    backend = registry.backend(device, _main_layout(layouts))
+    if args and operator.is_factory:  # explain, which has no arguments, works without the device
+        backend.require_available()
+    dtypes = resolve_dtypes(operator, form, bits)
+    resolution.device, resolution.layout = device, "+".join(layouts)
+    resolution.compute, resolution.results = dtypes.compute, dtypes.results
+    _check_target(operator, dtypes)
+    if not without_kernels:
+        entry = kernel_entry(operator, form, keys, bits, resolution, backend, layouts, dtypes)
+        if entry is not None:
+            return entry
+    else:
+        resolution.note("kernel", f"of {device}", False, NOT_ALL_ARGUMENTS)
+    composite = registry.composite(operator.name)
+    if backend.prefer_fallback:
+        entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
+        if entry is not None:
+            return entry
+    if composite is None:
+        resolution.note("composite", "(none)", False, "the operator has none")
+    elif operator.group and dtypes.compute is not None and dtypes.compute.name not in _declared(operator):
+        # A composite would compute whatever its parts can; the operator refuses the dtype.
+        resolution.note(
+            "composite", composite, False, f"the operator is not defined for {dtypes.compute.name}"
+        )
+    else:
+        resolution.note("composite", composite, True, "no kernel serves; the composite calls other operators")
+        return composite_entry(operator, form, keys, bits, resolution, composite.function)
+    if not backend.prefer_fallback:
+        entry = _fallback_entry(operator, form, keys, bits, resolution, backend)
+        if entry is not None:
+            return entry
+    raise no_kernel(operator, resolution, args, backend, layouts)
+
+
+def _declared(operator: Operator) -> tuple[str, ...]:
+    """Return the dtypes that the schema declares for an operator."""
+    from tt.core.schema.classes import dtype_names
+
+    return dtype_names(operator.definition.dtypes)
+
+
+def _main_layout(layouts: tuple[str, ...]) -> str:
+    """Return the layout whose backend makes the results: the one that is not strided, in a mixed call."""
+    special = [layout for layout in layouts if layout != "strided"]
+    return special[0] if special else "strided"
+
+
+def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
+    result = dtypes.results[0] if dtypes.results else None
+    if dtypes.target is None or result is None or result is dtypes.target:
+        return
+    if "exact_target" in operator.definition.tags:
+        raise TargetDtypeError(operator.definition.inplace_name, result.name, dtypes.target.name)
+    if not can_cast(result, dtypes.target):
+        raise CastError(operator.definition.inplace_name, result.name, dtypes.target.name)
+
+
+def composite_entry(
+    operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, function: Callable[..., Any]
+) -> Entry:
+    """Return the entry that runs a form of an operator by its composite."""
+    if operator.returns_targets:
+        function = _returning(operator, function)
+    if form == "functional":
+        returns = operator.definition.signature.returns
+        if len(returns) > 1 or (returns and returns[0].type.list):
+            function = _named(operator, function)
+        return make_entry(operator, form, keys, bits, COMPOSITE, resolution, function=function)
+    changes_metadata = "metadata_inplace" in operator.definition.tags
+    inplace = (_metadata_of_composite if changes_metadata else _inplace_of_composite)(function)
+    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=inplace)
+
+
+def _returning(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    def returning(*args: Any) -> Any:
+        return with_targets_of(operator, args, function(*args))
+
+    return returning
+
+
+def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., Any]:
+    def named(*args: Any) -> Any:
+        return operator.return_type(function(*args))
+
+    return named
+
+
+def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tuple[Any, ...]], Any]:
+    """Return the in-place form of a composite: run it and copy the result into the target."""
+
+    def inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+        from tt.core.dispatch.registry.registry import ops
+        from tt.core.errors import InplaceError
+
+        target, definition = args[0], entry.operator.definition
+        if target._storage is not None:
+            refuse_shared(entry, target, args)
+        result = function(*args)
+        name = definition.inplace_name
+        if "exact_target" in definition.tags and result.dtype is not target.dtype:
+            raise TargetDtypeError(name, result.dtype.name, target.dtype.name)
+        if not can_cast(result.dtype, target.dtype):
+            raise CastError(name, result.dtype.name, target.dtype.name)
+        if result.shape != target.shape:
+            raise InplaceError(
+                f"{name}(): the result has shape {list(result.shape)}, which the target of shape "
+                f"{list(target.shape)} cannot hold"
+            )
+        return ops.copy_(target, result)
+
+    return inplace
+
+
+def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tuple[Any, ...]], Any]:
+    """Return the in-place form of a view that is a composite: the target becomes the view."""
+
+    def inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+        target, view = args[0], function(*args)
+        target._set_data(view._handle, view._spec)
+        target._bump_version()
+        return target
+
+    return inplace
+
+
+def _fallback_entry(
+    operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, backend: Backend
+) -> Entry | None:
+    from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
+
+    run = run_strided if backend.strided_fallback else run_fallback
+    there = "strided tensors" if backend.strided_fallback else backend.fallback
+    if there is None:
+        resolution.note("fallback", "(none)", False, "the backend declares no fallback")
+        return None
+    policy = policy_of(backend.layout if backend.strided_fallback else backend.device_type)
+    if policy == "error":
+        resolution.note("fallback", f"to {there}", False, "policy: error")
+        return None
+    resolution.note("fallback", f"to {there}", True, f"policy: {policy}")
+    return make_entry(operator, form, keys, bits, REROUTE, resolution, function=run, backend=backend)

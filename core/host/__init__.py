@@ -1,0 +1,1 @@
+"""Plugins: finding, loading and choosing between them."""

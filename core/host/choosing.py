@@ -1,0 +1,118 @@
+"""Choosing between plugins: `tt.prefer` and `tt.set_preference`.
+
+See Note [Taking part] for what a preference does to kernels and composites, and Note [Contested names] for what it does
+to names that several plugins declare.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from tt.core.blocks import Block
+from tt.core.dispatch.registry.preference import Rule
+from tt.core.errors import ArgumentError
+from tt.core.host.host import HOST, Host
+
+__all__ = ["prefer", "set_preference"]
+
+FOR_A_BLOCK = "tt.prefer"
+FOR_GOOD = "tt.set_preference"
+
+
+def prefer(
+    *plugins: str, ops: str = "*", device: str = "*", host: Host = HOST
+) -> contextlib.AbstractContextManager[None]:
+    """Prefer plugins, in this order, inside a `with` block.
+
+    Where several plugins have a kernel for the same call, that of the first one serves.  Kernels and composites that a
+    plugin brings for devices and operators of others serve only where the plugin is preferred.  A device, layout,
+    namespace or member that several plugins bring, and that has not been used yet, is the first one's.
+
+    Parameters
+    ----------
+    *plugins : str
+        Names of plugins, or of their distributions; "*" stands for all others, so that what follows comes last.
+    ops : str
+        Operators, with `*` wildcards.
+    device : str
+        A device type.
+
+    Raises
+    ------
+    UnknownNameError
+        For a plugin or a device that is not there.
+    PluginError, PluginFailedError
+        When a plugin is blocked or failed, or a name that is in use would go to another plugin.
+
+    See Also
+    --------
+    set_preference : the same for good.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.prefer("cpu", device="cpu"):
+    ...     tt.exp(tt.zeros(2))
+    tensor([1., 1.])
+    """
+    return _Preferring(lambda: _rule(FOR_A_BLOCK, plugins, ops, device, host), plugins, host)
+
+
+class _Preferring(Block, contextlib.ContextDecorator):
+    def __init__(self, make: Callable[[], Rule], plugins: tuple[str, ...], host: Host) -> None:
+        self._make, self._plugins, self._host = make, plugins, host
+
+    def _look(self) -> Rule:
+        return self._make()  # one for each block, which finds its own again when it ends
+
+    def _begin(self) -> None:
+        # `_look` has made the rule that the block ends with.
+        self._host.prefer((self._befores[-1], *self._host.preferences.rules), self._plugins)
+
+    def _end(self, before: Rule) -> None:
+        remaining = list(self._host.preferences.rules)
+        for number, found in enumerate(remaining):
+            if found is before:  # not by ==: an inner block may have an equal rule
+                del remaining[number]
+                self._host.preferences.replace(tuple(remaining))
+                break
+
+
+def set_preference(*plugins: str, ops: str = "*", device: str = "*", host: Host = HOST) -> None:
+    """Prefer plugins, in this order, from now on; blocks of `prefer` go before.
+
+    Parameters
+    ----------
+    *plugins : str
+        As for `prefer`; none takes back what was set for the same `ops` and `device`.
+    ops, device : str
+        As for `prefer`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.set_preference("cpu", "*", device="cpu")
+    >>> tt.set_preference(device="cpu")
+    """
+    host.load()
+    rules = host.preferences.rules
+    blocks = tuple(rule for rule in rules if rule.origin == FOR_A_BLOCK)
+    others = tuple(rule for rule in rules if rule.origin not in (FOR_A_BLOCK, FOR_GOOD))
+    kept = tuple(
+        rule for rule in rules if rule.origin == FOR_GOOD and (rule.ops, rule.device) != (ops, device)
+    )
+    new = (_rule(FOR_GOOD, plugins, ops, device, host),) if plugins else ()
+    host.prefer((*blocks, *new, *kept, *others), plugins)
+
+
+def _rule(origin: str, plugins: tuple[str, ...], ops: str, device: str, host: Host) -> Rule:
+    if not plugins or not all(plugins):
+        raise ArgumentError(
+            origin, f"takes names of plugins, not {plugins!r}", hint="see `tt plugins list` for the names"
+        )
+    if len(set(plugins)) != len(plugins):
+        raise ArgumentError(origin, f"takes each plugin once: {', '.join(plugins)}")
+    rule = Rule(plugins, device, ops, origin)
+    host.check_rule(rule)
+    return rule

@@ -1,0 +1,152 @@
+"""Isolation: what a plugin changes of the process while tt loads it is put back.
+
+Loading a plugin runs its code, in programs that may never use it.  Whatever decides the results of such a program
+(dtypes and devices that are defaults, random numbers, how NumPy and Python report errors, how tensors are printed) must
+be the same as before.  See docs/design/plugins.md for what this does not cover.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tt.core.devices import generator as tt_random
+from tt.core.methods import printing
+from tt.core.types import device
+from tt.core.types.state import STATE
+from tt.core.types.thread_state import THREAD
+
+__all__ = ["isolated"]
+
+Put = Callable[[], None]
+
+
+@contextmanager
+def isolated(found: list[str]) -> Iterator[None]:
+    """Run a block; afterwards put back what it changed of the process, and add what that was to `found`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.host.isolation import isolated
+    >>> with isolated(found := []):
+    ...     tt.set_default_dtype(tt.float64)
+    >>> tt.get_default_dtype(), found
+    (tt.float32, ['the default dtype'])
+    """
+    watched: list[tuple[str, Callable[[], Any], Any, Callable[[Any], None]]] = []
+    for what, read, write in WATCHED:
+        watched.append((what, read, read(), write))
+    with warnings.catch_warnings():
+        filters = list(warnings.filters)
+        try:
+            yield
+        finally:
+            if list(warnings.filters) != filters:
+                found.append("the filters of warnings")
+            for what, read, before, write in watched:
+                if not _same(read(), before):
+                    write(before)
+                    found.append(what)
+
+
+def _same(now: Any, before: Any) -> bool:
+    if isinstance(now, tuple) and isinstance(before, tuple) and len(now) == len(before):
+        return all(_same(a, b) for a, b in zip(now, before, strict=True))
+    if isinstance(now, np.ndarray):
+        return isinstance(before, np.ndarray) and np.array_equal(now, before)
+    return bool(now == before)
+
+
+# --- settings of tt --------------------------------------------------------------------------------------------
+
+
+def _settings() -> dict[Any, Any]:
+    return {name: value for name, value in STATE.settings.items() if name != "default_dtype"}
+
+
+def _put_settings(before: dict[Any, Any]) -> None:
+    for name in {*_settings(), *before}:
+        STATE.change(name, before.get(name))
+
+
+def _put_modes(before: list[Any]) -> None:
+    for _ in range(len(THREAD.modes) - len(before)):
+        STATE.mode_left()
+    THREAD.modes = list(before)
+
+
+def _put_protocols(before: tuple[bool, bool]) -> None:
+    THREAD.functions, THREAD.subclasses = before
+
+
+def _default_device() -> tuple[Any, Any]:
+    return device.DEFAULT.device, device.DEFAULT.stack
+
+
+def _put_default_device(before: tuple[Any, Any]) -> None:
+    device.DEFAULT.device, device.DEFAULT.stack = before
+
+
+def _generators() -> tuple[Any, dict[str, tuple[int, int]]]:
+    found = tt_random._DEFAULTS
+    return found.seed, {name: (g.initial_seed(), g.get_offset()) for name, g in found.by_device.items()}
+
+
+def _put_generators(before: tuple[Any, dict[str, tuple[int, int]]]) -> None:
+    found = tt_random._DEFAULTS
+    found.seed = before[0]
+    for name in list(found.by_device):
+        if name in before[1]:
+            seed, offset = before[1][name]
+            found.by_device[name].manual_seed(seed)
+            found.by_device[name].set_offset(offset)
+        else:
+            del found.by_device[name]
+
+
+def _put_print_options(before: Any) -> None:
+    printing._Current.options = before
+
+
+# --- settings of NumPy and Python ------------------------------------------------------------------------------
+
+
+def _numpy_random() -> Any:
+    # Importing it takes 10 ms, which a program that has no use for it should not pay.
+    module = sys.modules.get("numpy.random")
+    return None if module is None else module.get_state()
+
+
+def _put_numpy_random(before: Any) -> None:
+    if before is None:
+        np.random.seed()
+    else:
+        np.random.set_state(before)
+
+
+def _put_numpy_errors(before: tuple[Any, Any]) -> None:
+    np.seterr(**before[0])
+    np.seterrcall(before[1])
+
+
+WATCHED: tuple[tuple[str, Callable[[], Any], Callable[[Any], None]], ...] = (
+    ("the default dtype", lambda: STATE.default_dtype, STATE.set_default_dtype),
+    ("settings of the dispatcher", _settings, _put_settings),
+    ("active modes", lambda: list(THREAD.modes), _put_modes),
+    ("whether __tt_function__ is asked", lambda: (THREAD.functions, THREAD.subclasses), _put_protocols),
+    ("the default device", _default_device, _put_default_device),
+    ("the random numbers of tt", _generators, _put_generators),
+    ("how tensors are printed", lambda: printing._Current.options, _put_print_options),
+    ("the random numbers of Python", random.getstate, random.setstate),
+    ("the random numbers of NumPy", _numpy_random, _put_numpy_random),
+    ("how NumPy reports errors", lambda: (np.geterr(), np.geterrcall()), _put_numpy_errors),
+    ("how NumPy prints", np.get_printoptions, lambda before: np.set_printoptions(**before)),
+)
+"""What is watched: its name, how it is read, how it is put back."""

@@ -1,0 +1,204 @@
+"""Plugins as the host handles them, and what the user is shown of each."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from tt.core.forks import fork_safe_properties
+from tt.core.host.manifest import API_VERSION, Declares, Manifest, major_and_minor
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+__all__ = ["BROKEN", "KNOWN_PLUGINS", "KnownPlugin", "Plugin", "PluginState", "first_line", "resolve"]
+
+State = Literal["found", "loaded", "active", "failed", "blocked", "unavailable"]
+
+# Whatever a plugin does, `import tt` goes on: a module that calls sys.exit() counts as broken.
+BROKEN: Final = (Exception, SystemExit)
+
+
+class KnownPlugin(NamedTuple):
+    """A plugin that tt knows by name, and the package to install for it."""
+
+    plugin: str
+    install: str
+
+
+KNOWN_PLUGINS: Final[Mapping[tuple[Declares, str], KnownPlugin]] = {
+    ("device", "cpu"): KnownPlugin("cpu", "tt-tensor"),
+    ("device", "cuda"): KnownPlugin(
+        "cuda", "'tt-tensor[cuda12]' (or cuda13, by the CUDA version of the driver)"
+    ),
+    ("layout", "sparse_coo"): KnownPlugin("sparse", "tt-tensor"),
+    ("layout", "sparse_csr"): KnownPlugin("sparse", "tt-tensor"),
+    ("layout", "sparse_csc"): KnownPlugin("sparse", "tt-tensor"),
+    ("layout", "sparse_bsr"): KnownPlugin("sparse", "tt-tensor"),
+    ("layout", "sparse_bsc"): KnownPlugin("sparse", "tt-tensor"),
+    ("namespace", "sparse"): KnownPlugin("sparse", "tt-tensor"),
+    ("layer", "autograd"): KnownPlugin("autograd", "tt-tensor"),
+    ("layer", "transform"): KnownPlugin("autograd", "tt-tensor"),
+    ("layer", "inference"): KnownPlugin("autograd", "tt-tensor"),
+    **{
+        ("member", name): KnownPlugin("autograd", "tt-tensor")
+        for name in (
+            "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward", "retain_grad",
+            "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr", "is_inference",
+        )
+    },
+}  # fmt: skip
+"""Who brings what, for the message that a name is known but its plugin is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginState:
+    """What is known of one plugin at one moment.
+
+    Attributes
+    ----------
+    name : str
+        The name of its entry point.
+    distribution, version : str
+        The installed package that it comes from.
+    state : str
+        found, loaded (its manifest is known), active (it registered), failed, blocked or unavailable.
+    reason : str
+        Why it is failed, blocked or unavailable.
+    load_time : float
+        Seconds that both stages took so far.
+    api_version : str or None
+        The version of the hooks for which it was written.
+    manifest : Manifest or None
+        What it brings, once known.
+    traceback : str
+        Where it failed.
+    contested : tuple of str
+        Which of its names other plugins declare, too, and who has them.
+    preferred : tuple of str
+        The preferences that name it: "cpu:exp* by TT_PREFER".
+    undone : tuple of str
+        What it changed of the process while it was loaded, which was put back.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    state: State
+    reason: str = ""
+    load_time: float = 0.0
+    api_version: str | None = None
+    manifest: Manifest | None = None
+    traceback: str = ""
+    contested: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
+
+
+@fork_safe_properties
+@dataclass(eq=False)
+class Plugin:
+    """A plugin as the host handles it."""
+
+    entry: EntryPoint
+    state: State = "found"
+    reason: str = ""
+    traceback: str = ""
+    load_time: float = 0.0
+    manifest: Manifest | None = None
+    manager: Any = None
+    view: Any = None
+    undone: list[str] = field(default_factory=list)
+
+    @property
+    def own(self) -> bool:
+        """Whether tt itself brings it."""
+        return self.entry.value.startswith("tt.")
+
+    @property
+    def name(self) -> str:
+        """The name of its entry point."""
+        return self.entry.name
+
+    @property
+    def failed(self) -> bool:
+        """Whether it broke."""
+        return self.state == "failed"
+
+    # Reading the metadata of a package takes a millisecond, and every preference asks for the names.
+    @cached_property
+    def distribution(self) -> str:
+        """The installed package; where there is none, the name of the module."""
+        return (
+            self.entry.dist.name
+            if self.entry.dist is not None
+            else self.entry.value.split(":")[0].split(".")[0]
+        )
+
+    @cached_property
+    def version(self) -> str:
+        """The version of the package."""
+        return self.entry.dist.version if self.entry.dist is not None else ""
+
+    def __str__(self) -> str:
+        return f"plugin {self.name!r} ({self.distribution} {self.version}".rstrip() + ")"
+
+    def fail(self, error: BaseException) -> None:
+        """Put the plugin aside; must be called while the exception is handled."""
+        self.state = "failed"
+        try:
+            self.reason = f"{type(error).__name__}: {error}"
+        except Exception as second:  # the plugin's own class
+            self.reason = f"{type(error).__name__}, which cannot be shown: {type(second).__name__}"
+        self.traceback = traceback.format_exc()
+        if self.manifest is not None:
+            wanted, offered = major_and_minor(self.manifest.api_version), major_and_minor(API_VERSION)
+            if wanted[0] == offered[0] and wanted > offered:  # a newer minor version may miss what it needs
+                self.reason += (
+                    f"\n  it was made for version {self.manifest.api_version} of the plugin interface and this tt "
+                    f"offers version {API_VERSION}\n  try: upgrade tt-tensor"
+                )
+
+    def snapshot(self, contested: Iterable[str] = (), preferred: Iterable[str] = ()) -> PluginState:
+        """Return what is known now, after asking whether the plugin can work on this machine."""
+        state, reason = self.state, self.reason
+        if state in ("loaded", "active") and self.manifest is not None and self.manifest.available:
+            try:
+                unavailable = resolve(self.manifest.available)()
+            except BROKEN as error:
+                unavailable = f"its availability check failed: {type(error).__name__}: {error}"
+            if unavailable:
+                state, reason = "unavailable", str(unavailable)
+        return PluginState(
+            self.name,
+            self.distribution,
+            self.version,
+            state,
+            reason,
+            self.load_time,
+            str(self.manifest.api_version) if self.manifest is not None else None,
+            self.manifest,
+            self.traceback,
+            tuple(contested),
+            tuple(preferred),
+            tuple(dict.fromkeys(self.undone)),
+        )
+
+
+def resolve(target: str) -> Any:
+    """Return the object that "module:attribute" names."""
+    module, _, path = target.partition(":")
+    found: Any = import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text."""
+    return text.split("\n", 1)[0]

@@ -1,0 +1,144 @@
+"""Trees of lists, tuples, dicts and whatever stands in them: what handlers use to reach the tensors in arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tt.core.errors import ValueRangeError
+
+__all__ = [
+    "TreeSpec",
+    "tree_any",
+    "tree_flatten",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_only",
+    "tree_unflatten",
+]
+
+
+@dataclass(frozen=True)
+class TreeSpec:
+    """The structure of a tree: the type of the container, what is needed to make it anew, and what stands in it.
+
+    Attributes
+    ----------
+    type : type or None
+        list, tuple, a named tuple or dict; None for a leaf.
+    context : object
+        The keys of a dict.
+    children : tuple of TreeSpec
+        In order.
+    """
+
+    type: Any
+    context: Any
+    children: tuple[TreeSpec, ...]
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves the tree has."""
+        return 1 if self.type is None else sum(child.num_leaves for child in self.children)
+
+
+_LEAF = TreeSpec(None, None, ())
+
+
+def _items(tree: Any) -> tuple[Any, list[Any]] | None:
+    """Return the context and the items of a container; None for a leaf."""
+    if isinstance(tree, dict):
+        return tuple(tree), list(tree.values())
+    kind = type(tree)
+    if kind in (list, tuple) or (isinstance(tree, tuple) and hasattr(kind, "_make")):
+        return None, list(tree)
+    return None
+
+
+def _make(kind: Any, context: Any, items: list[Any]) -> Any:
+    if issubclass(kind, dict):
+        return kind(zip(context, items, strict=True))
+    return getattr(kind, "_make", kind)(items)
+
+
+def tree_flatten(tree: Any) -> tuple[list[Any], TreeSpec]:
+    """Return the leaves of a tree, and its structure.
+
+    Examples
+    --------
+    >>> from tt.core.layers.pytree import tree_flatten, tree_unflatten
+    >>> leaves, spec = tree_flatten({"a": [1, 2], "b": 3})
+    >>> leaves, tree_unflatten([x * 10 for x in leaves], spec)
+    ([1, 2, 3], {'a': [10, 20], 'b': 30})
+    """
+    found = _items(tree)
+    if found is None:
+        return [tree], _LEAF
+    context, items = found
+    leaves: list[Any] = []
+    children = []
+    for item in items:
+        below, spec = tree_flatten(item)
+        leaves += below
+        children.append(spec)
+    return leaves, TreeSpec(type(tree), context, tuple(children))
+
+
+def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
+    """Return the tree of a structure with other leaves.
+
+    Raises
+    ------
+    ValueRangeError
+        When there are not as many leaves as the structure has.
+    """
+    leaves = list(leaves)
+    if len(leaves) != treespec.num_leaves:
+        raise ValueRangeError(
+            f"tree_unflatten(): the structure has {treespec.num_leaves} leaves, and {len(leaves)} were given"
+        )
+    rest = iter(leaves)
+
+    def build(spec: TreeSpec) -> Any:
+        if spec.type is None:
+            return next(rest)
+        return _make(spec.type, spec.context, [build(child) for child in spec.children])
+
+    return build(treespec)
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
+    """Return a tree with each leaf replaced by what a function makes of it (and of the leaves of further trees).
+
+    Examples
+    --------
+    >>> from tt.core.layers.pytree import tree_map
+    >>> tree_map(lambda x: -x, (1, [2, {"a": 3}]))
+    (-1, [-2, {'a': -3}])
+    """
+    leaves, spec = tree_flatten(tree)
+    others = [tree_leaves(rest) for rest in rests]
+    return tree_unflatten([func(*values) for values in zip(leaves, *others, strict=True)], spec)
+
+
+def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: Any) -> Any:
+    """Do as `tree_map` for the leaves of a class (or of several, in a tuple); the others stay.
+
+    Examples
+    --------
+    >>> from tt.core.layers.pytree import tree_map_only
+    >>> tree_map_only(int, lambda x: -x, [1, "a"])
+    [-1, 'a']
+    """
+    return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree)
+
+
+def tree_leaves(tree: Any) -> list[Any]:
+    """Return the leaves of a tree."""
+    return tree_flatten(tree)[0]
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any) -> bool:
+    """Tell whether a predicate holds for any leaf."""
+    return any(pred(leaf) for leaf in tree_leaves(tree))

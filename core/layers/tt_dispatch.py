@@ -1,0 +1,403 @@
+"""`__tt_dispatch__`: classes and modes that answer operators below autograd, and tensors without data of their own.
+
+This is the protocol of PyTorch's `__torch_dispatch__`.  One layer, "python", stands between autograd and the kernels.
+Tensors whose class has `__tt_dispatch__` carry its key bit, and a `TTDispatchMode` adds the bit to the keys of every
+call (see Note [The way of a call] in `dispatch.modes`); calls without either do not meet the layer.
+
+Note [What arrives]
+-------------------
+The layer answers an operator as a whole, in its functional or in-place form.  An operator of kind "composite" is taken
+apart first and its parts arrive, as does one that autograd differentiates through its parts where a gradient is
+recorded; `out=` arrives as the functional form and `copy_`.  A class or mode whose `__tt_dispatch_whole__` is true gets
+composites as they are, too, and has them taken apart by returning NotImplemented.
+
+Below autograd nothing is recorded: while a handler runs, the layers above are passed by, so that the tensors in its
+arguments are the very ones that the user has, gradients or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tt.core.dispatch.intercept.layers import Layer, Rule
+from tt.core.dispatch.intercept.modes import Mode
+from tt.core.dispatch.intercept.tt_function import flat
+from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.dispatch.resolve.resolve import composite_entry
+from tt.core.errors import NoOverrideError, describe
+from tt.core.meta import MetaHandle, fresh, run_rule
+from tt.core.schema.model import MISSING
+from tt.core.tensor.base import TensorBase, TensorSpec
+from tt.core.tensor.storage import Storage
+from tt.core.tensor.tensor import Tensor, wrap
+from tt.core.types.device import get_default_device, to_device
+from tt.core.types.dtype import to_dtype
+from tt.core.types.keys import KEYS, PYTHON
+from tt.core.types.layout import strided, to_layout
+from tt.core.types.size import Size
+from tt.core.types.state import STATE, without
+from tt.core.types.thread_state import THREAD
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.operator import Operator
+    from tt.core.types.device import Device
+    from tt.core.types.dtype import dtype as Dtype
+    from tt.core.types.layout import layout as Layout
+
+__all__ = ["PythonLayer", "TTDispatchMode", "as_written", "make_wrapper", "make_wrapper_subclass"]
+
+
+# --- modes ---------------------------------------------------------------------------------------------------------
+
+
+class TTDispatchMode(Mode):
+    """Sees every operator that reaches the kernels of a thread in a `with` block: override `__tt_dispatch__`.
+
+    It stands below autograd, so it sees what composites are made of, the calls of a backward pass, and factories.  A
+    mode is off inside its own handler, so `func(*args, **kwargs)` there goes to the next mode further out, then to the
+    classes of the arguments, then to the kernel.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Log(tt.library.TTDispatchMode):
+    ...     def __tt_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func.name)
+    ...         return func(*args, **(kwargs or {}))
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with Log():
+    ...     (x * 3).sum().backward()
+    mul
+    sum
+    ones_like
+    expand
+    mul
+    """
+
+    sees = "dispatch"
+
+    def __tt_dispatch__(
+        self,
+        func: Any,
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Answer a call, or return NotImplemented to leave it to the classes of the arguments.
+
+        Parameters
+        ----------
+        func : callable
+            The form of the operator: `func.name`, `func.schema`, `func.overloadpacket`.
+        types : tuple of type
+            The classes of the arguments that have `__tt_dispatch__`.
+        args, kwargs
+            The arguments, without those at the end that have their defaults.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define __tt_dispatch__")
+
+
+def _get_current_dispatch_mode_stack() -> list[TTDispatchMode]:
+    """Return the dispatch modes of this thread, the outermost first."""
+    return [mode for mode in THREAD.modes if isinstance(mode, TTDispatchMode)]
+
+
+def _get_current_dispatch_mode() -> TTDispatchMode | None:
+    """Return the innermost dispatch mode of this thread, or None."""
+    modes = _get_current_dispatch_mode_stack()
+    return modes[-1] if modes else None
+
+
+# --- the layer -----------------------------------------------------------------------------------------------------
+
+
+class PythonLayer(Layer):
+    """Hands operators to dispatch modes and to the classes of the arguments."""
+
+    name = "python"
+    order = 50
+    terminal = True
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return what asks them; out= reaches the layer as its functional form and a copy."""
+        if form == "out":
+            return None
+        if operator.definition.kind == "composite" and operator.registry.composite(operator.name) is not None:
+            return _whole_or_in_parts
+        return _ask
+
+    def format_tensor(self, tensor: Any) -> str | None:
+        """Return the class, shape and dtype of a tensor without values of its own."""
+        if not tensor._spec.keys & self.bit:
+            return None
+        from tt.core.methods.printing import gradient_suffixes, join_suffixes
+
+        parts = [f"size={tuple(tensor.shape)}", f"dtype={tensor.dtype}"]
+        parts += [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
+        parts += gradient_suffixes(tensor)
+        name = type(tensor).__name__
+        return join_suffixes(f"{name}(...", parts, len(name) + 1)
+
+
+def _wants_whole(asked: Any) -> bool:
+    return bool(getattr(asked, "__tt_dispatch_whole__", False))
+
+
+def _whole_or_in_parts(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Ask those who want composites whole; where nobody does, or all decline, take the operator apart."""
+    modes = _get_current_dispatch_mode_stack()
+    if (modes and _wants_whole(modes[-1])) or any(_wants_whole(type(value)) for value in overloaded(args)):
+        result = _asked(entry, args, whole=True)
+        if result is not NotImplemented:
+            return _finished(entry, args, result)
+    composite = entry.operator.registry.composite(entry.operator.name)
+    assert composite is not None  # the layer has this rule for composites only
+    parts = composite_entry(
+        entry.operator, entry.form, entry.keys, entry.bits, entry.resolution, composite.function
+    )
+    return parts.run(args)
+
+
+def _ask(entry: Entry, args: tuple[Any, ...]) -> Any:
+    result = _asked(entry, args)
+    if result is NotImplemented:
+        mode = _get_current_dispatch_mode()
+        names = [type(value).__name__ for value in overloaded(args)]
+        name = f"tt.ops.{entry.operator.name}" + ("_" if entry.form == "inplace" else "")
+        raise NoOverrideError(name, "__tt_dispatch__", names, None if mode is None else type(mode).__name__)
+    return _finished(entry, args, result)
+
+
+def overloaded(args: Sequence[Any]) -> list[Any]:
+    """Return the first argument of each class that has `__tt_dispatch__`, subclasses before their bases."""
+    found: list[Any] = []
+    known: set[type] = set()
+    for value in flat(args):
+        kind = type(value)
+        if kind in known or not isinstance(value, TensorBase) or not value._keys & PYTHON:
+            continue
+        known.add(kind)
+        place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+        found.insert(place, value)
+    return found
+
+
+def _asked(entry: Entry, args: tuple[Any, ...], whole: bool = False) -> Any:
+    """Return what the innermost mode, or else the classes of the arguments, answer."""
+    function = entry.operator.caller(entry.form)
+    found = overloaded(args)
+    types = tuple(map(type, found))
+    shown, kwargs = as_written(function, args)
+    modes, masked = THREAD.modes, THREAD.masked
+    THREAD.masked = masked | _transparent()
+    STATE.mode_entered()
+    try:
+        mode = _get_current_dispatch_mode()
+        if mode is not None and (not whole or _wants_whole(mode)):
+            THREAD.modes = without(modes, mode)
+            try:
+                result = mode.__tt_dispatch__(function, types, shown, kwargs)
+            finally:
+                THREAD.modes = modes
+            if result is not NotImplemented:
+                return result
+        for value in found:
+            if not whole or _wants_whole(type(value)):
+                result = type(value).__tt_dispatch__(function, types, shown, kwargs)
+                if result is not NotImplemented:
+                    return result
+    finally:
+        THREAD.masked = masked
+        STATE.mode_left()
+    return NotImplemented
+
+
+def _transparent() -> int:
+    """Return the bits of the layers above that are passed by."""
+    bits = 0
+    for layer in list(REGISTRY.layers.values()):
+        if layer.transparent and layer.order > PythonLayer.order:
+            bits |= layer.bit
+    return bits
+
+
+def _finished(entry: Entry, args: tuple[Any, ...], result: Any) -> Any:
+    """Return the result of a handler: the target in place; a view knows what it is a view of."""
+    if entry.form == "inplace":
+        target = args[0]
+        # A mode has called the operator itself; a class has changed what is inside of the tensor.
+        if target._keys & PYTHON:
+            definition = entry.operator.definition
+            if definition.kind == "view" or "metadata_inplace" in definition.tags:
+                target._set_data(run_rule(definition, args), target._spec)
+            target._bump_version()
+        return target
+    if entry.operator.mutates:
+        for target in targets_of(entry.operator, args):
+            if target._keys & PYTHON:
+                target._bump_version()
+        return with_targets_of(entry.operator, args, result)
+    if entry.operator.definition.kind == "view" and args[0]._keys & PYTHON:
+        for view in result if isinstance(result, list | tuple) else (result,):
+            if isinstance(view, TensorBase) and view._keys & PYTHON and view is not args[0]:
+                view._storage = args[0]._ensure_storage()
+                view._root = args[0] if args[0]._root is None else args[0]._root
+    return result
+
+
+def as_written(caller: Caller, bound: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return a full argument tuple as a user would write it: without what has its default, keyword-only by name."""
+    arguments = caller.operator.arguments
+    defaults = caller.operator.defaults
+    positional = [i for i, argument in enumerate(arguments) if not argument.keyword_only]
+    while positional and _is_default(bound[positional[-1]], defaults[positional[-1]]):
+        positional.pop()
+    kwargs = {
+        argument.name: bound[i]
+        for i, argument in enumerate(arguments)
+        if argument.keyword_only and not _is_default(bound[i], defaults[i])
+    }
+    return tuple(bound[i] for i in positional), kwargs
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if value is default:
+        return default is not MISSING
+    if default is MISSING or isinstance(value, TensorBase | list) or type(value) is not type(default):
+        return False
+    return bool(value == default)
+
+
+# --- wrapper tensors -----------------------------------------------------------------------------------------------
+
+
+@cache
+def wrapper_spec(dtype: Dtype, device: Device, layout: Layout) -> TensorSpec:
+    """Return the (one) spec of wrapper tensors of a dtype on a device in a layout."""
+    REGISTRY.layer("python")  # it knows how such tensors are printed
+    keys = KEYS.bit("device", device.type) | layout.bit | PYTHON
+    return TensorSpec(dtype, device, layout, REGISTRY.backend("meta"), keys)
+
+
+def make_wrapper(
+    kind: type[Any],
+    shape: Sequence[int],
+    dtype: Dtype,
+    device: Device,
+    strides: Sequence[int] | None = None,
+    offset: int = 0,
+    layout: Layout = strided,
+) -> Any:
+    """Return an instance of a class with `__tt_dispatch__` that has a shape and a dtype, and no data."""
+    size = tuple(shape)
+    handle = fresh(size, dtype, strides)
+    if offset:
+        handle = MetaHandle(size, dtype, handle.strides, offset, offset + (handle.extent or 0))
+    spec = wrapper_spec(dtype, device, layout)
+    new = wrap(handle, spec, kind)
+    new._storage = Storage(handle, spec.backend)
+    return new
+
+
+def make_wrapper_subclass(
+    cls: type[Any],
+    size: Sequence[int],
+    *,
+    strides: Sequence[int] | None = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """Return a tensor of a class with `__tt_dispatch__` that has no data: all operators on it arrive there.
+
+    Parameters
+    ----------
+    cls : type
+        The class, a subclass of `Tensor`.
+    size : sequence of int
+        The shape that the tensor shows.
+    strides : sequence of int, optional
+        In elements; row-major by default.
+    storage_offset : int, optional
+        Position of the first element.
+    dtype, layout, device
+        What the tensor shows; by default the default dtype, strided and the default device.
+    memory_format, pin_memory
+        Taken as PyTorch takes them, and without effect.
+    requires_grad : bool
+        Whether autograd records operations on it.
+
+    Raises
+    ------
+    TypeError
+        When the class is no subclass of `Tensor` or does not define `__tt_dispatch__`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Twice(tt.Tensor):
+    ...     @staticmethod
+    ...     def __new__(cls, inner):
+    ...         self = tt.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+    ...         self.inner = inner
+    ...         return self
+    ...     @classmethod
+    ...     def __tt_dispatch__(cls, func, types, args=(), kwargs=None):
+    ...         plain = [a.inner * 2 if isinstance(a, cls) else a for a in args]
+    ...         return func(*plain, **(kwargs or {}))
+    >>> x = Twice(tt.ones(3))
+    >>> x
+    Twice(..., size=(3,), dtype=tt.float32)
+    >>> x + 1
+    tensor([3., 3., 3.])
+    """
+    kind: Any = cls
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise TypeError(f"_make_wrapper_subclass() takes a subclass of Tensor, not {describe(cls)}")
+    if getattr(cls, "__tt_dispatch__", None) is None:
+        raise TypeError(
+            f"_make_wrapper_subclass(): {cls.__name__} must define __tt_dispatch__, which answers all operators on it\n"
+            "  try: x.as_subclass(cls), for a class that adds no more than attributes and methods"
+        )
+    from tt.core.types.promotion import get_default_dtype
+
+    found = make_wrapper(
+        cls,
+        Size(size),
+        get_default_dtype() if dtype is None else to_dtype(dtype),
+        get_default_device() if device is None else to_device(device),
+        strides,
+        storage_offset or 0,
+        to_layout(layout),
+    )
+    if requires_grad:
+        found.requires_grad = True
+    return found
+
+
+# --- what handlers use ---------------------------------------------------------------------------------------------
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """Tell whether an object is a wrapper tensor whose class has `__tensor_flatten__` and `__tensor_unflatten__`."""
+    if not isinstance(t, TensorBase) or not t._spec.keys & PYTHON:
+        return False
+    return all(hasattr(type(t), name) for name in ("__tensor_flatten__", "__tensor_unflatten__"))
+
+
+def return_and_correct_aliasing(func: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> Any:
+    """Return `out`.
+
+    PyTorch's handlers end with this call, which lets views share the storage of what they view and returns the target
+    of a call in place.  The layer does both for every handler.
+    """
+    return out

@@ -1,0 +1,1 @@
+"""What `Tensor` offers besides its operators."""

@@ -1,0 +1,14 @@
+cimport cython
+
+from tt.core.types.state cimport DispatchState
+from tt.core.tensor.base cimport TensorBase
+
+cdef DispatchState STATE
+cdef object MISSED
+cdef object WHOLE
+cdef long long OVERRIDDEN
+
+cpdef getitem(TensorBase self, index)
+@cython.locals(dim=int)
+cpdef quick(TensorBase tensor, index)
+cpdef part(TensorBase tensor, int dim, slice bounds)

@@ -1,0 +1,96 @@
+"""Subscripts: `x[...]` where the index is made of integers and slices, the way of nearly every index.
+
+This is a hot module: plain Python that Cython compiles with the C types of `subscript.pxd`.  All other indices, errors,
+modes and subclasses are left to `core.indexing`.
+"""
+
+from tt.core.dispatch.call.argument_kinds import MISSED
+from tt.core.dispatch.registry.registry import ops
+from tt.core.methods import indexing
+from tt.core.types.keys import FUNCTION
+from tt.core.types.state import STATE
+
+# The bit of tensors whose class has `__tt_function__`.
+OVERRIDDEN = FUNCTION
+
+WHOLE = slice(None)
+
+
+def getitem(self, index, /):
+    """Return `self[index]`: a view for integers, slices, None and Ellipsis, otherwise a new tensor.
+
+    Parameters
+    ----------
+    index : int, slice, None, Ellipsis, bool, tensor, array, sequence, or a tuple of these
+        A sequence that is no tuple stands for a tensor of its values.  When masks or integer tensors in a tuple are
+        apart from each other, their dimensions come first in the result, as in NumPy.
+
+    Raises
+    ------
+    IndexError
+        For too many indices, an index outside of its dimension, or something that is no index.
+    ValueError
+        For slices with a step that is not positive.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.arange(6).reshape(2, 3)
+    >>> x[1, ::2]
+    tensor([3, 5])
+    >>> x[x > 2]
+    tensor([3, 4, 5])
+    """
+    if STATE.guard >= 0 and not self._keys & OVERRIDDEN:
+        try:
+            found = quick(self, index)
+        except Exception:  # the general way says what is wrong with the index
+            found = MISSED
+        if found is not MISSED:
+            return found
+    return indexing.getitem(self, index, getitem)
+
+
+def quick(tensor, index):
+    """Return the view, or MISSED for an index that has something else than integers and slices in it."""
+    kind = type(index)
+    if kind is int:
+        return ops.select.of_one((tensor, 0, index)) if tensor._handle.ndim else MISSED
+    if kind is slice:
+        return part(tensor, 0, index)
+    if kind is not tuple or len(index) > tensor._handle.ndim:
+        return MISSED
+    for item in index:
+        if type(item) is not int and type(item) is not slice:
+            return MISSED
+    view = tensor
+    dim = 0
+    for item in index:
+        if type(item) is int:
+            view = ops.select.of_one((view, dim, item))
+        else:
+            if item != WHOLE:
+                view = part(view, dim, item)
+            dim += 1
+        if view is MISSED:
+            return MISSED
+    return MISSED if view is tensor else view
+
+
+def part(tensor, dim, bounds):
+    """Return the view of a slice of one dimension, or MISSED."""
+    start = bounds.start
+    stop = bounds.stop
+    step = bounds.step
+    if step is None:
+        step = 1
+    if (
+        (start is not None and type(start) is not int)
+        or (stop is not None and type(stop) is not int)
+        or type(step) is not int
+        or (start is None and stop is None and step == 1)
+    ):
+        return MISSED
+    if dim >= tensor._handle.ndim:
+        return MISSED
+    return ops.slice.of_one((tensor, dim, start, stop, step))

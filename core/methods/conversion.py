@@ -1,0 +1,95 @@
+"""Conversion: the members that change dtype or device and are no operators; `to` and its kin are (`copies`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.errors import (
+    DeviceError,
+)
+from tt.core.types.device import Device, to_device
+from tt.core.types.dtype import to_dtype
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
+__all__ = ["CONVERSION_MEMBERS"]
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """Return the tensor on the CPU; itself, if it is there already."""
+    return _convert(self, to_device("cpu"), memory_format=memory_format)
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """Return the tensor on a CUDA device (the current one by default); itself, if it is there already.
+
+    With `non_blocking` a copy from page-locked memory (`pin_memory`) goes on while the call returns.
+
+    Raises
+    ------
+    DeviceError
+        When there is no such device.
+    """
+    place = Device("cuda") if device is None else to_device(device)
+    if place.type != "cuda":
+        raise DeviceError(f"cuda() takes a device of cuda, not {place}")
+    return _convert(self, place, memory_format=memory_format, non_blocking=non_blocking)
+
+
+def _convert(
+    self: Tensor, device: Device, dtype: Any = None, memory_format: Any = None, non_blocking: bool = False
+) -> Tensor:
+    from tt.core.dispatch.registry.registry import ops
+
+    return ops.to.device(self, device, dtype, non_blocking, memory_format=memory_format)  # type: ignore[no-any-return]
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """Return the tensor with the dtype and on the device of another."""
+    from tt.core.dispatch.registry.registry import ops
+
+    return ops.to.other(self, other)  # type: ignore[no-any-return]
+
+
+_TYPE_NAMES: Final = {
+    "bool": "BoolTensor", "uint8": "ByteTensor", "int8": "CharTensor", "int16": "ShortTensor", "int32": "IntTensor",
+    "int64": "LongTensor", "uint16": "UInt16Tensor", "uint32": "UInt32Tensor", "uint64": "UInt64Tensor",
+    "float16": "HalfTensor", "bfloat16": "BFloat16Tensor", "float32": "FloatTensor", "float64": "DoubleTensor",
+    "complex64": "ComplexFloatTensor", "complex128": "ComplexDoubleTensor",
+}  # fmt: skip
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> str | Tensor:
+    """Return the name of the tensor's type, or the tensor converted to a dtype.
+
+    Parameters
+    ----------
+    dtype : dtype or str, optional
+        A dtype, or a name as this method returns it.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(2).type(), tt.ones(2).type(tt.int8).type()
+    ('tt.FloatTensor', 'tt.CharTensor')
+    """
+    if dtype is None:
+        words = [] if self.device.type == "cpu" else [self.device.type]
+        return ".".join(["tt", *(["sparse"] if self.is_sparse else []), *words, _TYPE_NAMES[self.dtype.name]])
+    if not isinstance(dtype, str):
+        return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)
+    _, *words, name = dtype.split(".") if "." in dtype else ("tt", dtype)
+    by_name = {type_name: to_dtype(name) for name, type_name in _TYPE_NAMES.items()}
+    if name not in by_name:
+        return _convert(self, self.device, to_dtype(dtype), non_blocking=non_blocking)
+    place = to_device(words[0] if words else "cpu")
+    return _convert(self, place, by_name[name], non_blocking=non_blocking)
+
+
+CONVERSION_MEMBERS: dict[str, Any] = {
+    "cpu": cpu,
+    "cuda": cuda,
+    "type": type_,
+    "type_as": type_as,
+}

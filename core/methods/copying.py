@@ -1,0 +1,377 @@
+"""Copying: pickling, `copy`, `deepcopy`, subclasses and `data`.
+
+Note [Views in a pickle]
+------------------------
+Tensors that share memory share it again after a round trip, as long as they travel together: a tensor that has a
+storage is written as a place in that storage, and pickle (or the memo of `deepcopy`) writes the storage once.  This
+holds for memory of the host; tensors of other devices are copied one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from tt.core.dispatch.resolve.components import parts_of
+from tt.core.errors import DtypeError, GradientError, ValueRangeError
+from tt.core.methods.foreign import check_array
+from tt.core.methods.reading import detached, host_array, requires_gradient
+from tt.core.tensor.backend import is_non_overlapping_and_dense
+from tt.core.tensor.base import wrap_handle
+from tt.core.tensor.storage import Storage
+from tt.core.tensor.tensor import Tensor, sibling, slots_of, wrap
+from tt.core.types.device import Device, to_device
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import to_dtype
+from tt.core.types.keys import KEYS, OVERRIDDEN, PYTHON
+
+if TYPE_CHECKING:
+    from tt.core.tensor.base import TensorSpec
+
+__all__ = ["COPYING_MEMBERS", "as_kind", "is_wrapper", "rebuild_storage", "rebuild_tensor", "reduce_storage"]
+
+Kind = TypeVar("Kind", bound=Tensor)
+
+
+def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
+    """Return a fresh tensor, which nobody else holds, as an instance of a subclass, without calling the subclass.
+
+    The result counts as no view, whatever memory it shares.
+    """
+    keys = tensor._keys & ~(OVERRIDDEN & ~tensor._spec.keys) | kind._class_keys
+    new = wrap_handle(kind, tensor._handle, tensor._spec, keys, tensor._promotion)
+    new._storage, new._record = tensor._storage, tensor._record
+    return new
+
+
+def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
+    """Return the tensor as an instance of a subclass of `Tensor`; both share memory and history.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Image(tt.Tensor):
+    ...     pass
+    >>> type(tt.ones(2).as_subclass(Image)).__name__
+    'Image'
+    """
+    kind: Any = cls
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise TypeError(f"as_subclass() takes a subclass of Tensor, and {cls!r} is none")
+    if is_wrapper(self):
+        raise TypeError(
+            f"as_subclass(): a {type(self).__name__} has no data of its own that another class could show\n"
+            "  try: the methods of its class"
+        )
+    from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
+    from tt.core.dispatch.registry.registry import ops
+
+    with DisableTTFunctionSubclass():
+        view = ops.alias(self)
+    new = as_kind(view, cls)
+    new._root = view._root
+    return new
+
+
+def is_wrapper(tensor: Any) -> bool:
+    """Tell whether a tensor has no data of its own, because its class answers all operators."""
+    return bool(tensor._spec.keys & PYTHON)
+
+
+def _fresh_wrapper(tensor: Any) -> Tensor:
+    """Return a wrapper tensor like another, with a storage of its own and without attributes or history."""
+    new = sibling(tensor, KEYS.mask("layer") & ~tensor._spec.keys)
+    new.__dict__ = {}
+    new._storage = Storage(new._handle, new._spec.backend)
+    return new
+
+
+# --- host memory -------------------------------------------------------------------------------------------------
+
+
+def _shares_host_memory(tensor: Tensor) -> bool:
+    """Tell whether the tensor can be written as a place in its storage."""
+    storage = tensor._storage
+    if (
+        not isinstance(storage, Storage)
+        or tensor.device.type != "cpu"
+        or not isinstance(tensor._handle, np.ndarray)
+    ):
+        return False
+    owner = storage.owner
+    if not isinstance(owner, np.ndarray) or not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+        return False
+    offset = _byte_offset(tensor._handle, owner)
+    return tensor._handle.size == 0 or 0 <= offset < max(owner.nbytes, 1)
+
+
+def _byte_offset(handle: np.ndarray[Any, Any], owner: np.ndarray[Any, Any]) -> int:
+    return handle.__array_interface__["data"][0] - owner.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _bytes_of(owner: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy of an array's memory as bytes."""
+    return np.frombuffer(owner.tobytes(order="A"), dtype=np.uint8).copy()
+
+
+def _new_storage(memory: np.ndarray[Any, Any]) -> Storage:
+    from tt.core.dispatch.registry.registry import REGISTRY
+
+    return Storage(memory, REGISTRY.backend("cpu"))
+
+
+def _place_in(
+    storage: Storage,
+    dtype: Dtype,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+    kind: type[Kind],
+) -> Kind:
+    """Return a tensor at a place (strides and offset in bytes) of a storage made by `_new_storage`."""
+    memory = storage.owner
+    try:
+        if memory.nbytes == 0 or 0 in shape:
+            handle = np.empty(shape, dtype.numpy)
+        else:
+            handle = np.ndarray(shape, dtype.numpy, buffer=memory, offset=offset, strides=strides)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueRangeError(
+            f"a tensor of shape {list(shape)}, with strides of {list(strides)} bytes from byte {offset} on, is no part "
+            f"of a memory of {memory.nbytes} bytes: {error}"
+        ) from error
+    check_array(handle, "pickled tensor")
+    new = _make(handle, storage.backend.spec(dtype, to_device("cpu")), kind)
+    new._storage = storage
+    return new
+
+
+def _make(handle: Any, spec: TensorSpec, kind: type[Kind]) -> Kind:
+    return as_kind(wrap(handle, spec), kind)
+
+
+# --- pickling ----------------------------------------------------------------------------------------------------
+
+
+def reduce_storage(storage: Storage) -> tuple[Callable[..., Storage], tuple[Any, ...]]:
+    """Return how a storage of host memory is pickled."""
+    if not isinstance(storage.owner, np.ndarray):
+        raise DtypeError(f"only storages in host memory can be pickled, not {storage!r}")
+    return rebuild_storage, (_bytes_of(storage.owner),)
+
+
+def rebuild_storage(memory: np.ndarray[Any, Any]) -> Storage:
+    """Return a new storage over the bytes that `reduce_storage` wrote."""
+    return _new_storage(memory if memory.flags.writeable else memory.copy())
+
+
+def _pack(self: Tensor) -> tuple[Any, ...]:
+    """Return what the values of a tensor are rebuilt from: the name of a form and its arguments."""
+    if is_wrapper(self):
+        return "wrapper", self.dtype, tuple(self.shape), self._handle.strides, str(self.device)
+    if parts := parts_of(self):
+        facts = dict(self._spec.backend.facts(self._handle))
+        return "parts", self.layout, self.dtype, parts, tuple(self.shape), facts, str(self.device)
+    if self.device.type == "meta":
+        return "meta", self.dtype, tuple(self.shape), self.stride(), str(self.device)
+    if _shares_host_memory(self):
+        handle, storage = self._handle, self._storage
+        offset = _byte_offset(handle, storage.owner) if handle.size else 0
+        return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
+    # The order of the dimensions in memory is part of the tensor, but what lies between its elements is not.
+    shape, strides = tuple(self.shape), self.stride()
+    kept = strides if is_non_overlapping_and_dense(shape, strides) else None
+    return "array", np.array(host_array(self, "pickle")), str(self.device), kept
+
+
+def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
+    from tt.core.dispatch.registry.registry import REGISTRY, ops
+
+    if form == "place":
+        storage, dtype, shape, strides, offset = parts
+        return _place_in(storage, to_dtype(dtype), shape, strides, offset, kind)
+    if form == "array":
+        from tt.core.methods.creation import from_array
+
+        array, device, *more = parts
+        check_array(array, "pickled array")
+        if not array.flags.writeable:  # of buffers outside of the pickle
+            array = array.copy()
+        values = from_array(array, Device(device))
+        if more and more[0] is not None and more[0] != values.stride():
+            values = ops.empty_strided(
+                values.shape, more[0], dtype=values.dtype, device=Device(device)
+            ).copy_(values)
+        return as_kind(values, kind)
+    if form == "wrapper":
+        from tt.core.layers.tt_dispatch import make_wrapper
+
+        dtype, shape, strides, device = parts
+        return make_wrapper(kind, shape, dtype, Device(device), strides)  # type: ignore[no-any-return]  # of the class
+    if form == "meta":
+        dtype, shape, strides, device = parts
+        return as_kind(ops.empty_strided(shape, strides, dtype=dtype, device=Device(device)), kind)
+    layout, dtype, named, shape, facts, device = parts
+    backend = REGISTRY.backend(Device(device).type, layout.name)
+    made = backend.assemble({name: part._handle for name, part in named.items()}, shape, facts)
+    return _make(made, backend.spec(to_dtype(dtype), Device(device)), kind)
+
+
+def rebuild_tensor(kind: type[Kind], packed: tuple[Any, ...], requires_grad: bool) -> Kind:
+    """Return a tensor from what `__reduce_ex__` wrote."""
+    new = _unpack(kind, *packed)
+    if requires_grad:
+        new.requires_grad = True
+    return new
+
+
+def _bare(self: Tensor) -> Tensor:
+    """Return the tensor without its history."""
+    if is_wrapper(self):
+        return _fresh_wrapper(self)
+    return detached(self) if requires_gradient(self) else self
+
+
+def reduce_ex(self: Tensor, protocol: Any) -> tuple[Any, ...]:
+    """Return how a tensor is pickled: its class, values, attributes, and whether it requires gradients."""
+    gradient = requires_gradient(self)
+    bare = _bare(self)
+    return rebuild_tensor, (type(self), _pack(bare), gradient), {**slots_of(self), **self.__dict__} or None
+
+
+def set_state(self: Tensor, state: dict[str, Any]) -> None:
+    """Restore the attributes of an unpickled tensor."""
+    # Without this method the compiled base class has one of its own, which expects its fields.
+    for name, value in state.items():
+        setattr(self, name, value)
+
+
+# --- copy and deepcopy -------------------------------------------------------------------------------------------
+
+
+def shallow_copy(self: Tensor) -> Tensor:
+    """Return a new tensor that shares the memory, with the same attributes and without the history."""
+    new = _fresh_wrapper(self) if is_wrapper(self) else as_kind(detached(self), type(self))
+    if requires_gradient(self):
+        new.requires_grad = True
+    set_state(new, {**slots_of(self), **self.__dict__})
+    return new
+
+
+def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """Return a copy that shares nothing; tensors that are copied together keep sharing with each other.
+
+    Raises
+    ------
+    GradientError
+        For a tensor that is the result of a differentiated operation.
+    """
+    if id(self) in memo:
+        return memo[id(self)]  # type: ignore[no-any-return]
+    if requires_gradient(self) and not getattr(self, "is_leaf", True):
+        raise GradientError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment\n"
+            "  try: copy.deepcopy(x.detach()), or x.clone() to keep the history"
+        )
+    new = _deep_copied_values(_bare(self), type(self), memo)
+    if requires_gradient(self):
+        new.requires_grad = True
+    memo[id(self)] = new
+    from copy import deepcopy
+
+    gradient = None if self._record is None else getattr(self, "grad", None)
+    if gradient is not None:
+        new.grad = deepcopy(gradient, memo)
+    set_state(new, deepcopy({**slots_of(self), **self.__dict__}, memo))
+    return new
+
+
+def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) -> Kind:
+    from tt.core.dispatch.registry.registry import ops
+
+    if is_wrapper(self):
+        return _fresh_wrapper(self)  # type: ignore[return-value]  # of the same class
+    if not _shares_host_memory(self):
+        return as_kind(ops.clone(self), kind)
+    storage = self._storage
+    copy = memo.get(id(storage))
+    if copy is None:
+        copy = memo[id(storage)] = _new_storage(_bytes_of(storage.owner))
+    _, _, dtype, shape, strides, offset = _pack(self)
+    return _place_in(copy, dtype, shape, strides, offset, kind)
+
+
+# --- data --------------------------------------------------------------------------------------------------------
+
+
+def _get_data(self: Tensor) -> Tensor:
+    """The same memory without history, and with a version of its own: autograd does not see changes through it.
+
+    Assigning a tensor makes this one use its memory.
+    """
+    new = detached(self)
+    new._root = None
+    storage = new._storage
+    if type(storage) is Storage:
+        new._storage = Storage(storage.owner, storage.backend)
+    return new
+
+
+def _set_data(self: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"data must be set to a Tensor, not {type(value).__name__}")
+    if value.layout != self.layout or value.device.type != self.device.type:
+        raise DtypeError(
+            f"data of a {self.layout} tensor on {self.device} cannot be set to a {value.layout} tensor on "
+            f"{value.device}"
+        )
+    if requires_gradient(self) and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise DtypeError(
+            f"data set to a tensor that requires gradients must be floating point or complex dtype, not {value.dtype}"
+        )
+    shared = detached(value)
+    self._set_data(shared._handle, shared._spec)
+    self._storage, self._root = shared._storage, None
+    if is_wrapper(shared):
+        set_state(self, {**slots_of(shared), **shared.__dict__})
+
+
+def make_subclass(cls: type[Kind], data: Tensor, require_grad: bool = False) -> Kind:
+    """Return an instance of a subclass of `Tensor` over the memory of a tensor, without its history.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Image(tt.Tensor):
+    ...     pass
+    >>> tt.Tensor._make_subclass(Image, tt.ones(2), require_grad=True)
+    Image([1., 1.], requires_grad=True)
+    """
+    kind: Any = cls
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise TypeError(f"_make_subclass() takes a subclass of Tensor, and {cls!r} is none")
+    new = as_kind(detached(data), cls)
+    if require_grad:
+        new.requires_grad = True
+    return new
+
+
+def make_wrapper_subclass(cls: type[Kind], size: Any, **options: Any) -> Kind:
+    """Return a tensor of a class with `__tt_dispatch__` that has no data; see `tt.core.layers.tt_dispatch`."""
+    from tt.core.layers.tt_dispatch import make_wrapper_subclass as make
+
+    return make(cls, size, **options)  # type: ignore[no-any-return]
+
+
+COPYING_MEMBERS: dict[str, Any] = {
+    "_make_subclass": staticmethod(make_subclass),
+    "_make_wrapper_subclass": staticmethod(make_wrapper_subclass),
+    "__copy__": shallow_copy,
+    "__deepcopy__": deep_copy,
+    "__reduce_ex__": reduce_ex,
+    "__setstate__": set_state,
+    "as_subclass": as_subclass,
+    "data": property(_get_data, _set_data),
+}

@@ -1,0 +1,355 @@
+"""Indexing: `x[...]` and `x[...] = value`.
+
+Integers, slices, None and Ellipsis are views, made one dimension at a time; masks and integer tensors are collected
+on the way and handed, together with the view, to `index` or `index_put_`.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.dispatch.registry.registry import ops
+from tt.core.errors import ArgumentError, IndexValueError, NumberRangeError, ValueRangeError
+from tt.core.methods.creation import from_array
+from tt.core.methods.nested import array_from_nested
+from tt.core.methods.reading import values_are_hidden
+from tt.core.tensor.base import TensorBase
+from tt.core.types import dtype as dt
+from tt.core.types.device import to_device
+from tt.core.types.keys import KEYS
+from tt.core.types.scalars import number_array
+from tt.core.types.state import STATE
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
+__all__ = ["getitem", "setitem"]
+
+_INDEX_DTYPES: Final = frozenset((dt.int64, dt.int32, dt.uint8, dt.bool_))
+_NUMBER_TYPES: Final = (bool, int, float, complex, np.number, np.bool_)
+# In a list, these make it a tuple of indices; a list of numbers is one index.
+_PARTS: Final = (slice, type(None), type(Ellipsis), list, tuple, range, TensorBase, np.ndarray)
+_NOT_AN_INDEX: Final = (
+    "only integers, slices (`:`), ellipsis (`...`), None, booleans and integer or boolean tensors, arrays and "
+    "sequences are valid indices (got {})"
+)
+
+
+# --- the index -----------------------------------------------------------------------------------------------------
+
+
+def _is_integer(item: Any) -> bool:
+    return type(item) is int or (isinstance(item, int | np.integer) and not isinstance(item, bool))
+
+
+def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a sequence or array inside an index as an array of int64 or bool."""
+    if not isinstance(item, np.ndarray):
+        try:
+            item = array_from_nested(item) if len(item) else np.empty(0, np.int64)
+        except (TypeError, RuntimeError) as error:
+            raise IndexValueError(
+                f"{_NOT_AN_INDEX.format(type(item).__name__)}: {error}\n  try: a tuple, for several dimensions"
+            ) from error
+    if item.size == 0 and item.dtype.kind == "f":
+        item = item.astype(np.int64)
+    if item.dtype == np.bool_ or item.dtype == np.uint8:
+        return item
+    if item.dtype.kind not in "iu":
+        raise IndexValueError(
+            f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
+        )
+    return item.astype(np.int64, copy=False)
+
+
+def _expand(self: Tensor, index: Any) -> list[Any]:
+    """Return the items of an index as a flat list with at most one Ellipsis, in which arrays stand for sequences."""
+    items: list[Any] = []
+    dims = ellipses = 0
+    if isinstance(index, list) and any(isinstance(item, _PARTS) for item in index):
+        warnings.warn(
+            "an index that is a list of indices, not of numbers, is deprecated; use a tuple, x[tuple(index)]",
+            UserWarning,
+            stacklevel=4,
+        )
+        index = tuple(index)
+    for item in index if isinstance(index, tuple) else (index,):
+        if type(item) is slice or _is_integer(item):
+            dims += 1
+        elif item is None or isinstance(item, bool):
+            pass
+        elif item is Ellipsis:
+            ellipses += 1
+        elif isinstance(item, TensorBase):
+            if item.dtype not in _INDEX_DTYPES and item.ndim:
+                raise IndexValueError(
+                    f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
+                )
+            dims += item.ndim if item.dtype in (dt.bool_, dt.uint8) else 1
+        elif isinstance(item, np.ndarray | list | tuple | range):
+            item = _nested_array(item)
+            dims += item.ndim if item.dtype.kind == "b" or item.dtype == np.uint8 else 1
+        else:
+            if isinstance(item, str | bytes):
+                raise ArgumentError("__getitem__", _NOT_AN_INDEX.format(type(item).__name__))
+            try:
+                item = operator.index(item)
+            except TypeError:
+                name = "numpy.bool" if isinstance(item, np.bool_) else type(item).__name__
+                raise IndexValueError(_NOT_AN_INDEX.format(name)) from None
+            dims += 1
+        if isinstance(item, np.ndarray) and item.ndim == 0:
+            # A zero-dimensional array is the number in it.
+            item = item.item() if item.dtype != np.uint8 else bool(item)
+        items.append(item)
+    if dims > self.ndim:
+        if self.ndim == 0 and len(items) == 1 and _is_integer(items[0]):
+            raise IndexValueError("a tensor without dimensions has nothing to index; item() gives its number")
+        raise IndexValueError(f"too many indices: {dims} for a tensor of {self.ndim} dimensions")
+    if not ellipses:
+        # What is not indexed at the end stays as it is.
+        return items
+    # Each Ellipsis stands for all dimensions that nothing else indexes; a further one finds none left.
+    rest = [slice(None)] * (self.ndim - dims)
+    expanded = [part for item in items for part in (rest if item is Ellipsis else [item])]
+    over = (ellipses - 1) * len(rest)
+    if over and any(type(item) is not slice or item != slice(None) for item in expanded[-over:]):
+        raise IndexValueError(f"too many indices for a tensor of {self.ndim} dimensions: several '...'")
+    return expanded[: len(expanded) - over]
+
+
+def _bound(value: Any) -> int | None:
+    if value is None or type(value) is int:
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _step(value: Any) -> int:
+    step = 1 if value is None else _bound(value)
+    if step is None or step <= 0:
+        reason = "slice step cannot be zero" if step == 0 else "a slice of a tensor has a positive step"
+        raise ValueRangeError(f"{reason}; to reverse a tensor, use flip")
+    return step
+
+
+def _select(view: Tensor, dim: int, index: int, given: int) -> Tensor:
+    """Return the view at an index of a dimension; `given` is its number in the tensor that the user indexes."""
+    size = view._handle.shape[dim]
+    if not -size <= index < size:
+        raise IndexValueError(f"index {index} is out of bounds for dimension {given} with size {size}")
+    return ops.select(view, dim, index)  # type: ignore[no-any-return]
+
+
+def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
+    step = _step(bounds.step)
+    start, stop = _bound(bounds.start), _bound(bounds.stop)
+    if start is None and stop is None and step == 1:
+        return view
+    start, stop, step = slice(start, stop, step).indices(view._handle.shape[dim])
+    return ops.slice(view, dim, start, max(start, stop), step)  # type: ignore[no-any-return]
+
+
+def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
+    """Return the view that the basic part of an index makes, and the tensors that remain, at their dimensions."""
+    # `given` counts the dimensions of `self` (for messages), `dim` those of the view so far.
+    view, dim, given = self, 0, 0
+    # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
+    entries: list[Tensor | None] = []
+    found: list[Tensor | None]
+    for item in _expand(self, index):
+        if isinstance(item, slice):
+            view = _slice(view, dim, item)
+            found, width, given = [None], 1, given + 1
+        elif item is None:
+            view = ops.unsqueeze(view, dim)
+            found, width = [None], 1
+        elif isinstance(item, bool):
+            view = ops.unsqueeze(view, dim)
+            found, width = [_place(np.zeros(int(item), np.int64), self)], 1
+        elif isinstance(item, np.ndarray):
+            found = [_place(array, self) for array in _integer_arrays(item, view, dim)]
+            width = len(found)
+            given += width
+        elif isinstance(item, TensorBase):
+            view, found, width = _apply_tensor(view, dim, item, given)
+            given += item.ndim if item.dtype in (dt.bool_, dt.uint8) else 1
+        else:
+            view = _select(view, dim, int(item), given)
+            found, width, given = [], 0, given + 1
+        entries += found
+        dim += width
+    while entries and entries[-1] is None:
+        entries.pop()
+    return view, entries
+
+
+def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor, list[Tensor | None], int]:
+    """Apply a tensor inside an index; return the view, the new entries, and how many dimensions they stand for."""
+    mask = item.dtype in (dt.bool_, dt.uint8)
+    if item.dtype is dt.uint8:
+        warnings.warn(
+            "indexing with dtype tt.uint8 is deprecated, use a dtype tt.bool instead",
+            UserWarning,
+            stacklevel=5,
+        )
+        item = item.to(dt.bool_)
+    if item.ndim:
+        return view, [item], item.ndim if mask else 1
+    if mask:
+        # A zero-dimensional mask asks for a new dimension of size 1 or 0.
+        view = ops.unsqueeze(view, dim)
+        return view, [_place(np.zeros(int(bool(item.item())), np.int64), view)], 1
+    if item.dtype.kind not in ("signed", "unsigned"):
+        raise IndexValueError(
+            f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
+        )
+    if values_are_hidden(item) or item._keys & KEYS.mask("layer") & ~item._spec.keys:
+        # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
+        return view, [item.to(dt.int64)], 1
+    return _select(view, dim, int(item.item()), given), [], 0
+
+
+def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list[np.ndarray[Any, Any]]:
+    """Return the integer arrays that an array inside an index stands for: one, or the positions of a mask."""
+    if array.dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype uint8 is deprecated, use a dtype bool instead", UserWarning, stacklevel=5
+        )
+        array = array.astype(np.bool_)
+    if array.dtype != np.bool_:
+        return [array]
+    shape = tuple(view._handle.shape)
+    for position, size in enumerate(array.shape):
+        if shape[dim + position] != size:
+            raise IndexValueError(
+                f"a mask of shape {list(array.shape)} does not fit a tensor of shape {list(shape)}: the sizes of its "
+                f"dimension {position} and of dimension {dim + position} differ"
+            )
+    return list(np.nonzero(array))
+
+
+def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
+    # The device of a fake tensor need not be there; its indices may be on the CPU.
+    absent = like.device.type != "meta" and values_are_hidden(like)
+    return from_array(array, to_device("cpu") if absent else like.device)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
+    """Return `self[index]` for any index; `function` is what the user called, for modes that watch calls."""
+    if STATE.modes:
+        found = intercept(function, (self, index), None)
+        if found is not NOT_HANDLED:
+            return found  # type: ignore[no-any-return]
+    view, advanced = _apply(self, index)
+    if advanced:
+        return ops.index(view, advanced)  # type: ignore[no-any-return]
+    return ops.alias(self) if view is self else view
+
+
+# --- assignment ----------------------------------------------------------------------------------------------------
+
+
+def _value(target: Tensor, value: Any) -> Any:
+    """Return the value of an assignment as a tensor, or as a Python number that the dtype of the target can hold."""
+    if isinstance(value, TensorBase):
+        return value
+    if not isinstance(value, _NUMBER_TYPES):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a tensor of dtype {target.dtype}\n  try: tt.as_tensor(value)"
+        )
+    number = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, complex) and not target.dtype.is_complex:
+        raise NumberRangeError(f"{number} is beyond the range of {target.dtype.name}")
+    if target.dtype.kind in ("signed", "unsigned"):
+        number = number_array([number], target.dtype).item()
+    return number
+
+
+def _fit(value: Tensor, ndim: int) -> Tensor:
+    """Return the value without leading dimensions of size 1 that the target does not have."""
+    shape = tuple(value.shape)
+    extra = len(shape) - ndim
+    if extra > 0 and all(size == 1 for size in shape[:extra]):
+        return ops.reshape(value, shape[extra:])  # type: ignore[no-any-return]
+    return value
+
+
+def _indexed_ndim(view: Tensor, advanced: list[Tensor | None]) -> int:
+    """Return the number of dimensions of `index(view, advanced)`."""
+    given = [item for item in advanced if item is not None]
+    consumed = sum(item.ndim if item.dtype is dt.bool_ else 1 for item in given)
+    broadcast = max(1 if item.dtype is dt.bool_ else item.ndim for item in given)
+    return int(view.ndim) - consumed + broadcast
+
+
+def setitem(self: Tensor, index: Any, value: Any, /) -> None:
+    """Assign to `self[index]`; the value is broadcast and converted to the dtype of the tensor.
+
+    Parameters
+    ----------
+    index : see `Tensor.__getitem__`
+        Where.
+    value : Tensor or number
+        What.
+
+    Raises
+    ------
+    IndexError, ValueError
+        As reading does.
+    TypeError
+        For a value that is neither a tensor nor a number.
+    RuntimeError
+        For a value that does not broadcast to the shape of `self[index]`, or a number that the dtype cannot hold.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.zeros(2, 3)
+    >>> x[:, 1] = tt.tensor([1.0, 2.0])
+    >>> x
+    tensor([[0., 1., 0.],
+            [0., 2., 0.]])
+    """
+    if STATE.modes and intercept(setitem, (self, index, value), None) is not NOT_HANDLED:
+        return
+    if self.layout.name != "strided":
+        raise TypeError(
+            f"cannot assign to parts of a tensor of the layout {self.layout}\n  try: x = x.to_dense(), and assign "
+            "to that"
+        )
+    found = _value(self, value)
+    view, advanced = _apply(self, index)
+    if not isinstance(found, TensorBase):
+        if not advanced:
+            ops.fill_(view, found)
+            return
+        absent = values_are_hidden(self)
+        found = (
+            ops.new_full(self, (), found)
+            if absent
+            else _place(number_array([found], self.dtype).reshape(()), self)
+        )
+    if not advanced:
+        ops.copy_(view, _fit(found, view.ndim))
+        return
+    if found.ndim == 0 and found.device != self.device and not values_are_hidden(self):
+        found = found.to(self.device)
+    if (
+        found.dtype is not self.dtype
+        and not found.ndim
+        and [m.dtype for m in advanced if m is not None] == [dt.bool_]
+    ):
+        found = found.to(self.dtype)  # one value for the places of a mask
+    ops.index_put_(view, advanced, _fit(found, _indexed_ndim(view, advanced)))

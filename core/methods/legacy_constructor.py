@@ -1,0 +1,90 @@
+"""`tt.Tensor(...)`: PyTorch's first constructor, which takes sizes or data.
+
+The factories say what they make; programs that were written before them, and subclasses, call the class.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tt.core.dispatch.registry.registry import ops
+from tt.core.errors import describe
+from tt.core.methods.copying import as_kind, as_subclass
+from tt.core.methods.creation import tensor
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import Tensor
+from tt.core.types.device import Device
+from tt.core.types.promotion import get_default_dtype
+from tt.core.types.size import Size
+
+__all__ = ["construct"]
+
+
+def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None = None, **data: Any) -> Tensor:
+    """Return a tensor of the default dtype: of the given sizes, with the given data, or without elements.
+
+    Parameters
+    ----------
+    *args : int, or Size, or Tensor, or sequence or array of numbers
+        Sizes, of a tensor whose elements may be anything; or the data.  A tensor is shared, with its dtype.
+    device : Device or str, optional
+        By default the default device.
+
+    Raises
+    ------
+    TypeError
+        For a number that is no integer, and for other things that are neither sizes nor data.
+    RuntimeError
+        For negative sizes.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.Tensor([1, 2]), tt.Tensor(2, 0), tt.Tensor()
+    (tensor([1., 2.]), tensor([], size=(2, 0)), tensor([]))
+    """
+    if data:
+        args = (*args, data.pop("data", None)) if "data" in data and not args else args
+        if data:
+            raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {next(iter(data))!r}")
+    first = args[0] if len(args) == 1 else None
+    if isinstance(first, TensorBase):
+        if device is not None:
+            first = first.to(device)  # type: ignore[attr-defined]
+        return as_subclass(first, cls)  # type: ignore[arg-type]
+    if first is not None and not isinstance(first, Size) and _is_data(first):
+        made = tensor(first, dtype=get_default_dtype(), device=device)
+    else:
+        made = ops.empty(_sizes(cls, args), dtype=get_default_dtype(), device=device)
+    return made if cls is Tensor else as_kind(made, cls)
+
+
+def _is_data(value: Any) -> bool:
+    """Tell whether an argument holds numbers: no string does, and a number of NumPy's is one."""
+    if isinstance(value, str | bytes | np.generic | Mapping):
+        return False
+    return hasattr(value, "__len__") or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
+
+
+def _sizes(cls: type, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return sizes that are written one by one, or as a Size."""
+    if not args:
+        return (0,)
+    if len(args) == 1 and isinstance(args[0], Size):
+        return args[0]
+    sizes = []
+    for value in args:
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            sizes.append(operator.index(value))
+        except TypeError:
+            what = "data must be a sequence" if len(args) == 1 else "sizes are integers"
+            raise TypeError(
+                f"{cls.__name__}(): {what} (got {describe(value)})\n  try: tt.tensor(...), which takes numbers, too"
+            ) from None
+    return tuple(sizes)

@@ -1,0 +1,205 @@
+"""Methods: putting operators on `Tensor`, from the schema, and the members that are no operators.
+
+`Tensor.add` is found through a small descriptor that looks the operator up at first use and then takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tt.core.dispatch.call.overloads import lookup
+from tt.core.dispatch.intercept.tt_function import overrides
+from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.schema.snapshot import methods, properties
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import Tensor
+
+__all__ = ["LazyMethod", "install"]
+
+
+class LazyMethod:
+    """Stands for an operator on `Tensor` until it is used first."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        method = lookup(REGISTRY, "", self.name)
+        setattr(Tensor, self.name, method)
+        return method.__get__(instance, owner)
+
+
+def _attribute(name: str, doc: str) -> property:
+    """Return an operator that takes nothing but the tensor as an attribute of it."""
+
+    def get(self: Any) -> Any:
+        return getattr(ops, name)(self)
+
+    get.__name__ = name
+    return property(get, doc=doc)
+
+
+# --- Python's operators ----------------------------------------------------------------------------------------
+
+# What tt's operators take on their other side; for anything else Python asks the other operand.
+_OPERANDS = (TensorBase, int, float, complex, np.number, np.bool_)
+
+# Arrays of NumPy become tensors: Python would compare them by identity, and NumPy's operators would return arrays.
+# Their subclasses, as masked arrays, have rules of their own.
+_ARRAYS = frozenset((np.ndarray, np.memmap))
+
+
+def _from_array(array: Any) -> Any:
+    """Return an array as a tensor; one that tensors cannot share is copied."""
+    from tt.core.methods.creation import as_tensor
+
+    if not array.dtype.isnative or any(step < 0 or step % array.itemsize for step in array.strides):
+        array = array.astype(array.dtype.newbyteorder("="), order="C")
+    return as_tensor(array, device="cpu")
+
+
+def _binary(dunder: str, name: str) -> Callable[[Any, Any], Any]:
+    """Return a method that looks its operator up when it is first called, and then leaves its place to a faster one."""
+
+    def first_call(self: Any, other: Any) -> Any:
+        found = getattr(ops, name)
+        found = getattr(
+            found, "default", found
+        )  # of several overloads the one whose first operand is a tensor
+        method = _calling(getattr(found, "two", found))
+        method.__name__ = method.__qualname__ = dunder
+        setattr(Tensor, dunder, method)
+        return method(self, other)
+
+    return first_call
+
+
+def _calling(caller: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if isinstance(other, _OPERANDS) or overrides(type(other)):
+            return caller(self, other)
+        return caller(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
+
+    return method
+
+
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if isinstance(other, _OPERANDS) or overrides(type(other)):
+            return function(self, other)
+        return function(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
+
+    return method
+
+
+def _inplace(name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if isinstance(other, _OPERANDS) or overrides(type(other)):
+            return getattr(ops, name)(self, other)
+        return getattr(ops, name)(self, _from_array(other)) if type(other) in _ARRAYS else NotImplemented
+
+    return method
+
+
+def _as_tensor(other: Any, like: Any) -> Any:
+    """Return a number as a zero-dimensional tensor beside another tensor."""
+    if isinstance(other, TensorBase) or overrides(type(other)):
+        return other
+    return ops.scalar_tensor(
+        other, dtype=None if isinstance(other, float) else _dtype_of(other), device=like.device
+    )
+
+
+def _dtype_of(value: Any) -> Any:
+    from tt.core.types.dtype import to_dtype
+    from tt.core.types.promotion import get_default_dtype
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    return get_default_dtype().to_complex() if isinstance(value, complex) else to_dtype(type(value))
+
+
+def _rdiv(self: Any, other: Any) -> Any:
+    return ops.mul(ops.reciprocal(self), other)
+
+
+def _rpow(self: Any, other: Any) -> Any:
+    return ops.pow(other, self)
+
+
+DUNDERS: dict[str, Callable[..., Any]] = {
+    "__add__": _binary("__add__", "add"),
+    "__radd__": _binary("__radd__", "add"),
+    "__sub__": _binary("__sub__", "sub"),
+    "__rsub__": _binary("__rsub__", "rsub"),
+    "__mul__": _binary("__mul__", "mul"),
+    "__rmul__": _binary("__rmul__", "mul"),
+    "__truediv__": _binary("__truediv__", "div"),
+    "__rtruediv__": _reflected(_rdiv),
+    "__rdiv__": _reflected(_rdiv),
+    "__floordiv__": _binary("__floordiv__", "floor_divide"),
+    "__rfloordiv__": _reflected(lambda self, other: ops.floor_divide(_as_tensor(other, self), self)),
+    "__mod__": _binary("__mod__", "remainder"),
+    "__rmod__": _reflected(lambda self, other: ops.remainder(other, self)),
+    "__pow__": _binary("__pow__", "pow"),
+    "__rpow__": _reflected(_rpow),
+    "__matmul__": _binary("__matmul__", "matmul"),
+    "__rmatmul__": _reflected(lambda self, other: ops.matmul(other, self)),
+    "__and__": _binary("__and__", "bitwise_and"),
+    "__rand__": _binary("__rand__", "bitwise_and"),
+    "__or__": _binary("__or__", "bitwise_or"),
+    "__ror__": _binary("__ror__", "bitwise_or"),
+    "__xor__": _binary("__xor__", "bitwise_xor"),
+    "__rxor__": _binary("__rxor__", "bitwise_xor"),
+    "__lshift__": _binary("__lshift__", "bitwise_left_shift"),
+    "__rlshift__": _reflected(lambda self, other: ops.bitwise_left_shift(other, self)),
+    "__rshift__": _binary("__rshift__", "bitwise_right_shift"),
+    "__rrshift__": _reflected(lambda self, other: ops.bitwise_right_shift(other, self)),
+    "__eq__": _binary("__eq__", "eq"),
+    "__ne__": _binary("__ne__", "ne"),
+    "__lt__": _binary("__lt__", "lt"),
+    "__le__": _binary("__le__", "le"),
+    "__gt__": _binary("__gt__", "gt"),
+    "__ge__": _binary("__ge__", "ge"),
+    "__neg__": lambda self: ops.neg(self),
+    "__pos__": lambda self: self,
+    "__abs__": lambda self: ops.abs(self),
+    "__invert__": lambda self: ops.bitwise_not(self),
+    "__iadd__": _inplace("add_"),
+    "__isub__": _inplace("sub_"),
+    "__imul__": _inplace("mul_"),
+    "__itruediv__": _inplace("div_"),
+    "__ifloordiv__": _inplace("floor_divide_"),
+    "__imod__": _inplace("remainder_"),
+    "__ipow__": _inplace("pow_"),
+    "__iand__": _inplace("bitwise_and_"),
+    "__ior__": _inplace("bitwise_or_"),
+    "__ixor__": _inplace("bitwise_xor_"),
+    "__ilshift__": _inplace("bitwise_left_shift_"),
+    "__irshift__": _inplace("bitwise_right_shift_"),
+}
+
+
+def install() -> None:
+    """Put operators, Python's operators and the core's members on `Tensor`; doing it twice does nothing."""
+    if "__add__" in vars(Tensor):
+        return
+    from tt.core.methods.attributes import MEMBERS
+
+    for name, member in MEMBERS.items():
+        setattr(Tensor, name, member)
+    for name in methods():
+        if name not in vars(Tensor):
+            setattr(Tensor, name, LazyMethod(name))
+    for name, doc in properties().items():
+        setattr(Tensor, name, _attribute(name, doc))
+    for name, function in DUNDERS.items():
+        function.__name__ = function.__qualname__ = name
+        setattr(Tensor, name, function)
+    # Equality is elementwise, but tensors are hashed by identity, as PyTorch's are.
+    Tensor.__hash__ = lambda self: id(self)  # type: ignore[method-assign]

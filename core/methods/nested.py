@@ -1,0 +1,179 @@
+"""Nested data: shape, dtype and values of numbers, sequences, arrays and tensors inside one another.
+
+The data is flattened one level at a time, so that the work for each element is done by C loops; only data with
+something else than Python numbers in it is looked at element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.errors import DataTypeError, ValueRangeError
+from tt.core.tensor.base import TensorBase
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import from_numpy_dtype
+from tt.core.types.promotion import promote_types
+from tt.core.types.scalars import cast_array, number_array, numbers_dtype
+
+__all__ = ["array_from_nested"]
+
+MAX_DIMS: Final = 64
+"""The most dimensions that a tensor can have: NumPy's limit."""
+
+_NUMBERS: Final = frozenset((bool, int, float, complex))
+_CONVERSIONS: Final = ("__index__", "__float__", "__complex__")
+"""Methods by which an object becomes a number; a class has them, too, and becomes none."""
+
+
+def array_from_nested(data: Any, dtype: Dtype | None = None) -> np.ndarray[Any, Any]:
+    """Return a new array with the values of nested data.
+
+    Parameters
+    ----------
+    data : number, NumPy scalar, tensor of one element, or nested sequences of these
+        The values.
+    dtype : dtype, optional
+        By default the promotion of the dtypes of all elements; the default dtype if there is none.
+
+    Raises
+    ------
+    ValueError
+        For sequences of different lengths or too many dimensions.
+    TypeError
+        For something that is neither a number nor a sequence.
+
+    Examples
+    --------
+    >>> from tt.core.methods.nested import array_from_nested
+    >>> array_from_nested([[1, 2], [3, 4.5]])
+    array([[1. , 2. ],
+           [3. , 4.5]], dtype=float32)
+    """
+    kind = type(data)
+    if kind in _NUMBERS:
+        return number_array([data], dtype or numbers_dtype((kind,))).reshape(())
+    shape, leaves = _flatten(data)
+    kinds = set(map(type, leaves))
+    if kinds <= _NUMBERS:
+        return number_array(leaves, dtype or numbers_dtype(kinds)).reshape(shape)
+    values = [_plain(leaf) for leaf in leaves]
+    inferred = dtype or _promote(leaves)
+    if {type(value) for value in values} <= _NUMBERS:
+        return number_array(values, inferred).reshape(shape)
+    return cast_array(np.array(values), inferred).reshape(shape)
+
+
+# --- flattening --------------------------------------------------------------------------------------------------
+
+
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    if isinstance(value, str | bytes | np.generic | dict | set | frozenset):
+        return False
+    if isinstance(value, TensorBase):
+        # A tensor of one element stands for its number, whatever its shape.
+        return False
+    return isinstance(value, Sequence) or (
+        hasattr(value, "__getitem__") and hasattr(value, "__len__") and not hasattr(value, "keys")
+    )
+
+
+def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """Return the shape and all leaves in order."""
+    shape: list[int] = []
+    level = [data]
+    while level and _is_sequence(level[0]):
+        if len(shape) == MAX_DIMS:
+            raise ValueRangeError(
+                f"too many dimensions '{type(level[0]).__name__}': a tensor has at most {MAX_DIMS}"
+            )
+        length = len(level[0])
+        for item in level:
+            if not _is_sequence(item):
+                raise TypeError(
+                    f"not a sequence: expected a sequence of length {length} at dim {len(shape)}, got "
+                    f"{type(item).__name__}"
+                )
+            if len(item) != length:
+                raise ValueRangeError(
+                    f"the sequences of dimension {len(shape)} differ in length: {length} and {len(item)}"
+                )
+        shape.append(length)
+        level = list(chain.from_iterable(level))
+    if not level:
+        return tuple(shape), level
+    if not _NUMBERS.issuperset(map(type, level)):
+        for leaf in level:
+            _check_leaf(leaf, len(shape))
+    return tuple(shape), level
+
+
+def _check_leaf(leaf: Any, dim: int) -> None:
+    if isinstance(leaf, bool | int | float | complex | np.bool_ | np.number):
+        return
+    if isinstance(leaf, np.ndarray) and leaf.ndim == 0:
+        return
+    if isinstance(leaf, TensorBase):
+        if leaf.shape.numel() != 1:
+            raise ValueRangeError(
+                f"only one element tensors can be converted to Python scalars, got one of shape {list(leaf.shape)}\n"
+                f"  try: tt.stack for a sequence of tensors"
+            )
+        return
+    if isinstance(leaf, str | bytes):
+        raise TypeError(f"tensor(): invalid data type {type(leaf).__name__!r}")
+    if _is_sequence(leaf):
+        raise TypeError(
+            f"{type(leaf).__name__!r} object cannot be interpreted as a number: the sequences at dim {dim} are of "
+            f"different depth"
+        )
+    if isinstance(leaf, np.generic):
+        from_numpy_dtype(leaf.dtype)
+    if not isinstance(leaf, type) and any(hasattr(leaf, name) for name in _CONVERSIONS):
+        return
+    raise DataTypeError(f"no dtype follows from an object of type {type(leaf).__name__}")
+
+
+# --- leaves that are no Python numbers ---------------------------------------------------------------------------
+
+
+def _plain(leaf: Any) -> Any:
+    """Return a leaf as a Python number where it is one, otherwise as NumPy's."""
+    if type(leaf) in _NUMBERS:
+        return leaf
+    if isinstance(leaf, TensorBase | np.ndarray | np.generic):
+        return leaf.item()  # type: ignore[union-attr]
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    for kind in kinds:
+        if isinstance(leaf, kind):
+            return kind(leaf)
+    if hasattr(leaf, "__index__"):
+        return int(leaf.__index__())
+    return float(leaf) if hasattr(leaf, "__float__") else complex(leaf)
+
+
+def _dtype_of(leaf: Any) -> Dtype:
+    if isinstance(leaf, TensorBase):
+        return leaf.dtype
+    if isinstance(leaf, np.ndarray | np.generic):
+        return from_numpy_dtype(leaf.dtype)
+    return numbers_dtype([type(_plain(leaf))])
+
+
+def _promote(leaves: list[Any]) -> Dtype:
+    found: Dtype | None = None
+    seen: set[Any] = set()
+    for leaf in leaves:
+        key = leaf.dtype if hasattr(leaf, "dtype") else type(leaf)
+        if key not in seen:
+            seen.add(key)
+            dtype = _dtype_of(leaf)
+            found = dtype if found is None else promote_types(found, dtype)
+    return found if found is not None else numbers_dtype(())

@@ -1,0 +1,97 @@
+"""Parameter: a tensor that is to be trained."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from tt.core.errors import describe
+from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
+
+__all__ = ["Parameter"]
+
+
+class _ParameterKind(type):
+    """Lets a tensor of another class be a parameter: `isinstance(Parameter(x), Parameter)` for every x."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (
+            cls is Parameter and isinstance(instance, TensorBase) and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterKind):
+    """A tensor that requires gradients by default and that modules collect.
+
+    Parameters
+    ----------
+    data : Tensor, optional
+        The values; the parameter shares their memory, but not their history.  Without it the parameter is empty.
+        Of a subclass of `Tensor`, the parameter is of that class, and `isinstance(p, Parameter)` is true nevertheless.
+    requires_grad : bool
+        Whether autograd shall record operations on it.
+
+    Raises
+    ------
+    TypeError
+        When `data` is no tensor.
+    RuntimeError
+        When gradients are required of a dtype that has none.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.nn.Parameter(tt.tensor([1.0, 2.0]))
+    Parameter containing:
+    tensor([1., 2.], requires_grad=True)
+    """
+
+    # As in PyTorch: what is computed with parameters are plain tensors.
+    __tt_function__ = disabled_tt_function_impl  # type: ignore[assignment]  # in the place of a class method
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        """Make the parameter; see the class."""
+        from tt.core.methods.copying import as_kind
+        from tt.core.methods.creation import from_array
+        from tt.core.methods.reading import detached, requires_gradient
+        from tt.core.types.device import get_default_device
+        from tt.core.types.promotion import get_default_dtype
+
+        if data is None:
+            data = from_array(np.empty(0, get_default_dtype().numpy), get_default_device())
+        if not isinstance(data, TensorBase):
+            raise TypeError(
+                f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)"
+            )
+        if type(data) is not Tensor and not type.__instancecheck__(Parameter, data):
+            return _of_another_class(data, requires_grad)  # type: ignore[no-any-return]  # a Parameter to isinstance
+        new: Parameter = as_kind(detached(data), cls)
+        if requires_grad or requires_gradient(new):
+            new.requires_grad = requires_grad
+        return new
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        """Take the arguments of `__new__`."""
+
+    def __repr__(self) -> str:
+        from tt.core.methods.printing import format_tensor
+
+        return "Parameter containing:\n" + format_tensor(self)
+
+
+def _of_another_class(data: Any, requires_grad: bool) -> Any:
+    """Return a parameter of the class of a tensor-like, without its history."""
+    new = data.detach()
+    if type(new) is not type(data):
+        raise TypeError(
+            f"Parameter(): detach() of a {type(data).__name__} must return one, and returned a {type(new).__name__}\n"
+            "  try: answer tt.ops.detach in its __tt_dispatch__, or keep the class in its __tt_function__"
+        )
+    if new is data:
+        new = copy(data)
+    new.requires_grad = requires_grad
+    new._is_param = True
+    return new

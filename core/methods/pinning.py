@@ -1,0 +1,109 @@
+"""Pinning: page-locked memory of the host, and memory that several streams use; see `device_interface`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tt.core.errors import DeviceError
+from tt.core.methods.reading import values_are_hidden
+from tt.core.tensor.tensor import wrap
+from tt.core.types.device import to_device
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
+__all__ = ["PINNING_MEMBERS"]
+
+
+def _pinning_backend(device: Any) -> Any:
+    """Return the backend whose device copies page-locked memory: that of the accelerator by default."""
+    from tt.core.devices.accelerator import current_accelerator
+    from tt.core.dispatch.registry.registry import REGISTRY
+
+    found = current_accelerator(check_available=True) if device is None else to_device(device)
+    return None if found is None else REGISTRY.backend(found.type)
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Return the tensor in page-locked memory of the host, from which the accelerator copies while the host goes on.
+
+    Parameters
+    ----------
+    device : Device or str, optional
+        The accelerator; by default that of this machine.
+
+    Raises
+    ------
+    DeviceError
+        When the tensor is not on the CPU, or there is no accelerator with such memory.
+    """
+    from tt.core.dispatch.registry.registry import REGISTRY, ops
+
+    if self.device.type != "cpu" or self.layout.name != "strided":
+        raise DeviceError(
+            f"pin_memory(): only dense CPU tensors can be pinned, not one on {self.device} ({self.layout})"
+        )
+    backend = _pinning_backend(device)
+    if backend is None:
+        raise DeviceError("pin_memory(): there is no accelerator on this machine\n  see: tt plugins list")
+    backend.require_available()
+    if is_pinned(self, device):
+        return self
+    cpu_backend = REGISTRY.backend("cpu")
+    array = backend.pinned_memory(tuple(self.shape), self.dtype.numpy)
+    new = wrap(cpu_backend.from_numpy(array, self.device), cpu_backend.spec(self.dtype))
+    return ops.copy_(new, self)  # type: ignore[no-any-return]
+
+
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Tell whether the tensor is in page-locked memory of the host; asking starts no device.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(2).is_pinned()
+    False
+    """
+    if (
+        self.device.type != "cpu"
+        or self.layout.name != "strided"
+        or not self.numel()
+        or values_are_hidden(self)
+    ):
+        return False
+    backend = _pinning_backend(device)
+    return backend is not None and backend.is_pinned(self.data_ptr())
+
+
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Keep the tensor's memory, when the tensor is gone, until a stream has done what it was given by then.
+
+    Needed for a tensor that was made on one stream and is used on another: its memory belongs to the first, which
+    might use it again too early.
+
+    Parameters
+    ----------
+    stream : Stream
+        A stream of the tensor's device.
+
+    Raises
+    ------
+    DeviceError
+        When the stream is one of another device type.
+    TypeError
+        When it is no stream.
+    """
+    if not hasattr(stream, "native"):  # streams are a layer above
+        raise TypeError(f"record_stream(): argument 'stream' must be a Stream, not {type(stream).__name__}")
+    if stream.device.type != self.device.type:
+        raise DeviceError(
+            f"record_stream(): a stream of {stream.device} does not work on a tensor on {self.device}"
+        )
+    self._spec.backend.record_stream(self._handle, stream.native)
+
+
+PINNING_MEMBERS: Final[dict[str, Any]] = {
+    "is_pinned": is_pinned,
+    "pin_memory": pin_memory,
+    "record_stream": record_stream,
+}

@@ -1,0 +1,104 @@
+"""`x.storage()`: the memory of a tensor as elements of its dtype, which PyTorch has deprecated."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tt.core.tensor.storage import Storage
+    from tt.core.tensor.tensor import Tensor
+    from tt.core.types.device import Device
+    from tt.core.types.dtype import dtype as Dtype
+
+__all__ = ["TypedStorage", "storage"]
+
+
+class TypedStorage:
+    """All elements in the memory that a tensor shares with its views, in their order there.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import tt
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     memory = tt.tensor([[1, 2], [3, 4]])[1].storage()
+    >>> len(memory), memory[0], memory.tolist()
+    (4, 1, [1, 2, 3, 4])
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._untyped: Storage = tensor.untyped_storage()
+        count = self._untyped.nbytes() // tensor.element_size()
+        self._elements: Any = tensor.detach().as_strided((count,), (1,), 0)
+
+    @property
+    def dtype(self) -> Dtype:
+        """The dtype of the elements."""
+        return self._elements.dtype  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> Device:
+        """Where the memory is."""
+        return self._elements.device  # type: ignore[no-any-return]
+
+    def untyped(self) -> Storage:
+        """Return the memory as bytes: what `untyped_storage()` returns."""
+        return self._untyped
+
+    def size(self) -> int:
+        """Return the number of elements."""
+        return len(self)
+
+    def nbytes(self) -> int:
+        """Return the size of the memory in bytes."""
+        return self._untyped.nbytes()
+
+    def element_size(self) -> int:
+        """Return the size of an element in bytes."""
+        return self._elements.element_size()  # type: ignore[no-any-return]
+
+    def data_ptr(self) -> int:
+        """Return the address of the first byte."""
+        return self._untyped.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        """Return the elements as numbers."""
+        return self._elements.tolist()  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: int | slice) -> Any:
+        found = self._elements[index]
+        return found.tolist() if isinstance(index, slice) else found.item()
+
+    def __setitem__(self, index: int | slice, value: Any) -> None:
+        self._elements[index] = value
+
+    def __repr__(self) -> str:
+        rows = "\n".join(f" {value}" for value in self.tolist())
+        return f"{rows}\n[tt.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """Return the memory of the tensor as elements of its dtype.
+
+    Deprecated, as in PyTorch: `untyped_storage()` is what stays.
+
+    Raises
+    ------
+    LayoutError
+        When the tensor has not one memory: it is not strided.
+    """
+    warnings.warn(
+        "TypedStorage is deprecated: use tensor.untyped_storage(), which has no dtype, or the tensor itself",
+        UserWarning,
+        stacklevel=2,
+    )
+    return TypedStorage(self)

@@ -1,0 +1,297 @@
+"""Values: the elements of a tensor as Python numbers, as lists, and as arrays of other libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.errors import (
+    DataDependentError,
+    ElementCountError,
+    GradientError,
+    NumberRangeError,
+    NumpyError,
+    ValueRangeError,
+)
+from tt.core.methods.conversion import cpu
+from tt.core.methods.reading import detached, host_array, requires_gradient, values_are_hidden
+from tt.core.types import dtype as dt
+from tt.core.types.state import STATE
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
+
+__all__ = ["VALUE_MEMBERS"]
+
+# --- Python numbers and lists --------------------------------------------------------------------------------------
+
+
+def item(self: Tensor) -> bool | int | float | complex:
+    """Return the only element as a Python number.
+
+    Raises
+    ------
+    RuntimeError
+        When the tensor does not have exactly one element.
+    DataDependentError
+        When it has no values.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([2.5]).item()
+    2.5
+    """
+    if STATE.modes:
+        found = intercept(item, (self,), None)
+        if found is not NOT_HANDLED:
+            return found  # type: ignore[no-any-return]
+    count = self.numel()
+    if count != 1:
+        raise ElementCountError(f"only a tensor of one element is a number; this one has {count}")
+    from tt.core.dispatch.registry.registry import ops
+
+    return ops.item(self)  # type: ignore[no-any-return]
+
+
+def tolist(self: Tensor) -> Any:
+    """Return the values as (nested) lists of Python numbers; a number for a zero-dimensional tensor.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
+    if STATE.modes:
+        found = intercept(tolist, (self,), None)
+        if found is not NOT_HANDLED:
+            return found
+    return host_array(self, "tolist").tolist()
+
+
+def to_bool(self: Tensor) -> bool:
+    """Return the truth of the only element."""
+    count = self.numel()
+    if count != 1:
+        what = "more than one value" if count else "no values"
+        raise ElementCountError(
+            f"a tensor with {what} is neither true nor false; use any(), all() or numel()"
+        )
+    return bool(item(self))
+
+
+def to_index(self: Tensor) -> int:
+    """Return the only element of an integer tensor as an index."""
+    if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
+        raise TypeError("only a tensor of one integer is an index")
+    return int(item(self))  # type: ignore[arg-type]
+
+
+def _real_item(self: Tensor) -> bool | int | float:
+    value = item(self)
+    if isinstance(value, complex):
+        if value.imag:
+            raise NumberRangeError(f"{value} is beyond the range of float64")
+        return value.real
+    return value
+
+
+def to_int(self: Tensor) -> int:
+    """Return the only element as an int."""
+    return int(_real_item(self))
+
+
+def to_float(self: Tensor) -> float:
+    """Return the only element as a float."""
+    return float(_real_item(self))
+
+
+def to_complex(self: Tensor) -> complex:
+    """Return the only element as a complex number."""
+    return complex(item(self))
+
+
+def format_(self: Tensor, format_spec: str) -> str:
+    """Format the element of a zero-dimensional tensor; others take no format."""
+    from tt.core.tensor.tensor import Tensor
+
+    if self.ndim == 0 and type(self) is Tensor and not values_are_hidden(self):
+        return format(item(self), format_spec)
+    return object.__format__(self, format_spec)
+
+
+# --- arrays of other libraries -------------------------------------------------------------------------------------
+
+
+def _exportable(self: Tensor) -> None:
+    """Raise unless the tensor's values are plain memory of the host."""
+    if requires_gradient(self):
+        raise GradientError(
+            "numpy() of a tensor that requires a gradient would lose it; call tensor.detach().numpy()"
+        )
+    if self.layout.name != "strided":
+        raise NumpyError(f"NumPy has no arrays of layout {self.layout}; call tensor.to_dense() first")
+    if values_are_hidden(self):
+        raise DataDependentError("numpy", "meta" if self.device.type == "meta" else "fake")
+    if self.device.type != "cpu":
+        raise NumpyError(f"NumPy cannot reach the memory of {self.device}; call tensor.cpu() first")
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
+    """Return a NumPy array that shares the tensor's memory.
+
+    Parameters
+    ----------
+    force : bool
+        Detach the tensor and copy it to the CPU first, if needed.
+
+    Raises
+    ------
+    RuntimeError
+        When the tensor requires gradients.
+    TypeError
+        When it is not strided memory on the CPU.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([1, 2]).numpy()
+    array([1, 2])
+    """
+    if STATE.modes:
+        found = intercept(numpy, (self,), {"force": force})
+        if found is not NOT_HANDLED:
+            return found  # type: ignore[no-any-return]
+    if force:
+        self = cpu(detached(self))
+        if self.layout.name != "strided":
+            self = self.to_dense()
+    _exportable(self)
+    # A new array object: the caller may change its shape in place.
+    return host_array(self, "numpy").view()
+
+
+def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """Return the tensor as `numpy.asarray` wants it."""
+    found = numpy(self)
+    if dtype is None or np.dtype(dtype) == found.dtype:
+        return found.copy() if copy else found
+    if copy is False:
+        raise ValueRangeError(
+            f"a {self.dtype.name} tensor cannot become an array of {np.dtype(dtype)} without a copy"
+        )
+    return found.astype(dtype)
+
+
+def _array_interface(self: Tensor) -> dict[str, Any]:
+    """NumPy's description of the memory of a CPU tensor; other tensors do not have the attribute."""
+    if (
+        self.device.type != "cpu"
+        or self.layout.name != "strided"
+        or self.dtype is dt.bfloat16
+        or values_are_hidden(self)
+    ):
+        # bfloat16: the protocol has no name for it.
+        raise AttributeError(f"a {self.dtype.name} tensor on {self.device} has no __array_interface__")
+    return dict(numpy(self).__array_interface__)
+
+
+def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
+    """CUDA's description of the memory of a CUDA tensor (version 3); other tensors do not have the attribute."""
+    if self.device.type != "cuda" or self.layout.name != "strided" or values_are_hidden(self):
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor on {self.device}\n  try: Tensor.cuda()"
+        )
+    if requires_gradient(self):
+        raise GradientError(
+            "__cuda_array_interface__ of a tensor that requires a gradient would lose it; use tensor.detach()"
+        )
+    size, backend = self.dtype.itemsize, self._spec.backend
+    plain = self.is_contiguous()
+    return {
+        "typestr": self.dtype.numpy.str,
+        "shape": tuple(self.shape),
+        "strides": None if plain else tuple(stride * size for stride in backend.strides(self._handle)),
+        "data": (backend.data_ptr(self._handle) if self.numel() else 0, False),
+        # Whoever reads the memory waits for this stream; 1 stands for the default one, whose address is 0.
+        "stream": int(backend.current_stream(self.device).ptr) or 1,
+        "version": 3,
+    }
+
+
+def dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[int, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return a DLPack capsule that shares the tensor's memory.
+
+    Parameters
+    ----------
+    stream : int, optional
+        The consumer's CUDA stream; None for the CPU.
+    max_version : (int, int), optional
+        The newest version of DLPack that the consumer reads.
+    dl_device : (int, int), optional
+        Where the consumer wants the data.
+    copy : bool, optional
+        True always copies, False never does.
+
+    Raises
+    ------
+    BufferError
+        When the memory cannot be shared.
+    """
+    from tt.core.methods.interop import export_array
+
+    return export_array(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+
+def dlpack_device(self: Tensor) -> tuple[int, int]:
+    """Return where the tensor is, as DLPack writes it: (type, index)."""
+    from tt.core.methods.interop import dlpack_device
+
+    return dlpack_device(self)
+
+
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """Return the namespace of the array API standard.
+
+    Raises
+    ------
+    NotImplementedError
+        As long as this version of tt has none.
+    """
+    from importlib import import_module
+
+    try:
+        return import_module("tt.array_api")
+    except ModuleNotFoundError:
+        raise NotImplementedError(
+            "this version of tt has no namespace of the array API standard; its functions are those of PyTorch"
+        ) from None
+
+
+VALUE_MEMBERS: dict[str, Any] = {
+    "item": item,
+    "tolist": tolist,
+    "__bool__": to_bool,
+    "__index__": to_index,
+    "__int__": to_int,
+    "__float__": to_float,
+    "__complex__": to_complex,
+    "__format__": format_,
+    "numpy": numpy,
+    "__array__": array,
+    "__array_interface__": property(_array_interface),
+    "__cuda_array_interface__": property(_cuda_array_interface),
+    "__dlpack__": dlpack,
+    "__dlpack_device__": dlpack_device,
+    "__array_namespace__": array_namespace,
+}

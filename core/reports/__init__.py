@@ -1,0 +1,1 @@
+"""Checks of the registrations, coverage, and pages of documentation."""

@@ -1,0 +1,1 @@
+"""A tensor's data: storage, fields, and what a backend says of its arrays."""

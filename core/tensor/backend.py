@@ -1,0 +1,340 @@
+"""Backend: what the core must know of a device (and layout) and its native arrays.
+
+Note [Tensors made of parts]
+----------------------------
+The tensors of a layout that is not strided consist of strided arrays: coordinates and values, say.  A backend that
+tells its parts, and puts a handle together from such, needs to do nothing else for its tensors to be printed, pickled,
+moved to another device, described to fake tensors and measured: the core does that part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tt.core.errors import DeviceError, ExportError
+from tt.core.forks import fork_safe_properties
+from tt.core.tensor.base import TensorSpec
+from tt.core.tensor.device_interface import DeviceInterface
+from tt.core.types.device import Device
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.keys import KEYS
+from tt.core.types.layout import register_layout
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Backend", "contiguous_strides", "is_non_overlapping_and_dense"]
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the row-major strides of a shape, in elements.
+
+    Examples
+    --------
+    >>> from tt.core.tensor.backend import contiguous_strides
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def is_non_overlapping_and_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether the elements fill their memory exactly once, in some order of the dimensions."""
+    if 0 in shape:
+        return True
+    step = 1
+    for stride, size in sorted(
+        (stride, size) for size, stride in zip(shape, strides, strict=True) if size != 1
+    ):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+@fork_safe_properties
+class Backend(DeviceInterface):
+    """Describes a device and its native arrays ("handles") to the core.
+
+    A backend author subclasses this and overrides what differs; methods that raise here must be overridden.  Every
+    handle has `.shape` and `.ndim`.  The methods that concern the device rather than its arrays are those of
+    `DeviceInterface`.
+
+    Attributes
+    ----------
+    device_type : str
+        For instance "cpu".
+    layout : str
+        For instance "strided".
+    handle_type : type
+        The class of handles; other results of kernels pass through `normalise`.
+    mutable : bool
+        Whether handles can be changed.  If not, the core functionalises in-place operations.
+    has_views : bool
+        Whether a handle can share the memory of another.  If not, the core keeps track of views.
+    silence_numpy : bool
+        Whether kernels run with NumPy's floating-point warnings off.
+    fallback : str or None
+        The device type to which calls may fall back that the backend does not serve, if the user's policy allows it.
+    prefer_fallback : bool
+        Whether the fallback goes before composites.
+    strided_fallback : bool
+        Whether calls that the backend of a layout does not serve may run on strided tensors, if the user's policy for
+        the layout allows it.
+    hints : mapping
+        Operator name -> what to try instead, for error messages; "*" for any.
+    layer_bits : int
+        Bits of further layers that hold every tensor of the backend.
+    module : str or None
+        The module that `tt.get_device_module` returns; None: one made from the device interface.
+    """
+
+    device_type: str = ""
+    layout: str = "strided"
+    handle_type: type = object
+    mutable: bool = True
+    has_views: bool = True
+    silence_numpy: bool = True
+    fallback: str | None = None
+    prefer_fallback: bool = False
+    strided_fallback: bool = False
+    hints: Mapping[str, str] = {}
+    layer_bits: int = 0
+    module: str | None = None
+
+    def __init__(self) -> None:
+        self._specs: dict[tuple[Dtype, Device], TensorSpec] = {}
+
+    # --- identity ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def keys(self) -> int:
+        """The level-1 bits of this backend's tensors."""
+        bits = KEYS.bit("device", self.device_type) | KEYS.bit("layout", self.layout) | self.layer_bits
+        if self.functionalised:
+            bits |= KEYS.bit("layer", "functionalise")
+        if self.device_count() > 1:
+            bits |= KEYS.bit("layer", "placement")
+        return bits
+
+    @property
+    def functionalised(self) -> bool:
+        """Whether the core keeps track of changes and views, because the arrays cannot change or share memory."""
+        return self.layout == "strided" and not (self.mutable and self.has_views)
+
+    def spec(self, dtype: Dtype, device: Device | None = None) -> TensorSpec:
+        """Return the (one) spec of tensors of a dtype on a device of this backend."""
+        device = self.default_device() if device is None else device
+        found = self._specs.get((dtype, device))
+        if found is None:
+            place = self.place(device)
+            found = self._specs.get((dtype, place))
+            if found is None:
+                found = TensorSpec(dtype, place, register_layout(self.layout), self, self.keys)
+            self._specs[dtype, place] = found
+            # The bare type of several devices means the current one, which may be another at the next call.
+            if device.index is not None or not self._shows_index():
+                self._specs[dtype, device] = found
+        return found
+
+    def generic_kernel(self, operator: Any) -> Callable[..., Any] | None:
+        """Return a kernel that serves the operator without having been registered, if there is one.
+
+        By default, where arrays cannot change or share memory: copies, views and plain factories, made of the methods
+        below.
+        """
+        if not self.functionalised:
+            return None
+        from tt.core.layers.derived_kernels import derived_kernel
+
+        return derived_kernel(self, operator)
+
+    # --- handles -----------------------------------------------------------------------------------------------
+
+    def native_dtype(self, dtype: Dtype) -> Any:
+        """Return the backend's own object for a dtype."""
+        return dtype.numpy
+
+    def dtype_of(self, handle: Any) -> Any:
+        """Return the backend's own dtype of a handle, comparable to `native_dtype`."""
+        return handle.dtype
+
+    def normalise(self, result: Any) -> Any:
+        """Turn a kernel's result that is no handle (a NumPy scalar) into one."""
+        raise TypeError(f"the {self.device_type} backend cannot make a handle of {type(result).__name__}")
+
+    def cast(self, handle: Any, native_dtype: Any) -> Any:
+        """Return the handle converted to one of the backend's own dtypes."""
+        raise NotImplementedError(f"{type(self).__name__}.cast")
+
+    def empty(self, shape: Sequence[int], native_dtype: Any) -> Any:
+        """Return a new handle with any content."""
+        raise NotImplementedError(f"{type(self).__name__}.empty")
+
+    def from_numpy(self, array: np.ndarray[Any, Any], device: Device | None = None) -> Any:
+        """Return a handle with the content of a NumPy array; it may share the array's memory."""
+        raise NotImplementedError(f"{type(self).__name__}.from_numpy")
+
+    def to_numpy(self, handle: Any) -> np.ndarray[Any, Any]:
+        """Return the content as a NumPy array; it may share the handle's memory."""
+        raise NotImplementedError(f"{type(self).__name__}.to_numpy")
+
+    def item(self, handle: Any) -> bool | int | float | complex:
+        """Return the only element as a Python number."""
+        value: bool | int | float | complex = self.to_numpy(handle).item()
+        return value
+
+    def copy_into(self, target: Any, source: Any) -> None:
+        """Write `source`, cast and broadcast, into `target`."""
+        raise NotImplementedError(f"{type(self).__name__}.copy_into")
+
+    def clone(self, handle: Any) -> Any:
+        """Return a copy that shares no memory."""
+        raise NotImplementedError(f"{type(self).__name__}.clone")
+
+    def copy_to(self, handle: Any, device: Device, *, non_blocking: bool = False) -> Any:
+        """Return a copy on a device of this backend; by way of the host unless overridden.
+
+        With `non_blocking` the copy may go on while the call returns, where the device can do that.
+        """
+        return self.from_numpy(self.to_numpy(handle), device)
+
+    def from_host(self, array: np.ndarray[Any, Any], device: Device, non_blocking: bool = False) -> Any:
+        """Return a handle on a device with the content of a NumPy array, whose memory it does not share.
+
+        With `non_blocking` the array may be read while the call returns, where the device can do that.
+        """
+        return self.from_numpy(array.copy(), device)
+
+    def to_host(self, handle: Any, non_blocking: bool = False) -> np.ndarray[Any, Any]:
+        """Return the content as a NumPy array that shares no memory with the handle.
+
+        With `non_blocking` it may be written while the call returns, where the device can do that.
+        """
+        return self.to_numpy(handle).copy()
+
+    def copy_from_host(self, target: Any, array: np.ndarray[Any, Any], non_blocking: bool = False) -> bool:
+        """Write a NumPy array straight into a handle; False where that cannot be done, and nothing was done."""
+        return False
+
+    def copy_to_host(self, source: Any, array: np.ndarray[Any, Any], non_blocking: bool = False) -> bool:
+        """Write a handle straight into a NumPy array; False where that cannot be done, and nothing was done."""
+        return False
+
+    def device_of(self, handle: Any) -> Device | None:
+        """Return the device of a handle, or None where handles do not know it."""
+        return None
+
+    def record_stream(self, handle: Any, stream: Any) -> None:
+        """Keep the memory of a handle, when it is freed, until a stream has done what it was given by then."""
+        return None
+
+    def dlpack_device(self, handle: Any) -> tuple[int, int] | None:
+        """Return where a handle is as DLPack writes it, or None where its memory cannot be shared in this way."""
+        return None
+
+    def to_dlpack(self, handle: Any, **options: Any) -> Any:
+        """Return a DLPack capsule over the memory of a handle; the options are those of `__dlpack__` that were given.
+
+        Raises
+        ------
+        ExportError
+            Unless overridden.
+        """
+        raise ExportError(f"the backend of device {self.device_type!r} does not export DLPack")
+
+    def from_dlpack(self, source: Any, device: Device) -> tuple[Any, Dtype]:
+        """Return a handle over the memory of an object with `__dlpack__`, and its dtype.
+
+        Raises
+        ------
+        DeviceError
+            Unless overridden.
+        """
+        raise DeviceError(f"from_dlpack(): the backend of device {self.device_type!r} does not import DLPack")
+
+    # --- what functionalisation needs of a backend that is not mutable or has no views ------------------------------
+
+    def take(self, flat: Any, index: np.ndarray[Any, Any]) -> Any:
+        """Return the elements of a one-dimensional handle at the positions of a host array."""
+        raise NotImplementedError(f"{type(self).__name__}.take")
+
+    def concat(self, handles: Sequence[Any]) -> Any:
+        """Return one-dimensional handles laid end to end."""
+        raise NotImplementedError(f"{type(self).__name__}.concat")
+
+    def reshape(self, handle: Any, shape: Sequence[int]) -> Any:
+        """Return the elements of a handle, in row-major order, in another shape."""
+        raise NotImplementedError(f"{type(self).__name__}.reshape")
+
+    # --- layouts whose tensors are made of strided ones: see Note [Tensors made of parts] ---------------------------
+
+    def parts(self, handle: Any) -> Mapping[str, Any]:
+        """Return the strided arrays that a handle is made of, by name, in the order in which they are printed.
+
+        They are handles of the strided backend of the same device; a backend that returns none has no parts.
+        """
+        return {}
+
+    def facts(self, handle: Any) -> Mapping[str, Any]:
+        """Return what `assemble` must know beside the parts and the shape; it can be pickled."""
+        return {}
+
+    def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
+        """Return the handle that is made of these parts."""
+        raise NotImplementedError(f"{type(self).__name__}.assemble")
+
+    def to_strided(self, handle: Any) -> Any:
+        """Return the content as a handle of the strided backend of the same device."""
+        raise NotImplementedError(f"{type(self).__name__}.to_strided")
+
+    def filled(self, handle: Any) -> Any:
+        """Return the same tensor with every element stored, zeros too; for layouts with a part "values"."""
+        raise NotImplementedError(f"{type(self).__name__}.filled")
+
+    def summary(self, handle: Any) -> Sequence[str]:
+        """Return what `repr` of a tensor shows after its size, for instance "nnz=3"."""
+        return ()
+
+    # --- memory ------------------------------------------------------------------------------------------------
+
+    def strides(self, handle: Any) -> tuple[int, ...]:
+        """Return the strides in elements; contiguous ones where the library has none."""
+        return contiguous_strides(handle.shape)
+
+    def is_row_major(self, handle: Any) -> bool:
+        """Tell whether the elements lie in row-major order, with nothing between them."""
+        expected = contiguous_strides(handle.shape)
+        return all(
+            a == b or n <= 1 for a, b, n in zip(self.strides(handle), expected, handle.shape, strict=True)
+        )
+
+    def offset(self, handle: Any) -> int:
+        """Return the position of the first element in the storage, in elements."""
+        return 0
+
+    def data_ptr(self, handle: Any) -> int:
+        """Return the address of the first element, or 0 where there is none."""
+        return 0
+
+    def is_writable(self, handle: Any) -> bool:
+        """Tell whether the memory of a handle may be written; asked where memory of others comes in."""
+        return True
+
+    def storage_owner(self, handle: Any) -> Any:
+        """Return what owns the memory of a handle."""
+        return handle
+
+    def storage_nbytes(self, owner: Any) -> int:
+        """Return the size of an owner's memory in bytes."""
+        return int(owner.nbytes)
+
+    def storage_data_ptr(self, owner: Any) -> int:
+        """Return the address of an owner's memory."""
+        return self.data_ptr(owner)

@@ -1,0 +1,156 @@
+"""TensorBase: the data and the keys of a tensor, without operators.
+
+This is a hot module: plain Python that Cython compiles with the C types of `tensor_base.pxd` where it can.  It
+therefore stays untyped here (the stub `tensor_base.pyi` types it) and holds nothing that a call does not need.
+"""
+
+from tt.core.tensor import blank
+from tt.core.tensor.storage import Storage
+from tt.core.types.size import Size
+
+
+class TensorSpec:
+    """What tensors of one dtype on one device in one layout have in common; there is one object for each.
+
+    Attributes
+    ----------
+    dtype, device, layout : dtype, Device, layout
+        As the tensor shows them.
+    backend : Backend
+        Knows the handles.
+    keys : int
+        Level-1 bits of a tensor that no layer holds.
+    dim_bit, zero_dim_bit : int
+        Level-2 bits of a tensor with and without dimensions.
+    code : int
+        The code of the dtype.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "backend",
+        "code",
+        "device",
+        "dim_bit",
+        "dtype",
+        "keys",
+        "layout",
+        "zero_dim_bit",
+    )
+
+    def __init__(self, dtype, device, layout, backend, keys):
+        self.dtype = dtype
+        self.device = device
+        self.layout = layout
+        self.backend = backend
+        self.keys = keys
+        self.code = dtype.code
+        self.dim_bit = 1 << (2 * dtype.code)
+        self.zero_dim_bit = 2 << (2 * dtype.code)
+
+    def __repr__(self):
+        return f"TensorSpec({self.dtype}, {self.device}, {self.layout})"
+
+
+class TensorBase:
+    """The data and keys of a tensor.
+
+    Attributes
+    ----------
+    _handle : object
+        The backend's native array; `handle_of` for those who write kernels.
+    _keys : int
+        Level-1 bits: device, layout, and the layers that hold the tensor.
+    _promotion : int
+        Its level-2 bit.
+    _spec : TensorSpec
+        dtype, device, layout and backend.
+    _storage : Storage or None
+        The memory that it shares with others; None as long as it shares with nobody and never changed.
+    _record : object
+        Opaque to the core: what the layer that holds the tensor knows of it.
+    _root : Tensor or None
+        The tensor that this one is a view of; never a view itself.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_keys", "_promotion", "_record", "_root", "_spec", "_storage")
+
+    @property
+    def shape(self):
+        """The shape of the tensor."""
+        return Size(self._handle.shape)
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self._handle.ndim
+
+    @property
+    def dtype(self):
+        """The type of the elements."""
+        return self._spec.dtype
+
+    @property
+    def device(self):
+        """Where the data is."""
+        return self._spec.device
+
+    @property
+    def layout(self):
+        """How the data is laid out."""
+        return self._spec.layout
+
+    @property
+    def _version(self):
+        """How often the memory was changed in place."""
+        storage = self._storage
+        return 0 if storage is None else storage.version
+
+    def _ensure_storage(self):
+        """Return the storage, making it if the tensor has none yet."""
+        storage = self._storage
+        if storage is None:
+            backend = self._spec.backend
+            storage = Storage(backend.storage_owner(self._handle), backend)
+            self._storage = storage
+        return storage
+
+    def _bump_version(self):
+        """Note that the memory was changed in place."""
+        storage = self._storage
+        if storage is None:
+            storage = self._ensure_storage()
+        storage.version += 1
+
+    def _set_data(self, handle, spec):
+        """Point the tensor to another handle, keeping its layer bits (for metadata ops and `data`)."""
+        layers = self._keys & ~self._spec.keys
+        self._handle = handle
+        self._spec = spec
+        self._keys = spec.keys | layers
+        self._promotion = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+
+
+def wrap_handle(kind, handle, spec, keys, promotion):
+    """Return a tensor that shares its memory with no other one: the one place where tensors are made.
+
+    Parameters
+    ----------
+    kind : type
+        `Tensor` or a subclass, whose constructor is not called.
+    handle : object
+        The backend's native array.
+    spec : TensorSpec
+        dtype, device, layout and backend of the handle.
+    keys, promotion : int
+        The bits of levels 1 and 2.
+    """
+    new = blank.instance(TensorBase, kind)
+    new._handle = handle
+    new._spec = spec
+    new._keys = keys
+    new._promotion = promotion
+    new._storage = None
+    new._record = None
+    new._root = None
+    return new

@@ -1,0 +1,155 @@
+"""Tensor: the class that users see, and how the dispatcher makes one.
+
+`Tensor` is an ordinary class, so that subclassing, attributes, weak references and pickling work as users expect.
+Its operators come from the schema (`methods`), its other members from `members`, and those of plugins from their
+manifests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tt.core.tensor.base import TensorBase, TensorSpec, wrap_handle
+from tt.core.types.keys import FUNCTION, PYTHON
+
+__all__ = ["Tensor", "alias", "disabled_tt_function_impl", "sibling", "slots_of", "wrap"]
+
+
+def disabled_tt_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Stand for `__tt_function__` in a class that takes no part in the protocol, as `Parameter` does.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Plain(tt.Tensor):
+    ...     __tt_function__ = tt.overrides.disabled_tt_function_impl
+    >>> type(tt.ones(2).as_subclass(Plain) + 1).__name__
+    'Tensor'
+    """
+    return NotImplemented
+
+
+class Tensor(TensorBase):
+    """A multi-dimensional array of one dtype on one device.
+
+    Make one with `tt.tensor`, `tt.zeros`, `tt.from_numpy` and the other factories.  Called itself, the class makes
+    tensors of the default dtype: `Tensor([1, 2])` from data, `Tensor(2, 3)` of a shape, with any values, and `Tensor()`
+    without elements.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.tensor([[1.0, 2.0], [3.0, 4.0]]).sum()
+    tensor(10.)
+    """
+
+    # NumPy then leaves `array * tensor` to Tensor.__rmul__.
+    __array_priority__ = 1000
+
+    # The key bits of the instances of a subclass: whether it has `__tt_function__`, and `__tt_dispatch__`.
+    _class_keys = 0
+
+    def __new__(cls, *args: Any, device: Any = None, **data: Any) -> Tensor:
+        """Make a tensor of sizes or data; see `construct`."""
+        from tt.core.methods.legacy_constructor import construct
+
+        return construct(cls, *args, device=device, **data)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        from tt.core.layers.tt_function_api import prepare_subclass
+
+        prepare_subclass(cls)
+
+    @classmethod
+    def __tt_function__(
+        cls,
+        func: Any,
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Call a function with instances of a subclass; its results are of the subclass, too.
+
+        A subclass that overrides this sees each call of an operator, a method or a property with its instances, and
+        carries it out with `super().__tt_function__(func, types, args, kwargs)`.
+
+        Parameters
+        ----------
+        func : callable
+            What was called.
+        types : tuple of type
+            The classes of the arguments that have `__tt_function__`.
+        args, kwargs
+            The arguments as they were written.
+
+        Returns
+        -------
+        object
+            The result, or NotImplemented to leave the call to the class of another argument.
+        """
+        from tt.core.layers.tt_function_api import call_preserving
+
+        return call_preserving(cls, func, types, args, kwargs)
+
+
+def wrap(handle: Any, spec: TensorSpec, kind: type[Tensor] = Tensor) -> Tensor:
+    """Return a tensor over a native handle.
+
+    Parameters
+    ----------
+    handle : object
+        What the backend calls an array.
+    spec : TensorSpec
+        dtype, device, layout and backend of the handle.
+    kind : type
+        The class of the result.
+    """
+    bits = spec.dim_bit if handle.ndim else spec.zero_dim_bit
+    return wrap_handle(kind, handle, spec, spec.keys | kind._class_keys, bits)
+
+
+def alias(tensor: TensorBase, clear: int = 0) -> Tensor:
+    """Return a tensor with the same handle and storage that the layers in `clear` do not hold.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The tensor to alias; it gets a storage, so that both share one version.
+    clear : int
+        Key bits that the alias shall not have.
+    """
+    if tensor._keys & PYTHON:
+        return sibling(tensor, clear)
+    new = wrap(tensor._handle, tensor._spec)
+    new._keys = tensor._keys & ~(clear | FUNCTION)
+    if tensor._spec.backend.functionalised:
+        from tt.core.layers.functionalise import share
+
+        new._storage = share(tensor)
+    else:
+        new._storage = tensor._ensure_storage()
+    return new
+
+
+def sibling(tensor: Any, clear: int = 0) -> Tensor:
+    """Return an alias of a tensor whose class has `__tt_dispatch__`: of the same class, with the same attributes."""
+    new = wrap_handle(type(tensor), tensor._handle, tensor._spec, tensor._keys & ~clear, tensor._promotion)
+    new._storage = tensor._ensure_storage()
+    new.__dict__ = tensor.__dict__
+    for name, value in slots_of(tensor).items():
+        setattr(new, name, value)
+    return new
+
+
+def slots_of(tensor: Any) -> dict[str, Any]:
+    """Return the attributes of a tensor that stand in `__slots__` of its class or of a base between it and `Tensor`."""
+    found = {}
+    for kind in type(tensor).__mro__:
+        if kind is Tensor:
+            break
+        names = vars(kind).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if name not in ("__dict__", "__weakref__") and hasattr(tensor, name):
+                found[name] = getattr(tensor, name)
+    return found

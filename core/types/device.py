@@ -1,0 +1,215 @@
+"""Devices: where the data of a tensor is, and the default device of a thread.
+
+Device types become known by the manifests of plugins; "meta" is the core's own.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from tt.core.errors import DeviceError
+
+__all__ = ["CORE_DEVICES", "Device", "device", "get_default_device", "set_default_device", "to_device"]
+
+CORE_DEVICES: Final = ("meta",)
+"""The device types that no plugin brings."""
+
+_DEVICE_STRING: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::(0|[1-9][0-9]*))?")
+
+
+class Device:
+    """A device: a type, and for types with several devices an index.
+
+    There is one object for each type and index, so `is` and `==` agree.  As a context manager it is the
+    default device of its block.
+
+    Parameters
+    ----------
+    type : str, int or Device
+        "cuda", "cuda:1", or the index of an accelerator.
+    index : int, optional
+        Which device of the type; not together with an index in the string.
+
+    Attributes
+    ----------
+    type : str
+        For instance "cuda".
+    index : int or None
+        None means the current device of the type.
+
+    Raises
+    ------
+    DeviceError
+        When the string is malformed or the index negative.
+    UnknownNameError
+        When no plugin declares the device type.
+    PluginMissingError
+        When the plugin that brings the device type is known but not installed.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.device("cpu")
+    device(type='cpu')
+    >>> tt.device("cuda", 1) == tt.device("cuda:1"), str(tt.device("cuda:1"))
+    (True, 'cuda:1')
+    >>> with tt.device("meta"):
+    ...     tt.zeros(2).device
+    device(type='meta')
+    """
+
+    __slots__ = ("__weakref__", "index", "type")
+
+    type: str
+    index: int | None
+    _known: ClassVar[dict[tuple[str, int | None], Device]] = {}
+
+    def __new__(cls, type: str | int | Device, index: int | None = None) -> Device:
+        """Return the one object of a type and an index."""
+        if isinstance(type, Device) and index is None:
+            return type
+        name, index = _parse(type, index)
+        found = cls._known.get((name, index))
+        if found is not None:
+            return found
+        if (name, None) not in cls._known and name not in CORE_DEVICES:
+            from tt.core.host import host
+
+            host.require("device", name)
+        return cls._intern(name, index)
+
+    @classmethod
+    def declare(cls, name: str) -> None:
+        """Make a device type known, as registering its backend does."""
+        cls._intern(name, None)
+
+    @classmethod
+    def known_types(cls) -> frozenset[str]:
+        """Return the device types that are registered or declared by an installed plugin."""
+        from tt.core.host import host
+
+        return frozenset([*CORE_DEVICES, *host.names("device"), *(name for name, _ in list(cls._known))])
+
+    @classmethod
+    def _intern(cls, name: str, index: int | None) -> Device:
+        new = object.__new__(cls)
+        object.__setattr__(new, "type", name)
+        object.__setattr__(new, "index", index)
+        return cls._known.setdefault((name, index), new)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attribute {name!r} of a device is not writable")
+
+    def __repr__(self) -> str:
+        return (
+            f"device(type={self.type!r})"
+            if self.index is None
+            else f"device(type={self.type!r}, index={self.index})"
+        )
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> tuple[Any, tuple[str, int | None]]:
+        return Device, (self.type, self.index)
+
+    # As a context manager: see tt.core.types.state, whose functions an interrupt does not leave half done.
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Device: ...
+
+        def __exit__(self, *exception: object) -> None: ...
+
+
+def _parse(value: Any, index: Any) -> tuple[str, int | None]:
+    if index is not None and (not isinstance(index, int) or isinstance(index, bool)):
+        raise TypeError(f"the index of a device is an int, not {type(index).__name__}")
+    if index is not None and index < 0:
+        raise DeviceError(f"the index of a device cannot be negative, got {index}")
+    if isinstance(value, int) and not isinstance(value, bool) and index is None:
+        return _parse("cuda", value)
+    if isinstance(value, Device):
+        value = str(value)
+    if not isinstance(value, str):
+        raise TypeError(f"a device is made from a string, an index or a device, not {type(value).__name__}")
+    match = _DEVICE_STRING.fullmatch(value)
+    if match is None:
+        raise DeviceError(f"Invalid device string: {value!r}\n  try: 'cpu', 'cuda' or 'cuda:0'")
+    name, number = match.groups()
+    if number is not None and index is not None:
+        raise DeviceError(f"the index of a device is given once: {value!r} has one, and index= another")
+    return name, index if number is None else int(number)
+
+
+device = Device
+"""PyTorch's name of the class."""
+
+
+# --- the default device -------------------------------------------------------------------------------------
+
+HOME: Final = Device._intern("cpu", None)
+"""The default device of a thread that chooses none."""
+
+
+class _Default(threading.local):
+    """The default device of each thread: what it set, and the stack of its `with` blocks."""
+
+    device: Device = HOME
+    stack: tuple[Device, ...] = ()
+
+
+DEFAULT: Final = _Default()
+
+
+def get_default_device() -> Device:
+    """Return the device on which factories make tensors when they are given none.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.get_default_device()
+    device(type='cpu')
+    """
+    stack = DEFAULT.stack
+    return stack[-1] if stack else DEFAULT.device
+
+
+def set_default_device(device: Device | str | int | None) -> None:
+    """Set the device on which factories of this thread make tensors when they are given none.
+
+    Other threads keep theirs; a thread that sets none has "cpu".
+
+    Parameters
+    ----------
+    device : Device, str, int or None
+        None goes back to "cpu".
+
+    See Also
+    --------
+    Device : as a context manager, the same for a block of code.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.set_default_device("meta")
+    >>> tt.zeros(2).device
+    device(type='meta')
+    >>> tt.set_default_device(None)
+    """
+    chosen = HOME if device is None else Device(device)
+    _count_choices((chosen is not HOME) - (DEFAULT.device is not HOME))
+    DEFAULT.device = chosen
+
+
+def _count_choices(change: int) -> None:
+    """Let factories look for the default device of their thread while there are any."""
+    from tt.core.types.state import STATE
+
+    STATE.count_placed(change)
+
+
+def to_device(value: Any) -> Device:
+    """Return the device that a user means: a Device, a string, an index, or None for the default device."""
+    return get_default_device() if value is None else Device(value)

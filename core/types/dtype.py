@@ -1,0 +1,226 @@
+"""Data types: PyTorch's names over NumPy's (and ml_dtypes') representations.
+
+Each dtype has a code from 0 to 14.  The codes are the basis of level 2 of the dispatcher: `promotion` makes a
+bit set of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import ml_dtypes
+import numpy as np
+
+from tt.core.errors import UnknownNameError
+
+__all__ = ["DTYPES", "DtypeKind", "dtype", "finfo", "from_numpy_dtype", "iinfo", "to_dtype"]
+
+DtypeKind = Literal["bool", "unsigned", "signed", "floating", "complex"]
+
+
+class dtype:  # noqa: N801 - PyTorch's name
+    """The type of a tensor's elements.
+
+    There is one object per dtype, so `is` and `==` agree.
+
+    Attributes
+    ----------
+    name : str
+        For instance "float32".
+    code : int
+        0 to 14; the position of the dtype in the level-2 bit set.
+    kind : str
+        bool, unsigned, signed, floating or complex.
+    itemsize : int
+        Bytes of an element.
+    numpy : numpy.dtype
+        The representation on the CPU.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.float32
+    tt.float32
+    >>> tt.float32.itemsize, tt.float32.is_floating_point, tt.complex64.to_real()
+    (4, True, tt.float32)
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "code",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "kind",
+        "name",
+        "numpy",
+    )
+
+    def __init__(self, name: str, code: int, kind: DtypeKind, numpy: np.dtype[Any]) -> None:
+        self.name, self.code, self.kind, self.numpy = name, code, kind, numpy
+        self.itemsize: int = numpy.itemsize
+        self.is_floating_point = kind == "floating"
+        self.is_complex = kind == "complex"
+        self.is_signed = kind in ("signed", "floating", "complex")
+
+    def __repr__(self) -> str:
+        return f"tt.{self.name}"
+
+    def __str__(self) -> str:
+        return f"tt.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return to_dtype, (self.name,)
+
+    def to_real(self) -> dtype:
+        """Return the dtype of the real part."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> dtype:
+        """Return the complex dtype whose parts have at least this precision."""
+        return {"float64": complex128, "complex128": complex128}.get(self.name, complex64)
+
+
+def _make(name: str, code: int, kind: DtypeKind, numpy: Any) -> dtype:
+    return dtype(name, code, kind, np.dtype(numpy))
+
+
+bool_: Final = _make("bool", 0, "bool", np.bool_)
+uint8: Final = _make("uint8", 1, "unsigned", np.uint8)
+int8: Final = _make("int8", 2, "signed", np.int8)
+int16: Final = _make("int16", 3, "signed", np.int16)
+int32: Final = _make("int32", 4, "signed", np.int32)
+int64: Final = _make("int64", 5, "signed", np.int64)
+uint16: Final = _make("uint16", 6, "unsigned", np.uint16)
+uint32: Final = _make("uint32", 7, "unsigned", np.uint32)
+uint64: Final = _make("uint64", 8, "unsigned", np.uint64)
+float16: Final = _make("float16", 9, "floating", np.float16)
+bfloat16: Final = _make("bfloat16", 10, "floating", ml_dtypes.bfloat16)
+float32: Final = _make("float32", 11, "floating", np.float32)
+float64: Final = _make("float64", 12, "floating", np.float64)
+complex64: Final = _make("complex64", 13, "complex", np.complex64)
+complex128: Final = _make("complex128", 14, "complex", np.complex128)
+
+DTYPES: Final[tuple[dtype, ...]] = (
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+)  # fmt: skip
+"""Every dtype, at the position of its code."""
+
+_BY_NAME: Final = {d.name: d for d in DTYPES} | {
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+    "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+_BY_NUMPY: Final = {d.numpy: d for d in DTYPES}
+_BY_PYTHON: Final[dict[Any, dtype]] = {bool: bool_, int: int64, float: float64, complex: complex128}
+
+
+def from_numpy_dtype(numpy: Any) -> dtype:
+    """Return the dtype of a NumPy dtype.
+
+    Raises
+    ------
+    TypeError
+        When tt has no such dtype (strings, objects, datetimes, long double).
+    """
+    found = _BY_NUMPY.get(np.dtype(numpy).newbyteorder("="))
+    if found is None:
+        names = ", ".join(d.name for d in DTYPES)
+        raise TypeError(
+            f"there is no dtype for a NumPy array of {np.dtype(numpy)}; there are dtypes for: {names}"
+        )
+    return found
+
+
+def to_dtype(value: Any) -> dtype:
+    """Return the dtype that a user means: a dtype, its name, or bool, int, float, complex.
+
+    A Python `float` means float64 here as it does in PyTorch's `dtype=` arguments.
+
+    Raises
+    ------
+    UnknownNameError
+        When it is none.
+    """
+    if isinstance(value, dtype):
+        return value
+    if isinstance(value, str):
+        name = value.removeprefix("tt.").removeprefix("torch.")
+        if name in _BY_NAME:
+            return _BY_NAME[name]
+        raise UnknownNameError("dtype", value, _BY_NAME)
+    try:
+        if value in _BY_PYTHON:
+            return _BY_PYTHON[value]
+        return from_numpy_dtype(value)
+    except TypeError:
+        raise UnknownNameError("dtype", repr(value), _BY_NAME) from None
+
+
+# --- limits ----------------------------------------------------------------------------------------------------
+
+
+class finfo:  # noqa: N801 - PyTorch's name
+    """The numerical limits of a floating point dtype (of the real part, for a complex one).
+
+    Attributes: bits, eps, max, min, tiny, smallest_normal, resolution, dtype.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.finfo(tt.float32).eps
+    1.1920928955078125e-07
+    >>> tt.finfo(tt.bfloat16).max
+    3.3895313892515355e+38
+    """
+
+    def __init__(self, type: dtype | None = None) -> None:
+        from tt.core.types.promotion import get_default_dtype
+
+        type = get_default_dtype() if type is None else type
+        # Users are not type-checked.
+        if not isinstance(type, dtype) or not (type.is_floating_point or type.is_complex):  # type: ignore[redundant-expr]
+            raise TypeError(
+                f"finfo() requires a floating point or complex dtype, but got {type!r}; use iinfo() for integers"
+            )
+        real = type.to_real()
+        # ml_dtypes has no types.
+        info = ml_dtypes.finfo(real.numpy) if real is bfloat16 else np.finfo(real.numpy)  # type: ignore[no-untyped-call]
+        self.dtype: str = real.name
+        self.bits = int(info.bits)
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801 - PyTorch's name
+    """The numerical limits of an integer dtype.
+
+    Attributes: bits, max, min, dtype.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.iinfo(tt.int16)
+    iinfo(min=-32768, max=32767, dtype=int16)
+    """
+
+    def __init__(self, type: dtype) -> None:
+        # Users are not type-checked.
+        if not isinstance(type, dtype) or type.kind not in ("signed", "unsigned"):  # type: ignore[redundant-expr]
+            raise TypeError(
+                f"iinfo() requires an integer dtype, but got {type!r}; use finfo() for floating point"
+            )
+        info = np.iinfo(type.numpy)
+        self.dtype: str = type.name
+        self.bits, self.max, self.min = int(info.bits), int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

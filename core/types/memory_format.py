@@ -1,0 +1,81 @@
+"""Memory formats: the order in which the elements of a tensor lie in memory.
+
+Users write `tt.channels_last`; operators and kernels get its name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tt.core.errors import UnknownNameError
+
+__all__ = [
+    "ORDERS",
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "format_name",
+    "is_preserve",
+    "memory_format",
+    "preserve_format",
+]
+
+
+class memory_format:  # noqa: N801 - PyTorch's name
+    """The order in which the elements of a tensor lie in memory.
+
+    There is one object per format, so `is` and `==` agree.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.ones(1, 2, 3, 4).contiguous(memory_format=tt.channels_last).stride()
+    (24, 1, 8, 2)
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"tt.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+contiguous_format: Final = memory_format("contiguous_format")
+preserve_format: Final = memory_format("preserve_format")
+channels_last: Final = memory_format("channels_last")
+channels_last_3d: Final = memory_format("channels_last_3d")
+
+ORDERS: Final = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+"""The formats that name an order: the dimensions from the slowest to the fastest."""
+
+_NAMES: Final = ("contiguous_format", "preserve_format", *ORDERS)
+
+
+def format_name(memory_format: Any) -> str:
+    """Return the name of a memory format, given by its name (with a module in front or not).
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such format.
+
+    Examples
+    --------
+    >>> from tt.core.types.memory_format import format_name
+    >>> format_name("tt.channels_last"), format_name("contiguous_format")
+    ('channels_last', 'contiguous_format')
+    """
+    name = str(memory_format).rpartition(".")[2]
+    if name not in _NAMES:
+        raise UnknownNameError("memory format", name, _NAMES)
+    return name
+
+
+def is_preserve(memory_format: Any) -> bool:
+    """Tell whether a memory format asks for nothing."""
+    return memory_format is None or format_name(memory_format) == "preserve_format"

@@ -1,0 +1,265 @@
+"""Type promotion: PyTorch's rules as a pure function of a bit set.
+
+Note [Level 2]
+--------------
+Every argument of a promotion group sets one bit: each dtype has two (a tensor with dimensions, a zero-dimensional
+one) and each kind of Python scalar has one.  PyTorch's result depends only on which of these occur, so it is a
+function of the OR, and one dictionary look-up finds it after the first call.
+
+The rule has three ranks: tensors with dimensions, zero-dimensional tensors, Python scalars.  A lower rank counts
+only when its category (bool, integral, floating, complex) is higher than what the ranks above it gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache, reduce
+from typing import Any, Final
+
+from tt.core.errors import DtypeError, PromotionError
+from tt.core.types import dtype as dt
+from tt.core.types.dtype import DTYPES, dtype, to_dtype
+
+__all__ = [
+    "DIM_BITS",
+    "SCALAR_BITS",
+    "SCALAR_MASK",
+    "ZERO_DIM_BITS",
+    "can_cast",
+    "default_dtype",
+    "describe_bits",
+    "get_default_dtype",
+    "promote_bits",
+    "promote_types",
+    "result_type",
+    "scalar_bit",
+    "set_default_dtype",
+]
+
+DIM_BITS: Final = tuple(1 << (2 * code) for code in range(len(DTYPES)))
+ZERO_DIM_BITS: Final = tuple(2 << (2 * code) for code in range(len(DTYPES)))
+_SCALAR_SHIFT: Final = 2 * len(DTYPES)
+SCALAR_BITS: Final[dict[type, int]] = {
+    bool: 1 << _SCALAR_SHIFT,
+    int: 2 << _SCALAR_SHIFT,
+    float: 4 << _SCALAR_SHIFT,
+    complex: 8 << _SCALAR_SHIFT,
+}
+GROUP_BITS: Final = _SCALAR_SHIFT + 4
+"""Width of the bit set of a promotion group; what stands beside the group in a level-2 key starts here."""
+SCALAR_MASK: Final = sum(SCALAR_BITS.values())
+_DIM_MASK: Final = sum(DIM_BITS)
+_ZERO_DIM_MASK: Final = sum(ZERO_DIM_BITS)
+
+# --- two dtypes ------------------------------------------------------------------------------------------------
+
+_RANK: Final = {d: rank for rank, d in enumerate(
+    (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16,
+     dt.float32, dt.float64, dt.complex64, dt.complex128)
+)}  # fmt: skip
+_WIDE_UNSIGNED: Final = (dt.uint16, dt.uint32, dt.uint64)
+
+
+@cache
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """Return the smallest dtype that holds both, as PyTorch defines it.
+
+    Raises
+    ------
+    PromotionError
+        For uint16, uint32 and uint64 with anything but themselves and floating point dtypes.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.promote_types(tt.int32, tt.float16), tt.promote_types(tt.uint8, tt.int8)
+    (tt.float16, tt.int16)
+    """
+    if type1 is type2:
+        return type1
+    for wide, other in ((type1, type2), (type2, type1)):
+        if wide in _WIDE_UNSIGNED:
+            if other.is_floating_point:
+                return other
+            raise PromotionError(type1.name, type2.name)
+    low, high = sorted((type1, type2), key=_RANK.__getitem__)
+    if (low, high) == (dt.uint8, dt.int8):
+        return dt.int16
+    if (low, high) == (dt.float16, dt.bfloat16):
+        return dt.float32
+    if (low, high) == (dt.float64, dt.complex64):
+        return dt.complex128
+    return high
+
+
+# --- a set of dtypes and scalars -------------------------------------------------------------------------------
+
+
+def _dtypes(bits: int, table: tuple[int, ...]) -> list[dtype]:
+    return [d for d, bit in zip(DTYPES, table, strict=True) if bits & bit]
+
+
+def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
+    """Join the results of two ranks: the lower one counts only if its category is higher."""
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    if higher.is_complex:
+        return higher
+    if higher.is_floating_point:
+        return higher.to_complex() if lower.is_complex else higher
+    if lower.is_complex:
+        # Across ranks PyTorch lets even the wide unsigned dtypes meet complex ones.
+        return lower
+    if higher is dt.bool_ or lower.is_floating_point:
+        return promote_types(higher, lower)
+    return higher
+
+
+_SCALAR_DTYPES: Final[dict[type, Callable[[dtype], dtype]]] = {
+    bool: lambda default: dt.bool_,
+    int: lambda default: dt.int64,
+    float: lambda default: default,
+    complex: lambda default: default.to_complex(),
+}
+
+
+@lru_cache(maxsize=4096)
+def promote_bits(bits: int, default: dtype) -> dtype:
+    """Return the result dtype of a promotion group from its bit set (see Note [Level 2]).
+
+    Parameters
+    ----------
+    bits : int
+        The OR of `DIM_BITS`, `ZERO_DIM_BITS` and `SCALAR_BITS` entries; at least one.
+    default : dtype
+        The default dtype, which Python floats and complex numbers take.
+    """
+    dims = _dtypes(bits, DIM_BITS)
+    zero_dims = _dtypes(bits, ZERO_DIM_BITS)
+    scalars = [make(default) for kind, make in _SCALAR_DTYPES.items() if bits & SCALAR_BITS[kind]]
+    ranks = [reduce(promote_types, rank) if rank else None for rank in (dims, zero_dims, scalars)]
+    result = _combine(_combine(ranks[0], ranks[1]), ranks[2])
+    if result is None:
+        raise DtypeError("a promotion group without arguments has no dtype")
+    return result
+
+
+def scalar_bit(value: Any) -> int:
+    """Return the level-2 bit of a Python scalar, or 0 when the value is none."""
+    for kind in (bool, int, float, complex):
+        if isinstance(value, kind):
+            return SCALAR_BITS[kind]
+    return 0
+
+
+def describe_bits(bits: int) -> str:
+    """Return a promotion group in words, for instance "float32 int64() float", () marking zero-dimensional."""
+    words = [d.name for d in _dtypes(bits, DIM_BITS)]
+    words += [f"{d.name}()" for d in _dtypes(bits, ZERO_DIM_BITS)]
+    words += [f"scalar {kind.__name__}" for kind, bit in SCALAR_BITS.items() if bits & bit]
+    return " ".join(words)
+
+
+def group_bit(value: Any) -> int:
+    """Return the level-2 bit of one argument: a tensor, a dtype (as with dimensions) or a Python scalar."""
+    if isinstance(value, dtype):
+        return DIM_BITS[value.code]
+    bits = getattr(value, "_promotion", None)
+    if isinstance(bits, int):
+        return bits
+    bit = scalar_bit(value)
+    if not bit:
+        raise TypeError(f"result_type() takes tensors and Python numbers, not {type(value).__name__}")
+    return bit
+
+
+def result_type(*tensors_and_scalars: Any) -> dtype:
+    """Return the dtype that an arithmetic operation of the arguments would have.
+
+    Parameters
+    ----------
+    *tensors_and_scalars : Tensor or bool, int, float, complex
+        Two in PyTorch; any number here.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.result_type(tt.tensor([1, 2]), 1.0)
+    tt.float32
+    """
+    bits = 0
+    for value in tensors_and_scalars:
+        bits |= group_bit(value)
+    return promote_bits(bits, get_default_dtype())
+
+
+_CATEGORY: Final = {"bool": 0, "unsigned": 1, "signed": 1, "floating": 2, "complex": 3}
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Tell whether PyTorch permits storing `from_` in `to` without an explicit conversion.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.can_cast(tt.float64, tt.float32), tt.can_cast(tt.float32, tt.int64)
+    (True, False)
+    """
+    return _CATEGORY[from_.kind] <= _CATEGORY[to.kind]
+
+
+# --- the default dtype -----------------------------------------------------------------------------------------
+
+
+def get_default_dtype() -> dtype:
+    """Return the dtype that Python floats take.
+
+    Examples
+    --------
+    >>> import tt
+    >>> tt.get_default_dtype()
+    tt.float32
+    """
+    from tt.core.types.state import STATE
+
+    return STATE.default_dtype
+
+
+def set_default_dtype(d: dtype | str) -> None:
+    """Set the dtype that Python floats take; it must be a floating point dtype.
+
+    Raises
+    ------
+    TypeError
+        For any other dtype.
+
+    See Also
+    --------
+    default_dtype : the same for a block of code.
+    """
+    from tt.core.types.state import STATE
+
+    STATE.set_default_dtype(_floating(d))
+
+
+def _floating(d: dtype | str) -> dtype:
+    found = to_dtype(d)
+    if not found.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, not {found}")
+    return found
+
+
+def default_dtype(d: dtype | str) -> AbstractContextManager[None]:
+    """Use another default dtype inside a `with` block.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.default_dtype(tt.float64):
+    ...     tt.tensor(1.5).dtype
+    tt.float64
+    """
+    from tt.core.types.state import changed
+
+    return changed("default_dtype", _floating(d))

@@ -1,0 +1,161 @@
+"""Numbers: from Python numbers to arrays of a dtype, with PyTorch's rules for what fits.
+
+An integer must fit into the dtype (a negative one may wrap into an unsigned dtype, as in PyTorch), a float that becomes
+an integer is truncated and must be in range, and a complex number becomes nothing but complex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.errors import NumberRangeError
+from tt.core.types import dtype as dt
+from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.promotion import get_default_dtype
+
+__all__ = ["cast_array", "fitted_number", "number_array", "numbers_dtype"]
+
+
+_RANK: Final = {bool: 0, int: 1, float: 2, complex: 3}
+
+
+def numbers_dtype(kinds: Iterable[type]) -> Dtype:
+    """Return the dtype of Python numbers of the given types: the default dtype for float, int64 for int.
+
+    Examples
+    --------
+    >>> from tt.core.types.scalars import numbers_dtype
+    >>> numbers_dtype([bool, int]), numbers_dtype([int, float]), numbers_dtype([])
+    (tt.int64, tt.float32, tt.float32)
+    """
+    highest = max((_RANK[kind] for kind in kinds), default=2)
+    if highest < 2:
+        return dt.int64 if highest else dt.bool_
+    default = get_default_dtype()
+    return default if highest == 2 else default.to_complex()
+
+
+def number_array(numbers: Sequence[bool | int | float | complex], dtype: Dtype) -> np.ndarray[Any, Any]:
+    """Return a one-dimensional array of a dtype with the given Python numbers.
+
+    Raises
+    ------
+    NumberRangeError
+        When one of them does not fit.
+    TypeError
+        When one is complex and the dtype is not.
+    """
+    if dtype.is_complex:
+        return np.array(numbers, dtype=np.complex128).astype(dtype.numpy)
+    kinds = set(map(type, numbers))
+    if complex in kinds and dtype is not dt.bool_:
+        raise TypeError(
+            f"must be real number, not complex: a complex number cannot be stored as {dtype.name}"
+        )
+    if dtype.is_floating_point:
+        return cast_array(_doubles(numbers), dtype)
+    if dtype is dt.bool_:
+        return np.array([bool(number) for number in numbers], dtype=np.bool_)
+    if float in kinds:
+        return _from_doubles(_doubles(numbers), dtype)
+    if dtype is dt.uint64:
+        return _unsigned_long(numbers)
+    try:
+        longs = np.array(numbers, dtype=np.int64)
+    except OverflowError:
+        raise NumberRangeError(
+            f"{_first_outside(numbers)} does not fit into int64\n"
+            f"  try: dtype=tt.uint64 or a floating point dtype"
+        ) from None
+    return _from_longs(longs, dtype)
+
+
+def _doubles(numbers: Sequence[Any]) -> np.ndarray[Any, Any]:
+    try:
+        return np.array(numbers, dtype=np.float64)
+    except OverflowError:
+        raise NumberRangeError("int too large to convert to float") from None
+
+
+def _first_outside(numbers: Sequence[Any]) -> Any:
+    return next((n for n in numbers if not -(2**63) <= n < 2**63), None)
+
+
+def _refuse(value: Any, dtype: Dtype) -> NumberRangeError:
+    return NumberRangeError(f"{value} is beyond the range of {dtype.name}")
+
+
+def _unsigned_long(numbers: Sequence[Any]) -> np.ndarray[Any, Any]:
+    for number in numbers:
+        if number < 0:
+            raise OverflowError(f"can't convert negative int to unsigned: {number}")
+        if number >= 2**64:
+            raise _refuse(number, dt.uint64)
+    return np.array(numbers, dtype=np.uint64)
+
+
+def _from_longs(longs: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
+    if dtype is not dt.int64 and longs.size:
+        limit = np.iinfo(dtype.numpy)
+        # A negative integer wraps into an unsigned dtype (two's complement) if its size fits.
+        lowest = -int(limit.max) if dtype.kind == "unsigned" else int(limit.min)
+        low, high = int(longs.min()), int(longs.max())
+        if low < lowest or high > int(limit.max):
+            raise _refuse(low if low < lowest else high, dtype)
+    return longs.astype(dtype.numpy)
+
+
+def _from_doubles(doubles: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
+    limit = np.iinfo(dtype.numpy)
+    lowest, highest = int(limit.min), int(limit.max)
+    # The largest 64-bit integers are no doubles: float(highest) is one too much.
+    above = doubles > highest if float(highest) == highest else doubles >= float(highest)
+    outside = (doubles < lowest) | above | np.isnan(doubles)
+    if outside.any():
+        raise _refuse(float(doubles[outside][0]), dtype)
+    return doubles.astype(dtype.numpy)
+
+
+def fitted_number(value: Any, dtype: Dtype) -> bool | int | float | complex:
+    """Return a Python number as a tensor of a dtype holds it: 2.7 as 2 among integers.
+
+    Raises
+    ------
+    NumberRangeError
+        When it does not fit.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.core.types.scalars import fitted_number
+    >>> fitted_number(2.7, tt.int64), fitted_number(-1, tt.uint8)
+    (2, 255)
+    """
+    if isinstance(value, complex) and not dtype.is_complex:
+        if value.imag:
+            raise _refuse(value, dtype)
+        value = value.real
+    found = number_array([value], dtype)[0]
+    floats = dtype.is_floating_point or dtype.is_complex
+    if floats and np.isinf(found) and not np.isinf(value):
+        raise _refuse(value, dtype)
+    number: bool | int | float | complex = found.item() if dtype.numpy.kind in "biufc" else float(found)
+    return number
+
+
+def cast_array(array: np.ndarray[Any, Any], dtype: Dtype) -> np.ndarray[Any, Any]:
+    """Return a real, bool or complex array in another dtype, without warnings about what does not fit.
+
+    float64 goes to the half precision dtypes by way of float32, as in PyTorch.
+    """
+    if array.dtype == dtype.numpy:
+        return array
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real if dtype is not dt.bool_ else array != 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype in (dt.float16, dt.bfloat16):
+            array = array.astype(np.float32)
+        return array.astype(dtype.numpy)

@@ -1,0 +1,36 @@
+from contextlib import ContextDecorator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from tt.core.blocks import Block
+from tt.core.types.dtype import dtype as Dtype
+
+class DispatchState:
+    guard: int
+    epoch: int
+    modes: int
+    placed: int
+    settings: dict[Any, Any]
+    def change(self, name: Any, value: Any) -> None: ...
+    def get(self, name: Any, default: Any = None) -> Any: ...
+    @property
+    def default_dtype(self) -> Dtype: ...
+    def set_default_dtype(self, dtype: Dtype) -> None: ...
+    def count_placed(self, change: int) -> None: ...
+    def mode_entered(self) -> None: ...
+    def mode_left(self) -> None: ...
+
+STATE: DispatchState
+
+class changed(Block, ContextDecorator):  # noqa: N801 - reads as a statement
+    def __init__(self, name: Any, value: Any, adds: bool = False) -> None: ...
+
+class Stacked:
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+M = TypeVar("M")
+
+def without(modes: list[M], mode: M) -> list[M]: ...

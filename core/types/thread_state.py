@@ -1,0 +1,37 @@
+"""What a thread has switched on or off: its modes, and what it does not look at."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tt.core.dispatch.intercept.modes import Mode
+
+__all__ = ["THREAD"]
+
+
+class ThreadState(threading.local):
+    """The state of one thread.
+
+    Attributes
+    ----------
+    modes : list of Mode
+        The active modes, the outermost first.  The list is replaced, never changed.
+    functions : bool
+        Whether function modes and `__tt_function__` are asked at all.
+    subclasses : bool
+        Whether `__tt_function__` of arguments is asked.
+    masked : int
+        Key bits of layers that are behind this thread: its calls pass them by.
+    """
+
+    def __init__(self) -> None:
+        self.modes: list[Mode] = []
+        self.functions = True
+        self.subclasses = True
+        self.masked = 0
+
+
+THREAD = ThreadState()
+"""The state of the calling thread."""

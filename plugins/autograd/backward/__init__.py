@@ -1,0 +1,1 @@
+"""The backward pass: the engine, and what it checks of gradients."""

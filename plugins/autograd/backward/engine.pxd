@@ -1,0 +1,33 @@
+cimport cython
+
+from tt.core.tensor.base cimport TensorBase, TensorSpec
+from tt.plugins.autograd.record.graph cimport AccumulateGrad, GradState, Node
+
+cdef GradState STATE
+
+cdef class Buffers:
+    cdef public Node node
+    cdef public list gradients
+    cdef public long long owned
+
+cdef class Pass:
+    cdef public dict captures
+    cdef public bint create_graph
+    cdef public list heap
+    cdef public bint keep_graph
+    cdef public set needed
+    cdef public list results
+    cdef public dict waiting
+    cdef public Node following
+    cdef public list following_gradients
+    @cython.locals(buffers=Buffers)
+    cpdef send(self, Node node, int number, gradient)
+    @cython.locals(buffers=Buffers, node=Node, gradients=list, heap=list, waiting=dict)
+    cpdef run(self)
+    cpdef bint capture(self, Node node, list gradients) except -1
+    @cython.locals(target=Node, held=Node, next_nodes=tuple, next_numbers=tuple, count=int, place=int, number=int,
+                   held_number=int)
+    cpdef step(self, Node node, list gradients)
+
+cpdef accumulate(AccumulateGrad node, list gradients, bint create_graph)
+cpdef bint alone(TensorBase tensor) except -1

@@ -1,0 +1,304 @@
+"""The engine: walks the graph from results to leaves, each node once, without recursion.
+
+Nodes run in descending order of their sequence numbers.  An edge always leads to a node that was made earlier, so when
+a node's turn comes, all gradients of its results are there.  This is a hot module: plain Python that Cython compiles
+with the C types of `engine.pxd` where it can.
+
+Note [Who owns a gradient]
+--------------------------
+A gradient may be a tensor that something else holds: `z = x + y` sends the same tensor to x and to y.  A leaf adopts
+the tensor as its `.grad` only if nobody else holds it, its storage or its array; else it takes a copy.  The engine
+therefore keeps a gradient in one list and nowhere else when the leaf's turn comes.  A sum that the engine has made
+itself is its own and grows in place.
+
+Note [The node that follows]
+----------------------------
+In a chain the node that gets a gradient is the next one to run.  Where its sequence number is above all that wait, it
+runs at once, and its gradients never enter the heap.
+"""
+
+from heapq import heappop, heappush
+
+from tt.core.tensor.base import TensorBase
+from tt.plugins.autograd.backward import validate_grads as fitting
+from tt.plugins.autograd.record.graph import STATE, AccumulateGrad
+from tt.plugins.autograd.record.refcount import ALONE, references
+
+
+class Buffers:
+    """The gradients of a node's results that have arrived so far.
+
+    Attributes
+    ----------
+    node : Node
+        Whose results.
+    gradients : list of (Tensor or None)
+        One for each result.
+    owned : int
+        Bit set of the results whose gradient is a sum made here.
+    """
+
+    __slots__ = ("gradients", "node", "owned")
+
+    def __init__(self, node):
+        self.node = node
+        self.gradients = [None] * node.outputs
+        self.owned = 0
+
+
+class Pass:
+    """One backward pass.
+
+    Parameters
+    ----------
+    keep_graph : bool
+        Whether nodes keep what they saved.
+    create_graph : bool
+        Whether the pass is itself recorded.
+    captures : dict of (node, number) to list of int, or None
+        The places in the graph whose gradients are the result, and their positions in it.
+    needed : set of Node, or None
+        The nodes on the way to the captures; None: all.
+    """
+
+    __slots__ = (
+        "captures", "create_graph", "following", "following_gradients", "heap", "keep_graph", "needed", "results",
+        "waiting",
+    )  # fmt: skip
+
+    def __init__(self, keep_graph, create_graph, captures, needed, count):
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.captures = captures
+        self.needed = needed
+        self.results = [None] * count
+        self.heap = []
+        self.waiting = {}
+        self.following = None
+        self.following_gradients = None
+
+    def send(self, node, number, gradient):
+        """Add a gradient to those that wait for a node's turn."""
+        buffers = self.waiting.get(node.sequence)
+        if buffers is None:
+            buffers = Buffers(node)
+            self.waiting[node.sequence] = buffers
+            heappush(self.heap, -node.sequence)
+        held = buffers.gradients[number]
+        if held is None:
+            buffers.gradients[number] = gradient
+        elif buffers.owned >> number & 1 and not self.create_graph and fitting.can_grow(held, gradient):
+            held.add_(gradient)
+        else:
+            buffers.gradients[number] = fitting.add(held, gradient)
+            buffers.owned |= 1 << number
+
+    def run(self):
+        """Run until no gradient waits."""
+        heap = self.heap
+        waiting = self.waiting
+        while True:
+            node = self.following
+            if node is not None:
+                gradients = self.following_gradients
+                self.following = self.following_gradients = None
+            elif heap:
+                buffers = waiting.pop(-heappop(heap))
+                node = buffers.node
+                gradients = buffers.gradients
+                buffers = None
+            else:
+                return self.results
+            if node.extras is not None:
+                fitting.call_hooks(node, gradients)
+            if self.captures is not None and self.capture(node, gradients):
+                gradients = node = None
+                continue
+            if node.extras is not None and node.extras.before:
+                fitting.call_before_hooks(node, gradients)
+            if isinstance(node, AccumulateGrad):
+                accumulate(node, gradients, self.create_graph)
+                gradients = node = None
+                continue
+            self.step(node, gradients)
+            gradients = node = None
+
+    def capture(self, node, gradients):
+        """Keep the gradients that were asked for; tell whether the node need not run."""
+        captures = self.captures
+        for number in range(len(gradients)):
+            places = captures.get((node, number))
+            if places is not None:
+                for place in places:
+                    self.results[place] = gradients[number]
+        return node not in self.needed
+
+    def step(self, node, gradients):
+        """Run one node and send its results on."""
+        next_nodes = node.next_nodes
+        next_numbers = node.next_numbers
+        needed = self.needed
+        wanted = None
+        if needed is not None:
+            captures = self.captures
+            wanted = tuple(
+                [
+                    target is not None and (target in needed or (target, number) in captures)
+                    for target, number in zip(next_nodes, next_numbers, strict=True)
+                ]
+            )
+        watched = STATE.anomaly != 0
+        found = fitting.apply_watched(node, gradients, wanted) if watched else node.apply(gradients, wanted)
+        if node.extras is not None and node.extras.after:
+            found = fitting.call_after_hooks(node, found, gradients)
+        if not self.keep_graph:
+            node.release()
+        count = len(next_nodes)
+        if len(found) != count:
+            fitting.raise_count(node, len(found), count)
+        held = None
+        held_gradient = None
+        held_number = 0
+        for place in range(count):
+            target = next_nodes[place]
+            gradient = found[place]
+            if target is None or gradient is None or (wanted is not None and not wanted[place]):
+                continue
+            number = next_numbers[place]
+            if target.outputs == 1:
+                shape = target.shape
+                spec = target.spec
+            else:
+                shape = target.shape[number]
+                spec = target.spec[number]
+            if (
+                not isinstance(gradient, TensorBase)
+                or gradient._spec is not spec
+                or gradient._handle.shape != shape
+            ):
+                gradient = fitting.fit(gradient, shape, spec, node, place)
+            # The last one is held back: see Note [The node that follows].
+            if held is not None:
+                self.send(held, held_number, held_gradient)
+            held = target
+            held_number = number
+            held_gradient = gradient
+            gradient = None
+        if held is None:
+            return
+        if self.heap and held.sequence <= -self.heap[0]:
+            self.send(held, held_number, held_gradient)
+            return
+        gradients = [None] * held.outputs
+        gradients[held_number] = held_gradient
+        self.following = held
+        self.following_gradients = gradients
+
+
+def accumulate(node, gradients, create_graph):
+    """Add the gradient in `gradients[0]` to `.grad` of a leaf; see Note [Who owns a gradient]."""
+    if gradients[0] is None:
+        return
+    held = node.gradient
+    if held is None:
+        if create_graph:
+            node.gradient = fitting.copy(gradients[0])
+        elif references(gradients) == ALONE and alone(gradients[0]):
+            node.gradient = fitting.adopt(gradients.pop())
+        else:
+            node.gradient = fitting.copy(fitting.adopt(gradients[0]))
+    elif create_graph:
+        node.gradient = fitting.add(held, gradients[0])
+    elif fitting.can_grow(held, gradients[0]):
+        held.add_(gradients[0])
+    else:
+        node.gradient = fitting.add(held, gradients[0])
+    if node.extras is not None and node.extras.after:
+        fitting.call_accumulated_hooks(node)
+
+
+def alone(tensor):
+    """Tell whether nobody but a tensor holds its storage and its array, and the array is dense."""
+    if tensor._root is not None or references([tensor._handle]) != ALONE + 1:
+        return False
+    if tensor._storage is not None and references([tensor._storage]) != ALONE + 1:
+        return False
+    return fitting.is_dense(tensor)
+
+
+def find_needed(roots, captures):
+    """Return the nodes that lead from the roots to the captures."""
+    targets = {node for node, _ in captures}
+    seen = set(roots)
+    stack = list(seen)
+    while stack:
+        for node in stack.pop().next_nodes:
+            if node is not None and node not in seen:
+                seen.add(node)
+                stack.append(node)
+    needed = set()
+    for node in sorted(seen, key=lambda n: n.sequence):
+        for following in node.next_nodes:
+            if following is not None and (following in needed or following in targets):
+                needed.add(node)
+                break
+    return needed
+
+
+def run(roots, gradients, keep_graph, create_graph, captures, accumulating):
+    """Run a backward pass.
+
+    Parameters
+    ----------
+    roots : list of (Node, int)
+        Where it starts.
+    gradients : list of Tensor
+        Those of the roots; the list is emptied.
+    keep_graph, create_graph : bool
+        As in `tt.autograd.backward`.
+    captures : list of (Node, int), or None
+        The places whose gradients are wanted; None: all leaves get their `.grad`.
+    accumulating : bool
+        Whether the captured leaves get their `.grad` instead of the gradients being returned.
+
+    Returns
+    -------
+    list of (Tensor or None)
+        The gradients of the captures.
+    """
+    wanted = None
+    needed = None
+    if captures is not None:
+        needed = find_needed([node for node, _ in roots], captures)
+        wanted = {}
+        if accumulating:
+            # A leaf among the inputs runs, which is what accumulates; others keep what `retain_grad` asks for.
+            for node, number in captures:
+                wanted[(node, number)] = ()
+                if isinstance(node, AccumulateGrad):
+                    needed.add(node)
+        else:
+            for place, (node, number) in enumerate(captures):
+                wanted.setdefault((node, number), []).append(place)
+    task = Pass(keep_graph, create_graph, wanted, needed, 0 if captures is None else len(captures))
+    if STATE.watching == 0:
+        return drive(task, roots, gradients, create_graph)
+    from tt.plugins.autograd.backward.multi_hooks import entered
+
+    reached = None if needed is None else needed.union([node for node, _ in captures])
+    with entered([node for node, _ in roots], reached):
+        return drive(task, roots, gradients, create_graph)
+
+
+def drive(task, roots, gradients, create_graph):
+    """Send the first gradients and run the pass, recording as `create_graph` says."""
+    before = STATE.enable(create_graph)
+    try:
+        while roots:
+            node, number = roots.pop()
+            gradient = gradients.pop()
+            task.send(node, number, gradient)
+            gradient = None
+        return task.run()
+    finally:
+        STATE.enable(before)

@@ -1,0 +1,329 @@
+"""`tt.autograd.backward` and `tt.autograd.grad`: the arguments of a backward pass and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import Tensor, TensorBase, errors, ops, unseen
+from tt.plugins.autograd.backward import engine
+from tt.plugins.autograd.record.edges import GradientEdge
+from tt.plugins.autograd.record.graph import STATE
+from tt.plugins.autograd.record.views import edge
+from tt.plugins.autograd.transforms.duals import are_wrapped, gradients_of_duals, primals
+
+__all__ = ["backward", "grad"]
+
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return (value,) if isinstance(value, TensorBase | GradientEdge) or value is None else tuple(value)
+
+
+def _requires_grad(tensor: Any) -> bool:
+    return bool(tensor._keys & STATE.bit)
+
+
+def _initial(
+    outputs: Sequence[Any], gradients: Sequence[Any], batched: bool = False
+) -> tuple[list[Any], list[Any]]:
+    """Return the roots of a pass and their gradients, ones where a scalar's is left out."""
+    roots, initial = [], []
+    if len(outputs) != len(gradients):
+        raise errors.GradientError(
+            f"got {len(outputs)} tensors and {len(gradients)} gradients; there must be one gradient for each tensor"
+        )
+    for place, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        if isinstance(output, GradientEdge):
+            if gradient is None:
+                raise errors.GradientError(
+                    f"output {place} is a GradientEdge and needs a gradient to start from"
+                )
+            roots.append((output.node, output.output_nr))
+            initial.append(gradient)
+            continue
+        if not isinstance(output, TensorBase):
+            raise errors.ArgumentError(
+                "backward", f"element {place} of tensors must be a Tensor, not {errors.describe(output)}"
+            )
+        if not _requires_grad(output):
+            raise errors.GradientError(
+                f"tensor {place} has no history to differentiate: nothing that it came from requires a gradient"
+            )
+        if gradient is None:
+            if output.shape.numel() != 1:
+                raise errors.GradientError(
+                    f"an output of shape {list(output.shape)} needs a gradient to start from; only one of one element "
+                    "starts with 1"
+                )
+            if output.dtype.is_complex:
+                raise errors.GradientError(
+                    f"an output of {output.dtype} needs a gradient to start from; only a real one starts with 1"
+                )
+            gradient = ops.ones_like(output)
+        else:
+            _check_gradient(output, gradient, place)
+        roots.append(edge(output))
+        initial.append(gradient)
+    return roots, initial
+
+
+def _check_gradient(output: Any, gradient: Any, place: int) -> None:
+    if not isinstance(gradient, TensorBase):
+        raise errors.ArgumentError(
+            "backward", f"a gradient is a tensor or None, not {errors.describe(gradient)}"
+        )
+    if tuple(gradient.shape) != tuple(output.shape):
+        raise errors.GradientError(
+            f"gradient {place} has shape {list(gradient.shape)}, and its output {list(output.shape)}"
+        )
+    if gradient.dtype.is_complex != output.dtype.is_complex:
+        raise errors.GradientError(
+            f"gradient {place} has dtype {gradient.dtype}, and its output {output.dtype}: both are complex, or neither"
+        )
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensors | None = None,
+) -> None:
+    """Compute the gradients of tensors with respect to the leaves and add them to their `.grad`.
+
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        What is differentiated.
+    grad_tensors : Tensor or sequence of (Tensor or None), optional
+        The "vector" of the vector-Jacobian product, one for each tensor; may be left out for scalars.
+    retain_graph : bool, optional
+        Keep what the graph saved, so that it can be walked again; by default as `create_graph`.
+    create_graph : bool
+        Record the pass itself, so that its results can be differentiated.
+    inputs : Tensor or sequence of Tensor, optional
+        The only tensors that get a gradient.
+
+    Raises
+    ------
+    GradientError
+        When a tensor has no history, a gradient is missing or does not fit, or the graph was freed.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor([1.0, 2.0], requires_grad=True)
+    >>> tt.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
+    """
+    if grad_variables is not None:
+        raise errors.ArgumentError("backward", "grad_variables was renamed to grad_tensors")
+    with unseen():
+        _backward(tensors, grad_tensors, retain_graph, create_graph, inputs)
+
+
+def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
+    outputs = _as_tuple(tensors)
+    if are_wrapped((*outputs, *_as_tuple(grad_tensors), *_as_tuple(inputs))):
+        # What a tangent adds belongs to no .grad.
+        outputs = tuple(primals(outputs))
+        grad_tensors = None if grad_tensors is None else primals(_as_tuple(grad_tensors))
+        inputs = None if inputs is None else primals(_as_tuple(inputs))
+    if not outputs:
+        return  # nothing to differentiate, as in PyTorch
+    gradients = (None,) * len(outputs) if grad_tensors is None else _as_tuple(grad_tensors)
+    captures = None
+    if inputs is not None:
+        listed = _as_tuple(inputs)
+        if not listed:
+            raise errors.GradientError("backward(): inputs is empty; leave it out to reach all leaves")
+        captures = _places(listed, "backward")
+    roots, initial = _initial(outputs, gradients)
+    del gradients, grad_tensors, outputs, tensors
+    keep = create_graph if retain_graph is None else retain_graph
+    if captures is not None:
+        for tensor in _as_tuple(inputs):
+            if isinstance(tensor, TensorBase):
+                tensor.retain_grad()  # type: ignore[attr-defined]  # a member of autograd
+    engine.run(roots, initial, bool(keep), bool(create_graph), captures, captures is not None)
+
+
+def _places(inputs: Sequence[Any], function: str) -> list[Any]:
+    for place, tensor in enumerate(inputs):
+        if isinstance(tensor, GradientEdge):
+            continue
+        if not isinstance(tensor, TensorBase):
+            raise errors.ArgumentError(
+                function, f"element {place} of inputs must be a Tensor, not {errors.describe(tensor)}"
+            )
+        if not _requires_grad(tensor):
+            raise errors.GradientError(
+                "one of the inputs does not require a gradient; call its requires_grad_() before it is used"
+            )
+    return [tuple(t) if isinstance(t, GradientEdge) else edge(t) for t in inputs]
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of outputs with respect to inputs; no `.grad` changes.
+
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensor
+        What is differentiated, and with respect to what.
+    grad_outputs : Tensor or sequence of (Tensor or None), optional
+        The "vector" of the vector-Jacobian product, one for each output; may be left out for scalars.
+    retain_graph : bool, optional
+        Keep what the graph saved, so that it can be walked again; by default as `create_graph`.
+    create_graph : bool
+        Record the pass itself, so that its results can be differentiated.
+    only_inputs : bool
+        Must be True.
+    allow_unused : bool, optional
+        Return None for inputs that do not reach the outputs instead of raising; by default as `materialize_grads`.
+    is_grads_batched : bool
+        The first dim of each of `grad_outputs` counts many vectors; the result has it too.
+    materialize_grads : bool
+        Return zeros in the place of None.
+
+    Returns
+    -------
+    tuple of (Tensor or None)
+        One for each input.
+
+    Raises
+    ------
+    GradientError
+        As `backward`, and when an input is not used and that is not allowed.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.tensor(3.0, requires_grad=True)
+    >>> (first,) = tt.autograd.grad(x ** 3, x, create_graph=True)
+    >>> (second,) = tt.autograd.grad(first, x)
+    >>> first.item(), second.item()
+    (27.0, 18.0)
+    """
+    if not only_inputs:
+        raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
+    with unseen():
+        # Vectors that levels wrap go through the formulas as all tensors do: that is what is mapped over in Jacobians.
+        if are_wrapped((*_as_tuple(outputs), *_as_tuple(inputs))):
+            return _grad_of_duals(
+                _as_tuple(outputs),
+                _as_tuple(inputs),
+                _as_tuple(grad_outputs),
+                create_graph,
+                bool(allow_unused or materialize_grads),
+                materialize_grads,
+            )
+        return _grad(
+            outputs,
+            inputs,
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
+
+
+def _grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    is_grads_batched: bool,
+    materialize_grads: bool,
+) -> tuple[Tensor | None, ...]:
+    results, listed = _as_tuple(outputs), _as_tuple(inputs)
+    if not listed:
+        raise errors.GradientError("grad(): inputs is empty: there is nothing to differentiate by")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    elif materialize_grads and not allow_unused:
+        raise errors.ValueRangeError(
+            "grad(): Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    gradients = (None,) * len(results) if grad_outputs is None else _as_tuple(grad_outputs)
+    keep = bool(create_graph if retain_graph is None else retain_graph)
+    captures = _places(listed, "grad")
+    if is_grads_batched:
+        found = _batched(results, captures, gradients, keep, create_graph)
+    else:
+        roots, initial = _initial(results, gradients)
+        found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
+    return tuple(_checked(found, listed, allow_unused, materialize_grads))
+
+
+def _grad_of_duals(
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    gradients: Sequence[Any],
+    create_graph: bool,
+    allow_unused: bool,
+    materialize: bool,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of tensors with tangents; see Note [Gradients of tensors with tangents]."""
+    bare = primals(outputs)
+    _places(primals(inputs), "grad")
+    given = (None,) * len(outputs) if gradients == (None,) else gradients
+    _initial(bare, primals(given))
+    cotangents = [ops.ones_like(b) if g is None else g for b, g in zip(bare, given, strict=True)]
+    found = gradients_of_duals(outputs, inputs, cotangents, create_graph)
+    return tuple(_checked(found, primals(inputs), allow_unused, materialize))
+
+
+def _batched(
+    outputs: Sequence[Any], captures: list[Any], gradients: Sequence[Any], keep: bool, create_graph: bool
+) -> list[Any]:
+    """Run one pass for all vectors in the first dim of the gradients."""
+    counts = {int(g.shape[0]) for g in gradients if g is not None}
+    if len(counts) != 1:
+        raise errors.GradientError(
+            f"the first dim of all grad_outputs must be the same number of vectors, found {sorted(counts)}"
+        )
+    from tt.plugins.autograd.transforms.functional import leave
+    from tt.plugins.autograd.transforms.levels import batched, running
+
+    count = counts.pop()
+    with running(count) as level:
+        wrapped = [None if g is None else batched(g, 0, level) for g in gradients]
+        roots, initial = _initial(outputs, wrapped)
+        del wrapped
+        found = engine.run(roots, initial, keep, bool(create_graph), captures, False)
+        return [None if g is None else leave(g, 0, level) for g in found]
+
+
+def _checked(found: list[Any], inputs: Sequence[Any], allow_unused: bool, materialize: bool) -> list[Any]:
+    for place, gradient in enumerate(found):
+        if gradient is None:
+            if not allow_unused:
+                raise errors.GradientError(
+                    f"the outputs do not depend on input {place}; with allow_unused=True its gradient is None"
+                )
+            if materialize and isinstance(inputs[place], GradientEdge):
+                node, number = inputs[place]
+                spec = node.spec_of(number)
+                found[place] = ops.zeros(node.shape_of(number), dtype=spec.dtype, device=spec.device)
+            elif materialize:
+                found[place] = ops.zeros_like(inputs[place].detach())
+    return found

@@ -1,0 +1,146 @@
+"""Hooks on the gradients of several tensors together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt.core.library import Block, errors, fork_safe_lock
+from tt.plugins.autograd.record.graph import STATE, Node
+from tt.plugins.autograd.record.views import edge
+
+__all__ = ["entered", "register_multi_grad_hook"]
+
+
+class _Passes(threading.local):
+    """The backward passes that run in this thread, the innermost last: their roots, and the nodes that they need."""
+
+    def __init__(self) -> None:
+        self.stack: tuple[_Running, ...] = ()
+
+
+class _Running:
+    def __init__(self, roots: list[Node], needed: set[Node] | None) -> None:
+        self.roots, self.needed = roots, needed
+        self._reached: set[Node] | None = None
+
+    def runs(self, node: Node) -> bool:
+        """Tell whether the pass will come to a node."""
+        if self.needed is not None:
+            return node in self.needed
+        if self._reached is None:
+            self._reached = set(self.roots)
+            stack = list(self.roots)
+            while stack:
+                for following in stack.pop().next_nodes:
+                    if following is not None and following not in self._reached:
+                        self._reached.add(following)
+                        stack.append(following)
+        return node in self._reached
+
+
+_PASSES = _Passes()
+
+
+class entered(Block):  # noqa: N801 - reads as a statement: with entered(roots, needed)
+    """Lets hooks on several tensors know the pass that runs."""
+
+    def __init__(self, roots: list[Node], needed: set[Node] | None) -> None:
+        self._running = _Running(roots, needed)
+
+    def _look(self) -> tuple[_Running, ...]:
+        return _PASSES.stack
+
+    def _begin(self) -> None:
+        _PASSES.stack = (*_PASSES.stack, self._running)
+
+    def _end(self, before: tuple[_Running, ...]) -> None:
+        _PASSES.stack = before
+
+
+class MultiHandle:
+    """Removes a hook on several tensors."""
+
+    def __init__(self, handles: Sequence[Any]) -> None:
+        self._handles = tuple(handles)
+        STATE.watching += 1
+
+    def remove(self) -> None:
+        """Remove the hook; doing it twice does nothing."""
+        if self._handles:
+            STATE.watching -= 1
+        for handle in self._handles:
+            handle.remove()
+        self._handles = ()
+
+    def __enter__(self) -> MultiHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all"
+) -> MultiHandle:
+    """Call a function once in each backward pass for several tensors together.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        Each requires a gradient.
+    fn : callable
+        With mode "all" it gets the list of all gradients, when the last of them is there (None for a tensor that the
+        pass does not reach); with mode "any" the first gradient that is there.
+    mode : str
+        "all" or "any".
+
+    Returns
+    -------
+    MultiHandle
+        Its `remove()` takes the hook out.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x, y = tt.ones(1, requires_grad=True), tt.ones(1, requires_grad=True)
+    >>> handle = tt.autograd.graph.register_multi_grad_hook((x, y), print)
+    >>> (2 * x + 3 * y).sum().backward()
+    [tensor([2.]), tensor([3.])]
+    >>> handle.remove()
+    """
+    if mode not in ("all", "any"):
+        raise errors.ValueRangeError(f"register_multi_grad_hook: the mode is 'all' or 'any', not {mode!r}")
+    nodes = []
+    for tensor in tensors:
+        if not tensor._keys & STATE.bit:
+            raise errors.GradientError(
+                "a hook is for tensors that require a gradient, and one of these does not"
+            )
+        nodes.append(edge(tensor)[0])
+    lock = fork_safe_lock()
+    collected: dict[_Running, list[Any]] = {}
+
+    def hook_of(place: int) -> Callable[[Any], None]:
+        def hook(gradient: Any) -> None:
+            running = _PASSES.stack[-1]
+            with lock:
+                first = running not in collected
+                found = collected.setdefault(running, [None] * len(nodes) + [0])
+                found[place] = gradient
+                found[-1] += 1
+                # Only of the last few passes: a pass that raised leaves an entry behind.
+                while len(collected) > 64:
+                    del collected[next(iter(collected))]
+                last = found[-1] == sum(map(running.runs, nodes))
+                if last and mode == "all":
+                    del collected[running]
+            if mode == "any" and first:
+                fn(gradient)
+            if mode == "all" and last:
+                fn(found[:-1])
+
+        return hook
+
+    return MultiHandle([tensor.register_hook(hook_of(place)) for place, tensor in enumerate(tensors)])

@@ -1,0 +1,240 @@
+"""Making gradients fit: to the shape, dtype and device of what they are the gradient of; sums, copies and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tt.core.library import (
+    KEYS,
+    OVERRIDDEN,
+    Tensor,
+    TensorBase,
+    TensorSpec,
+    alias,
+    errors,
+    ops,
+)
+from tt.plugins.autograd.record.graph import STATE
+
+if TYPE_CHECKING:
+    from tt.plugins.autograd.record.graph import AccumulateGrad, Node
+
+TRANSFORM = KEYS.bit("layer", "transform")
+
+__all__ = ["add", "adopt", "can_grow", "copy", "fit", "sum_to_size"]
+
+
+def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
+    """Return the gradient of what was broadcast: summed over the dims that broadcasting added or stretched."""
+    leading = gradient.ndim - len(shape)
+    if leading:
+        gradient = ops.sum(gradient, tuple(range(leading)), False)
+    found = gradient._handle.shape
+    dims = tuple([i for i, size in enumerate(shape) if size == 1 and found[i] != 1])
+    return ops.sum(gradient, dims, True) if dims else gradient
+
+
+def _fits(found: Sequence[int], shape: Sequence[int]) -> bool:
+    """Tell whether a tensor of shape `shape` can have been broadcast to `found`."""
+    leading = len(found) - len(shape)
+    if leading < 0:
+        return False
+    return all([size == 1 or size == found[leading + i] for i, size in enumerate(shape)])  # noqa: C419  # half the time
+
+
+def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, place: int) -> Any:
+    """Return a gradient in the shape, dtype and device of what it is the gradient of.
+
+    Raises
+    ------
+    GradientError
+        When a formula returned something that cannot be.
+    """
+    if not isinstance(gradient, TensorBase):
+        raise errors.GradientError(
+            f"gradient {place} of {node.name()} is a tensor or None, not {type(gradient).__name__}"
+        )
+    found = tuple(gradient.shape)
+    if found != tuple(shape):
+        if not _fits(found, shape):
+            raise errors.GradientError(
+                f"gradient {place} of {node.name()} has shape {list(found)}, which does not fit its input of shape "
+                f"{list(shape)}"
+            )
+        gradient = sum_to_size(gradient, shape)
+    if gradient.dtype is not spec.dtype:
+        if gradient.dtype.is_complex and not spec.dtype.is_complex:
+            gradient = ops.real(gradient)
+        if gradient.dtype is not spec.dtype:
+            gradient = gradient.to(spec.dtype)
+    if gradient.device != spec.device:
+        if gradient.ndim:
+            raise errors.GradientError(
+                f"gradient {place} of {node.name()} lies on the wrong device: expected "
+                f"{spec.device} but got {gradient.device}"
+            )
+        gradient = gradient.to(spec.device)
+    return gradient
+
+
+# --- sums and copies -------------------------------------------------------------------------------------------
+
+
+def add(first: Any, second: Any) -> Any:
+    """Return the sum of two gradients; a dense one comes first, which is what addition to sparse ones expects."""
+    if first.layout is not second.layout and second.layout.name == "strided":
+        first, second = second, first
+    return ops.add(first, second)
+
+
+def can_grow(held: Any, gradient: Any) -> bool:
+    """Tell whether a gradient can be added to another in place."""
+    if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
+        return False
+    return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
+
+
+def is_dense(tensor: Any) -> bool:
+    """Tell whether each element of a tensor has a place of its own in memory, in row-major order."""
+    if tensor.layout.name != "strided":
+        return True
+    dense: bool = tensor._spec.backend.is_row_major(tensor._handle)
+    return dense
+
+
+def adopt(gradient: Any) -> Any:
+    """Return a gradient without history, which a pass that is not recorded may yet have brought from outside."""
+    if gradient._keys & STATE.bit:
+        return alias(gradient, STATE.bit)
+    gradient._record = None
+    return gradient
+
+
+def copy(gradient: Any) -> Any:
+    """Return a copy of a gradient."""
+    return ops.clone(gradient)
+
+
+# --- hooks -----------------------------------------------------------------------------------------------------
+
+
+def call_hooks(node: Node, gradients: list[Any]) -> None:
+    """Call the hooks on the gradients of a node's results, then keep what `retain_grad` asks for."""
+    extras = node.extras
+    for number, hooks in extras.tensor_hooks.items():
+        for hook in list(hooks.values()):
+            if gradients[number] is not None:
+                changed = hook(gradients[number])
+                if changed is not None:
+                    gradients[number] = _checked(changed, gradients[number], hook)
+    for number, retained in extras.retained.items():
+        gradient = gradients[number]
+        if gradient is not None:
+            held = retained.gradient
+            retained.gradient = copy(gradient) if held is None else add(held, gradient)
+
+
+def call_before_hooks(node: Node, gradients: list[Any]) -> None:
+    """Call the hooks of a node that is about to run."""
+    for hook in list(node.extras.before.values()):
+        changed = hook(tuple(gradients))
+        if changed is not None:
+            gradients[:] = _all_checked(changed, gradients, hook, "register_prehook")
+
+
+def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
+    name = getattr(hook, "__name__", "hook")
+    if not isinstance(changed, TensorBase):
+        raise errors.ArgumentError(
+            "register_hook",
+            f"the gradient hook {name!r} must return a Tensor or None, not {errors.describe(changed)}",
+        )
+    if tuple(changed.shape) != tuple(gradient.shape):
+        raise errors.GradientError(
+            f"hook {name!r} has changed the size of value: from {list(gradient.shape)} to {list(changed.shape)}"
+        )
+    if changed.dtype is not gradient.dtype or changed.device != gradient.device:
+        raise errors.GradientError(
+            f"hook {name!r} has changed the type of value: from {gradient.dtype} on {gradient.device} to "
+            f"{changed.dtype} on {changed.device}"
+        )
+    return changed
+
+
+def _all_checked(changed: Any, gradients: Sequence[Any], hook: Any, function: str) -> list[Any]:
+    """Return what a hook of a node gives in the place of several gradients."""
+    name = getattr(hook, "__name__", "hook")
+    if isinstance(changed, TensorBase) and len(gradients) == 1:
+        changed = (changed,)
+    if not isinstance(changed, tuple | list):
+        raise errors.ArgumentError(
+            function, f"the hook {name!r} must return a tuple or None, not {errors.describe(changed)}"
+        )
+    if len(changed) != len(gradients):
+        raise errors.GradientError(
+            f"hook {name!r} has returned an incorrect number of values (got {len(changed)}, but expected "
+            f"{len(gradients)})"
+        )
+    return [
+        new if old is None or new is None else _checked(new, old, hook)
+        for new, old in zip(changed, gradients, strict=True)
+    ]
+
+
+def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> list[Any]:
+    """Call the hooks that see what a node computed."""
+    for hook in list(node.extras.after.values()):
+        changed = hook(tuple(found), tuple(gradients))
+        if changed is not None:
+            found = _all_checked(changed, list(found), hook, "register_hook")
+    return list(found)
+
+
+def call_accumulated_hooks(node: AccumulateGrad) -> None:
+    """Call the hooks that run after a leaf got its gradient."""
+    for hook in list(node.extras.after.values()):
+        if hook(node.variable) is not None:
+            name = getattr(hook, "__name__", "hook")
+            raise errors.ArgumentError(
+                "register_post_accumulate_grad_hook",
+                f"the hook {name!r} must return None: nothing is left to replace",
+            )
+
+
+def apply_watched(node: Node, gradients: list[Any], wanted: Sequence[bool] | None) -> Sequence[Any]:
+    """Run a node while anomalies are searched."""
+    from tt.plugins.autograd.features import anomaly
+
+    with anomaly.running(node):
+        found = node.apply(gradients, wanted)
+        if STATE.anomaly > 1:
+            anomaly.check_gradients(node, found)
+    return found
+
+
+def refuse_unwanted(label: str, arguments: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """Refuse gradients of arguments that take no tensors.
+
+    Raises
+    ------
+    GradientError
+        With the name of the first such argument.
+    """
+    for argument, gradient in zip(arguments, gradients, strict=False):
+        if gradient is not None and not argument.type.is_tensor:
+            raise errors.GradientError(
+                f"the backward of {label} returned a gradient of {argument.name!r}, which takes no tensor\n"
+                "  try: return None for it"
+            )
+
+
+def raise_count(node: Node, found: int, expected: int) -> NoReturn:
+    """Refuse a node that returned too few or too many gradients."""
+    raise errors.GradientError(f"{node.name()} must return {expected} gradients, and it returned {found}")
+
+
+def ones_like(tensor: Any) -> Tensor:
+    """Return the gradient with which a backward pass from a scalar starts."""
+    result: Tensor = ops.ones_like(tensor)
+    return result

@@ -1,0 +1,1 @@
+"""Gradients that users write: `autograd.Function`, and formulas with a context."""

@@ -1,0 +1,397 @@
+"""`autograd.Function`: operations with a gradient of one's own, written as a class.
+
+Note [A function's node]
+------------------------
+The context that `forward` and `backward` get is the node of the graph, as in PyTorch: what is set on it lives as long
+as the graph does.  A result that is kept as an attribute leads back to the node, and only the garbage collector frees
+such a circle; `save_for_backward` cuts it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tt.core.library import KEYS, TensorBase, alias, errors, ops
+from tt.plugins.autograd.record.graph import STATE, Graphless, Node, View, attach, start
+from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
+from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.record.saved import SavedTensors, version_of
+from tt.plugins.autograd.record.views import edge
+
+__all__ = ["Function", "FunctionCtx", "FunctionNode", "once_differentiable", "run"]
+
+TRANSFORM = KEYS.bit("layer", "transform")
+
+
+class FunctionCtx:
+    """What `forward`, `setup_context` and `backward` of a `Function` share; any attribute may be set on it.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        For each argument of `apply` whether its gradient is wanted.
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+    _materialize = True
+    _dirty: tuple[Any, ...] = ()
+    _without_gradient: tuple[Any, ...] = ()
+    _for_forward: tuple[Any, ...] = ()
+    _saved: SavedTensors
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Save tensors (or None) for `saved_tensors`; changing them in place before backward is then an error."""
+        self._saved.put(tensors)
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Save tensors (or None) that `jvp` needs; they are among `saved_tensors` there."""
+        self._for_forward = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors that were saved."""
+        return self._saved.get(self if isinstance(self, Node) else None)
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which arguments `forward` changed in place; each must be returned, too."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which results have no gradient; `backward` gets zeros for them."""
+        for place, value in enumerate(tensors):
+            if not isinstance(value, TensorBase):
+                raise errors.GradientError(
+                    f"mark_non_differentiable() takes results that are tensors, and argument {place} is "
+                    f"{errors.describe(value)}"
+                )
+        self._without_gradient = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Choose what `backward` gets for results that have no gradient: zeros (the default), or None."""
+        self._materialize = bool(value)
+
+
+class FunctionNode(FunctionCtx, Node):
+    """The node of a call of a `Function`, and its context; see Note [A function's node].
+
+    Attributes
+    ----------
+    function : type
+        The `Function`.
+    tensors : tuple of int
+        The positions of the arguments that are tensors: the edges.
+    """
+
+    function: type[Function]
+    tensors: tuple[int, ...]
+    count: int
+    facts: tuple[Any, ...]
+
+    def name(self) -> str:
+        """Return the name that PyTorch gives such nodes."""
+        return f"{self.function.__name__}Backward"
+
+    @property
+    def saved(self) -> tuple[()] | None:
+        """None once a backward pass has freed what was saved."""
+        return None if self._saved.released else ()
+
+    def release(self) -> None:
+        """Drop the saved tensors."""
+        self._saved.release()
+
+    def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
+        """Call `backward` and order what it returns by the edges."""
+        given = [self._materialized(number, g) for number, g in enumerate(gradients)]
+        found = self.function._backward_of()(self, *given)
+        if not isinstance(found, tuple | list):
+            found = (found,)
+        if len(found) > self.count and all(value is None for value in found[self.count :]):
+            found = found[: self.count]
+        if len(found) != self.count:
+            raise errors.GradientError(
+                f"{self.name()} must return {self.count} gradients, one for each argument of forward, "
+                f"and it returned {len(found)}"
+            )
+        for position, value in enumerate(found):
+            if value is not None and position not in self.tensors:
+                raise errors.GradientError(
+                    f"{self.name()} returned a gradient for argument {position}, which is no tensor: return None there"
+                )
+        return [found[position] for position in self.tensors]
+
+    def _materialized(self, number: int, gradient: Any) -> Any:
+        fact = self.facts[number]
+        if gradient is not None or not self._materialize or fact is None:
+            return gradient
+        shape, spec = fact
+        return ops.zeros(shape, dtype=spec.dtype, device=spec.device)
+
+
+class Function:
+    """The base of operations with a gradient of one's own.
+
+    A subclass has static methods: `forward(ctx, *args)` and `backward(ctx, *gradients)`; or `forward(*args)`,
+    `setup_context(ctx, inputs, output)` and `backward`.  `backward` returns one gradient, or None, for each argument of
+    `forward`.  `jvp(ctx, *tangents)` serves forward mode, and `vmap(info, in_dims, *args)`, or
+    `generate_vmap_rule = True`, serves `tt.func.vmap`.  Call it by `apply`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> class Cube(tt.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x ** 3
+    ...     @staticmethod
+    ...     def backward(ctx, gradient):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 3 * x ** 2 * gradient
+    >>> x = tt.tensor(2.0, requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor(12.)
+    """
+
+    generate_vmap_rule = False
+    _node_class: type[FunctionNode] = FunctionNode
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"function": cls})
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        name = type(self).__name__
+        raise errors.GradientError(f"{name}(): a Function has no instances\n  try: {name}.apply(...)")
+
+    # --- what a subclass writes --------------------------------------------------------------------------------
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the result; recording is off meanwhile."""
+        raise NotImplementedError("a Function needs a static method forward(ctx, *args)")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Save what `backward` needs; where it is there, `forward` gets no context."""
+        raise NotImplementedError("setup_context")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """Return the gradient of each argument, given those of the results."""
+        raise NotImplementedError(
+            "a Function needs a static method backward(ctx, *gradients), or vjp, to be differentiated"
+        )
+
+    @staticmethod
+    def vjp(ctx: Any, *gradients: Any) -> Any:
+        """Do what `backward` does, under another name."""
+        raise NotImplementedError("vjp")
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Return the tangent of each result, given those of the arguments."""
+        raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents) for forward mode")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """Return (results, their dims) for arguments that are mapped over the dims `in_dims`."""
+        raise NotImplementedError("vmap")
+
+    @classmethod
+    def _backward_of(cls) -> Callable[..., Any]:
+        has_backward, has_vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
+        if has_backward and has_vjp:
+            raise errors.GradientError(f"{cls.__name__} has both backward and vjp; keep one of the two")
+        return cls.vjp if has_vjp else cls.backward
+
+    # --- calling -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run the function and record it."""
+        split = cls.setup_context is not Function.setup_context
+        if split:
+            args = _with_defaults(cls.forward, args, kwargs)
+        elif kwargs:
+            raise errors.ArgumentError(
+                f"{cls.__name__}.apply",
+                f"takes no keyword arguments, and got {', '.join(kwargs)}",
+                hint="give them by position, or write forward without ctx and a setup_context",
+            )
+        for method in ("forward", "backward"):
+            if not isinstance(inspect.getattr_static(cls, method), staticmethod | classmethod):
+                raise errors.GradientError(
+                    f"{cls.__name__}.{method} must be a static method: write @staticmethod"
+                )
+        keys = 0
+        for value in args:
+            if isinstance(value, TensorBase):
+                keys |= value._keys
+        if keys & TRANSFORM:
+            from tt.plugins.autograd.transforms.function import run_function
+
+            return run_function(cls, args)
+        return run(cls, args)[0]
+
+
+def _with_defaults(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
+def run(cls: type[Function], args: tuple[Any, ...]) -> tuple[Any, FunctionNode]:
+    """Run a function and attach its node to the results; return these and the node."""
+    split = cls.setup_context is not Function.setup_context
+    tensors = tuple(i for i, value in enumerate(args) if isinstance(value, TensorBase))
+    recorded = STATE.enabled() and any(args[i]._keys & STATE.bit for i in tensors)
+    nodes, numbers = [], []
+    for position in tensors:
+        needy = recorded and args[position]._keys & STATE.bit
+        node, number = edge(args[position]) if needy else (None, 0)
+        nodes.append(node)
+        numbers.append(number)
+    ctx = start(cls._node_class.__new__(cls._node_class), tuple(nodes), tuple(numbers))
+    ctx.tensors, ctx.count = tensors, len(args)
+    ctx._saved = SavedTensors(ctx.name())
+    ctx.needs_input_grad = tuple(
+        recorded and isinstance(value, TensorBase) and bool(value._keys & STATE.bit) for value in args
+    )
+    with recording(False):
+        output = cls.forward(*args) if split else cls.forward(ctx, *args)
+        if split:
+            cls.setup_context(ctx, args, output)
+    single = not isinstance(output, tuple)
+    found = [output] if single else list(output)
+    results = [
+        _result(ctx, value, args, recorded) if isinstance(value, TensorBase) else value for value in found
+    ]
+    _refuse_strange_dirt(ctx, found, args)
+    if recorded:
+        _record(ctx, results, found, args)
+    return (results[0] if single else tuple(results)), ctx
+
+
+def _is_in(value: Any, tensors: Sequence[Any]) -> bool:
+    return any(value is tensor for tensor in tensors)
+
+
+def _result(ctx: FunctionNode, value: Any, args: tuple[Any, ...], recorded: bool) -> Any:
+    """Return a result as a tensor that can get a history of its own."""
+    if _is_in(value, ctx._dirty):
+        return value
+    if _is_in(value, args) or value._keys & STATE.bit or (recorded and value._root is not None):
+        return alias(value, STATE.bit)
+    return value
+
+
+def _refuse_strange_dirt(ctx: FunctionNode, found: Sequence[Any], args: tuple[Any, ...]) -> None:
+    for place, tensor in enumerate(ctx._dirty):
+        if not _is_in(tensor, args):
+            raise errors.GradientError(
+                f"{ctx.name()}: mark_dirty() takes arguments of forward, and its argument {place} is none"
+            )
+        if not _is_in(tensor, found):
+            raise errors.GradientError(
+                f"{ctx.name()}: forward must return what it marks as dirty, and argument {place} of mark_dirty() is "
+                "not among its results"
+            )
+
+
+def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: tuple[Any, ...]) -> None:
+    """Make the node the history of the results."""
+    ctx.facts = tuple(
+        (tuple(value.shape), value._spec) if isinstance(value, TensorBase) else None for value in results
+    )
+    ctx.outputs = len(results)
+    shapes = tuple(() if fact is None else fact[0] for fact in ctx.facts)
+    specs = tuple(None if fact is None else fact[1] for fact in ctx.facts)
+    ctx.shape, ctx.spec = (shapes[0], specs[0]) if len(results) == 1 else (shapes, specs)
+    for number, (value, original) in enumerate(zip(results, found, strict=True)):
+        if (
+            not isinstance(value, TensorBase)
+            or _is_in(original, ctx._without_gradient)
+            or not STATE.floating >> value._spec.code & 1
+        ):
+            continue
+        if _is_in(value, ctx._dirty):
+            _rebase(ctx, value, number, args)
+            continue
+        record = attach(value, ctx, number)
+        if original._root is not None or _is_in(original, args):
+            # Autograd does not know how the function looks at the memory, so neither may be changed in place.
+            value._root = original if original._root is None else original._root
+            record.view = View(value._root, ctx, (), 0, version_of(value))
+    ctx._saved.seal([o if _is_in(o, ctx._dirty) else r for o, r in zip(found, results, strict=True)])
+
+
+def _rebase(ctx: FunctionNode, target: Any, number: int, args: tuple[Any, ...]) -> None:
+    """Make the node the history of an argument that the function changed in place."""
+    root = target if target._root is None else target._root
+    check_inplace(target, root)
+    if number:
+        if root is not target:
+            raise errors.InplaceError(
+                f"{ctx.name()}: a view can be marked as dirty only if it is the first result"
+            )
+        attach(target, ctx, number)
+    elif root is target:
+        rebase(target, ctx)
+    else:
+        position = next(i for i, value in enumerate(args) if value is target)
+        rebase_view(target, root, ctx, ctx.tensors.index(position))
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a `backward` that cannot be differentiated itself, because it leaves tt; usable as a decorator.
+
+    Differentiating its results raises.
+
+    Examples
+    --------
+    >>> import numpy, tt
+    >>> class Sine(tt.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.x = x.numpy()
+    ...         return tt.from_numpy(numpy.sin(ctx.x))
+    ...     @staticmethod
+    ...     @tt.autograd.function.once_differentiable
+    ...     def backward(ctx, gradient):
+    ...         return gradient * tt.from_numpy(numpy.cos(ctx.x))
+    >>> x = tt.zeros(1, requires_grad=True)
+    >>> Sine.apply(x.detach()).requires_grad
+    False
+    """
+
+    @functools.wraps(backward)
+    def wrapper(ctx: Any, *gradients: Any) -> Any:
+        enabled = STATE.enabled()
+        with recording(False):
+            found = backward(ctx, *gradients)
+        needy = [g for g in gradients if isinstance(g, TensorBase) and g._keys & STATE.bit]
+        if not enabled or not needy:
+            return found
+        results = found if isinstance(found, tuple | list) else (found,)
+        places = [edge(g) for g in needy]
+        closed = []
+        for result in results:
+            if isinstance(result, TensorBase) and STATE.floating >> result._spec.code & 1:
+                node = start(
+                    Graphless.__new__(Graphless), tuple(n for n, _ in places), tuple(i for _, i in places)
+                )
+                node.reason = "a backward marked with @once_differentiable was differentiated"
+                node.shape, node.spec = tuple(result.shape), result._spec
+                result = alias(result, STATE.bit)
+                attach(result, node, 0)
+            closed.append(result)
+        return tuple(closed) if isinstance(found, tuple | list) else closed[0]
+
+    return wrapper

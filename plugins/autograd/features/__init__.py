@@ -1,0 +1,1 @@
+"""Parts of `tt.autograd` over the graph: checkpoints, anomalies, pictures, Jacobians."""

@@ -1,0 +1,361 @@
+"""Checkpointing: computing again in the backward pass what the forward pass did not keep.
+
+Note [Checkpoints]
+------------------
+Inside of a checkpoint the hooks on saved tensors put an empty `Holder` in the place of each tensor.  The first holder
+that a backward pass asks for makes the function run again, under hooks that fill the holders in the order in which they
+were made; what nobody asked for is dropped.  The arguments are saved by a node of their own, so that the holders of a
+checkpoint further out stand for them, too: nested checkpoints keep nothing but the arguments of the outermost.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from tt.core.library import (
+    Block,
+    Generator,
+    TensorBase,
+    default_states,
+    errors,
+    fork_safe_lock,
+    ops,
+    set_default_states,
+)
+from tt.plugins.autograd.custom.function import Function
+from tt.plugins.autograd.features.saved_hooks import saved_tensors_hooks
+from tt.plugins.autograd.record.graph import STATE
+from tt.plugins.autograd.record.modes import recording
+
+__all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
+
+
+class _Early(threading.local):
+    stop: bool | None = None
+
+
+_EARLY = _Early()
+
+
+class set_checkpoint_early_stop(Block):  # noqa: N801 - PyTorch's name
+    """Says in a `with` block whether a function that runs again stops as soon as all saved tensors are there.
+
+    Parameters
+    ----------
+    enable : bool
+        It counts for checkpoints made in the block, whatever their own `early_stop` says.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with set_checkpoint_early_stop(False):
+    ...     y = checkpoint(tt.sin, x, use_reentrant=False)
+    """
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
+
+    def _look(self) -> bool | None:
+        return _EARLY.stop
+
+    def _begin(self) -> None:
+        _EARLY.stop = self.enable
+
+    def _end(self, before: bool | None) -> None:
+        _EARLY.stop = before
+
+
+class _AllThere(Exception):  # noqa: N818 - it is no error: it ends the second run of a function
+    """Every saved tensor has been computed again."""
+
+
+class Holder:
+    """Stands for a saved tensor that is not kept."""
+
+    __slots__ = ("__weakref__", "facts", "tensor")
+
+    def __init__(self, facts: tuple[Any, ...]) -> None:
+        self.facts = facts
+        self.tensor: Any = None
+
+
+class _Arguments(Function):
+    """Saves tensors in the graph and returns nothing of use."""
+
+    @staticmethod
+    def forward(dummy: Any, *tensors: Any) -> Any:
+        """Return an empty tensor."""
+        return ops.empty((0,))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Save the tensors."""
+        ctx.save_for_backward(*inputs[1:])
+
+
+def _facts(tensor: Any) -> tuple[Any, ...]:
+    return tuple(tensor.shape), tensor.dtype, tensor.device
+
+
+class Frame:
+    """One call of a function under a checkpoint.
+
+    Parameters
+    ----------
+    again : callable
+        Runs the function once more.
+    check : bool
+        Whether the tensors must have the same shape, dtype and device then.
+    early_stop : bool
+        Whether to stop the second run when all tensors are there.
+    """
+
+    def __init__(self, again: Callable[[], object], check: bool, early_stop: bool) -> None:
+        self._again, self._check, self._early_stop = again, check, early_stop
+        self._holders: list[weakref.ref[Holder]] = []
+        self._lock = fork_safe_lock()
+
+    def pack(self, tensor: Any) -> Holder:
+        """Return a holder in the place of a tensor."""
+        holder = Holder(_facts(tensor))
+        self._holders.append(weakref.ref(holder))
+        return holder
+
+    def unpack(self, holder: Holder) -> Any:
+        """Return the tensor of a holder, computing all of them again if it is not there."""
+        with self._lock:
+            if holder.tensor is None:
+                self._fill()
+            tensor, holder.tensor = holder.tensor, None
+        return tensor
+
+    def _fill(self) -> None:
+        count = 0
+
+        def keep(tensor: Any) -> None:
+            nonlocal count
+            if count == len(self._holders):
+                raise errors.CheckpointError(
+                    f"a checkpointed function saved {count} tensors in the forward pass, and more when it ran again"
+                )
+            holder = self._holders[count]()
+            count += 1
+            if holder is not None:
+                if self._check and holder.facts != _facts(tensor):
+                    raise errors.CheckpointError(
+                        f"a checkpointed function saved other tensors when it ran again: tensor {count - 1} was "
+                        f"{_words(holder.facts)} and is {_words(_facts(tensor))}"
+                    )
+                holder.tensor = tensor
+            if self._early_stop and count == len(self._holders):
+                raise _AllThere
+
+        def refuse(packed: object) -> Any:
+            raise errors.CheckpointError(
+                "a checkpointed function runs a backward pass of its own tensors in itself"
+            )
+
+        try:
+            with recording(True), saved_tensors_hooks(keep, refuse):
+                self._again()
+        except _AllThere:
+            pass
+        if count != len(self._holders):
+            raise errors.CheckpointError(
+                f"a checkpointed function saved {len(self._holders)} tensors in the forward pass, and {count} when it "
+                "ran again: does it depend on something that has changed?"
+            )
+
+
+def _words(facts: tuple[Any, ...]) -> str:
+    shape, dtype, device = facts
+    return f"{dtype} {list(shape)} on {device}"
+
+
+class _RandomState:
+    """What random numbers come next: from the default generators, and from those among the arguments of a call."""
+
+    def __init__(self, args: Sequence[Any]) -> None:
+        self._generators = [value for value in args if isinstance(value, Generator)]
+        self._defaults, self._states = default_states(), [g.get_state() for g in self._generators]
+
+    def _restore(self) -> None:
+        set_default_states(self._defaults)
+        for generator, state in zip(self._generators, self._states, strict=True):
+            generator.set_state(state)
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Draw the same random numbers again, and go on as if nobody had drawn any."""
+        before = _RandomState(self._generators)
+        self._restore()
+        try:
+            yield
+        finally:
+            before._restore()
+
+
+def _no_contexts() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = _no_contexts,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Call a function without keeping what its gradient needs: the backward pass runs it again.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and returns anything.
+    *args, **kwargs
+        Its arguments.
+    use_reentrant : bool, optional
+        False or None; the other way of PyTorch, a backward pass inside of another, is not offered.
+    context_fn : callable
+        Returns two context managers: for the first run, and for the second.
+    determinism_check : str
+        "default": the tensors of the second run must have the shapes, dtypes and devices of the first; "none".
+    debug : bool
+        Let an error of the second run carry the trace of the call.
+    early_stop : bool
+        Stop the second run as soon as everything that is needed is there.
+    preserve_rng_state : bool
+        Draw the same random numbers in the second run, also from generators among the arguments.
+
+    Raises
+    ------
+    CheckpointError
+        In the backward pass, when the second run differs from the first.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.checkpoint import checkpoint
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> y = checkpoint(lambda t: t.sin().cos(), x, use_reentrant=False)
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([-0.4029, -0.4029])
+    """
+    if use_reentrant:
+        raise errors.UnsupportedError(
+            "checkpoint", "use_reentrant=True is not offered: leave it out, or say use_reentrant=False"
+        )
+    if determinism_check not in ("default", "none"):
+        raise errors.ValueRangeError(f"determinism_check is 'default' or 'none', not {determinism_check!r}")
+    first, second = context_fn()
+    if not STATE.enabled():
+        with first:
+            return function(*args, **kwargs)
+    state = _RandomState([*args, *kwargs.values()]) if preserve_rng_state else None
+    names = list(kwargs)
+    given, places = [*args, *kwargs.values()], []
+    tensors = []
+    for place, value in enumerate(given):
+        if isinstance(value, TensorBase):
+            places.append(place)
+            tensors.append(value)
+            given[place] = None
+    anchor = ops.empty((0,))
+    anchor.requires_grad = True
+    node = _Arguments.apply(anchor, *tensors).grad_fn
+    del tensors
+    made = _here() if debug else ""
+
+    def again() -> None:
+        values = list(given)
+        for place, value in zip(places, node.saved_tensors, strict=True):
+            values[place] = value
+        count = len(values) - len(names)
+        try:
+            with second, nullcontext() if state is None else state.again():
+                function(*values[:count], **dict(zip(names, values[count:], strict=True)))
+        except _AllThere:
+            raise
+        except Exception as error:
+            if made:
+                error.add_note(f"the checkpoint was made here:\n{made}")
+            raise
+
+    stop = early_stop if _EARLY.stop is None else _EARLY.stop
+    frame = Frame(again, determinism_check == "default", stop)
+    with first, saved_tensors_hooks(frame.pack, frame.unpack):
+        return function(*args, **kwargs)
+
+
+def _here() -> str:
+    import traceback
+
+    return "".join(traceback.format_stack()[:-2])
+
+
+def checkpoint_sequential(
+    functions: Sequence[Callable[..., Any]] | Any,
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Call functions one after the other in segments, of which all but the last are checkpoints.
+
+    Parameters
+    ----------
+    functions : sequence of callable
+        Each takes the result of the one before.
+    segments : int
+        How many segments to make.
+    input : Tensor
+        What the first function takes.
+    use_reentrant : bool, optional
+        As of `checkpoint`.
+    **kwargs
+        preserve_rng_state.
+
+    Examples
+    --------
+    >>> import tt
+    >>> from tt.utils.checkpoint import checkpoint_sequential
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> checkpoint_sequential([tt.sin, tt.cos, tt.exp], 2, x, use_reentrant=False).sum().backward()
+    >>> x.grad
+    tensor([-0.7844, -0.7844])
+    """
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise errors.ArgumentError(
+            "checkpoint_sequential", f"got an unexpected argument {next(iter(kwargs))!r}"
+        )
+    listed = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    if not 1 <= segments <= max(len(listed), 1):
+        raise errors.ValueRangeError(
+            f"checkpoint_sequential: {len(listed)} functions are split into 1 to {len(listed)} segments, not {segments}"
+        )
+    size = len(listed) // segments
+
+    def chain(part: Sequence[Callable[..., Any]]) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            for function in part:
+                value = function(value)
+            return value
+
+        return run
+
+    for number in range(segments - 1):
+        part = listed[number * size : (number + 1) * size]
+        input = checkpoint(chain(part), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return chain(listed[(segments - 1) * size :])(input)

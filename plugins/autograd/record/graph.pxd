@@ -1,0 +1,65 @@
+from tt.core.tensor.base cimport TensorBase, TensorSpec
+
+cdef class GradState:
+    cdef public object _local
+    cdef public object _lock
+    cdef public long long bit
+    cdef public long long floating
+    cdef public long long inference_bit
+    cdef public int anomaly
+    cdef public int packing
+    cdef public int watching
+    cdef public int switched_off
+    cdef public object tick
+    cpdef bint enabled(self) except -1
+
+cdef class Record:
+    cdef public Node node
+    cdef public int number
+    cdef public bint leaf
+    cdef public View view
+    cdef public object retained
+
+cdef class View:
+    cdef public TensorBase root
+    cdef public object operator
+    cdef public tuple args
+    cdef public int index
+    cdef public long long version
+
+cdef class Retained:
+    cdef public object gradient
+
+cdef class Extras:
+    cdef public dict after
+    cdef public dict before
+    cdef public dict metadata
+    cdef public dict retained
+    cdef public dict tensor_hooks
+
+cdef class Node:
+    cdef object __weakref__
+    cdef public Extras extras
+    cdef public tuple next_nodes
+    cdef public tuple next_numbers
+    cdef public long long sequence
+    cdef public int outputs
+    cdef public object shape
+    cdef public object spec
+    cpdef apply(self, list gradients, wanted)
+    cpdef release(self)
+    cpdef shape_of(self, int number)
+    cpdef spec_of(self, int number)
+
+cdef class AccumulateGrad(Node):
+    cdef public object gradient
+    cdef public object _variable
+
+cdef class Graphless(Node):
+    cdef public str reason
+
+# The same object as STATE, which as a Python name other modules import.
+cdef GradState _STATE
+
+cpdef Record attach(TensorBase tensor, Node node, int number)
+cpdef Node start(Node node, tuple next_nodes, tuple next_numbers)

@@ -1,0 +1,421 @@
+"""The graph: one node for each recorded call, and what a tensor knows of its place in it.
+
+A tensor that requires a gradient carries the key bit of the layer and a `Record` in the slot that the core keeps for
+layers.  Edges point from results to arguments.  This is a hot module: plain Python that Cython compiles with the C
+types of `graph.pxd` where it can.
+
+Note [Freeing long chains]
+--------------------------
+A node holds its successors in a tuple, never in an attribute of its own.  CPython frees nested tuples without
+recursing on the C stack; a chain of compiled objects that point to each other directly would overflow it.
+
+Note [What a node saves]
+------------------------
+An argument that a formula needs is saved as it is, with its version: no alias is made.  Keeping it keeps its history,
+which the edges keep anyway.  A result is saved as an alias without a record, since the record leads back to the node.
+"""
+
+import threading
+import weakref
+from itertools import count
+
+from tt.core.library import DTYPES, KEYS, fork_safe_lock
+from tt.core.tensor.base import TensorBase
+
+
+class GradState:
+    """Whether operations are recorded, thread by thread, and the clock that orders nodes.
+
+    Attributes
+    ----------
+    switched_off : int
+        In how many threads recording is off.  As long as it is zero nobody looks at thread-local state.
+    packing : int
+        How many `saved_tensors_hooks` are active in all threads.  As long as it is zero nobody looks for them.
+    anomaly : int
+        0; 1: nodes remember where they were made; 2: gradients are also searched for NaN.
+    watching : int
+        How many hooks on several tensors there are; they must know which pass runs.
+    inference_bit : int
+        The key bit of tensors made in inference mode.
+    bit : int
+        The key bit of tensors that require a gradient.
+    floating : int
+        Bit set of the codes of the dtypes that can have a gradient.
+    tick : callable
+        Returns 1, 2, 3, ...; safe to call from any thread.
+    """
+
+    __slots__ = (
+        "_local", "_lock", "anomaly", "bit", "floating", "inference_bit", "packing", "switched_off", "tick",
+        "watching",
+    )  # fmt: skip
+
+    def __init__(self):
+        self.switched_off = 0
+        self.packing = 0
+        self.anomaly = 0
+        self.watching = 0
+        self.bit = KEYS.bit("layer", "autograd")
+        self.inference_bit = KEYS.bit("layer", "inference")
+        self.floating = sum(1 << t.code for t in DTYPES if t.kind in ("floating", "complex"))
+        self.tick = count(1).__next__
+        self._local = threading.local()
+        self._lock = fork_safe_lock()
+
+    def enabled(self):
+        """Tell whether this thread records."""
+        if self.switched_off == 0:
+            return True
+        return getattr(self._local, "enabled", True)
+
+    def enable(self, enabled):
+        """Switch recording on or off in this thread; return how it was."""
+        before = getattr(self._local, "enabled", True)
+        if before is not enabled:
+            with self._lock:
+                self.switched_off += 1 if before else -1
+            self._local.enabled = enabled
+        return before
+
+    def count_packing(self, change):
+        """Note that hooks on saved tensors came (1) or went (-1)."""
+        with self._lock:
+            self.packing += change
+
+
+STATE = GradState()
+"""The state of this process."""
+_STATE = STATE  # has a C type where compiled
+
+
+class Switching:
+    """Switches recording on or off inside a `with` block; see Note [Blocks and interrupts] of tt.core.blocks.
+
+    A subclass has the attributes `_enabled`, what to switch to, and `_before`, None at first: how it was, and what
+    `_before` was then.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self):
+        before = getattr(STATE._local, "enabled", True)
+        self._before = before, self._before
+        try:
+            STATE.enable(self._enabled)
+        except BaseException:
+            STATE.enable(before)
+            self._before = self._before[1]
+            raise
+
+    def __exit__(self, kind, error, trace):
+        before, outer = self._before
+        try:
+            STATE.enable(before)
+        except BaseException:
+            STATE.enable(before)
+            raise
+        finally:
+            self._before = outer
+
+
+class Record:
+    """What autograd knows of a tensor.
+
+    Attributes
+    ----------
+    node : Node or None
+        What computed the tensor, or an `AccumulateGrad` for a leaf.
+    number : int
+        Which result of the node it is.
+    leaf : bool
+        Whether the tensor is a leaf.
+    view : View or None
+        How it looks at the memory of another tensor, where both may be changed in place.
+    retained : Retained or None
+        Where the gradient of a tensor that is no leaf is kept.
+    """
+
+    __slots__ = ("leaf", "node", "number", "retained", "view")
+
+    def __init__(self, node=None, number=0, leaf=False):
+        self.node = node
+        self.number = number
+        self.leaf = leaf
+        self.view = None
+        self.retained = None
+
+
+class View:
+    """How a tensor looks at the memory of another, so that its history can be told anew after an in-place change.
+
+    Attributes
+    ----------
+    root : Tensor
+        The tensor that is no view itself and whose history counts.
+    operator : Operator or None
+        What made the view; None: `as_strided` with the geometry in `args`.
+    args : tuple
+        The arguments of that call; args[0] is the tensor that was viewed.
+    index : int
+        Which of the results; -1 when there is one.
+    version : int
+        The version of the memory for which the record's node is right.
+    """
+
+    __slots__ = ("args", "index", "operator", "root", "version")
+
+    def __init__(self, root, operator, args, index, version):
+        self.root = root
+        self.operator = operator
+        self.args = args
+        self.index = index
+        self.version = version
+
+
+class Retained:
+    """The gradient that `retain_grad` keeps; shared by the record and the node, which must not hold each other."""
+
+    __slots__ = ("gradient",)
+
+    def __init__(self):
+        self.gradient = None
+
+
+class Extras:
+    """What few nodes have: hooks and retained gradients.
+
+    Attributes
+    ----------
+    tensor_hooks : dict of int to dict
+        Hooks on the gradient of each result.
+    retained : dict of int to Retained
+        Where to keep the gradient of each result.
+    before, after : dict
+        Hooks on the node: before(gradients), after(gradients of arguments, gradients of results).
+    metadata : dict
+        The user's.
+    """
+
+    __slots__ = ("after", "before", "metadata", "retained", "tensor_hooks")
+
+    def __init__(self):
+        self.tensor_hooks = {}
+        self.retained = {}
+        self.before = {}
+        self.after = {}
+        self.metadata = {}
+
+
+class Node:
+    """One step of a backward pass: from the gradients of results to those of arguments.
+
+    Attributes
+    ----------
+    next_nodes : tuple of (Node or None)
+        For each differentiable argument the node to which its gradient goes.
+    next_numbers : tuple of int
+        Which result of that node the argument is.
+    sequence : int
+        Later nodes have higher numbers, so that descending order is a topological one; leaves have negative ones.
+    outputs : int
+        How many results the node has.
+    shape, spec : tuple and TensorSpec
+        Of the result; tuples of these for several results.
+    extras : Extras or None
+        Hooks.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "extras",
+        "next_nodes",
+        "next_numbers",
+        "outputs",
+        "sequence",
+        "shape",
+        "spec",
+    )
+
+    def apply(self, gradients, wanted):
+        """Return the gradients of the arguments.
+
+        Parameters
+        ----------
+        gradients : list of (Tensor or None)
+            Those of the results.
+        wanted : tuple of bool, or None
+            Which edges need a gradient; None for all.
+
+        Returns
+        -------
+        sequence of (Tensor or None)
+            One for each edge.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.apply")
+
+    def release(self):
+        """Drop what was saved, after a backward pass that does not keep the graph."""
+
+    def shape_of(self, number):
+        """Return the shape of a result."""
+        return self.shape if self.outputs == 1 else self.shape[number]
+
+    def spec_of(self, number):
+        """Return the spec of a result."""
+        return self.spec if self.outputs == 1 else self.spec[number]
+
+    def ensure_extras(self):
+        """Return the extras, making them if there are none yet."""
+        extras = self.extras
+        if extras is None:
+            extras = Extras()
+            self.extras = extras
+        return extras
+
+    def name(self):
+        """Return the name, as PyTorch gives it: MulBackward0."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self):
+        """The edges as ((node, number), ...); (None, 0) where an argument needs no gradient."""
+        return tuple(zip(self.next_nodes, self.next_numbers, strict=True))
+
+    @property
+    def metadata(self):
+        """A dict of the user's."""
+        return self.ensure_extras().metadata
+
+    def register_hook(self, hook):
+        """Call `hook(grad_inputs, grad_outputs)` after the node; what it returns replaces grad_inputs."""
+        return add_hook(self.ensure_extras().after, hook)
+
+    def register_prehook(self, hook):
+        """Call `hook(grad_outputs)` before the node; what it returns replaces grad_outputs."""
+        return add_hook(self.ensure_extras().before, hook)
+
+    def __repr__(self):
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+class RemovableHandle:
+    """Removes a hook; also usable in a `with` statement."""
+
+    def __init__(self, hooks, key):
+        self._hooks = hooks
+        self._key = key
+
+    def remove(self):
+        """Remove the hook; doing it twice does nothing."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.remove()
+
+
+_hook_keys = count()
+
+
+def add_hook(hooks, hook):
+    """Add a hook to a dict of hooks and return the handle that removes it."""
+    key = next(_hook_keys)
+    hooks[key] = hook
+    return RemovableHandle(hooks, key)
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds the gradient to `.grad` of a leaf.
+
+    Attributes
+    ----------
+    gradient : Tensor or None
+        The leaf's `.grad`.
+    """
+
+    __slots__ = ("_variable", "gradient")
+
+    def __init__(self, tensor):
+        self.next_nodes = ()
+        self.next_numbers = ()
+        self.outputs = 1
+        self.shape = tuple(tensor._handle.shape)
+        self.spec = tensor._spec
+        self.sequence = -STATE.tick()
+        self.extras = None
+        self.gradient = None
+        self._variable = weakref.ref(tensor)
+
+    @property
+    def variable(self):
+        """The leaf, or None when it is gone."""
+        return self._variable()
+
+
+class Graphless(Node):
+    """Stands for an operation that has no formula: its result can be used, its gradient cannot.
+
+    Attributes
+    ----------
+    reason : str
+        What the error says.
+    """
+
+    __slots__ = ("reason",)
+
+    def apply(self, gradients, wanted):
+        """Refuse."""
+        from tt.core.library import errors
+
+        raise errors.GradientError(self.reason)
+
+    def name(self):
+        """Return the name that PyTorch gives such nodes."""
+        return "NotImplemented"
+
+
+def start(node, next_nodes, next_numbers):
+    """Give a new node its edges and its place in the order."""
+    node.next_nodes = next_nodes
+    node.next_numbers = next_numbers
+    node.extras = None
+    node.outputs = 1
+    node.sequence = _STATE.tick()
+    if _STATE.anomaly != 0:
+        from tt.plugins.autograd.features.anomaly import note_origin
+
+        note_origin(node)
+    return node
+
+
+def attach(tensor, node, number):
+    """Make a tensor a result of a node."""
+    record = Record.__new__(Record)
+    record.node = node
+    record.number = number
+    record.leaf = False
+    record.view = None
+    record.retained = None
+    tensor._record = record
+    tensor._keys |= _STATE.bit
+    return record
+
+
+def leaf_record(tensor):
+    """Return the record of a leaf, making it if there is none."""
+    record = tensor._record
+    if record is None:
+        record = Record(None, 0, True)
+        tensor._record = record
+    if record.node is None:
+        record.node = AccumulateGrad(tensor)
+        record.leaf = True
+    return record
+
+
+def is_tensor(value):
+    """Tell whether a value is a tensor."""
+    return isinstance(value, TensorBase)

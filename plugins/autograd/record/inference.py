@@ -1,0 +1,205 @@
+"""Inference mode: as `no_grad`, and what is made in it can never take part in a graph.
+
+Note [Inference tensors]
+------------------------
+A tensor made in inference mode carries a key bit.  Outside of the mode its calls meet the layer "inference": in-place
+changes are refused, views of it carry the bit on, everything else goes below.  The layer lies below autograd, whose
+rules look for the bit when they save a tensor.  In the mode itself the dispatcher's mode marks the results.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tt.core.library import (
+    Block,
+    Entry,
+    Layer,
+    Mode,
+    Operator,
+    Rule,
+    TensorBase,
+    errors,
+    targets_of,
+    with_targets_of,
+)
+from tt.plugins.autograd.record.graph import STATE
+from tt.plugins.autograd.record.modes import decorate, is_grad_enabled
+
+__all__ = ["InferenceLayer", "inference_mode", "is_inference", "is_inference_mode_enabled"]
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.enabled = False
+
+
+_THREAD = _Thread()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Tell whether this thread is in inference mode.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.inference_mode():
+    ...     tt.is_inference_mode_enabled()
+    True
+    """
+    return _THREAD.enabled
+
+
+def is_inference(self: Any) -> bool:
+    """Tell whether the tensor was made in inference mode.
+
+    Examples
+    --------
+    >>> import tt
+    >>> with tt.inference_mode():
+    ...     x = tt.ones(2)
+    >>> x.is_inference(), x.clone().is_inference()
+    (True, False)
+    """
+    return bool(self._keys & STATE.inference_bit)
+
+
+class _Marking(Mode):
+    """Marks the tensors that calls of this thread make."""
+
+    def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
+        """Run the call and mark its results, but for views of tensors from outside."""
+        result = caller.dispatch(args)
+        if caller.form != "functional" or not _THREAD.enabled:
+            return result
+        definition = caller.operator.definition
+        if isinstance(result, TensorBase) and definition.kind == "pointwise":
+            result._keys |= STATE.inference_bit  # always a tensor of its own
+            return result
+        if (
+            definition.kind == "view"
+            and isinstance(args[0], TensorBase)
+            and not args[0]._keys & STATE.inference_bit
+        ):
+            return result
+        given = {id(t) for t in _tensors(args)}
+        for tensor in _tensors((result,)):
+            if id(tensor) not in given:
+                tensor._keys |= STATE.inference_bit
+        return result
+
+
+def _tensors(values: Any) -> list[Any]:
+    found = []
+    for value in values:
+        if isinstance(value, TensorBase):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += _tensors(value)
+    return found
+
+
+class InferenceLayer(Layer):
+    """What tensors made in inference mode meet; see Note [Inference tensors]."""
+
+    name = "inference"
+    order = 90
+    generic = True
+    transparent = True
+
+    def rule(self, operator: Operator, form: str) -> Rule | None:
+        """Return what the layer does with a form of an operator."""
+        if form != "functional":
+            return _change
+        if operator.mutates:
+            return _change_arguments
+        return _view if operator.definition.kind == "view" else _pass
+
+
+def _pass(entry: Entry, args: tuple[Any, ...]) -> Any:
+    return entry.call_below(args)
+
+
+def _change(entry: Entry, args: tuple[Any, ...]) -> Any:
+    count = entry.operator.out_count if entry.form == "out" else 0
+    targets = _tensors(args[-count:]) if count else [args[0]]
+    if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets):
+        raise errors.InferenceTensorError(
+            f"{entry.operator.definition.signature.name}: a tensor made in inference mode is changed outside of it\n"
+            "  try: clone() it first"
+        )
+    result = entry.call_below(args)
+    if entry.form == "inplace":
+        return args[0]
+    return targets[0] if count == 1 else entry.operator.return_type(targets) if count else result
+
+
+def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
+    if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
+        raise errors.InferenceTensorError(
+            f"{entry.operator.name}: a tensor made in inference mode is changed outside of it\n"
+            "  try: clone() it first"
+        )
+    return with_targets_of(entry.operator, args, entry.call_below(args))
+
+
+def _view(entry: Entry, args: tuple[Any, ...]) -> Any:
+    result = entry.call_below(args)
+    for tensor in _tensors((result,)):
+        tensor._keys |= STATE.inference_bit
+    return result
+
+
+class inference_mode(Block):  # noqa: N801 - PyTorch's name
+    """Switches recording off, in a `with` block or for a function; what is made there can never be recorded.
+
+    Parameters
+    ----------
+    mode : bool
+        False: ordinary recording inside of another `inference_mode`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> x = tt.ones(2, requires_grad=True)
+    >>> with tt.inference_mode():
+    ...     y = x * 2
+    >>> y.requires_grad, y.is_inference()
+    (False, True)
+    >>> y.add_(1)
+    Traceback (most recent call last):
+        ...
+    tt.core.errors.InferenceTensorError: add: a tensor made in inference mode is changed outside of it
+      try: clone() it first
+    """
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:  # noqa: D102 - a decorator, too
+        if callable(mode):
+            return decorate(cls, mode)
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
+        self.mode = bool(mode)
+
+    def _look(self) -> tuple[bool, bool, _Marking | None]:
+        marking = _Marking() if self.mode and not _THREAD.enabled else None
+        return is_grad_enabled(), _THREAD.enabled, marking
+
+    def _begin(self) -> None:
+        marking = self._befores[-1][2]
+        if marking is not None:
+            marking.__enter__()
+        _THREAD.enabled = self.mode
+        STATE.enable(not self.mode)
+
+    def _end(self, before: tuple[bool, bool, _Marking | None]) -> None:
+        recorded, _THREAD.enabled, marking = before
+        STATE.enable(recorded)
+        if marking is not None:
+            marking.__exit__(None, None, None)  # does nothing the second time
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make a function that runs in the mode."""
+        return decorate(lambda: inference_mode(self.mode), function)

@@ -1,0 +1,198 @@
+"""Changes in place: the history that the changed tensor gets, and the root of the memory if it is a view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import Entry, errors, ops
+from tt.plugins.autograd.record.graph import STATE, Node, View, attach, start
+from tt.plugins.autograd.record.rules import OpNode, Plan, Rule, save
+from tt.plugins.autograd.record.saved import raise_released, version_of, versions
+from tt.plugins.autograd.record.views import (
+    edge,
+    ensure_view,
+    explain,
+    maker,
+    replay,
+    share_history,
+    steps_to,
+)
+
+__all__ = ["CopySlices", "InplaceRule", "check_inplace", "rebase"]
+
+
+class InplaceRule(Rule):
+    """What the layer does for the in-place form: the first argument gets a new history."""
+
+    __slots__ = ()
+
+    def call(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Handle a call of the in-place form."""
+        if STATE.switched_off != 0 and not STATE.enabled():
+            return entry.call_below(args)
+        target = args[0]
+        root = target._root
+        if root is None or self.is_view:
+            root = target
+        elif root._keys & STATE.bit:
+            ensure_view(target, root)
+        needs, nodes, numbers, starts = self.edges(args)
+        if needs == 0 or not STATE.floating >> target._spec.code & 1:
+            return entry.call_below(args)
+        check_inplace(target, root)
+        place = self.differentiable.index(0) if 0 in self.differentiable else -1
+        if place >= 0 and root is not target and root._keys & STATE.bit:
+            needs |= 1 << place
+        plan = self.plan(needs)
+        kept = clone_target(args) if plan.saves_self else args
+        before = snapshot(plan, kept)
+        entry.call_below(args)
+        node = start(OpNode.__new__(OpNode), nodes, numbers)
+        node.rule = self
+        node.starts = starts if self.list_places else None
+        node.plan = plan
+        node.shape = target._handle.shape
+        node.spec = target._spec
+        save(node, kept, target)
+        keep_versions(node, before)
+        if root is target:
+            rebase(target, node)
+        else:
+            rebase_view(target, root, node, place if place < 0 else starts[place])
+        return target
+
+
+def check_inplace(target: Any, root: Any) -> None:
+    """Refuse in-place changes that would lose a history."""
+    record = target._record
+    if record is not None and record.view is not None:
+        for step in steps_to(record.view):
+            why = explain(step, maker(step), "a view is about to be changed in place")
+            if why is not None:
+                raise errors.InplaceError(why)
+    if root is not target and (root._record.leaf if root._keys & STATE.bit else target._keys & STATE.bit):
+        raise errors.InplaceError(
+            "a view of a leaf that requires a gradient is changed in place; do so under no_grad()"
+        )
+    if target._keys & STATE.bit and record.leaf:
+        raise errors.InplaceError(
+            "a leaf that requires a gradient is changed in place; do so under no_grad()"
+        )
+
+
+def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with a recorded copy in the place of the first one, which is about to be changed."""
+    copy = ops.clone(args[0])
+    return tuple(copy if value is args[0] else value for value in args)
+
+
+def snapshot(plan: Plan, args: tuple[Any, ...]) -> dict[int, int]:
+    """Return the versions of the arguments to save, slot by slot, before an in-place call."""
+    return {
+        place: version_of(args[position])
+        for place, (kind, position, _) in enumerate(plan.slots)
+        if kind in (1, 2)
+    }
+
+
+def keep_versions(node: OpNode, before: dict[int, int]) -> None:
+    """Set the versions of saved arguments to those before the call."""
+    found = dict(enumerate(versions(node.plan, node.saved or ())))
+    found.update(before)
+    node.versions = tuple(found[place] for place in range(len(found))) if any(found.values()) else None
+
+
+def rebase(target: Any, node: Node, known: int = 0) -> None:
+    """Make a node the history of a tensor that was changed in place; `known` others share its memory."""
+    old = target._record
+    first = not target._keys & STATE.bit
+    record = attach(target, node, 0)
+    if old is not None and old.retained is not None:
+        if old.node is not None and old.node.extras is not None:
+            old.node.extras.retained.pop(old.number, None)
+        record.retained = old.retained
+        node.ensure_extras().retained[0] = old.retained
+    if first:
+        share_history(target, known)
+
+
+def rebase_view(target: Any, root: Any, node: Any, self_edge: int) -> None:
+    """Make a node that changed a view in place part of the history of the memory's root."""
+    ensure_view(target, root)
+    view = target._record.view
+    copy = CopySlices.__new__(CopySlices)
+    root_node, root_number = edge(root) if root._keys & STATE.bit else (None, 0)
+    others = [i for i in range(len(node.next_nodes)) if i != self_edge]
+    start(
+        copy,
+        (root_node, *(node.next_nodes[i] for i in others)),
+        (root_number, *(node.next_numbers[i] for i in others)),
+    )
+    copy.inner, copy.self_edge, copy.others = node, self_edge, others
+    copy.steps = [
+        View(None, s.operator, (None, *s.args[1:]) if s.operator else s.args, s.index, 0)
+        for s in steps_to(view)
+    ]
+    copy.strides = tuple(root.stride())
+    copy.shape, copy.spec = tuple(root.shape), root._spec
+    target._record.leaf = False
+    target._keys |= STATE.bit
+    view.version = -1
+    rebase(root, copy, known=1)
+
+
+class CopySlices(Node):
+    """The node of a tensor one of whose views was changed in place.
+
+    The gradient of the part that the view covers goes through the node of the in-place operation, the rest stays.
+
+    Attributes
+    ----------
+    inner : OpNode or FunctionNode
+        The node of the in-place operation.
+    steps : list of View
+        How the view is made of the root.
+    self_edge : int
+        The edge of the inner node for the changed tensor, -1 if it has no gradient.
+    others : list of int
+        The other edges of the inner node.
+    strides : tuple of int
+        Those of the root.
+    """
+
+    inner: Any
+    steps: list[View]
+    self_edge: int
+    others: list[int]
+    strides: tuple[int, ...]
+
+    def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
+        """Send the gradient of the part through the inner node, and the rest on."""
+        if gradients[0] is None:
+            return [None] * len(self.next_nodes)
+        if self.inner.saved is None:
+            raise_released()
+        whole = copy_with_strides(gradients[0], self.strides)
+        part = replay(whole, self.steps)
+        found = self.inner.apply([ops.clone(part)], None)
+        if self.next_nodes[0] is not None:
+            kept = found[self.self_edge] if self.self_edge >= 0 else None
+            if kept is None:
+                part.zero_()
+            else:
+                part.copy_(kept)
+        return [whole if self.next_nodes[0] is not None else None, *(found[i] for i in self.others)]
+
+    def release(self) -> None:
+        """Drop what the inner node saved."""
+        self.inner.release()
+
+
+def copy_with_strides(tensor: Any, strides: tuple[int, ...]) -> Any:
+    """Return a copy whose dims lie in memory in the order of the given strides."""
+    order = sorted(range(len(strides)), key=lambda dim: (-strides[dim], dim))
+    if order == list(range(len(strides))):
+        return ops.clone(tensor).contiguous()
+    back = [order.index(dim) for dim in range(len(order))]
+    return ops.permute(ops.clone(ops.permute(tensor, order)).contiguous(), back)

@@ -1,0 +1,287 @@
+"""The autograd layer: which rule each form of each operator gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase, errors, ops
+from tt.core.library import Rule as RuleType
+from tt.plugins.autograd.custom.context import ContextRule
+from tt.plugins.autograd.features.checks import check_formulas, missing_formulas
+from tt.plugins.autograd.formulas.table import Formula, zero
+from tt.plugins.autograd.record.graph import STATE, Graphless, attach, start
+from tt.plugins.autograd.record.inplace import check_inplace
+from tt.plugins.autograd.record.mutating import change_arguments
+from tt.plugins.autograd.record.plans import make_rule
+from tt.plugins.autograd.record.views import edge
+
+__all__ = ["AutogradLayer"]
+
+# --- the layer -------------------------------------------------------------------------------------------------
+
+
+class AutogradLayer(Layer):
+    """Records calls whose tensors require gradients.
+
+    An operator with a formula is differentiated as a unit; one with only a composite through its parts; one that the
+    schema declares without gradient passes; for any other the result can be used but not differentiated.
+    """
+
+    name = "autograd"
+    order = 100
+    idles = True
+    transparent = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._formulas: dict[str, list[tuple[Formula, Any]]] = {}
+        self._rules: dict[tuple[str, str], Any] = {}
+        self._of_layouts: list[Any] = []
+
+    # --- formulas ----------------------------------------------------------------------------------------------
+
+    def accept(self, table: Any, source: Any = None) -> Callable[[], None]:
+        """Take a table of formulas; return what takes them out again.
+
+        Parameters
+        ----------
+        table : Formulas
+            Or any object whose `formulas` maps operators to a `Formula`, a dict of formulas by argument, an object with
+            the `function` for all arguments and what it `saves`, a `backward` function, or a tuple (backward,
+            setup_context).  With an attribute `override` that is true it shadows
+            earlier formulas.  One with `layouts` is for calls with tensors of these layouts only: its
+            `function(op, layouts)` returns what takes the place of such a call, a function of the operator's
+            arguments by whose parts it is differentiated, or None.
+        source : Source, optional
+            Who brought it.
+
+        Raises
+        ------
+        DuplicateRegistrationError
+            When an operator has a formula already.
+        """
+        if hasattr(table, "layouts"):
+            self._of_layouts.insert(0, table)
+            return lambda: self._of_layouts.remove(table)
+        formulas = [_as_formula(op, value) for op, value in table.formulas.items()]
+        for formula in formulas:
+            if self._formulas.get(formula.op) and not getattr(table, "override", False):
+                first = self._formulas[formula.op][0][1]
+                raise errors.DuplicateRegistrationError(
+                    f"formula of {formula.op}", str(first or Source()), str(source or Source())
+                )
+        for formula in formulas:
+            self._formulas.setdefault(formula.op, []).insert(0, (formula, source))
+        self._rules.clear()
+
+        def remove() -> None:
+            for formula in formulas:
+                self._formulas[formula.op] = [f for f in self._formulas[formula.op] if f[0] is not formula]
+            self._rules.clear()
+
+        return remove
+
+    def formula(self, op: str) -> Formula | None:
+        """Return the formula of an operator, or None."""
+        found = self._formulas.get(op)
+        return found[0][0] if found else None
+
+    def formulas(self) -> dict[str, Formula]:
+        """Return all formulas by operator."""
+        return {op: found[0][0] for op, found in self._formulas.items() if found}
+
+    # --- what the dispatcher asks ------------------------------------------------------------------------------
+
+    def rule(self, operator: Operator, form: str) -> RuleType | None:
+        """Return the rule of a form of an operator, or None."""
+        key = (operator.name, form)
+        if key not in self._rules:
+            self._rules[key] = self._make_rule(operator, form)
+        found: RuleType | None = self._rules[key]
+        return found
+
+    def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> RuleType | None:
+        """Return the rule of a form of an operator for tensors of layouts that are not strided."""
+        for table in self._of_layouts:
+            if form != "out" and any(layout in table.layouts for layout in layouts):
+                function = table.function(operator.name, layouts)
+                if function is not None:
+                    return by_parts(function, form, self.rule(operator, form))
+        return self.rule(operator, form)
+
+    def _make_rule(self, operator: Operator, form: str) -> RuleType | None:
+        special = SPECIAL.get((operator.name, form))
+        if special is not None:
+            return special
+        definition = operator.definition
+        formula = self.formula(operator.name)
+        if form == "out":
+            return run_out if "nondifferentiable" in definition.tags else refuse_out
+        if operator.mutates:
+            # Through its composite, if it has one: its parts are recorded.
+            return None if _has_composite(operator) else change_arguments
+        if formula is None:
+            if (
+                form == "functional"
+                and "nondifferentiable" in definition.tags
+                and definition.kind != "factory"
+            ):
+                return run_below  # not its composite, whose parts may well be differentiable
+            if form == "inplace" and not definition.grad and not _has_composite(operator):
+                # The new values do not depend on the old ones: a leaf is refused, any other history ends here.
+                return make_rule(
+                    operator, Formula(operator.name, {definition.signature.arguments[0].name: zero}), form
+                )
+            return None
+        if formula.backward is not None:
+            return ContextRule(operator, formula, form)
+        return make_rule(operator, formula, form)
+
+    def idle(self) -> bool:
+        """Tell whether this thread records nothing."""
+        return not STATE.enabled()
+
+    def passes_through(self, operator: Operator, form: str) -> bool:
+        """Tell whether the operator is declared without gradient."""
+        return not operator.definition.grad
+
+    def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
+        """Return what is wrong with the formulas and which are missing, as (operator, problem)."""
+        definitions = list(definitions)
+        wrong = [
+            (op, problem) for op, _, problem in (text.partition(": ") for text in check_formulas(definitions))
+        ]
+        return wrong + [
+            (op, f"promises a gradient of {argument!r} and has neither a formula for it nor a composite")
+            for op, argument in missing_formulas(definitions)
+        ]
+
+    def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+        """Run the call; whoever differentiates the result gets an error that names the operator."""
+        if not STATE.enabled():
+            return entry.call_below(args)
+        target = args[0] if entry.form == "inplace" else None
+        if target is not None:
+            check_inplace(target, target if target._root is None else target._root)
+        needy = [edge(t) for t in _flat(args) if isinstance(t, TensorBase) and t._keys & STATE.bit]
+        result = entry.call_below(args)
+        tensors = [
+            t for t in ([result] if isinstance(result, TensorBase) else result) if isinstance(t, TensorBase)
+        ]
+        node = start(Graphless.__new__(Graphless), tuple(n for n, _ in needy), tuple(i for _, i in needy))
+        node.reason = f"the derivative for '{entry.operator.name}' is not implemented"
+        node.outputs = len(tensors)
+        node.shape, node.spec = tuple(tuple(t.shape) for t in tensors), tuple(t._spec for t in tensors)
+        if node.outputs == 1:
+            node.shape, node.spec = node.shape[0], node.spec[0]
+        for number, tensor in enumerate(tensors):
+            if STATE.floating >> tensor._spec.code & 1:
+                attach(tensor, node, number)
+        if target is not None and target._root is not None:
+            # What is seen of the change through the tensor that is viewed has no gradient either.
+            attach(target._root, node, 0)
+        return result
+
+
+def _has_composite(operator: Operator) -> bool:
+    return operator.registry.composite(operator.name) is not None
+
+
+def _as_formula(op: str, value: Any) -> Formula:
+    if isinstance(value, Formula):
+        return value
+    if isinstance(value, dict):
+        return Formula(op, value)
+    if hasattr(value, "saves"):
+        return Formula(op, joint=value.function, saves=tuple(value.saves))
+    backward, setup_context = value if isinstance(value, tuple) else (value, None)
+    return Formula(op, {}, backward, setup_context)
+
+
+def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) -> RuleType:
+    """Return the rule that runs a function of the arguments, whose parts are recorded.
+
+    Where the function returns NotImplemented, the usual rule of the operator serves.
+    """
+
+    def functional(entry: Entry, args: tuple[Any, ...]) -> Any:
+        result = function(*args)
+        return usual(entry, args) if result is NotImplemented and usual is not None else result
+
+    def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
+        target = args[0]
+        if not STATE.enabled():
+            return entry.call_below(args)
+        copy = ops.clone(target)  # what the parts save must not change
+        result = function(*(copy if value is target else value for value in args))
+        if result is NotImplemented and usual is not None:
+            return usual(entry, args)
+        return ops.copy_(target, result)
+
+    return functional if form == "functional" else in_place
+
+
+def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run the out= form, unless that would have to be recorded."""
+    if STATE.enabled() and any(isinstance(a, TensorBase) and a._keys & STATE.bit for a in _flat(args)):
+        raise errors.GradientError(
+            f"{entry.operator.definition.signature.name}(): out= is not differentiated, and an argument requires a "
+            "gradient; call it without out=, or under no_grad()"
+        )
+    return run_out(entry, args)
+
+
+def run_below(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run what lies below: the results have no history."""
+    return entry.call_below(args)
+
+
+def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Run the out= form below, and return the tensors that were given."""
+    entry.call_below(args)
+    outs = args[-entry.operator.out_count :]
+    return outs[0] if len(outs) == 1 else entry.operator.return_type(outs)
+
+
+def detach(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Return a tensor that shares the memory but is no view to autograd: it has a history of its own."""
+    result = entry.call_below(args)
+    result._root = None
+    return result
+
+
+def detach_inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Let a tensor forget its history; a view would go on to have that of the tensor that it views."""
+    (tensor,) = args
+    if tensor._record.view is not None:
+        raise errors.GradientError(
+            "a view of a tensor with a history always has one: use detach() in place of detach_()"
+        )
+    tensor._keys &= ~STATE.bit
+    if not tensor._record.leaf:
+        tensor._record = None
+    return tensor
+
+
+def refuse_resize(entry: Entry, args: tuple[Any, ...]) -> Any:
+    """Refuse to resize what a gradient may need."""
+    if STATE.enabled():
+        raise errors.InplaceError("a tensor that requires a gradient is not resized")
+    return entry.call_below(args)
+
+
+SPECIAL: dict[tuple[str, str], RuleType] = {
+    ("detach", "functional"): detach,
+    ("detach", "inplace"): detach_inplace,
+    ("resize", "inplace"): refuse_resize,
+}
+"""Operators whose whole point is what they do to the history."""
+
+
+def _flat(args: Iterable[Any]) -> Iterable[Any]:
+    for value in args:
+        if isinstance(value, list | tuple):
+            yield from value
+        else:
+            yield value

@@ -1,0 +1,463 @@
+"""Rules: what the autograd layer does when an operator with a formula is called.
+
+A rule notes which differentiable arguments need a gradient, runs what lies below, saves what their formulas take and
+attaches a node to the result.  This is a hot module: plain Python that Cython compiles with the C types of
+`rules.pxd` where it can.
+"""
+
+from tt.core.dispatch.call.entry import LayerRule
+from tt.core.library import OVERRIDDEN, Tensor, alias
+from tt.core.tensor.base import TensorBase, wrap_handle
+from tt.plugins.autograd.record import saved as saved_tensors
+from tt.plugins.autograd.record import views
+from tt.plugins.autograd.record.graph import STATE, Node, View, attach, start
+
+# What a slot of a plan holds.
+PLAIN = 0
+TENSOR = 1
+TENSORS = 2
+RESULT = 3
+FACT = 4
+
+NO_NUMBERS = ((), (0,), (0, 0))
+
+
+class Plan:
+    """What to save and to compute when a certain set of arguments needs gradients.
+
+    Attributes
+    ----------
+    slots : tuple of (kind, position, fact)
+        What is saved: an argument as it is, a tensor, a list of tensors, a result, or a fact (shape, dtype, ...) of
+        an argument.
+    calls : tuple of (place, function, tuple of slot)
+        For each differentiable argument that needs it: its place among the differentiable ones, the formula, and
+        the slots that the formula takes after the gradient.
+    keeps_tensors : bool
+        Whether a slot holds a tensor, so that the graph can be used once only.
+    """
+
+    __slots__ = ("calls", "keeps_tensors", "saves_self", "slots")
+
+    def __init__(self, slots, calls):
+        self.slots = slots
+        self.calls = calls
+        self.keeps_tensors = any(kind in (TENSOR, TENSORS, RESULT) for kind, _, _ in slots)
+        self.saves_self = any(kind == TENSOR and position == 0 for kind, position, _ in slots)
+
+
+class OpNode(Node):
+    """The node of a call of an operator with a formula.
+
+    Attributes
+    ----------
+    rule : Rule
+        Made the node.
+    plan : Plan
+        What is saved and what is computed.
+    saved : tuple or None
+        What fills the slots; None once released.
+    versions : tuple of int, or None
+        The versions of the saved tensors; None when all are zero.
+    starts : tuple of int, or None
+        Where the edges of each differentiable argument start; None when each has one.
+    """
+
+    __slots__ = ("plan", "rule", "saved", "starts", "versions")
+
+    def name(self):
+        """Return the name that PyTorch gives such nodes."""
+        return self.rule.node_name
+
+    def __getattr__(self, name):
+        """Return what was saved of an argument or result: `_saved_self`, `_saved_dim`, `_saved_result`."""
+        if name.startswith("_saved_"):
+            return saved_tensors.attribute(self, name[7:])
+        if name.startswith("_raw_saved_"):
+            return saved_tensors.raw_attribute(self, name[11:])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self):
+        """Name the attributes, with those of what was saved."""
+        return [*object.__dir__(self), *saved_tensors.attribute_names(self)]
+
+    def release(self):
+        """Drop what was saved; nodes that saved no tensors can be used again."""
+        if self.plan.keeps_tensors:
+            self.saved = None
+
+    def unpack(self):
+        """Return what was saved, after a look at the versions."""
+        saved = self.saved
+        plan = self.plan
+        if saved is None:
+            saved_tensors.raise_released()
+        if not plan.keeps_tensors:
+            return saved
+        linked = STATE.enabled()
+        unpacked = []
+        for place in range(len(saved)):
+            kind, position, _ = plan.slots[place]
+            value = saved[place]
+            if kind == 1 or kind == 3:
+                if isinstance(value, TensorBase):
+                    tensor = value
+                    version = 0 if tensor._storage is None else tensor._storage.version
+                    if version != (0 if self.versions is None else self.versions[place]):
+                        saved_tensors.raise_changed(
+                            self.rule.node_name, tensor, 0 if self.versions is None else self.versions[place]
+                        )
+                    if linked:
+                        value = saved_tensors.linked(self, tensor, kind, position)
+                elif isinstance(value, saved_tensors.Packed):
+                    value = value.unpack()
+                    if linked:
+                        value = saved_tensors.linked(self, value, kind, position)
+            elif kind == 2:
+                if isinstance(value, saved_tensors.Packed):
+                    value = value.unpack()
+                elif saved_tensors.version_of(value) != (
+                    0 if self.versions is None else self.versions[place]
+                ):
+                    saved_tensors.raise_changed(
+                        self.rule.node_name, value, 0 if self.versions is None else self.versions[place]
+                    )
+                if linked:
+                    value = saved_tensors.linked_list(self, value, position)
+            unpacked.append(value)
+        return tuple(unpacked)
+
+    def apply(self, gradients, wanted):
+        """Run the formulas of the wanted edges."""
+        values = self.unpack()
+        results = [None] * len(self.next_nodes)
+        first = gradients if self.rule.takes_all else gradients[0]
+        if first is None:
+            return results
+        if self.rule.joint is not None:
+            return self.apply_joint(results, first, values)
+        for place, function, slots in self.plan.calls:
+            if self.starts is not None:
+                self.apply_listed(results, wanted, first, values, place, function, slots)
+                continue
+            if wanted is not None and not wanted[place]:
+                continue
+            count = len(slots)
+            if count == 0:
+                results[place] = function(first)
+            elif count == 1:
+                results[place] = function(first, values[slots[0]])
+            elif count == 2:
+                results[place] = function(first, values[slots[0]], values[slots[1]])
+            else:
+                results[place] = function(first, *[values[slot] for slot in slots])
+        return results
+
+    def apply_joint(self, results, first, values):
+        """Run the one formula of all arguments."""
+        _, function, slots = self.plan.calls[0]
+        found = self.rule.joint(function(first, *[values[slot] for slot in slots]))
+        for place, value in enumerate(found):
+            if self.starts is None:
+                results[place] = value
+                continue
+            begin = self.starts[place]
+            if place not in self.rule.list_places:
+                results[begin] = value
+            elif value is not None:
+                results[begin : self.starts[place + 1]] = value
+        return results
+
+    def apply_listed(self, results, wanted, first, values, place, function, slots):
+        """Run one formula of a node some of whose arguments are lists."""
+        begin = self.starts[place]
+        end = self.starts[place + 1]
+        if wanted is not None and not any(wanted[begin:end]):
+            return
+        found = function(first, *[values[slot] for slot in slots])
+        if place in self.rule.list_places:
+            results[begin:end] = found
+        else:
+            results[begin] = found
+
+
+class Rule(LayerRule):
+    """What the layer does for the functional form of an operator with a formula.
+
+    Parameters
+    ----------
+    operator : Operator
+        The operator.
+    differentiable : tuple of int
+        Positions of the arguments that have a formula.
+    make_plan : callable
+        Bit set of needy arguments -> Plan.
+    takes_all : bool
+        Whether the formulas take the gradients of all results as a list, instead of that of the first one.
+    joint : callable or None
+        There is one formula for all arguments; orders what it returns by the differentiable arguments.
+    """
+
+    __slots__ = (
+        "differentiable", "first", "is_view", "joint", "list_places", "make_plan", "node_name", "operator", "plans",
+        "second", "takes_all",
+    )  # fmt: skip
+
+    def __init__(self, operator, differentiable, make_plan, takes_all, joint=None):
+        self.operator = operator
+        self.differentiable = differentiable
+        self.make_plan = make_plan
+        self.takes_all = takes_all
+        self.joint = joint
+        self.plans = [None] * (1 << len(differentiable))
+        arguments = operator.definition.signature.arguments
+        self.list_places = frozenset(
+            place for place, position in enumerate(differentiable) if arguments[position].type.list
+        )
+        # The usual case, one or two differentiable arguments and no list, is written out in `call`.
+        usual = len(differentiable) in (1, 2) and not self.list_places
+        self.first = differentiable[0] if usual else -1
+        self.second = differentiable[1] if usual and len(differentiable) == 2 else -1
+        self.is_view = operator.definition.kind == "view"
+        self.node_name = node_name(operator.name)
+
+    def call(self, entry, args):
+        """Handle a call of the operator."""
+        if STATE.switched_off != 0 and not STATE.enabled():
+            return views.unrecorded(entry, args) if self.is_view else run_below(entry, args)
+        first = self.first
+        second = self.second
+        needs = 0
+        one = None
+        other = None
+        numbers = NO_NUMBERS[1]
+        if first < 0:
+            return self.call_many(entry, args)
+        value = args[first]
+        if isinstance(value, TensorBase):
+            tensor = value
+            if tensor._keys & STATE.bit:
+                record = current(tensor)
+                one = record.node
+                if record.number != 0:
+                    numbers = None
+                needs = 1
+        if second >= 0:
+            value = args[second]
+            if isinstance(value, TensorBase):
+                tensor = value
+                if tensor._keys & STATE.bit:
+                    record = current(tensor)
+                    other = record.node
+                    if record.number != 0:
+                        numbers = None
+                    needs |= 2
+            if numbers is not None:
+                numbers = NO_NUMBERS[2]
+        result = run_below(entry, args)
+        if needs == 0:
+            return result
+        if numbers is None:
+            numbers = self.numbers(args)
+        return self.finish(args, result, needs, (one,) if second < 0 else (one, other), numbers, None)
+
+    def call_many(self, entry, args):
+        """Handle a call with more than two differentiable arguments, or lists of them."""
+        if self.list_places:
+            needs, nodes, numbers, starts = self.edges(args)
+            result = run_below(entry, args)
+            if needs == 0:
+                return result
+            return self.finish(args, result, needs, nodes, numbers, starts)
+        differentiable = self.differentiable
+        needs = 0
+        far = 0
+        found = []
+        for place in range(len(differentiable)):
+            value = args[differentiable[place]]
+            node = None
+            if isinstance(value, TensorBase):
+                tensor = value
+                if tensor._keys & STATE.bit:
+                    record = current(tensor)
+                    node = record.node
+                    far |= record.number
+                    needs |= 1 << place
+            found.append(node)
+        result = run_below(entry, args)
+        if needs == 0:
+            return result
+        numbers = self.numbers(args) if far != 0 else (0,) * len(found)
+        return self.finish(args, result, needs, tuple(found), numbers, None)
+
+    def numbers(self, args):
+        """Return, for each differentiable argument, which result of its node it is."""
+        found = []
+        for position in self.differentiable:
+            value = args[position]
+            if isinstance(value, TensorBase) and value._keys & STATE.bit:
+                found.append(value._record.number)
+            else:
+                found.append(0)
+        return tuple(found)
+
+    def edges(self, args):
+        """Return the needy arguments as a bit set, and the nodes, numbers and starts of all edges."""
+        needs = 0
+        nodes = []
+        numbers = []
+        starts = []
+        for place, position in enumerate(self.differentiable):
+            starts.append(len(nodes))
+            value = args[position]
+            for item in value if isinstance(value, list | tuple) else (value,):
+                node = None
+                number = 0
+                if isinstance(item, TensorBase) and item._keys & STATE.bit:
+                    node, number = views.edge(item)
+                    needs |= 1 << place
+                nodes.append(node)
+                numbers.append(number)
+        starts.append(len(nodes))
+        return needs, tuple(nodes), tuple(numbers), tuple(starts)
+
+    def plan(self, needs):
+        """Return the plan for a set of needy arguments."""
+        plan = self.plans[needs]
+        if plan is None:
+            plan = self.make_plan(needs)
+            self.plans[needs] = plan
+        return plan
+
+    def finish(self, args, result, needs, nodes, numbers, starts):
+        """Attach a new node to the result of a call and return the result."""
+        if isinstance(result, TensorBase):
+            single = result
+            if single._keys & STATE.bit or not STATE.floating >> single._spec.code & 1:
+                return result
+            node = OpNode.__new__(OpNode)
+            start(node, nodes, numbers)
+            node.rule = self
+            node.starts = starts
+            node.plan = self.plan(needs)
+            node.shape = single._handle.shape
+            node.spec = single._spec
+            save(node, args, result)
+            record = attach(single, node, 0)
+            if self.is_view:
+                self.note_view(single, record, args, -1)
+            return result
+        return self.finish_several(args, result, needs, nodes, numbers, starts)
+
+    def finish_several(self, args, results, needs, nodes, numbers, starts):
+        """Attach a new node to several results."""
+        tensors = [t for t in results if isinstance(t, TensorBase)]
+        if not tensors:
+            return results
+        node = start(OpNode.__new__(OpNode), nodes, numbers)
+        node.rule = self
+        node.starts = starts
+        node.plan = self.plan(needs)
+        node.outputs = len(results)
+        node.shape = tuple(t._handle.shape for t in tensors)
+        node.spec = tuple(t._spec for t in tensors)
+        if node.outputs == 1:
+            node.shape, node.spec = node.shape[0], node.spec[0]
+        save(node, args, results)
+        for number, tensor in enumerate(results):
+            if number != 0 and not self.takes_all:
+                break
+            if isinstance(tensor, TensorBase) and STATE.floating >> tensor._spec.code & 1:
+                record = attach(tensor, node, number)
+                if self.is_view:
+                    self.note_view(tensor, record, args, number)
+        return results
+
+    def note_view(self, result, record, args, index):
+        """Note that a result shares the memory of the first argument."""
+        source = args[0]
+        root = source if source._root is None else source._root
+        result._root = root
+        storage = result._storage
+        record.view = View(root, self.operator, args, index, 0 if storage is None else storage.version)
+
+
+def current(tensor):
+    """Return the record of a tensor that requires a gradient, after a look at whether it is still right."""
+    record = tensor._record
+    if record.view is not None:
+        views.refresh(tensor, record)
+    if record.leaf and (record.node.spec is not tensor._spec or record.node.shape != tensor._handle.shape):
+        views.renew(tensor, record)
+    return record
+
+
+def node_name(op):
+    """Return what a node of an operator is called: "log_softmax" gives LogSoftmaxBackward0."""
+    base = op.rsplit("::", 1)[-1].split(".")[0]
+    return "".join(word[:1].upper() + word[1:] for word in base.split("_")) + "Backward0"
+
+
+def run_below(entry, args):
+    """Return what `entry.call_below` does, by the shortest way where one kernel takes bare handles."""
+    below = entry.below
+    if not below.direct:
+        return entry.call_below(args)
+    choice = below.choices[0]
+    if not choice.covers(args):
+        return entry.call_below(args)
+    tensor = args[0]
+    value = None
+    if choice.leading == 2:
+        value = args[1]
+        if isinstance(value, TensorBase):
+            second = value
+            value = second._handle
+    try:
+        handle = below.plain(tensor._handle) if choice.leading == 1 else below.plain(tensor._handle, value)
+    except Exception:
+        # Again, the long way, which explains what is wrong.
+        return entry.call_below(args)
+    return below.wrap_direct(handle)
+
+
+def bare_alias(tensor):
+    """Return an alias of a tensor without a record; see Note [What a node saves] in `graph`."""
+    if tensor._keys & OVERRIDDEN:
+        return alias(tensor, STATE.bit)
+    new = wrap_handle(Tensor, tensor._handle, tensor._spec, tensor._keys & ~STATE.bit, tensor._promotion)
+    new._storage = tensor._ensure_storage()
+    return new
+
+
+def save(node, args, result):
+    """Fill the slots of a node."""
+    slots = node.plan.slots
+    node.versions = None
+    if not slots:
+        node.saved = ()
+        return
+    saved = []
+    total = 0
+    for kind, position, fact in slots:
+        if kind == 3:
+            value = bare_alias(result if isinstance(result, TensorBase) else result[position])
+        elif kind == 4:
+            value = fact(args[position])
+        else:
+            value = args[position]
+        saved.append(value)
+        if kind == 1 or kind == 3:
+            if isinstance(value, TensorBase):
+                tensor = value
+                if tensor._keys & STATE.inference_bit:
+                    saved_tensors.raise_inference(node.rule.node_name)
+                if tensor._storage is not None:
+                    total += tensor._storage.version
+        elif kind == 2:
+            total += saved_tensors.version_of(value)
+    node.saved = tuple(saved)
+    if total != 0:
+        node.versions = saved_tensors.versions(node.plan, saved)
+    if STATE.packing != 0:
+        saved_tensors.pack_slots(node)

@@ -1,0 +1,371 @@
+"""Saved tensors: whether they are still what they were, their place in the graph, and hooks that store them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tt.core.library import TensorBase, alias, errors
+from tt.plugins.autograd.record.graph import STATE, Node, attach
+from tt.plugins.autograd.record.modes import recording
+
+if TYPE_CHECKING:
+    from tt.plugins.autograd.record.rules import OpNode, Plan
+
+__all__ = [
+    "HOOKS",
+    "Packed",
+    "SavedTensor",
+    "SavedTensors",
+    "attribute",
+    "attribute_names",
+    "linked",
+    "linked_list",
+    "pack_slots",
+    "raise_changed",
+    "raise_inference",
+    "raise_released",
+    "version_of",
+    "versions",
+    "with_edge",
+]
+
+
+def raise_released() -> NoReturn:
+    """Refuse to use what a backward pass has freed."""
+    raise errors.GradientError(
+        "the tensors that this graph had saved are gone: a backward frees them; give the first one retain_graph=True "
+        "to run a second, or to read them afterwards"
+    )
+
+
+def raise_inference(node: str) -> NoReturn:
+    """Refuse to save a tensor that was made in inference mode."""
+    raise errors.InferenceTensorError(
+        f"{node} would save a tensor that was made in inference mode for the backward pass\n"
+        "  such tensors have no version that would tell whether they were changed since\n"
+        "  try: clone() it outside of inference_mode() first, or use no_grad() in the place of inference_mode()"
+    )
+
+
+def version_of(value: Any) -> int:
+    """Return the version of a tensor, or the sum of the versions of the tensors in a list."""
+    if isinstance(value, TensorBase):
+        return 0 if value._storage is None else int(value._storage.version)
+    return sum(version_of(item) for item in value) if isinstance(value, list | tuple) else 0
+
+
+def versions(plan: Plan, saved: Sequence[Any]) -> tuple[int, ...]:
+    """Return the version of what fills each slot; zero where it is no tensor."""
+    return tuple(
+        version_of(value) if kind in (1, 2, 3) else 0
+        for (kind, _, _), value in zip(plan.slots, saved, strict=True)
+    )
+
+
+def raise_changed(node: str, value: Any, expected: int) -> NoReturn:
+    """Refuse to use a saved tensor that was changed in place."""
+    tensor = value if isinstance(value, TensorBase) else next(t for t in value if isinstance(t, TensorBase))
+    raise errors.SavedTensorError(node, tuple(tensor.shape), tensor.dtype.name, expected, version_of(value))
+
+
+def linked(node: OpNode, tensor: TensorBase, kind: int, position: int) -> TensorBase:
+    """Return a saved tensor with its place in the graph, for a backward pass that is recorded itself."""
+    if kind == 3:
+        return with_edge(tensor, node, position) if STATE.floating >> tensor._spec.code & 1 else tensor
+    places = node.rule.differentiable
+    if position not in places:
+        return tensor
+    place = places.index(position)
+    if node.starts is not None:
+        place = node.starts[place]
+    return with_edge(tensor, node.next_nodes[place], node.next_numbers[place])
+
+
+def linked_list(node: OpNode, tensors: Sequence[Any], position: int) -> list[Any]:
+    """Return a saved list of tensors with their places in the graph."""
+    places = node.rule.differentiable
+    if position not in places or node.starts is None:
+        return list(tensors)
+    begin = node.starts[places.index(position)]
+    return [
+        with_edge(t, node.next_nodes[begin + i], node.next_numbers[begin + i])
+        if isinstance(t, TensorBase)
+        else t
+        for i, t in enumerate(tensors)
+    ]
+
+
+def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
+    """Return a tensor as a result of a node, whatever else it knows of its history."""
+    record = tensor._record
+    if node is None or (tensor._keys & STATE.bit and record.node is node and record.number == number):
+        return tensor
+    if tensor._keys & STATE.bit and record.node is not None and record.node.sequence > node.sequence:
+        # A clone made by an in-place rule: it has a history of its own that leads to the same place.
+        return tensor
+    fresh = alias(tensor, STATE.bit)
+    attach(fresh, node, number)
+    return fresh
+
+
+# --- hooks on saved tensors ------------------------------------------------------------------------------------
+
+
+Pairs = tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
+
+
+class _Hooks(threading.local):
+    """The pairs (pack, unpack) that are active in this thread, the innermost last; a text forbids hooks."""
+
+    def __init__(self) -> None:
+        self.pairs: Pairs = ()
+        self.forbidden: tuple[str, ...] = ()
+
+
+HOOKS = _Hooks()
+
+
+class Packed:
+    """What hooks made of a saved tensor, or of a list of them.
+
+    Attributes
+    ----------
+    packed : object
+        What the pack hook returned; for a list, a list of these.
+    restore : callable
+        The unpack hook.
+    """
+
+    __slots__ = ("packed", "restore", "several")
+
+    def __init__(self, value: Any, pack: Callable[[Any], Any], restore: Callable[[Any], Any]) -> None:
+        self.restore = restore
+        self.several = isinstance(value, list | tuple)
+        with recording(False):
+            self.packed = [_packed(v, pack) for v in value] if self.several else _packed(value, pack)
+
+    def unpack(self) -> Any:
+        """Return what the unpack hook makes of it."""
+        return [self._restored(p) for p in self.packed] if self.several else self._restored(self.packed)
+
+    def _restored(self, packed: Any) -> Any:
+        if packed is None:
+            return None
+        found = self.restore(packed)
+        if not isinstance(found, TensorBase):
+            raise errors.ArgumentError(
+                "saved_tensors_hooks", f"the unpack hook returns a tensor, not {errors.describe(found)}"
+            )
+        return found
+
+
+def _packed(value: Any, pack: Callable[[Any], Any]) -> Any:
+    if not isinstance(value, TensorBase):
+        return None
+    given = alias(value, STATE.bit)
+    version = version_of(given)
+    found = pack(given)
+    if version_of(given) != version:
+        raise errors.InplaceError(
+            "a pack hook changes the tensor that it is given in place, which the program still uses: work on a clone()"
+        )
+    return found
+
+
+def pack_if_asked(value: Any) -> Any:
+    """Return a tensor as the hooks of this thread store it; itself if there are none."""
+    if not HOOKS.pairs or not isinstance(value, TensorBase | list | tuple):
+        return value
+    return Packed(value, *HOOKS.pairs[-1])
+
+
+def pack_slots(node: OpNode) -> None:
+    """Let the hooks of this thread store the tensors that a node saved."""
+    if HOOKS.pairs and node.saved is not None:
+        node.saved = tuple(
+            pack_if_asked(value) if kind in (1, 2, 3) else value
+            for (kind, _, _), value in zip(node.plan.slots, node.saved, strict=True)
+        )
+
+
+# --- what a context saves --------------------------------------------------------------------------------------
+
+
+class SavedTensors:
+    """The tensors that a function with a context saved: in the order in which it named them.
+
+    Parameters
+    ----------
+    label : str
+        The name of the node, for errors.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._values: tuple[Any, ...] | None = ()
+        self._versions: tuple[int, ...] = ()
+        self._results: dict[int, int] = {}  # place among the saved -> number of the result
+        self._edges: dict[int, tuple[Node, int]] = {}  # place in the graph of what hooks have packed
+
+    def put(self, values: tuple[Any, ...]) -> None:
+        """Take the tensors."""
+        for place, value in enumerate(values):
+            if value is not None and not isinstance(value, TensorBase):
+                raise errors.ArgumentError(
+                    "save_for_backward",
+                    f"argument {place} is {errors.describe(value)}: only tensors and None are saved",
+                    hint="set other values as attributes of the context",
+                )
+        self._values = values
+
+    def seal(self, results: Sequence[Any]) -> None:
+        """Note the versions; a result leads back to the node that saves it, so an alias takes its place."""
+        if not STATE.packing and self._are_plain(results):
+            self._versions = tuple([version_of(value) for value in self._values or ()])
+            return
+        from tt.plugins.autograd.record.rules import bare_alias
+        from tt.plugins.autograd.record.views import edge
+
+        sealed: list[Any] = []
+        for place, value in enumerate(self._values or ()):
+            number = next((n for n, result in enumerate(results) if result is value), -1)
+            if value is not None and value._keys & STATE.inference_bit:
+                raise_inference(self.label)
+            if number >= 0 and value is not None:
+                self._results[place] = number
+                value = bare_alias(value)
+            sealed.append(value)
+        self._versions = tuple(version_of(value) for value in sealed)
+        self._values = tuple(map(pack_if_asked, sealed)) if STATE.packing else tuple(sealed)
+        for place, (value, packed) in enumerate(zip(sealed, self._values, strict=True)):
+            if isinstance(packed, Packed) and value is not None and value._keys & STATE.bit:
+                self._edges[place] = edge(value)
+
+    def _are_plain(self, results: Sequence[Any]) -> bool:
+        """Tell whether no tensor is a result or was made in inference mode: nearly always."""
+        for value in self._values or ():
+            if value is None:
+                continue
+            if value._keys & STATE.inference_bit:
+                return False
+            for result in results:
+                if result is value:
+                    return False
+        return True
+
+    def get(self, node: Node | None) -> tuple[Any, ...]:
+        """Return the tensors; `node` is the node that runs, so that results have their place in the graph."""
+        if self._values is None:
+            raise_released()
+        found: list[Any] = []
+        for place, value in enumerate(self._values):
+            if isinstance(value, Packed):
+                value = value.unpack()
+                if place in self._edges and STATE.enabled():
+                    value = with_edge(value, *self._edges[place])
+            elif value is not None and self._versions and version_of(value) != self._versions[place]:
+                raise_changed(self.label, value, self._versions[place])
+            if place in self._results and node is not None and STATE.enabled():
+                value = with_edge(value, node, self._results[place])
+            found.append(value)
+        return tuple(found)
+
+    @property
+    def released(self) -> bool:
+        """Whether the tensors are gone."""
+        return self._values is None
+
+    def release(self) -> None:
+        """Drop the tensors."""
+        if self._values:
+            self._values = None
+
+
+# --- what a user may read --------------------------------------------------------------------------------------
+
+
+def attribute_names(node: OpNode) -> list[str]:
+    """Return the names under which a node shows what it saved."""
+    return [f"_saved_{_slot_name(node, slot)}" for slot in node.plan.slots]
+
+
+def _slot_name(node: OpNode, slot: tuple[int, int, Any]) -> str:
+    kind, position, fact = slot
+    signature = node.rule.operator.definition.signature
+    if kind == 3:
+        names = [r.name for r in signature.returns]
+        return names[position] or ("result" if len(names) == 1 else f"result{position}")
+    name = signature.arguments[position].name
+    if kind != 4:
+        return name
+    from tt.plugins.autograd.record.plans import FACTS
+
+    return f"{name}_{next(word for word, function in FACTS.items() if function is fact)}"
+
+
+def attribute(node: OpNode, name: str) -> Any:
+    """Return what a node saved under a name.
+
+    Raises
+    ------
+    AttributeError
+        When it saved nothing of that name.
+    GradientError
+        When a backward pass has freed it.
+    """
+    place = _place(node, name)
+    with recording(True):
+        return node.unpack()[place]
+
+
+def _place(node: OpNode, name: str) -> int:
+    names = attribute_names(node)
+    if f"_saved_{name}" not in names:
+        shown = ", ".join(names) or "nothing"
+        raise AttributeError(f"{node.name()} saved nothing called {name!r}; it saved: {shown}")
+    return names.index(f"_saved_{name}")
+
+
+class SavedTensor:
+    """One saved tensor of a node, or a list of them, as it is stored: `node._raw_saved_<name>`.
+
+    Examples
+    --------
+    >>> import tt
+    >>> y = tt.ones(2, requires_grad=True).exp()
+    >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.half(), lambda t: t.float())
+    >>> y.grad_fn._saved_result
+    tensor([2.7188, 2.7188], grad_fn=<ExpBackward0>)
+    """
+
+    def __init__(self, node: OpNode, place: int) -> None:
+        self._node, self._place = node, place
+
+    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Store the tensor as `pack_hook` returns it; `unpack_hook` gives it back when it is needed.
+
+        Raises
+        ------
+        GradientError
+            When it has hooks already, or the graph has been freed.
+        """
+        saved = self._node.saved
+        if saved is None:
+            raise_released()
+        value = saved[self._place]
+        if isinstance(value, Packed):
+            raise errors.GradientError(
+                "register_hooks(): this saved tensor has hooks already, and one pair is all that it can have"
+            )
+        packed = Packed(value, pack_hook, unpack_hook)
+        self._node.saved = (*saved[: self._place], packed, *saved[self._place + 1 :])
+
+
+def raw_attribute(node: OpNode, name: str) -> SavedTensor:
+    """Return the place where a node saved a tensor under a name."""
+    place = _place(node, name)
+    if node.plan.slots[place][0] not in (1, 2, 3):
+        raise AttributeError(f"{node.name()} saved no tensor called {name!r}; read it as _saved_{name}")
+    return SavedTensor(node, place)

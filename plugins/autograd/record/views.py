@@ -1,0 +1,212 @@
+"""Views of one memory: whose history they share, and how it is told anew after a change in place.
+
+Note [Views that nobody recorded]
+---------------------------------
+A view of a tensor with a gradient that is made under `no_grad` requires a gradient like what it views, and is a leaf.
+Whether a later change of it shall be recorded nobody can tell, so it is refused, and so is the use of such a view once
+its memory has changed.  Under `no_grad` both go on as if there were no history.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import Any
+
+from tt.core.library import Tensor, TensorBase, errors, ops
+from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, Node, Record, View
+from tt.plugins.autograd.record.modes import recording
+from tt.plugins.autograd.record.refcount import ALONE, references
+from tt.plugins.autograd.record.saved import version_of
+
+__all__ = [
+    "Unrecorded",
+    "edge",
+    "ensure_view",
+    "explain",
+    "maker",
+    "refresh",
+    "renew",
+    "replay",
+    "share_history",
+    "steps_to",
+    "unrecorded",
+]
+
+
+class Unrecorded:
+    """Stands for the operator of a view that was made where nothing is recorded.
+
+    Attributes
+    ----------
+    mode : str
+        What switched recording off.
+    """
+
+    __slots__ = ("mode",)
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+
+
+NO_GRAD, INFERENCE = Unrecorded("no_grad"), Unrecorded("inference_mode")
+
+
+def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
+    """Make a view where nothing is recorded; see Note [Views that nobody recorded]."""
+    result = entry.call_below(args)
+    source = args[0]
+    if source._keys & STATE.bit and not source._keys & STATE.inference_bit:
+        from tt.plugins.autograd.record.inference import is_inference_mode_enabled
+
+        operator = INFERENCE if is_inference_mode_enabled() else NO_GRAD
+        root = source if source._root is None else source._root
+        for view in (result,) if isinstance(result, TensorBase) else result:
+            view._root = root
+            view._record = Record(None, 0, False)
+            view._record.view = View(root, operator, (source,), -1, version_of(view))
+            view._keys |= STATE.bit
+    return result
+
+
+def explain(step: View, name: str, changed: str) -> str | None:
+    """Return why what a view shows must not change, or None if it may.
+
+    Parameters
+    ----------
+    step : View
+        How the view was made.
+    name : str
+        Of the operation that made it.
+    changed : str
+        What is about to change, or has.
+    """
+    if isinstance(step.operator, Node):
+        return (
+            f"{changed}: it is a result of {step.operator.name()}, which is a view made inside of a Function, and how "
+            "the function made the view is not known; let it return a clone()"
+        )
+    if isinstance(step.operator, Unrecorded):
+        return (
+            f"{changed}: it was made under {step.operator.mode}, and nobody can tell whether the change shall be "
+            f"recorded\n  try: make the view and change it both under {step.operator.mode}, or both outside; detach() "
+            "gives a view without a history"
+        )
+    if step.index >= 0:
+        return (
+            f"{changed}: output {step.index} of {name} is one of several views that came from one call, and nobody can "
+            "tell how each shall change the others: use the operation that returns a new tensor"
+        )
+    return None
+
+
+def refresh(tensor: TensorBase, record: Record) -> None:
+    """Tell the history of a view anew if the memory was changed in place since."""
+    view = record.view
+    if view is None:
+        return
+    if record.node is None and isinstance(view.operator, Unrecorded):
+        record.node, record.leaf = AccumulateGrad(tensor), True
+    version = version_of(tensor)
+    if view.version == version:
+        return
+    root = view.root
+    if view.operator is not None and STATE.enabled():
+        for step in steps_to(view):
+            why = explain(step, maker(step), "the memory of a view was changed in place")
+            if why is not None:
+                raise errors.InplaceError(why)
+    view.version = version
+    if not root._keys & STATE.bit or record.leaf:
+        return
+    with recording(True):
+        again = replay(root, steps_to(view))
+    record.node, record.number = again._record.node, again._record.number
+
+
+def maker(step: View) -> str:
+    """Return the name of the node that a view has, for messages."""
+    from tt.plugins.autograd.record.rules import node_name
+
+    return (
+        ""
+        if step.operator is None or isinstance(step.operator, Node)
+        else node_name(getattr(step.operator, "name", ""))
+    )
+
+
+def renew(tensor: TensorBase, record: Record) -> None:
+    """Give a leaf whose data was replaced by data of another shape, dtype or device a new end of its paths."""
+    new = AccumulateGrad(tensor)
+    new.gradient, new.extras = record.node.gradient, record.node.extras
+    record.node = new
+
+
+def edge(tensor: TensorBase) -> tuple[Node, int]:
+    """Return the place in the graph of a tensor that requires a gradient."""
+    record = tensor._record
+    refresh(tensor, record)
+    if record.leaf and (
+        record.node.spec is not tensor._spec or record.node.shape != tuple(tensor._handle.shape)
+    ):
+        renew(tensor, record)
+    return record.node, record.number
+
+
+def steps_to(view: View) -> list[View]:
+    """Return the views that lead from the root to a view, in the order in which they were made."""
+    steps = [view]
+    while steps[-1].operator is not None and not isinstance(steps[-1].operator, Node):
+        source = steps[-1].args[0]
+        if source is view.root or source._record is None or source._record.view is None:
+            break
+        steps.append(source._record.view)
+    return steps[::-1]
+
+
+def replay(root: Any, steps: Sequence[View]) -> Any:
+    for step in steps:
+        if step.operator is None:
+            root = _look(root, *step.args)
+        else:
+            found = step.operator.caller().execute((root, *step.args[1:]))
+            root = found if step.index < 0 else found[step.index]
+    return root
+
+
+def _look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
+    """View a tensor with a geometry whose offset counts from the tensor's own."""
+    return ops.as_strided(root, size, stride, root.storage_offset() + offset)
+
+
+def ensure_view(target: Any, root: Any) -> None:
+    """Note how a tensor views its root, if it was made before the root had a history."""
+    record = target._record
+    if record is None or (record.leaf and not target._keys & STATE.bit):
+        record = Record(None, 0, False)
+        target._record = record
+    if record.view is None:
+        geometry = (
+            tuple(target.shape),
+            tuple(target.stride()),
+            target.storage_offset() - root.storage_offset(),
+        )
+        record.view = View(root, None, geometry, -1, -1 if record.node is None else version_of(target))
+    if not target._keys & STATE.bit and root._keys & STATE.bit:
+        record.view.version = -1
+        refresh(target, record)
+        target._keys |= STATE.bit
+
+
+def share_history(root: Any, known: int) -> None:
+    """Let the views of a tensor that just got its first history take part in it.
+
+    Views of a tensor without a gradient are unknown to autograd, so those that are alive must be looked for.  This
+    happens once for each such tensor, and only if more than `known` other tensors share its memory.
+    """
+    if root._storage is None or references([root._storage]) <= ALONE + 1 + known:
+        return
+    for other in gc.get_referrers(root):
+        plain = isinstance(other, Tensor) and other._root is root and not other._keys & STATE.bit
+        if plain and STATE.floating >> other._spec.code & 1:
+            ensure_view(other, root)

@@ -1,0 +1,212 @@
+"""What a library raises within a kernel or a backend names the operator, the kernel or method, and the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt import library
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import ArgumentError, KernelFailedError
+from tt.library import custom_op
+
+
+class LibraryError(Exception):
+    """An exception of a library, with a constructor of its own."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@pytest.fixture(autouse=True)
+def scope() -> Iterator[None]:
+    """Undo what a test registers."""
+    with library.scoped():
+        yield
+
+
+def raising(error: Exception) -> Any:
+    @custom_op("test::failing")
+    def failing(x: tt.Tensor, by: float = 1.0) -> tt.Tensor:
+        """Fails."""
+
+    @failing.kernel("cpu")
+    def on_cpu(x: Any, by: float) -> Any:
+        raise error
+
+    return failing
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), LibraryError(3, "bad"), KeyError("bad")])
+def test_an_error_in_a_kernel_names_the_call_and_stays_of_its_class(error: Exception) -> None:
+    op = raising(error)
+    with pytest.raises(type(error)) as caught:
+        op(tt.ones(2, 3), by=2.0)
+    assert isinstance(caught.value, KernelFailedError) and caught.value.__cause__ is error
+    assert str(caught.value).startswith(f"{error}\n  while the kernel by (this program) {__name__}:") and str(
+        caught.value
+    ).endswith(" on cpu served test::failing(x=float32[2, 3], by=2.0)")
+    assert (caught.value.op, caught.value.device, caught.value.method) == ("test::failing", "cpu", "")
+    if isinstance(error, LibraryError):
+        assert caught.value.code == 3
+
+
+def test_an_error_of_tt_passes_as_it_is() -> None:
+    error = ArgumentError("test::failing", "is wrong")
+    with pytest.raises(ArgumentError) as caught:
+        raising(error)(tt.ones(2))
+    assert caught.value is error
+
+
+def test_an_error_in_a_method_of_a_backend_names_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    @custom_op("test::cloned")
+    def cloned(x: tt.Tensor) -> tt.Tensor:
+        """Clones."""
+
+    cloned.kernel("cpu", lambda x: REGISTRY.backend("cpu").clone(x))
+    backend = REGISTRY.backend("cpu")
+
+    def broken(self: Any, handle: Any) -> Any:
+        return self.fill_in(handle)
+
+    monkeypatch.setattr(type(backend), "clone", broken)
+    with pytest.raises(AttributeError, match="`broken` of backend cpu served test::cloned"):
+        cloned(tt.ones(2))
+
+
+def test_reading_and_making_tensors_name_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend, x = REGISTRY.backend("cpu"), tt.ones(2, 3)
+
+    def broken(*_: Any) -> Any:
+        raise LibraryError(7, "the library broke")
+
+    monkeypatch.setattr(type(backend), "from_numpy", broken)
+    with pytest.raises(
+        LibraryError, match=r"`from_numpy` of backend cpu served making a tensor\(ndarray int64\[2\]"
+    ):
+        tt.tensor([1, 2])
+    monkeypatch.setattr(type(backend), "to_numpy", broken)
+    with pytest.raises(
+        LibraryError, match=r"`to_numpy` of backend cpu served reading a tensor\(ndarray float32\[2, 3\]"
+    ):
+        x.numpy()
+
+
+def test_inplace_out_and_recorded_calls_name_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise LibraryError(7, "the library broke")
+
+    table = library.KernelTable(device="cpu")
+    table.kernel("special_entr", broken, takes=("self",), override=True, priority=1000)
+    with REGISTRY.add(table):
+        for call in (
+            lambda: tt.special.entr(tt.ones(2)),
+            lambda: tt.special.entr(tt.ones(2), out=tt.empty(2)),
+            lambda: tt.special.entr(tt.ones(2, requires_grad=True)),
+        ):
+            with pytest.raises(LibraryError, match=r"served special_entr\(self=float32\[2\]"):
+                call()
+
+
+# --- methods of a backend outside of kernels -------------------------------------------------------------------
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let a method of the CPU backend raise."""
+
+    def start(method: str, device: str = "cpu") -> None:
+        def broken(self: Any, *_: Any, **__: Any) -> Any:
+            raise LibraryError(7, "the library broke")
+
+        broken.__code__ = broken.__code__.replace(co_name=method)
+        monkeypatch.setattr(type(REGISTRY.backend(device)), method, broken)
+
+    return start
+
+
+def caught_in(call: Any) -> KernelFailedError:
+    with pytest.raises(LibraryError, match="the library broke") as caught:
+        call()
+    assert isinstance(caught.value, KernelFailedError) and isinstance(caught.value.__cause__, LibraryError)
+    assert caught.value.code == 7
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x, i: tt.hypot(x, i.double()), "hypot(self=ndarray float32[2, 3] to float64)"),
+        (lambda x, i: tt.where(x > 0, x, x.double()), "where(self=ndarray float32[2, 3] to float64)"),
+        (lambda x, i: tt.cat([x, x.double()]), "cat(tensors=ndarray float32[2, 3] to float64)"),
+        (lambda x, i: tt.special.entr(i), "special_entr(self=ndarray int64[2, 3] to float32)"),
+        (
+            lambda x, i: tt.hypot(x, x.double(), out=tt.empty(2, 3).double()),
+            "hypot(self=ndarray float32[2, 3] to float64)",
+        ),
+        (lambda x, i: x.addcmul_(i, i), "addcmul(tensor1=ndarray int64[2, 3] to float32)"),
+    ],
+)
+def test_a_cast_before_a_kernel_names_the_argument(breaking: Any, call: Any, words: str) -> None:
+    x, i = tt.ones(2, 3), tt.ones(2, 3, dtype=tt.int64)
+    call(x, i)
+    breaking("cast")
+    error = caught_in(lambda: call(x.clone(), i))
+    assert (error.method, error.device) == ("cast", "cpu")
+    assert str(error).endswith(f"while `cast` of backend cpu served {words}"), str(error)
+
+
+def test_what_a_kernel_returns_is_named_where_it_cannot_be_taken(breaking: Any) -> None:
+    table = library.KernelTable(device="cpu")
+    table.kernel("special_entr", lambda x: x.sum(), takes=("self",), override=True, priority=1000)
+    with REGISTRY.add(table):
+        tt.special.entr(tt.ones(2).double())  # verified: further results are taken as they come
+        breaking("normalise")
+        error = caught_in(lambda: tt.special.entr(tt.ones(2).double()))
+    assert error.method == "normalise" and error.op == "special_entr"
+
+
+def test_a_cast_of_a_result_names_the_call(breaking: Any) -> None:
+    table = library.KernelTable(device="cpu")
+    table.kernel("special_entr", lambda x: x, takes=("self",), override=True, priority=1000)
+    with REGISTRY.add(table):
+        x = tt.ones(2, dtype=tt.float16)
+        tt.special.entr(x)
+        breaking("cast")
+        assert caught_in(lambda: tt.special.entr(x)).method == "cast"
+
+
+def test_writing_back_an_inplace_result_names_the_call(breaking: Any) -> None:
+    x = tt.ones(2)
+    breaking("copy_into")
+    error = caught_in(lambda: x.cumsum_(0))
+    assert (error.op, error.method) == ("cumsum", "copy_into")
+    assert str(error).endswith("served cumsum(self=float32[2], dim=0)")
+
+
+@pytest.mark.parametrize("method", ["take", "reshape", "concat"])
+def test_methods_for_arrays_that_cannot_change_name_the_call(method: str) -> None:
+    class Frozen(library.ArrayApiBackend):
+        broken = False
+
+    def failing(self: Any, *args: Any) -> Any:
+        if Frozen.broken:
+            raise LibraryError(7, "the library broke")
+        return getattr(library.ArrayApiBackend, method)(self, *args)
+
+    failing.__code__ = failing.__code__.replace(co_name=method)
+    setattr(Frozen, method, failing)
+    backend = Frozen(np, "frozen", mutable=False, has_views=False)
+    with REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels()):
+        x = tt.ones(2, 3, device="frozen")
+        y = x[1]
+        Frozen.broken = True
+        calls = {"take": lambda: x[:, 1], "reshape": lambda: x[:, 1], "concat": lambda: y.add_(1)}
+        error = caught_in(calls[method])
+    assert error.method == method and error.device == "frozen" and error.op
+    assert "float32[" in str(error)

@@ -1,0 +1,222 @@
+"""`out=` of every operator: shapes, dtypes, devices, memory that is shared, gradients."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.library import REGISTRY, OpDefinition
+from tt.core.schema.classes import dtype_names
+from tt.core.testing.samples import samples
+
+DEFINITIONS = [d for d in REGISTRY.definitions() if "::" not in d.name and d.has_out and d.samples]
+PREFERRED = ("float32", "int64", "complex64", "float64", "bool")
+DTYPE_OF_OUT = "out_decides"
+
+
+class Call:
+    """A call of an operator that gives tensors with more than one element, if one of its samples does."""
+
+    def __init__(self, definition: OpDefinition) -> None:
+        self.definition, self.operator = definition, REGISTRY.operator(definition.name)
+        served = dtype_names(definition.dtypes)
+        name = next((n for n in PREFERRED if n in served), served[0])
+        caller = self.operator.caller()
+        binder = caller.binder or self.operator.binder(caller)
+        best: Any = None
+        for sample in samples(definition, "cpu", getattr(tt, name)):
+            if sample.error is not None:
+                continue
+            args = binder(sample.args, sample.kwargs)
+            try:
+                results = self.run(args)
+            except (RuntimeError, TypeError):  # a part of a composite lacks the dtype
+                continue
+            if best is None or min(r.numel() for r in results) > min(r.numel() for r in best[1]):
+                best = args, results
+            if min(r.numel() for r in results) > 1:
+                break
+        assert best is not None, f"no sample of {definition.name} runs"
+        self.args, self.results = best
+
+    def run(self, args: Any) -> list[Any]:
+        found = self.operator.caller().dispatch(args)
+        return [found] if isinstance(found, tt.Tensor) else list(found)
+
+    def into(self, outs: list[Any]) -> Any:
+        from tt.core.dispatch.mutate.out import call_with_out
+
+        return call_with_out(self.operator, self.args, outs[0] if len(outs) == 1 else tuple(outs))
+
+    def fresh(self, make: Any = None) -> list[Any]:
+        """Return an output for each result, the first of another kind."""
+        rest = [tt.zeros(tuple(r.shape), dtype=r.dtype) for r in self.results]
+        return rest if make is None else [make(self.results[0]), *rest[1:]]
+
+
+@pytest.fixture(params=DEFINITIONS, ids=lambda d: d.name)
+def call(request: pytest.FixtureRequest) -> Call:
+    return Call(request.param)
+
+
+def array(tensor: Any) -> Any:
+    return tensor.detach().numpy()
+
+
+# --- shapes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(3)
+def test_the_output_is_filled_and_returned(call: Call) -> None:
+    outs = call.fresh()
+    found = call.into(outs)
+    found = [found] if isinstance(found, tt.Tensor) else list(found)
+    assert all(a is b for a, b in zip(found, outs, strict=True))
+    if "random" not in call.definition.tags and not call.definition.name.startswith(("empty", "new_empty")):
+        for out, result in zip(outs, call.results, strict=True):
+            np.testing.assert_array_equal(array(out), array(result))
+
+
+@pytest.mark.sampled(3)
+def test_an_output_of_another_shape_is_resized_with_a_warning(call: Call) -> None:
+    outs = call.fresh(lambda r: tt.zeros((*r.shape, 2), dtype=r.dtype))
+    if not outs[0].numel():
+        pytest.skip("there is no result with elements")
+    with pytest.warns(UserWarning, match="was resized"):
+        call.into(outs)
+    assert outs[0].shape == call.results[0].shape
+
+
+@pytest.mark.sampled(3)
+def test_an_empty_output_is_resized_silently(call: Call) -> None:
+    outs = call.fresh(lambda r: tt.zeros(0, dtype=r.dtype))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call.into(outs)
+    assert outs[0].shape == call.results[0].shape
+
+
+# --- dtypes and devices ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(3)
+def test_a_result_is_not_cast_to_a_lesser_kind(call: Call) -> None:
+    lesser = {"complex": tt.float32, "floating": tt.int64, "signed": tt.bool}.get(call.results[0].dtype.kind)
+    decided_by_out = call.operator.is_factory or DTYPE_OF_OUT in call.definition.tags
+    if lesser is None or decided_by_out or call.definition.name.startswith("bernoulli"):
+        pytest.skip("the result is cast to every dtype")
+    with pytest.raises(RuntimeError, match=r"dtype|cast"):
+        call.into(call.fresh(lambda r: tt.zeros(tuple(r.shape), dtype=lesser)))
+
+
+@pytest.mark.sampled(3)
+def test_a_wider_output_is_cast_to_or_refused_as_the_schema_says(call: Call) -> None:
+    wider = {"float32": tt.float64, "int64": tt.float64, "complex64": tt.complex128}
+    target = wider.get(call.results[0].dtype.name)
+    if target is None or call.operator.is_factory or DTYPE_OF_OUT in call.definition.tags:
+        pytest.skip("no wider dtype, or the output decides the dtype")
+    outs = call.fresh(lambda r: tt.zeros(tuple(r.shape), dtype=target))
+    if {"exact_out", "exact_target"} & set(call.definition.tags):
+        with pytest.raises(RuntimeError, match="to have dtype"):
+            call.into(outs)
+    else:
+        call.into(outs)
+        assert outs[0].dtype is target
+
+
+@pytest.mark.sampled(3)
+def test_an_output_on_another_device_is_refused(call: Call) -> None:
+    if not any(isinstance(v, tt.Tensor) for v in call.args):
+        pytest.skip("the output alone says where the call runs")
+    with pytest.raises(RuntimeError, match="device"):
+        call.into(call.fresh(lambda r: tt.zeros(tuple(r.shape), dtype=r.dtype, device="meta")))
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(3)
+def test_an_output_with_several_elements_in_one_place_is_refused(call: Call) -> None:
+    if call.results[0].numel() < 2:
+        pytest.skip("no result with several elements")
+    with pytest.raises(RuntimeError, match="are one in memory"):
+        call.into(call.fresh(lambda r: tt.zeros((), dtype=r.dtype).expand(tuple(r.shape))))
+
+
+@pytest.mark.sampled(3)
+def test_an_output_that_covers_a_part_of_an_operand_is_refused(call: Call) -> None:
+    result = call.results[0]
+    place = next(
+        (
+            i
+            for i, v in enumerate(call.args)
+            if isinstance(v, tt.Tensor) and v.dtype is result.dtype and v.numel() >= result.numel() > 1
+        ),
+        None,
+    )
+    if place is None or call.definition.kind != "pointwise":
+        pytest.skip("no operand that an output could cover in part")
+    value = call.args[place]
+    memory = tt.zeros(value.numel() + 1, dtype=value.dtype)
+    operand = memory[:-1].view(tuple(value.shape))
+    operand.copy_(value)
+    call.args = (*call.args[:place], operand, *call.args[place + 1 :])
+    with pytest.raises(RuntimeError, match="memory"):
+        call.into(call.fresh(lambda r: memory[1 : 1 + r.numel()].view(tuple(r.shape))))
+
+
+def test_an_operand_may_be_the_output() -> None:
+    x = tt.tensor([1.0, 2.0])
+    assert tt.add(x, x, out=x) is x
+    assert x.tolist() == [2.0, 4.0]
+
+
+# --- gradients -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.sampled(3)
+def test_an_output_does_not_require_a_gradient(call: Call) -> None:
+    if "nondifferentiable" in call.definition.tags or call.results[0].dtype.kind not in (
+        "floating",
+        "complex",
+    ):
+        pytest.skip("the operator has no gradient")
+
+    def leaf(result: Any) -> Any:
+        return tt.zeros(tuple(result.shape), dtype=result.dtype, requires_grad=True)
+
+    with pytest.raises(RuntimeError, match="is not differentiated"):
+        call.into(call.fresh(leaf))
+    with tt.no_grad():
+        outs = call.fresh(leaf)
+        found = call.into(outs)
+    assert (found if isinstance(found, tt.Tensor) else found[0]) is outs[0]
+    assert outs[0].requires_grad
+
+
+def test_an_operand_does_not_require_a_gradient() -> None:
+    x = tt.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="is not differentiated"):
+        tt.mul(x, 2, out=tt.ones(2))
+    assert tt.eq(x, 1, out=tt.zeros(2, dtype=tt.bool)).all()
+
+
+# --- the argument ----------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_outputs_is_checked() -> None:
+    with pytest.raises(TypeError, match="must be a tuple of 2 Tensors"):
+        tt.frexp(tt.ones(2), out=tt.ones(2))
+    with pytest.raises(TypeError, match="must be a Tensor, not"):
+        tt.add(tt.ones(2), 1, out=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'out'"):
+        tt.isnan(tt.ones(2), out=tt.ones(2))
+
+
+def test_out_none_is_no_output() -> None:
+    assert tt.add(tt.ones(2), 1, out=None).tolist() == [2.0, 2.0]
+    assert tt.max(tt.ones(2, 2), 0, out=None).values.tolist() == [1.0, 1.0]

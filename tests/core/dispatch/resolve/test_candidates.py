@@ -1,0 +1,213 @@
+"""Kernels and composites of several plugins for one call: which serve, and what happens where nothing says which."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.dispatch.registry.preference import SETTING, Rule
+from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.errors import PluginConflictError, PluginError
+from tt.core.types.state import STATE
+from tt.library import CompositeTable, KernelTable, OpDefinition, Signature
+
+
+class Scope:
+    """A plugin that declares and holds what it is given."""
+
+    def __init__(self, *held, lost=(), extends=("cpu",)):
+        self._held, self._lost, self._extends = set(held), set(lost), extends
+
+    def declares(self, kind, name):
+        return (kind, name) in self._held | self._lost
+
+    def holds(self, kind, name):
+        return (kind, name) in self._held
+
+    def extends(self, device):
+        return device in self._extends
+
+    def lost(self, kind, name):
+        return f"{kind} {name} is another's"
+
+
+@pytest.fixture
+def plugin():
+    """Return a function that makes the registry of a plugin; all is taken out afterwards."""
+    made = []
+
+    def make(name, *held, **options):
+        made.append(REGISTRY.for_plugin(Source(f"tt-{name}", "1.0", name), Scope(*held, **options)))
+        return made[-1]
+
+    yield make
+    for registry in made:
+        registry.remove()
+
+
+@pytest.fixture
+def preferring():
+    """Return a function that puts rules into force; they are taken back afterwards."""
+    before = STATE.get(SETTING)
+    yield lambda *rules: STATE.change(SETTING, rules or None)
+    STATE.change(SETTING, before)
+
+
+def kernels(value, op="exp", **options):
+    table = KernelTable(device="cpu")
+    table.kernel(op, lambda self: np.full_like(self, value), takes=("self",), dtypes="floating", **options)
+    return table
+
+
+X = tt.zeros(1)
+
+
+def test_a_kernel_for_others_takes_part_only_while_its_plugin_is_preferred(plugin, preferring):
+    plugin("fast").add(kernels(7, priority=100, override=True))
+    assert X.exp().item() == 1
+    preferring(Rule(("fast",)))
+    assert X.exp().item() == 7
+    preferring(Rule(("fast",), "cuda"), Rule(("fast",), ops="sin"))
+    assert X.exp().item() == 1
+    preferring(Rule(("tt-fast",), "cpu", "e*"))
+    assert X.exp().item() == 7
+    preferring()
+    assert X.exp().item() == 1
+
+
+def test_the_order_of_the_list_decides_before_any_priority_whatever_was_registered_first(plugin, preferring):
+    for names in (("one", "two"), ("two", "one")):
+        registries = [plugin(name) for name in names]
+        for name, registry in zip(names, registries, strict=True):
+            registry.add(kernels({"one": 1000, "two": 2000}[name], priority={"one": 0, "two": 50}[name]))
+        preferring(Rule(("one", "two")))
+        assert X.exp().item() == 1000
+        preferring(Rule(("two", "one")))
+        assert X.exp().item() == 2000
+        preferring(Rule(("one",), ops="exp"), Rule(("two",)))
+        assert X.exp().item() == 1000
+        preferring(Rule(("*", "two", "one")))
+        assert X.exp().item() == 1
+        preferring(
+            Rule(("*", "one")), Rule(("two",))
+        )  # the second rule orders those that the first leaves together
+        assert X.exp().item() == 2000
+        for registry in registries:
+            registry.remove()
+
+
+def test_the_dtypes_and_arguments_that_the_preferred_one_does_not_serve_are_served_by_the_next(
+    plugin, preferring
+):
+    table = KernelTable(device="cpu")
+    table.kernel("add", lambda self, other: self * 0 + 9, takes=("self", "other"), dtypes=("float32",))
+    plugin("fast").add(table)
+    preferring(Rule(("fast",)))
+    assert (X + X).item() == 9
+    assert (X.double() + 1).item() == 1
+    assert tt.add(X, 1, alpha=3).item() == 3
+    y = X.clone()
+    assert y.add_(1).item() == 9 and y.item() == 9
+    assert tt.add(X, X, out=tt.empty(1)).item() == 9
+
+
+def test_what_the_program_registers_counts_as_preferred_first(plugin, preferring):
+    plugin("fast").add(kernels(7))
+    preferring(Rule(("fast",)))
+    with REGISTRY.add(kernels(8, override=True)):
+        assert X.exp().item() == 8
+    assert X.exp().item() == 7
+
+
+def test_a_composite_for_others_takes_part_only_while_its_plugin_is_preferred(plugin, preferring):
+    table = CompositeTable()
+    table.composite("relu6", lambda self, inplace: self + 5)
+    plugin("fast").add(table)
+    relu6 = tt.nn.functional.relu6
+    assert relu6(X).item() == 0
+    preferring(Rule(("fast",)))
+    assert relu6(X).item() == 5
+    preferring(Rule(("fast",), "cpu"))  # a composite is on no device
+    assert relu6(X).item() == 0
+
+
+# --- conflicts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def operator(plugin):
+    """An operator of a plugin's namespace."""
+    owner = plugin("owner", ("namespace", "choice"))
+    owner.add_definitions(
+        OpDefinition(Signature.parse("choice::f(Tensor self) -> Tensor"), "other", meta="like")
+    )
+    return owner
+
+
+def test_two_that_serve_rightly_with_one_priority_are_an_error_at_the_call_in_either_order(
+    operator, plugin, preferring
+):
+    other = plugin("other", ("device", "cpu"))
+    for first, second in ((operator, other), (other, operator)):
+        handles = [first.add(kernels(1, "choice::f")), second.add(kernels(2, "choice::f"))]
+        for _ in range(2):
+            with pytest.raises(PluginConflictError) as caught:
+                tt.ops.choice.f(X)
+        assert caught.value.plugins == ("other", "owner")
+        text = str(caught.value)
+        assert text.startswith(
+            "the kernel of choice::f for cpu {bfloat16, float16, float32, float64} is brought by 2 plugins"
+        )
+        assert "tt-owner 1.0 (owner)" in text and "tt-other 1.0 (other)" in text and "TT_PREFER=other" in text
+        preferring(Rule(("other",)))
+        assert tt.ops.choice.f(X).item() in (1, 2)
+        preferring()
+        for handle in handles:
+            handle.remove()
+
+
+def test_a_priority_or_an_override_decides_whatever_the_order(operator, plugin):
+    other = plugin("other", ("device", "cpu"))
+    for option in ({"priority": 1}, {"override": True}):
+        for first, second in ((operator, other), (other, operator)):
+            with second.add(kernels(2, "choice::f", **option)), first.add(kernels(1, "choice::f")):
+                assert tt.ops.choice.f(X).item() == 2
+
+
+def test_the_program_and_a_plugin_are_not_put_in_an_order_either(operator):
+    operator.add(kernels(1, "choice::f"))
+    with REGISTRY.add(kernels(2, "choice::f")), pytest.raises(PluginConflictError, match="this program"):
+        tt.ops.choice.f(X)
+    with REGISTRY.add(kernels(2, "choice::f", override=True)):
+        assert tt.ops.choice.f(X).item() == 2
+
+
+def test_kernels_for_a_name_that_went_to_another_take_no_part_even_if_preferred(plugin, preferring):
+    plugin("loser", lost=[("device", "cpu")]).add(kernels(7))
+    preferring(Rule(("loser",)))
+    assert X.exp().item() == 1
+    steps = tt.explain("exp", ["cpu:float32"]).steps()
+    assert [s["reason"] for s in steps if "loser" in s["source"]] == ["device cpu is another's"]
+
+
+# --- what the manifest allows --------------------------------------------------------------------------------------
+
+
+def test_what_is_not_announced_is_refused(plugin):
+    small = plugin("small", ("namespace", "choice"), extends=())
+    with pytest.raises(
+        PluginError, match=r"a kernel of exp for cpu, both of others.*\n  try: .*extends=\('cpu',\)"
+    ):
+        small.add(kernels(1))
+    with pytest.raises(PluginError, match="the namespace 'elsewhere', which its manifest does not declare"):
+        small.add_definitions(OpDefinition(Signature.parse("elsewhere::f(Tensor x) -> Tensor"), "other"))
+    with pytest.raises(PluginError, match="a backend of cpu/tiled, but its manifest declares neither"):
+        backend = type(REGISTRY.backend("cpu"))()
+        backend.layout = "tiled"
+        small.add_backend(backend)
+    formulas = tt.autograd.Formulas()
+    formulas.of("exp", self=lambda g: g)
+    with pytest.raises(PluginError, match="what the layer 'autograd' does for exp"):
+        small.add(formulas)
+    small.add(kernels(1, "choice::g"))  # for an operator of its own, on any device

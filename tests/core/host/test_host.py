@@ -1,0 +1,131 @@
+"""The two stages: manifests, then the implementation of what is used."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.threads import in_threads
+from tt.core.dispatch.registry.registry import Source
+from tt.core.errors import (
+    PluginFailedError,
+)
+from tt.core.host import host as host_module
+from tt.core.host.manifest import API_VERSION, Manifest
+
+from .conftest import GOOD, states
+
+
+def test_loading_reads_manifests_and_registers_nothing(packages):
+    packages.add_good("one", "devices=('onedev',)")
+    host = packages.host()
+    host.load()
+    host.load()
+    assert packages.module("one").calls == ["manifest"]
+    assert states(host) == {"one": "loaded"}
+    assert host.names("device") == ("onedev",)
+    assert host.declares("device", "onedev") and not host.declares("device", "twodev")
+
+
+def test_the_first_use_of_a_declared_name_registers_once_and_names_the_source(packages):
+    packages.add_good("one", "devices=('onedev',), namespaces=('one',)", version="2.5")
+    packages.add_good("two", "devices=('twodev',)")
+    host = packages.host()
+    assert host.activate("device", "onedev")
+    assert host.activate("device", "onedev")
+    assert host.activate("namespace", "one")
+    assert packages.module("one").calls == ["manifest", ("register", Source("tt-one", "2.5", "one"))]
+    assert states(host) == {"one": "active", "two": "loaded"}
+
+
+def test_activating_a_name_that_nobody_declares_says_so(packages):
+    assert packages.host().activate("namespace", "nobody") is False
+
+
+def test_a_state_tells_who_brought_the_plugin_and_what(packages):
+    packages.add_good("one", "layouts=('onelay',)", version="2.5")
+    (state,) = packages.host().plugins()
+    assert (state.name, state.distribution, state.version, state.api_version) == (
+        "one",
+        "tt-one",
+        "2.5",
+        API_VERSION,
+    )
+    assert state.manifest == Manifest("one", layouts=("onelay",))
+    assert 0 < state.load_time < 10
+
+
+def test_what_a_plugin_requires_is_active_before_it(packages):
+    packages.add_good("one", "devices=('onedev',), requires=('two',)")
+    packages.add_good("two", "devices=('twodev',)")
+    host = packages.host()
+    host.activate("device", "onedev")
+    assert states(host) == {"one": "active", "two": "active"}
+
+
+def test_plugins_that_require_each_other_are_both_activated(packages):
+    packages.add_good("one", "devices=('onedev',), requires=('two',)")
+    packages.add_good("two", "requires=('one',)")
+    host = packages.host()
+    host.activate("device", "onedev")
+    assert states(host) == {"one": "active", "two": "active"}
+
+
+def test_a_required_plugin_that_is_not_there_fails_the_one_that_requires_it(packages):
+    packages.add_good("one", "devices=('onedev',), requires=('gone',)")
+    host = packages.host()
+    with pytest.raises(PluginFailedError, match="requires the plugin 'gone', which is not installed"):
+        host.activate("device", "onedev")
+
+
+def test_a_plugin_that_extends_a_device_is_activated_with_it_only_where_it_is_preferred(packages):
+    packages.add_good("base", "devices=('onedev',)")
+    packages.add_good("extra", "extends=('onedev',)")
+    packages.add_good("any", "extends=('*',)")
+    host = packages.host()
+    assert host.activate("device", "onedev")
+    assert states(host) == {"base": "active", "extra": "loaded", "any": "loaded"}
+    host = packages.host({"TT_PREFER": "extra; onedev=any"})
+    assert host.activate("device", "onedev")
+    assert states(host) == {"base": "active", "extra": "active", "any": "active"}
+
+
+def test_a_preferred_plugin_that_fails_is_told_of_and_the_device_works_without_it(packages):
+    packages.add_good("base", "devices=('onedev',)")
+    packages.add(
+        "broken", GOOD.format(name="broken", declares="extends=('onedev',)") + "\n        raise OSError('no')"
+    )
+    host = packages.host({"TT_PREFER": "broken"})
+    with pytest.warns(UserWarning, match="is preferred for onedev and failed to load: OSError: no"):
+        assert host.activate("device", "onedev")
+    assert states(host) == {"base": "active", "broken": "failed"}
+
+
+def test_activate_all_registers_every_plugin_and_raises_nothing(packages):
+    packages.add_good("one")
+    packages.add("broken", GOOD.format(name="broken", declares="") + "\n        raise OSError('no')")
+    host = packages.host()
+    host.activate_all()
+    assert states(host) == {"one": "active", "broken": "failed"}
+
+
+def test_threads_that_load_and_activate_together_do_it_once(packages):
+    packages.add_good("one", "devices=('onedev',)")
+    host = packages.host()
+    barrier, results = threading.Barrier(8), []
+
+    def use() -> None:
+        barrier.wait()
+        results.append(host.activate("device", "onedev"))
+
+    in_threads(*[use] * 8)
+    assert results == [True] * 8
+    assert len(packages.module("one").calls) == 2
+
+
+def test_tt_s_own_plugins_are_found_like_any_other():
+    found = {plugin.name: plugin for plugin in host_module.plugins()}
+    for name in ("cpu", "cuda", "sparse", "autograd"):
+        assert found[name].distribution == "tt-tensor"
+        assert found[name].state in ("loaded", "active", "unavailable")

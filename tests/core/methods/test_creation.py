@@ -1,0 +1,438 @@
+"""Construction from Python data, arrays and buffers."""
+
+from __future__ import annotations
+
+import array
+import warnings
+
+import numpy as np
+import pytest
+
+import tt
+from tt.core.errors import DeviceError
+from tt.core.methods.nested import array_from_nested
+
+# --- Python data -------------------------------------------------------------------------------------------------
+
+DATA = [
+    3, True, 1.5, 2j, [], (), [1, 2], [1, 2.5], [1, True], [True, False], [1, 2.5, 1j], [[1, 2], [3, 4]], ((1,), (2,)),
+    [[]], [[], []], range(3), [range(2), range(2)], bytearray(b"abc"), np.float64(1.5), [np.float64(1.5), 2.0],
+    [np.float32(1.5), 2], [np.int32(1), 2], [np.int8(1), np.uint8(2)], np.int16(7), np.bool_(True),
+    [float("nan"), float("inf")], 1e300, [[[1.0]]],
+]  # fmt: skip
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("data", DATA, ids=repr)
+def test_dtype_shape_and_values_are_those_of_torch(data):
+    torch = pytest.importorskip("torch")
+    expected, found = torch.tensor(data), tt.tensor(data)
+    assert str(found.dtype) == str(expected.dtype).replace("torch.", "tt.")
+    assert tuple(found.shape) == tuple(expected.shape)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64"]
+)
+@pytest.mark.parametrize("data", [2, -1, 1.7, -2.5, True, [0, 100], [0.1, 0.2], 70000.0], ids=repr)
+def test_dtype_is_applied_as_torch_does(data, dtype):
+    torch = pytest.importorskip("torch")
+    try:
+        expected = torch.tensor(data, dtype=getattr(torch, dtype))
+    except (RuntimeError, ValueError, TypeError) as error:
+        with pytest.raises(type(error)):
+            tt.tensor(data, dtype=getattr(tt, dtype))
+        return
+    found = tt.tensor(data, dtype=getattr(tt, dtype))
+    assert found.dtype is getattr(tt, dtype)
+    np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.torch
+def test_half_precision_is_rounded_as_torch_rounds_it():
+    torch = pytest.importorskip("torch")
+    data = np.random.default_rng(0).standard_normal(1000).tolist()
+    for name in ("float16", "bfloat16"):
+        expected = torch.tensor(data, dtype=getattr(torch, name)).double().numpy()
+        np.testing.assert_array_equal(tt.tensor(data, dtype=getattr(tt, name)).double().numpy(), expected)
+
+
+def test_floats_take_the_default_dtype():
+    with tt.default_dtype(tt.float64):
+        assert tt.tensor([1.5]).dtype is tt.float64
+        assert tt.tensor([1j]).dtype is tt.complex128
+        assert tt.tensor([]).dtype is tt.float64
+    assert tt.tensor([1.5]).dtype is tt.float32
+
+
+def test_tensors_of_one_element_stand_for_their_number():
+    assert tt.tensor([tt.tensor(1), 2]).tolist() == [1, 2]
+    mixed = tt.tensor([tt.tensor(1), tt.tensor(2.5, dtype=tt.float64)])
+    assert mixed.dtype is tt.float64 and mixed.tolist() == [1.0, 2.5]
+    assert tt.tensor([tt.tensor([1]), tt.tensor([2])]).shape == (2,)
+
+
+def test_nested_data_of_a_million_numbers_keeps_its_order():
+    rows = [list(range(start, start + 1000)) for start in range(0, 1000_000, 1000)]
+    found = array_from_nested(rows)
+    np.testing.assert_array_equal(found, np.arange(1000_000).reshape(1000, 1000))
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ([[1, 2], [3]], ValueError, r"the sequences of dimension 1 differ in length: 2 and 1"),
+        ([[[1, 2]], [[3]]], ValueError, r"the sequences of dimension 2 differ in length: 2 and 1"),
+        ([[1], 2], TypeError, "not a sequence"),
+        ([1, [2]], TypeError, "'list' object cannot be interpreted"),
+        ("abc", TypeError, "invalid data type 'str'"),
+        (["abc"], TypeError, "invalid data type 'str'"),
+        (b"abc", TypeError, "invalid data type 'bytes'"),
+        (None, RuntimeError, "no dtype follows from an object of type NoneType"),
+        ([None], RuntimeError, "no dtype follows from an object of type NoneType"),
+        ({1: 2}, RuntimeError, "no dtype follows from an object of type dict"),
+        ({1}, RuntimeError, "no dtype follows from an object of type set"),
+        (object(), RuntimeError, "no dtype follows from an object of type object"),
+        (2**63, ValueError, "9223372036854775808 does not fit into int64"),
+        ([1, 2**63], ValueError, "9223372036854775808 does not fit into int64"),
+        (np.longdouble(1), TypeError, "there is no dtype for a NumPy array"),
+        (np.array(["a"]), TypeError, "there is no dtype for a NumPy array"),
+    ],
+)
+def test_data_that_is_no_tensor_is_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        tt.tensor(data)
+
+
+def test_a_sequence_inside_itself_is_refused():
+    data: list = []
+    data.append(data)
+    with pytest.raises(ValueError, match="too many dimensions"):
+        tt.tensor(data)
+
+
+def test_tensors_of_several_elements_in_a_list_are_refused_with_the_way_to_stack_them():
+    with pytest.raises(
+        ValueError, match=r"only one element tensors can be converted to Python scalars(.|\n)*tt\.stack"
+    ):
+        tt.tensor([tt.tensor([1, 2]), tt.tensor([3, 4])])
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "error"),
+    [
+        (300, "uint8", RuntimeError), (-300, "uint8", RuntimeError), ([128], "int8", RuntimeError),
+        (float("nan"), "int32", RuntimeError), (1e30, "int64", RuntimeError), (2.0**63, "int64", RuntimeError),
+        (1j, "float32", TypeError), (-1, "uint64", OverflowError), (2**64, "uint64", RuntimeError),
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_fit_are_refused(data, dtype, error):
+    with pytest.raises(error):
+        tt.tensor(data, dtype=getattr(tt, dtype))
+
+
+def test_numbers_at_the_limits_fit():
+    for dtype in (tt.uint8, tt.int8, tt.int16, tt.int32, tt.int64, tt.uint16, tt.uint32, tt.uint64):
+        info = tt.iinfo(dtype)
+        assert tt.tensor([info.min, info.max], dtype=dtype).tolist() == [info.min, info.max]
+
+
+def test_a_dtype_that_is_none_is_refused():
+    with pytest.raises(TypeError, match=r"argument 'dtype' must be a tt\.dtype, not str"):
+        tt.tensor([1], dtype="float32")
+    with pytest.raises(RuntimeError, match="can require gradients"):
+        tt.tensor([1, 2], requires_grad=True)
+
+
+@pytest.mark.parametrize("make", [
+    lambda **options: tt.tensor([1.0], **options), lambda **options: tt.zeros(2, **options),
+    lambda **options: tt.arange(3, **options), lambda **options: tt.ones_like(tt.ones(2), **options),
+    lambda **options: tt.normal(0.0, 1.0, (2,), **options),
+])  # fmt: skip
+def test_memory_is_pinned_for_an_accelerator_alone(make):
+    assert (
+        not make(pin_memory=False).is_pinned() and make(pin_memory=False, device="meta").device.type == "meta"
+    )
+    with pytest.raises(DeviceError, match="there is no accelerator"):
+        make(pin_memory=True)
+    with pytest.raises(DeviceError, match="only dense CPU tensors can be pinned"):
+        make(pin_memory=True, device="meta")
+
+
+def test_what_is_no_factory_takes_no_option_of_one():
+    for refused in (
+        lambda: tt.add(1, 2, pin_memory=True),
+        lambda: tt.normal(tt.ones(2), 1.0, requires_grad=True),
+    ):
+        with pytest.raises(TypeError, match=r"pin_memory|requires_grad"):
+            refused()
+    assert tt.normal(0.0, 1.0, (2,), requires_grad=True).requires_grad
+
+
+def test_python_types_are_dtypes():
+    assert tt.tensor([1], dtype=float).dtype is tt.float64
+    assert tt.tensor([1.5], dtype=int).dtype is tt.int64
+
+
+# --- copying and sharing -------------------------------------------------------------------------------------------
+
+
+def test_tensor_copies_arrays_and_as_tensor_and_from_numpy_share_them():
+    source = np.array([1.0, 2.0])
+    copied, shared, wrapped = tt.tensor(source), tt.as_tensor(source), tt.from_numpy(source)
+    source[0] = 5.0
+    assert copied.tolist() == [1.0, 2.0]
+    assert shared.tolist() == wrapped.tolist() == [5.0, 2.0]
+    assert shared.dtype is tt.float64
+
+
+def test_as_tensor_returns_a_tensor_as_it_is_and_converts_others():
+    x = tt.ones(2, requires_grad=True)
+    assert tt.as_tensor(x) is x
+    assert tt.as_tensor(x, dtype=tt.float64).requires_grad
+    assert tt.as_tensor([1, 2], dtype=tt.float16).dtype is tt.float16
+    assert tt.as_tensor(np.array([1, 2]), dtype=tt.float32).tolist() == [1.0, 2.0]
+
+
+def test_copying_a_tensor_with_tt_tensor_warns():
+    x = tt.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match=r"sourceTensor\.detach\(\)\.clone\(\)"):
+        copy = tt.tensor(x)
+    assert not copy.requires_grad and copy.data_ptr() != x.data_ptr()
+    with pytest.warns(UserWarning):
+        assert tt.tensor(x, dtype=tt.int32).dtype is tt.int32
+
+
+def test_arrays_that_no_tensor_can_share_are_refused():
+    with pytest.raises(TypeError, match=r"expected np\.ndarray \(got list\)"):
+        tt.from_numpy([1])
+    with pytest.raises(ValueError, match="negative"):
+        tt.from_numpy(np.arange(3)[::-1])
+    with pytest.raises(ValueError, match="byte order"):
+        tt.from_numpy(np.arange(3).astype(">i4"))
+    with pytest.raises(ValueError, match="strides not a multiple"):
+        tt.from_numpy(np.zeros(2, dtype=[("a", "i1"), ("b", "i4")])["b"])
+    for make in (tt.tensor, tt.as_tensor, tt.asarray):
+        with pytest.raises(ValueError, match="negative"):
+            make(np.arange(3)[::-1])
+
+
+def test_a_read_only_array_is_shared_without_a_warning():
+    source = np.arange(3)
+    source.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tt.from_numpy(source).data_ptr() == source.ctypes.data
+        tt.tensor(source)
+
+
+class Interface:
+    def __init__(self, **description):
+        self.__array_interface__ = {"version": 3, "typestr": "<f8", **description}
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ({"shape": (100,), "data": b"abc"}, "the bytes 0 to 800 of a buffer of 3"),
+        ({"shape": (1,), "data": bytearray(16), "offset": 12}, "the bytes 12 to 20 of a buffer of 16"),
+        ({"shape": (1,), "data": bytearray(16), "offset": -8}, "the bytes -8 to 0 of a buffer of 16"),
+        ({"shape": (2,), "data": bytearray(16), "strides": (800,)}, "the bytes 0 to 808"),
+        ({"shape": (2, 2), "data": bytearray(16), "strides": (8,)}, "is not valid"),
+        ({"shape": (2**62, 2**62), "data": bytearray(16)}, "of a buffer of 16"),
+        ({"shape": (-4,), "data": bytearray(16)}, "is not valid"),
+        ({"shape": (4,)}, "is not valid"),
+        ({"shape": (2,), "data": bytearray(16), "typestr": "<zz"}, "is not valid"),
+        ({"shape": "ab", "data": bytearray(16)}, "is not valid"),
+    ],
+)
+def test_interfaces_that_reach_beyond_their_buffer_are_refused(description, message):
+    for make in (tt.asarray, tt.as_tensor, tt.tensor):
+        with pytest.raises(ValueError, match=message):
+            make(Interface(**description))
+
+
+def test_interfaces_share_the_memory_of_a_buffer_and_keep_it_alive():
+    memory = bytearray(np.arange(4.0).tobytes())
+    x = tt.asarray(Interface(shape=(2,), data=memory, offset=8))
+    x.add_(1)
+    assert np.frombuffer(memory).tolist() == [0.0, 2.0, 3.0, 3.0]
+    del memory
+    assert x.tolist() == [2.0, 3.0]
+
+
+def test_as_strided_stays_within_memory_whose_elements_repeat():
+    repeated = np.broadcast_to(np.arange(3.0), (50, 3))
+    for x in (tt.from_numpy(repeated), tt.from_dlpack(repeated)):
+        assert x.untyped_storage().nbytes() == 24
+        assert x.as_strided((3,), (1,)).tolist() == [0.0, 1.0, 2.0]
+        with pytest.raises(RuntimeError, match="reach 32 bytes into a memory of 24"):
+            x.as_strided((4,), (1,))
+
+
+def test_strided_arrays_keep_their_strides():
+    source = np.arange(12.0).reshape(3, 4)
+    assert tt.from_numpy(source.T).stride() == (1, 4)
+    assert tt.from_numpy(source[:, ::2]).stride() == (4, 2)
+    assert tt.from_numpy(np.array(1.5)).shape == ()
+
+
+def test_asarray_copies_when_told_and_never_when_forbidden():
+    source = np.array([1, 2])
+    assert tt.asarray(source).data_ptr() == source.ctypes.data
+    assert tt.asarray(source, copy=True).data_ptr() != source.ctypes.data
+    assert tt.asarray(source, copy=False).data_ptr() == source.ctypes.data
+    with pytest.raises(ValueError, match="cannot be shared as"):
+        tt.asarray(source, copy=False, dtype=tt.float32)
+    with pytest.raises(ValueError, match="a sequence of numbers has no memory to share"):
+        tt.asarray([1, 2], copy=False)
+    with pytest.raises(ValueError, match="cannot be shared with"):
+        tt.asarray(source, copy=False, device="meta")
+
+
+def test_asarray_takes_tensors_numbers_sequences_and_buffers():
+    x = tt.ones(2)
+    assert tt.asarray(x) is x
+    assert tt.asarray(3).dtype is tt.int64
+    assert tt.asarray(np.float64(3)).dtype is tt.float64
+    assert tt.asarray([1, 2.5]).tolist() == [1.0, 2.5]
+    assert tt.asarray(bytearray(b"ab"), dtype=tt.uint8).tolist() == [97, 98]
+
+
+def test_asarray_and_gradients():
+    leaf = tt.ones(2, requires_grad=True)
+    assert tt.asarray(leaf) is leaf
+    assert not tt.asarray(leaf, requires_grad=False).requires_grad
+    plain = tt.ones(2)
+    assert tt.asarray(plain, requires_grad=True).requires_grad
+    assert not plain.requires_grad
+
+
+# --- buffers -----------------------------------------------------------------------------------------------------
+
+
+def test_frombuffer_shares_the_memory():
+    buffer = array.array("i", [1, 2, 3])
+    x = tt.frombuffer(buffer, dtype=tt.int32)
+    buffer[0] = 7
+    assert x.tolist() == [7, 2, 3]
+    x[1] = 9
+    assert buffer[1] == 9
+    assert tt.frombuffer(buffer, dtype=tt.int32, count=1, offset=4).tolist() == [9]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("length", "options"),
+    [
+        (0, {}), (8, {"count": 0}), (8, {"offset": 8}), (8, {"offset": -1}), (7, {}), (8, {"offset": 3}),
+        (8, {"count": 3}),
+    ],
+)  # fmt: skip
+def test_buffers_that_do_not_fit_are_refused_as_by_torch(length, options):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError):
+        torch.frombuffer(bytearray(length), dtype=torch.int32, **options)
+    with pytest.raises(ValueError, match=r"^frombuffer\(\): "):
+        tt.frombuffer(bytearray(length), dtype=tt.int32, **options)
+
+
+def test_frombuffer_refuses_what_is_no_buffer():
+    with pytest.raises(ValueError, match="reads objects with a buffer"):
+        tt.frombuffer([1], dtype=tt.int32)
+    with pytest.raises(ValueError, match="do not lie one after the other"):
+        tt.frombuffer(memoryview(bytearray(8))[::2], dtype=tt.uint8)
+    with pytest.raises(TypeError, match="'count' and 'offset' must be int, not int and float"):
+        tt.frombuffer(bytearray(8), dtype=tt.uint8, offset=1.5)
+
+
+def test_buffers_that_are_read_only_are_shared_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert tt.frombuffer(b"\1\0\0\0", dtype=tt.int32).tolist() == [1]
+
+
+# --- DLPack ------------------------------------------------------------------------------------------------------
+
+
+def test_dlpack_shares_memory_both_ways():
+    source = np.arange(3.0)
+    x = tt.from_dlpack(source)
+    source[0] = 9.0
+    assert x.tolist() == [9.0, 1.0, 2.0]
+    back = np.from_dlpack(x)
+    assert back.ctypes.data == source.ctypes.data
+    assert x.__dlpack_device__() == (1, 0)
+
+
+def test_dlpack_refuses_strides_that_tensors_do_not_have():
+    with pytest.raises(ValueError, match="negative"):
+        tt.from_dlpack(np.arange(3.0)[::-1])
+    with pytest.raises(ValueError, match="negative"):
+        tt.asarray(Exporter(np.arange(6.0).reshape(2, 3)[:, ::-1]))
+    assert tt.from_dlpack(np.arange(3.0)[::-1].copy()).tolist() == [2.0, 1.0, 0.0]
+
+
+class Exporter:
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+
+@pytest.mark.torch
+def test_dlpack_with_torch_shares_memory_both_ways():
+    torch = pytest.importorskip("torch")
+    source = torch.arange(6.0).reshape(2, 3).t()
+    x = tt.from_dlpack(source)
+    assert x.stride() == (1, 3) and x.data_ptr() == source.data_ptr()
+    assert torch.from_dlpack(x).data_ptr() == source.data_ptr()
+    assert tt.tensor(source).data_ptr() != source.data_ptr()
+    assert tt.as_tensor(source).data_ptr() == source.data_ptr()
+
+
+@pytest.mark.torch
+def test_dlpack_shares_bfloat16_with_torch():
+    torch = pytest.importorskip("torch")
+    source = torch.tensor([[1.0, 2.5], [3.0, 4.0]], dtype=torch.bfloat16).t()
+    x = tt.from_dlpack(source)
+    assert x.dtype is tt.bfloat16 and x.tolist() == source.tolist() and x.data_ptr() == source.data_ptr()
+    back = torch.from_dlpack(x)
+    assert back.dtype is torch.bfloat16 and back.data_ptr() == source.data_ptr() and torch.equal(back, source)
+
+
+def test_dlpack_options_of_the_standard():
+    x = tt.arange(3)
+    assert tt.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+    assert tt.from_dlpack(x).data_ptr() == x.data_ptr()
+    assert tt.from_dlpack(np.arange(3), device="cpu").device.type == "cpu"
+    with pytest.raises(ValueError, match="without copying"):
+        tt.from_dlpack(np.arange(3), device="meta", copy=False)
+
+
+def test_what_dlpack_cannot_share_is_refused():
+    with pytest.raises(TypeError, match="__dlpack__"):
+        tt.from_dlpack([1])
+    with pytest.raises(BufferError, match="requires a gradient is not exported"):
+        tt.ones(2, requires_grad=True).__dlpack__()
+    with pytest.raises(BufferError, match="meta"):
+        tt.ones(2, device="meta").__dlpack_device__()
+    with pytest.raises(BufferError, match="stream"):
+        tt.ones(2).__dlpack__(stream=1)
+
+
+# --- devices -----------------------------------------------------------------------------------------------------
+
+
+def test_the_device_is_given_or_the_default():
+    assert tt.tensor([1, 2], device="meta").device.type == "meta"
+    with tt.device("meta"):
+        assert tt.tensor([1, 2]).is_meta
+        assert tt.as_tensor(np.arange(3)).is_meta
+    assert tt.tensor([1]).device.type == "cpu"

@@ -1,0 +1,322 @@
+"""Every formula: against finite differences, twice, and against torch, on the samples of the operators."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tt
+from tests.plugins.autograd.calls import (
+    DEFINITIONS,
+    DIFFERENTIABLE,
+    Call,
+    calls,
+    is_moderate,
+    serves,
+    tensors_of,
+)
+from tt.core.library import REGISTRY, OpDefinition
+from tt.plugins.autograd.features.checks import check_formulas, missing_formulas
+
+MOST_ELEMENTS = 30
+
+
+# Singular vectors have a phase that is anybody's choice: what does not depend on it is checked below.
+BY_HAND = {"linalg_svd", "svd", "linalg_eigh", "linalg_eig", "linalg_eigvals"}
+# They read one triangle of a Hermitian matrix, and their gradient is that of the whole matrix.
+BY_HAND |= {"linalg_eigvalsh", "linalg_cholesky", "linalg_cholesky_ex", "cholesky"}
+# Some of their samples have no gradient, or one that takes what a tolerance cuts off for zero.
+BY_HAND |= {"linalg_qr", "qr", "linalg_pinv", "linalg_pinv.rcond", "pinverse", "linalg_lstsq"}
+# torch has no function of these under that name, or one with other arguments.
+NOT_IN_TORCH = {
+    "copy",
+    "div.optional_mode",
+    "to.device",
+    "to.dtype",
+    "to.other",
+    "contiguous",
+    "fill",
+    "_conv_weight",
+    "_unpool",
+    "_avg_unpool",
+    "_attention",
+    "_weighted_taps",
+    "_spread_taps",
+    "_adaptive_avg_unpool",
+    "_batch_norm",
+    "_cross_entropy",
+    "_elementwise_loss",
+    "_elementwise_loss_backward",
+    "_cross_entropy_backward",
+    "_softmax_backward",
+    "_log_softmax_backward",
+    "_layer_norm_backward",
+    "_rms_norm_backward",
+    "_group_norm_backward",
+    "_batch_norm_backward",
+    "_attention_backward",
+}
+# torch's gradient of the factor is not zero in the triangle that is not read; finite differences are.
+NOT_IN_TORCH |= {"cholesky_solve", "cholesky_inverse"}
+# torch's gradient of a singular matrix is zero where that of its cofactors is not.
+NOT_IN_TORCH |= {"linalg_det", "det"}
+NOT_IN_TORCH |= {"float", "double", "half", "bfloat16", "cfloat", "cdouble"}
+NOT_IN_TORCH |= {"_vector_norm"}  # compared as linalg_vector_norm
+# torch gives self the gradient of what src replaced; the finite differences above say otherwise.
+NOT_IN_TORCH |= {"as_strided_scatter"}
+# torch's backward pass fails on a list in which a tensor has no dimensions.
+NOT_IN_TORCH |= {"_foreach_addcdiv.Scalar"}
+# torch computes these gradients in the dtype of an integer argument, or by powers of two that overflow.
+ROUGH_IN_TORCH = {"atan2", "frexp", "ldexp"}
+
+
+# torch divides by the nan or by the number of none, or takes the logarithm of 0, and so loses what is known.
+NAN_IN_TORCH = {
+    ("prod.dim", "nan and infinity"),
+    ("nanmean", "nan only"),
+    ("nanquantile", "q tt.Size([4]), nan"),
+    ("kl_div", "target 0"),
+}
+
+
+def cases(without: set[str]) -> list[Any]:
+    return [
+        pytest.param(d, dtype, id=f"{d.name}-{dtype.name}")
+        for d in DIFFERENTIABLE
+        for dtype in (tt.float64, tt.complex128)
+        if d.name not in without and serves(d, dtype)
+    ]
+
+
+def leaves(call: Call) -> list[Any]:
+    return [tt.tensor(np.array(t.detach().numpy())).requires_grad_() for t in call.inputs]
+
+
+# --- finite differences ----------------------------------------------------------------------------------------
+
+
+def smooth(call: Call) -> bool:
+    if call.definition.name in ("embedding", "_embedding") and (
+        call.bound[2] is not None or any(value is True for value in call.bound)
+    ):
+        return False  # the gradient of a row that pads, or scaled by frequency, is not that of the result
+    if call.definition.name == "_embedding_bag":
+        names = [a.name for a in call.definition.signature.arguments]
+        if call.bound[names.index("scale_grad_by_freq")] is True:
+            return False  # here, too; a row that pads is in no bag
+    arrays = [t.detach().numpy() for t in call.inputs]
+    return all(np.isfinite(a).all() for a in arrays) and sum(a.size for a in arrays) <= MOST_ELEMENTS
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND))
+def test_a_formula_agrees_with_finite_differences(definition: OpDefinition, dtype: tt.dtype) -> None:
+    for name, call in calls(definition, dtype):
+        if smooth(call) and differentiable_here(call):
+            assert tt.autograd.gradcheck(call, leaves(call), fast_mode=True, check_undefined_grad=False), name
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND))
+def test_a_formula_can_be_differentiated_again(definition: OpDefinition, dtype: tt.dtype) -> None:
+    checked = 0
+    for name, call in calls(definition, dtype):
+        if smooth(call) and differentiable_here(call) and checked < 6:
+            outputs = call(*leaves(call))
+            if any(t.requires_grad for t in tensors_of(outputs)):
+                assert tt.autograd.gradgradcheck(
+                    call, leaves(call), fast_mode=True, check_undefined_grad=False
+                ), name
+                checked += 1
+
+
+def differentiable_here(call: Call) -> bool:
+    """Tell whether small steps to both sides give finite values that lie close to each other."""
+    arrays = [np.array(t.detach().numpy()) for t in call.inputs]
+    middle = outputs_at(call, arrays)
+    for step in (1e-5, -1e-5):
+        if any((a + step == a).any() for a in arrays):
+            return False  # the step is lost beside large numbers
+        try:
+            moved = outputs_at(call, [a + step for a in arrays])
+        except tt.core.errors.ValueRangeError:
+            return False  # at the edge of what the operator takes, as probabilities of 0 and 1
+        for a, b in zip(middle, moved, strict=True):
+            # Differences need results in double precision.
+            if a.shape != b.shape or a.dtype.name not in ("float64", "complex128"):
+                return False
+            if not (np.isfinite(a).all() and np.isfinite(b).all()):
+                return False
+            if a.size and np.abs(a - b).max() > 1e-2 * max(1.0, np.abs(a).max()):
+                return False
+    return not any(has_kink(call, a) for a in arrays)
+
+
+def outputs_at(call: Call, arrays: list[Any]) -> list[Any]:
+    return [np.array(t.numpy()) for t in tensors_of(call(*[tt.tensor(a) for a in arrays]))]
+
+
+# Their kinks and branch points are at integers.
+WITH_KINKS = {
+    "abs", "relu", "sign", "pow", "sqrt", "clamp", "remainder", "xlogy", "asin", "acos", "acosh", "relu6", "hardtanh",
+    "selu", "leaky_relu", "celu", "hardsigmoid", "hardswish", "threshold",
+}  # fmt: skip
+RANKED = {"aminmax", "cummax", "cummin", "kthvalue", "median", "nanmedian", "quantile", "nanquantile"}
+
+
+def has_kink(call: Call, array: Any) -> bool:
+    """Zeros are where abs, relu, pow and sign have their kinks, and equal numbers where an extreme is shared."""
+    name = call.definition.name.split(".")[0]
+    if name in WITH_KINKS:
+        return bool((array == np.round(array.real)).any())
+    if name in ("max", "min", "amax", "amin", "maximum", "minimum", "sort", "topk", "std") or name in RANKED:
+        return len(np.unique(array)) < array.size or (name == "std" and array.size < 2)
+    return False
+
+
+# --- torch -----------------------------------------------------------------------------------------------------
+
+FUNCTIONAL = {"gelu", "nll_loss", "cross_entropy", "layer_norm", "linear", "embedding", "mse_loss"}
+
+
+def to_torch(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, tt.Tensor):
+        return torch.from_numpy(np.array(value.detach().numpy()))
+    if isinstance(value, tt.dtype):
+        return getattr(torch, value.name)
+    if isinstance(value, list | tuple):
+        return [to_torch(item) for item in value]
+    return value
+
+
+NAMES_IN_TORCH = {"T": "numpy_T", "H": "matrix_H"}
+
+
+def call_torch(call: Call, tensors: list[Any]) -> Any:
+    import torch
+
+    definition = call.definition
+    base = definition.signature.name
+    args = call.fill(tensors, to_torch)
+    arguments = definition.signature.arguments
+    if base in FUNCTIONAL or definition.module == "nn.functional":
+        named = {a.name: v for a, v in zip(arguments, args, strict=True)}
+        if "self" in named:
+            named["input"] = named.pop("self")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's about what the mean of kl_div will be one day
+            return getattr(torch.nn.functional, definition.python_name)(**named)
+    positional = [v for a, v in zip(arguments, args, strict=True) if not a.keyword_only]
+    keywords = {a.name: v for a, v in zip(arguments, args, strict=True) if a.keyword_only}
+    keywords = {
+        k: v for k, v in keywords.items() if k not in ("memory_format", "layout", "device") and v is not None
+    }
+    if base == "where":
+        positional = [positional[0], *(torch.as_tensor(v) for v in positional[1:])]
+    if base in ("svd", "linalg_svd"):
+        keywords.pop("driver", None)
+    if base == "_embedding":  # torch writes -1 for no padding
+        weight, indices, padding, scaled, _ = positional
+        return torch.ops.aten.embedding(weight, indices, -1 if padding is None else padding, scaled)
+    if not hasattr(torch.ops.aten, NAMES_IN_TORCH.get(base, base)):
+        return getattr(torch.Tensor, base)(*positional, **keywords)
+    return getattr(torch.ops.aten, NAMES_IN_TORCH.get(base, base))(*positional, **keywords)
+
+
+def loss(lib: Any, outputs: Any) -> Any:
+    """Return a real number that depends on every floating-point result with weights of its own."""
+    total = lib.zeros((), dtype=lib.float64)
+    for k, output in enumerate([outputs] if not isinstance(outputs, list | tuple) else outputs):
+        if output is not None and (output.is_floating_point() or output.is_complex()):
+            weights = np.cos(np.arange(output.numel()) + k).reshape(tuple(output.shape))
+            if output.is_complex():
+                weights = weights + 1j * np.sin(np.arange(output.numel()) * 2 + k).reshape(
+                    tuple(output.shape)
+                )
+            product = output * lib.tensor(
+                weights.astype(np.complex128 if output.is_complex() else np.float64)
+            )
+            total = total + (product.real if product.is_complex() else product).sum()
+    return total
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.torch
+@pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND | NOT_IN_TORCH | ROUGH_IN_TORCH))
+def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) -> None:
+    torch = pytest.importorskip("torch")
+    for name, call in calls(definition, dtype):
+        if definition.name in ("var", "std", "var_mean", "std_mean") and "dim []" in name:
+            continue  # torch forgets the number of elements there; the finite differences above do not
+        if definition.name == "cosine_similarity" and name.endswith("eps"):
+            continue  # torch differentiates a norm that eps replaces; the finite differences above do not
+        if (definition.name, name) in NAN_IN_TORCH:
+            continue
+        if definition.name == "embedding_dense_backward" and name.endswith("scaled by frequency"):
+            continue  # torch forgets the scale when it differentiates this; the finite differences above do not
+        if not all(is_moderate(t) for t in call.inputs):
+            continue  # no derivative at infinities; next to them each formula overflows in its own place
+        if definition.name == "polar" and (call.inputs[0].detach().numpy() < 0).any():
+            continue  # torch takes a negative length for a positive one; the finite differences above do not
+        theirs = [to_torch(t).requires_grad_() for t in call.inputs]
+        try:
+            expected = loss(torch, call_torch(call, theirs))
+        except (RuntimeError, TypeError, NotImplementedError, IndexError):
+            continue  # torch does not serve this combination of arguments
+        if not expected.requires_grad:
+            continue
+        try:
+            expected_gradients = torch.autograd.grad(expected, theirs, allow_unused=True)
+        except RuntimeError:
+            continue  # torch has no gradient where the source is larger than the index
+        mine = leaves(call)
+        found = tt.autograd.grad(loss(tt, call(*mine)), mine, allow_unused=True)
+        for e, f in zip(expected_gradients, found, strict=True):
+            e_array = np.zeros(()) if e is None else e.numpy(force=True)
+            f_array = np.zeros(()) if f is None else f.numpy()
+            np.testing.assert_allclose(
+                *np.broadcast_arrays(f_array, e_array), rtol=1e-6, atol=1e-9, err_msg=name
+            )
+
+
+# --- the tables ------------------------------------------------------------------------------------------------
+
+
+def test_every_differentiable_operator_has_a_formula() -> None:
+    assert missing_formulas(DEFINITIONS) == []
+
+
+def test_formulas_fit_the_schema() -> None:
+    # All that is registered: plugins in use bring operators, and formulas for them, of their own.
+    assert check_formulas(REGISTRY.definitions()) == []
+
+
+def test_mistakes_in_formulas_are_found() -> None:
+    from tt.plugins.autograd.formulas.table import Formula
+    from tt.plugins.autograd.record.plans import problems
+
+    definition = REGISTRY.operator("mul").definition
+    assert problems(definition, Formula("mul", {"self": lambda g, other: g * other})) == []
+    for gradients, message in [
+        ({"left": lambda g: g}, "names an argument 'left' that there is not"),
+        ({"self": lambda other: other}, "must take g or gs first, not 'other'"),
+        ({"self": lambda g, rhs: g * rhs}, "takes 'rhs', which is nothing of"),
+    ]:
+        (found,) = problems(definition, Formula("mul", gradients))
+        assert message in found
+
+
+def test_a_missing_formula_is_reported() -> None:
+    definition = REGISTRY.operator("mul").definition
+    import dataclasses
+
+    unknown = dataclasses.replace(
+        definition, signature=type(definition.signature).parse("mull(Tensor self) -> Tensor")
+    )
+    unknown = dataclasses.replace(unknown, grad=("self",))
+    assert missing_formulas([definition, unknown], lambda op: False) == [("mull", "self")]

@@ -1,0 +1,156 @@
+"""Nodes, edges, saved tensors, and chains that are long."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+
+import tt
+from tt.plugins.autograd.record import graph
+from tt.plugins.autograd.record.rules import OpNode
+
+
+@pytest.mark.torch
+def test_nodes_are_named_and_linked_as_in_torch() -> None:
+    torch = pytest.importorskip("torch")
+
+    def names(lib: Any) -> list[str]:
+        x = lib.ones(2, 2, requires_grad=True)
+        node, found = ((x * x).exp().t() + 1).sum().grad_fn, []
+        while node is not None:
+            found.append(node.name())
+            node = node.next_functions[0][0] if node.next_functions else None
+        return found
+
+    expected = [name.replace("torch::autograd::", "") for name in names(torch)]
+    assert names(tt) == expected
+
+
+def test_a_leaf_is_reachable_from_the_graph() -> None:
+    x = tt.ones(2, requires_grad=True)
+    ((node, number),) = (x * 2).grad_fn.next_functions[:1]
+    assert (node.name(), number) == ("AccumulateGrad", 0)
+    assert node.variable is x
+    assert (x * 2).grad_fn.next_functions[1] == (None, 0)
+
+
+def test_a_formula_saves_only_what_a_wanted_gradient_needs() -> None:
+    x, y = tt.ones(2, requires_grad=True), tt.ones(2)
+    assert [t is y for t in (x * y).grad_fn.saved] == [True]
+    assert len((x * x).grad_fn.saved) == 2
+    assert (x + y).grad_fn.saved == (1,) or (x + y).grad_fn.saved == ()
+
+
+def test_tensors_without_gradient_never_enter_the_graph() -> None:
+    x = tt.ones(2) * 3
+    assert x._record is None and not x.requires_grad and x.is_leaf
+    compared = tt.ones(2, requires_grad=True) > 0
+    assert not compared.requires_grad
+    largest = tt.ones(2, 2, requires_grad=True).max(1)
+    assert largest.values.requires_grad and not largest.indices.requires_grad
+
+
+def test_a_saved_tensor_that_was_changed_is_noticed() -> None:
+    x = tt.ones(3, requires_grad=True)
+    y = x.exp()
+    y.add_(1)
+    with pytest.raises(tt.core.errors.SavedTensorError, match="needs was changed in place") as raised:
+        y.sum().backward()
+    assert (raised.value.node, raised.value.saved, raised.value.found) == ("ExpBackward0", 0, 1)
+    w = tt.ones(3)
+    z = (x * w).sum()
+    w.mul_(2)
+    with pytest.raises(tt.core.errors.SavedTensorError):
+        z.backward()
+    w[0] = 5.0
+    ok = (x * w).sum()
+    ok.backward()
+    assert x.grad is not None and x.grad.tolist() == [5.0, 2.0, 2.0]
+
+
+def test_a_freed_graph_says_how_to_keep_it() -> None:
+    y = tt.ones(3, requires_grad=True).exp().sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="the tensors that this graph had saved are gone"):
+        y.backward()
+
+
+def make_chain(length: int) -> tuple[tt.Tensor, tt.Tensor, weakref.ref[Any]]:
+    """Return a leaf, the end of a chain of nodes, and a weak reference to the first node."""
+    x = tt.ones(1, requires_grad=True)
+    y = x * 1.0
+    first = weakref.ref(y.grad_fn)
+    pattern = y.grad_fn
+    node = pattern
+    for _ in range(length):
+        new = graph.start(OpNode.__new__(OpNode), (node,), (0,))
+        new.rule, new.plan, new.saved, new.versions, new.starts = (
+            pattern.rule,
+            pattern.plan,
+            (1.0,),
+            None,
+            None,
+        )
+        new.shape, new.spec = pattern.shape, pattern.spec
+        node = new
+    end = tt.ones(1)
+    graph.attach(end, node, 0)
+    return x, end, first
+
+
+@pytest.mark.exhaustive
+def test_a_chain_of_a_million_nodes_is_freed_without_a_backward_pass() -> None:
+    _, end, first = make_chain(1_000_000)
+    assert first() is not None
+    del end
+    gc.collect()
+    assert first() is None
+
+
+@pytest.mark.exhaustive
+def test_a_chain_of_a_million_nodes_runs() -> None:
+    x, end, first = make_chain(1_000_000)
+    end.backward(tt.ones(1))
+    assert x.grad is not None and x.grad.tolist() == [1.0]
+    del end
+    gc.collect()
+    assert first() is None
+
+
+def test_a_graph_leaves_no_cycles() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        x = tt.ones(3, requires_grad=True)
+        y = (x.exp() * x).view(3, 1)[0].sum()
+        y.mul_(2)
+        seen = weakref.ref(y.grad_fn)
+        del y
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
+def test_an_operator_without_formula_can_be_used_but_not_differentiated() -> None:
+    from tt.core.library import REGISTRY, CompositeTable
+    from tt.plugins.autograd.record.layer import AutogradLayer
+
+    layer = REGISTRY.layer("autograd")
+    assert isinstance(layer, AutogradLayer)
+    assert isinstance(CompositeTable(), CompositeTable)
+    formula = layer._formulas.pop("tanh")
+    layer._rules.clear()
+    REGISTRY.invalidate_all()
+    try:
+        x = tt.ones(2, requires_grad=True)
+        y = x.tanh()
+        assert y.requires_grad
+        with pytest.raises(RuntimeError, match="the derivative for 'tanh' is not implemented"):
+            y.sum().backward()
+    finally:
+        layer._formulas["tanh"] = formula
+        layer._rules.clear()
+        REGISTRY.invalidate_all()
