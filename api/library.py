@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tt.core import library
 from tt.core.library import *  # noqa: F403
 from tt.core.library import __all__ as _names
 
@@ -24,4 +25,6 @@ def __getattr__(name: str) -> Any:
         from tt.core.testing.opcheck import opcheck
 
         return opcheck
-    raise AttributeError(f"module 'tt.library' has no attribute {name!r}")
+    if name.startswith("_"):
+        raise AttributeError(f"module 'tt.library' has no attribute {name!r}")
+    return getattr(library, name)  # what the last release called otherwise, with a warning

@@ -6,6 +6,9 @@ party's package can do.
 
 from __future__ import annotations
 
+import warnings
+from typing import Any, Final
+
 from tt.core import errors
 from tt.core.blocks import Block, swapped
 from tt.core.custom_op.custom_op import CustomOp
@@ -22,14 +25,21 @@ from tt.core.custom_op.library import (
 )
 from tt.core.custom_op.scope import scoped
 from tt.core.devices.generator import Generator, default_states, reserve, set_default_states
-from tt.core.dispatch.call.entry import Entry
+from tt.core.dispatch.call.entry import CachedCall
 from tt.core.dispatch.call.operator import Operator
-from tt.core.dispatch.intercept.layers import Layer, Rule
+from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, active_modes
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept, listening, unseen
 from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
 from tt.core.dispatch.registry.masking import mask_kernels
-from tt.core.dispatch.registry.registry import REGISTRY, Handle, PluginRegistry, Registry, Source, ops
+from tt.core.dispatch.registry.registry import (
+    REGISTRY,
+    PluginRegistry,
+    Provider,
+    RegistrationHandle,
+    Registry,
+    ops,
+)
 from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable
 from tt.core.dispatch.resolve.fallback import fallback_policy, set_fallback_policy
 from tt.core.forks import fork_safe_lock, fork_safe_properties
@@ -64,17 +74,17 @@ __all__ = [
     "Argument",
     "Backend",
     "Block",
+    "CachedCall",
     "CompositeTable",
     "CustomOp",
     "Device",
     "DeviceInterface",
     "DeviceProperties",
-    "Entry",
     "Generator",
-    "Handle",
     "Kernel",
     "KernelTable",
     "Layer",
+    "LayerFunction",
     "Library",
     "Manifest",
     "MetaHandle",
@@ -82,12 +92,12 @@ __all__ = [
     "OpDefinition",
     "Operator",
     "PluginRegistry",
+    "Provider",
+    "RegistrationHandle",
     "Registry",
     "Result",
-    "Rule",
     "Signature",
     "Size",
-    "Source",
     "Storage",
     "TTDispatchMode",
     "TTFunctionMode",
@@ -139,3 +149,19 @@ __all__ = [
     "with_targets_of",
     "wrap",
 ]
+
+_RENAMED: Final = {
+    "Entry": "CachedCall",
+    "Handle": "RegistrationHandle",
+    "Rule": "LayerFunction",
+    "Source": "Provider",
+}
+"""Names of the last release that mean the same for one more."""
+
+
+def __getattr__(name: str) -> Any:
+    new = _RENAMED.get(name)
+    if new is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"tt.library.{name} is now tt.library.{new}", DeprecationWarning, stacklevel=2)
+    return globals()[new]

@@ -1,4 +1,4 @@
-"""tt.cuda: the functions of the device type "cuda" (`tt.core.devices.device_module` describes them), and what only CUDA has.
+"""tt.cuda: the functions of the device type "cuda" (see `tt.core.devices.device_module`), and what only CUDA has.
 
 Importing it loads neither the driver nor CuPy.
 """

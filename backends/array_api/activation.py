@@ -5,42 +5,44 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.backends.array_api.pointwise import erf
 from tt.core.library import errors
 
 __all__ = ["add_kernels", "check_approximate"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family; losses are served by composites."""
-    xp = kit.xp
-    kit.kernel("relu", lambda self: xp.where(self < 0, xp.zeros_like(self), self), dtypes="real_number")
+    xp = builder.xp
+    builder.kernel("relu", lambda self: xp.where(self < 0, xp.zeros_like(self), self), dtypes="real_number")
 
     def exponentials(self: Any, dim: int) -> tuple[Any, Any, Any]:
         """Return the differences from the largest element, their exponentials and the sums of these."""
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         largest = (
-            xp.max(self, axis=axis if self.ndim else None, keepdims=True) if kit.product(self.shape) else 0
+            xp.max(self, axis=axis if self.ndim else None, keepdims=True)
+            if builder.product(self.shape)
+            else 0
         )
         shifted = self - largest
         powers = xp.exp(shifted)
         return shifted, powers, xp.sum(powers, axis=axis if self.ndim else None, keepdims=True)
 
-    @kit.kernel("softmax", dtypes="floating")
+    @builder.kernel("softmax", dtypes="floating")
     def softmax(self: Any, dim: int) -> Any:
         _, powers, total = exponentials(self, dim)
         return powers / total
 
-    @kit.kernel("log_softmax", dtypes="floating")
+    @builder.kernel("log_softmax", dtypes="floating")
     def log_softmax(self: Any, dim: int) -> Any:
         shifted, _, total = exponentials(self, dim)
         return shifted - xp.log(total)
 
-    @kit.kernel("gelu", dtypes="floating")
+    @builder.kernel("gelu", dtypes="floating")
     def gelu(self: Any, approximate: str) -> Any:
         if approximate == "none":
-            return 0.5 * self * (1 + erf(kit, self * math.sqrt(0.5)))
+            return 0.5 * self * (1 + erf(builder, self * math.sqrt(0.5)))
         check_approximate(approximate)
         return 0.5 * self * (1 + xp.tanh(math.sqrt(2 / math.pi) * (self + 0.044715 * self * self * self)))
 

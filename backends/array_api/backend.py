@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.backends.array_api.placement import PlacedNamespace
 from tt.core.library import Backend, Device, Kernel, KernelTable, dtype, errors, from_numpy_dtype, to_dtype
 
@@ -136,13 +136,13 @@ class ArrayApiBackend(Backend):
             Operators to leave out, because the caller has kernels of its own for them.
         """
         table = KernelTable(device=self.device_type)
-        kit = Kit(self.xp, self, table)
+        builder = KernelBuilder(self.xp, self, table)
         for family in FAMILIES:
             done = len(table.kernels)
-            import_module(f"tt.backends.array_api.{family}").add_kernels(kit)
+            import_module(f"tt.backends.array_api.{family}").add_kernels(builder)
             if family in ("decomposition", "fft") and self.has_views:
                 # Libraries return matrices and transforms in whatever order is quickest.
-                table.kernels[done:] = [_in_rows(kernel, kit) for kernel in table.kernels[done:]]
+                table.kernels[done:] = [_in_rows(kernel, builder) for kernel in table.kernels[done:]]
         library = self.library or getattr(self.xp, "__name__", "")
         table.kernels = [
             replace(kernel, by=kernel.by or library) for kernel in table.kernels if kernel.op not in without
@@ -287,13 +287,17 @@ class ArrayApiBackend(Backend):
         return int(math.prod(owner.shape)) * itemsize
 
 
-def _in_rows(kernel: Kernel, kit: Kit) -> Kernel:
+def _in_rows(kernel: Kernel, builder: KernelBuilder) -> Kernel:
     """Return a kernel whose results are in row-major order."""
     function = kernel.function
 
     @wraps(function)
     def ordered(*args: Any) -> Any:
         result = function(*args)
-        return tuple(map(kit.in_rows, result)) if isinstance(result, tuple | list) else kit.in_rows(result)
+        return (
+            tuple(map(builder.in_rows, result))
+            if isinstance(result, tuple | list)
+            else builder.in_rows(result)
+        )
 
     return replace(kernel, function=ordered)

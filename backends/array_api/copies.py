@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors
 
 __all__ = ["add_kernels", "expect_one_element"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
-    xp, backend = kit.xp, kit.backend
-    kit.kernel("clone", lambda self: kit.copy(self), half="native")
-    kit.kernel("clone", kit.copy_in, takes=("self", "memory_format"), half="native", check=True)
+    xp, backend = builder.xp, builder.backend
+    builder.kernel("clone", lambda self: builder.copy(self), half="native")
+    builder.kernel("clone", builder.copy_in, takes=("self", "memory_format"), half="native", check=True)
 
-    @kit.kernel("_to_copy")
+    @builder.kernel("_to_copy")
     def to_copy(self: Any, dtype: Any) -> Any:
-        return kit.copy(self) if dtype == self.dtype else backend.cast(self, dtype)
+        return builder.copy(self) if dtype == self.dtype else backend.cast(self, dtype)
 
-    @kit.kernel("_to_copy", check=True)
+    @builder.kernel("_to_copy", check=True)
     def to_copy_in(self: Any, dtype: Any, memory_format: Any) -> Any:
-        return kit.copy_in(self if dtype == self.dtype else backend.cast(self, dtype), memory_format)
+        return builder.copy_in(self if dtype == self.dtype else backend.cast(self, dtype), memory_format)
 
-    @kit.kernel("copy")
+    @builder.kernel("copy")
     def copy(self: Any, src: Any) -> Any:
         source = src if src.dtype == self.dtype else backend.cast(src, self.dtype)
-        return kit.copy(xp.broadcast_to(source, tuple(self.shape)))
+        return builder.copy(xp.broadcast_to(source, tuple(self.shape)))
 
-    @kit.kernel("fill")
+    @builder.kernel("fill")
     def fill(self: Any, value: Any) -> Any:
-        if kit.is_array(value):
+        if builder.is_array(value):
             if value.ndim:
                 raise ValueError("a tensor is filled with one number")
             return copy(self, value)
         from tt.backends.array_api.creation import fitting
 
-        return xp.full(tuple(self.shape), fitting(kit, value, self.dtype), dtype=self.dtype)
+        return xp.full(tuple(self.shape), fitting(builder, value, self.dtype), dtype=self.dtype)
 
-    @kit.kernel("item")
+    @builder.kernel("item")
     def item(self: Any) -> Any:
         expect_one_element(self)
         return backend.item(self)

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors
 
 __all__ = ["add_kernels", "arange_size"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
-    xp = kit.xp
+    xp = builder.xp
 
     def checked(size: Sequence[int]) -> tuple[int, ...]:
         if any(n < 0 for n in size):
@@ -25,39 +25,39 @@ def add_kernels(kit: Kit) -> None:
 
     # --- of one value ---
 
-    kit.kernel("empty", lambda size, dtype: xp.empty(checked(size), dtype=dtype))
-    kit.kernel("empty", kit.laid_out, takes=("size", "dtype", "memory_format"), check=True)
-    kit.kernel("zeros", lambda size, dtype: xp.zeros(checked(size), dtype=dtype))
-    kit.kernel("ones", lambda size, dtype: xp.ones(checked(size), dtype=dtype))
-    kit.kernel("full", lambda size, fill_value, dtype: xp.full(
-        checked(size), fitting(kit, fill_value, dtype), dtype=dtype), half="native")  # fmt: skip
-    kit.kernel("scalar_tensor", lambda s, dtype: xp.asarray(fitting(kit, s, dtype), dtype=dtype))
+    builder.kernel("empty", lambda size, dtype: xp.empty(checked(size), dtype=dtype))
+    builder.kernel("empty", builder.laid_out, takes=("size", "dtype", "memory_format"), check=True)
+    builder.kernel("zeros", lambda size, dtype: xp.zeros(checked(size), dtype=dtype))
+    builder.kernel("ones", lambda size, dtype: xp.ones(checked(size), dtype=dtype))
+    builder.kernel("full", lambda size, fill_value, dtype: xp.full(
+        checked(size), fitting(builder, fill_value, dtype), dtype=dtype), half="native")  # fmt: skip
+    builder.kernel("scalar_tensor", lambda s, dtype: xp.asarray(fitting(builder, s, dtype), dtype=dtype))
 
     # --- of increasing numbers ---
 
     def arange(start: Any, end: Any, step: Any, dtype: Any) -> Any:
-        integral = kit.is_dtype(dtype, "integral")
+        integral = builder.is_dtype(dtype, "integral")
         count = arange_size(start, end, step, wide=integral and dtype == xp.int64)
         if integral:
-            return xp.astype(kit.arange(count) * int(step) + int(start), dtype, copy=False)
+            return xp.astype(builder.arange(count) * int(step) + int(start), dtype, copy=False)
         # Multiplied in double precision, not added up: no error grows with the length.
         return xp.astype(
-            xp.astype(kit.arange(count), xp.float64) * float(step) + float(start), dtype, copy=False
+            xp.astype(builder.arange(count), xp.float64) * float(step) + float(start), dtype, copy=False
         )
 
-    kit.kernel("arange", lambda end, dtype: arange(0, end, 1, dtype), dtypes="real_number", half="native")
-    kit.kernel(
+    builder.kernel("arange", lambda end, dtype: arange(0, end, 1, dtype), dtypes="real_number", half="native")
+    builder.kernel(
         "arange.start",
         lambda start, end, dtype: arange(start, end, 1, dtype),
         dtypes="real_number",
         half="native",
     )
-    kit.kernel("arange.start_step", arange, dtypes="real_number", half="native")
+    builder.kernel("arange.start_step", arange, dtypes="real_number", half="native")
 
     def spaced(start: Any, end: Any, steps: int) -> Any:
         """Return numbers in equal distances in double precision, from both ends, so that the last one is exact."""
         dtype = xp.complex128 if isinstance(start, complex) or isinstance(end, complex) else xp.float64
-        place = xp.astype(kit.arange(steps), dtype)
+        place = xp.astype(builder.arange(steps), dtype)
         step = (end - start) / (steps - 1) if steps > 1 else 0.0
         first = max(steps // 2, min(steps, 1))
         return xp.concat([start + place[:first] * step, end - (steps - 1 - place[first:]) * step])
@@ -67,31 +67,31 @@ def add_kernels(kit: Kit) -> None:
         if steps < 0:
             raise ValueError("a number of steps is not negative")
         if isinstance(start, complex) or isinstance(end, complex):
-            if not kit.is_dtype(dtype, "complex floating"):
+            if not builder.is_dtype(dtype, "complex floating"):
                 raise errors.DtypeError(
                     f"linspace(): complex bounds give complex numbers, which {dtype} cannot hold"
                 )
             return start, end
-        if kit.is_dtype(dtype, "integral"):
+        if builder.is_dtype(dtype, "integral"):
             return int(start), int(end)
-        if not kit.is_dtype(dtype, "real floating"):
+        if not builder.is_dtype(dtype, "real floating"):
             return float(start), float(end)
-        return rounded_to(kit, float(start), dtype), rounded_to(kit, float(end), dtype)
+        return rounded_to(builder, float(start), dtype), rounded_to(builder, float(end), dtype)
 
-    @kit.kernel("linspace", dtypes="number", half="native")
+    @builder.kernel("linspace", dtypes="number", half="native")
     def linspace(start: Any, end: Any, steps: int, dtype: Any) -> Any:
         return xp.astype(spaced(*bounds(start, end, steps, dtype), steps), dtype, copy=False)
 
-    @kit.kernel("logspace", dtypes="number", half="native")
+    @builder.kernel("logspace", dtypes="number", half="native")
     def logspace(start: Any, end: Any, steps: int, base: float, dtype: Any) -> Any:
         first, last = bounds(start, end, steps, dtype)
         # One power alone keeps the fraction of its exponent.
         exponents = spaced(first, last, steps) if steps > 1 else spaced(start, end, steps)
-        if kit.is_dtype(dtype, "complex floating"):
+        if builder.is_dtype(dtype, "complex floating"):
             exponents = xp.astype(exponents, xp.complex128, copy=False)
         return xp.astype(xp.asarray(base, dtype=exponents.dtype) ** exponents, dtype, copy=False)
 
-    @kit.kernel("eye")
+    @builder.kernel("eye")
     def eye(n: int, m: int | None, dtype: Any) -> Any:
         columns = n if m is None else m
         checked((n, columns))
@@ -99,7 +99,7 @@ def add_kernels(kit: Kit) -> None:
 
     # --- complex numbers ---
 
-    @kit.kernel("complex", needs="isfinite where", dtypes=("float32", "float64"), half="native")
+    @builder.kernel("complex", needs="isfinite where", dtypes=("float32", "float64"), half="native")
     def complex_(real: Any, imag: Any) -> Any:
         dtype = xp.complex128 if real.dtype == xp.float64 else xp.complex64
         # i times infinity or NaN has a real part that is NaN: these parts come from constants instead.
@@ -107,23 +107,23 @@ def add_kernels(kit: Kit) -> None:
         parts = xp.astype(xp.where(finite, imag, xp.zeros_like(imag)), dtype) * 1j
         for value in (math.inf, -math.inf, math.nan):
             here = imag == value if value == value else xp.isnan(imag)
-            parts = xp.where(here, kit.number(complex(0, value), dtype), parts)
+            parts = xp.where(here, builder.number(complex(0, value), dtype), parts)
         return xp.astype(real, dtype) + parts
 
 
-def fitting(kit: Kit, value: Any, dtype: Any) -> Any:
+def fitting(builder: KernelBuilder, value: Any, dtype: Any) -> Any:
     """Return a number in the Python type of a dtype, which fills an array of it: 3.7 fills integers with 3."""
-    if kit.backend.is_kind(dtype, "bool"):
+    if builder.backend.is_kind(dtype, "bool"):
         return bool(value)
-    if isinstance(value, complex) and not kit.backend.is_kind(dtype, "complex floating"):
+    if isinstance(value, complex) and not builder.backend.is_kind(dtype, "complex floating"):
         raise errors.DtypeError(f"{value} is a complex number, which {dtype} cannot hold")
-    return int(value) if kit.backend.is_kind(dtype, "integral") else value
+    return int(value) if builder.backend.is_kind(dtype, "integral") else value
 
 
-def rounded_to(kit: Kit, value: float, dtype: Any) -> float:
+def rounded_to(builder: KernelBuilder, value: float, dtype: Any) -> float:
     """Return a number rounded to a floating point dtype, on the host: for an array, a device would be waited for."""
     for name in ("float32", "float16", "float64"):
-        if kit.has(name) and kit.find(name) == dtype:
+        if builder.has(name) and builder.find(name) == dtype:
             with np.errstate(over="ignore"):
                 return float(np.dtype(name).type(value))
     import ml_dtypes

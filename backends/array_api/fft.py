@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 
 __all__ = ["add_kernels"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernel of this family; transforms of real numbers are made of it."""
-    xp = kit.xp
+    xp = builder.xp
 
-    @kit.kernel("_fft_c2c", needs="fft.fftn fft.ifftn", dtypes="linalg")
+    @builder.kernel("_fft_c2c", needs="fft.fftn fft.ifftn", dtypes="linalg")
     def fft_c2c(self: Any, dim: Sequence[int], norm: str, forward: bool) -> Any:
         single = self.dtype in (xp.float32, xp.complex64)
         dtype = xp.complex64 if single else xp.complex128
         if not dim or 0 in self.shape:  # libraries refuse a transform of nothing
             return xp.astype(self, dtype)
-        self, axes = xp.astype(self, dtype, copy=False), kit.axes(dim, self.ndim)
+        self, axes = xp.astype(self, dtype, copy=False), builder.axes(dim, self.ndim)
         return (xp.fft.fftn if forward else xp.fft.ifftn)(self, axes=axes, norm=norm)

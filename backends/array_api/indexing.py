@@ -13,49 +13,49 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors, fitted_number
 
 __all__ = ["add_kernels"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
-    if not kit.has("take searchsorted argsort"):
+    if not builder.has("take searchsorted argsort"):
         return
-    _along(kit)
-    _full(kit)
-    _masks(kit)
+    _along(builder)
+    _full(builder)
+    _masks(builder)
 
 
 # --- flat places -----------------------------------------------------------------------------------------------
 
 
-def take_flat(kit: Kit, self: Any, places: Any) -> Any:
+def take_flat(builder: KernelBuilder, self: Any, places: Any) -> Any:
     """Return the elements at places in row-major order, in the shape of the places."""
-    flat = kit.xp.take(kit.xp.reshape(self, (-1,)), kit.xp.reshape(places, (-1,)), axis=0)
-    return kit.xp.reshape(flat, tuple(places.shape))
+    flat = builder.xp.take(builder.xp.reshape(self, (-1,)), builder.xp.reshape(places, (-1,)), axis=0)
+    return builder.xp.reshape(flat, tuple(places.shape))
 
 
 def put_flat(
-    kit: Kit, self: Any, places: Any, values: Any, combine: Callable[[Any, Any], Any] | None = None,
+    builder: KernelBuilder, self: Any, places: Any, values: Any, combine: Callable[[Any, Any], Any] | None = None,
     include_self: bool = True, mean: bool = False,
 ) -> Any:  # fmt: skip
     """Return a copy with values at (or combined with those at) places; see Note [Writing without writing]."""
-    xp = kit.xp
-    shape, count = tuple(self.shape), kit.product(self.shape)
+    xp = builder.xp
+    shape, count = tuple(self.shape), builder.product(self.shape)
     places, values = xp.reshape(places, (-1,)), xp.reshape(values, (-1,))
-    if not count or not kit.product(places.shape):
-        return kit.copy(self)
+    if not count or not builder.product(places.shape):
+        return builder.copy(self)
     order = xp.argsort(places, stable=True)
     ordered = xp.take(places, order, axis=0)
-    own = kit.arange(count)
+    own = builder.arange(count)
     start = xp.searchsorted(ordered, own, side="left")
     stop = xp.searchsorted(ordered, own, side="right")
-    flat, last = xp.reshape(self, (-1,)), kit.product(places.shape) - 1
+    flat, last = xp.reshape(self, (-1,)), builder.product(places.shape) - 1
 
     def nth(position: Any) -> Any:
-        return xp.take(values, xp.take(order, xp.clip(kit.int64(position), 0, last), axis=0), axis=0)
+        return xp.take(values, xp.take(order, xp.clip(builder.int64(position), 0, last), axis=0), axis=0)
 
     if combine is None:
         return xp.reshape(xp.where(stop > start, nth(stop - 1), flat), shape)
@@ -66,13 +66,13 @@ def put_flat(
         flat = xp.where(start + n < stop, combine(flat, nth(start + n)), flat)
     if mean:
         counts = xp.astype(xp.where(start < stop, stop - start + int(include_self), 1), flat.dtype)
-        flat = flat // counts if kit.is_kind(flat, "integral") else flat / counts
+        flat = flat // counts if builder.is_kind(flat, "integral") else flat / counts
     return xp.reshape(flat, shape)
 
 
-def adding(kit: Kit, self: Any) -> Callable[[Any, Any], Any]:
+def adding(builder: KernelBuilder, self: Any) -> Callable[[Any, Any], Any]:
     """Return how two elements are added: a sum of bools tells whether one of them is true."""
-    return kit.xp.logical_or if kit.is_kind(self, "bool") else kit.xp.add  # type: ignore[no-any-return]
+    return builder.xp.logical_or if builder.is_kind(self, "bool") else builder.xp.add  # type: ignore[no-any-return]
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
@@ -85,36 +85,45 @@ def strides_of(shape: Sequence[int]) -> list[int]:
 
 
 def expect_in_range(
-    kit: Kit, index: Any, size: int, dim: int, lowest: int = 0, kind: type[Exception] = errors.IndexValueError
+    builder: KernelBuilder,
+    index: Any,
+    size: int,
+    dim: int,
+    lowest: int = 0,
+    kind: type[Exception] = errors.IndexValueError,
 ) -> None:
     """Raise unless every index is in range."""
     wrong = (index < lowest) | (index >= size)
-    if bool(kit.xp.any(wrong)):
-        flat = kit.xp.reshape(index, (-1,))
-        first = int(flat[int(kit.xp.argmax(kit.xp.astype(kit.xp.reshape(wrong, (-1,)), kit.xp.uint8)))])
+    if bool(builder.xp.any(wrong)):
+        flat = builder.xp.reshape(index, (-1,))
+        first = int(
+            flat[
+                int(builder.xp.argmax(builder.xp.astype(builder.xp.reshape(wrong, (-1,)), builder.xp.uint8)))
+            ]
+        )
         raise kind(f"index {first} is out of bounds for dimension {dim} with size {size}")
 
 
 # --- along one dimension ---------------------------------------------------------------------------------------
 
 
-def _along(kit: Kit) -> None:
-    xp = kit.xp
+def _along(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
     def places(self: Any, dim: int, index: Any) -> Any:
         """Return the flat places that gather reads and scatter writes."""
-        index = kit.int64(index)
+        index = builder.int64(index)
         if not index.ndim or not self.ndim:
-            expect_in_range(kit, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
+            expect_in_range(builder, index, self.shape[0] if self.ndim else 1, 0, kind=errors.PlaceError)
             return index
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         if 0 in index.shape:
             return xp.zeros(index.shape, dtype=xp.int64)
-        expect_in_range(kit, index, self.shape[axis], axis, kind=errors.PlaceError)
+        expect_in_range(builder, index, self.shape[axis], axis, kind=errors.PlaceError)
         total = xp.zeros_like(index)
         for d, (size, step) in enumerate(zip(index.shape, strides_of(self.shape), strict=True)):
             along = index if d == axis else xp.reshape(
-                kit.arange(size), tuple(-1 if k == d else 1 for k in range(index.ndim))
+                builder.arange(size), tuple(-1 if k == d else 1 for k in range(index.ndim))
             )  # fmt: skip
             total = total + along * step
         return total
@@ -123,29 +132,29 @@ def _along(kit: Kit) -> None:
         """Return the part of the values that has a place."""
         return src[tuple(slice(0, size) for size in index.shape)] if src.ndim else src
 
-    kit.kernel("gather", lambda self, dim, index: take_flat(kit, self, places(self, dim, index)),
+    builder.kernel("gather", lambda self, dim, index: take_flat(builder, self, places(self, dim, index)),
                half="native", check=True)  # fmt: skip
-    kit.kernel("scatter", lambda self, dim, index, src: put_flat(
-        kit, self, places(self, dim, index), part_of(src, index)), half="native", check=True)  # fmt: skip
-    kit.kernel("scatter_add", lambda self, dim, index, src: put_flat(
-        kit, self, places(self, dim, index), part_of(src, index), adding(kit, self)), check=True)  # fmt: skip
+    builder.kernel("scatter", lambda self, dim, index, src: put_flat(
+        builder, self, places(self, dim, index), part_of(src, index)), half="native", check=True)  # fmt: skip
+    builder.kernel("scatter_add", lambda self, dim, index, src: put_flat(
+        builder, self, places(self, dim, index), part_of(src, index), adding(builder, self)), check=True)  # fmt: skip
 
-    @kit.kernel("scatter_reduce", check=True)
+    @builder.kernel("scatter_reduce", check=True)
     def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
-        boolean = kit.is_kind(self, "bool")
+        boolean = builder.is_kind(self, "bool")
         combine = {
-            "sum": adding(kit, self), "mean": xp.add, "prod": xp.logical_and if boolean else xp.multiply,
+            "sum": adding(builder, self), "mean": xp.add, "prod": xp.logical_and if boolean else xp.multiply,
             "amax": xp.logical_or if boolean else xp.maximum, "amin": xp.logical_and if boolean else xp.minimum,
         }[reduce]  # fmt: skip
-        return put_flat(kit, self, places(self, dim, index), part_of(src, index), combine, include_self,
+        return put_flat(builder, self, places(self, dim, index), part_of(src, index), combine, include_self,
                         reduce == "mean")  # fmt: skip
 
-    @kit.kernel("index_select", half="native", check=True)
+    @builder.kernel("index_select", half="native", check=True)
     def index_select(self: Any, dim: int, index: Any) -> Any:
         if not self.ndim:
-            expect_in_range(kit, index, 1, 0)
-            return kit.copy(self)
-        axis, flat = kit.axis(dim, self.ndim), xp.reshape(kit.int64(index), (-1,))
+            expect_in_range(builder, index, 1, 0)
+            return builder.copy(self)
+        axis, flat = builder.axis(dim, self.ndim), xp.reshape(builder.int64(index), (-1,))
         if bool(xp.any((flat < 0) | (flat >= self.shape[axis]))):
             raise errors.IndexValueError(
                 f"an index is not among the {self.shape[axis]} places of its dimension"
@@ -156,8 +165,8 @@ def _along(kit: Kit) -> None:
 # --- in full ---------------------------------------------------------------------------------------------------
 
 
-def _full(kit: Kit) -> None:
-    xp = kit.xp
+def _full(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
     def integers(self: Any, indices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return one array of integers (or None) for each dimension, masks as the places of their true elements.
@@ -170,19 +179,19 @@ def _full(kit: Kit) -> None:
             if item is None:
                 found.append(None)
                 continue
-            if kit.is_kind(item, "bool") or item.dtype == xp.uint8:
+            if builder.is_kind(item, "bool") or item.dtype == xp.uint8:
                 shape = tuple(self.shape[len(found) : len(found) + item.ndim])
                 if tuple(item.shape) != shape:
                     raise IndexError("a mask of another shape")
                 if not item.ndim:
                     whole.append(xp.zeros((int(bool(item)),), dtype=xp.int64))
                     continue
-                found += kit.nonzero(item if kit.is_kind(item, "bool") else item != 0)
+                found += builder.nonzero(item if builder.is_kind(item, "bool") else item != 0)
                 continue
-            if len(found) >= self.ndim or not kit.is_kind(item, "integral"):
+            if len(found) >= self.ndim or not builder.is_kind(item, "integral"):
                 raise IndexError("too many indices, or one that is no integer")
-            size, index = self.shape[len(found)], kit.int64(item)
-            expect_in_range(kit, index, size, len(found), -size)
+            size, index = self.shape[len(found)], builder.int64(item)
+            expect_in_range(builder, index, size, len(found), -size)
             found.append(xp.where(index < 0, index + size, index))
         if len(found) > self.ndim:
             raise IndexError("too many indices")
@@ -207,13 +216,15 @@ def _full(kit: Kit) -> None:
             )
         axes = [*range(len(ahead)), *range(len(ahead) + len(common), len(shape))]
         for axis, d in zip(axes, kept, strict=True):
-            along = kit.arange(self.shape[d]) * strides[d]
+            along = builder.arange(self.shape[d]) * strides[d]
             total = total + xp.reshape(along, tuple(-1 if k == axis else 1 for k in range(len(shape))))
         return total
 
-    kit.kernel("index", lambda self, indices: take_flat(kit, self, places(self, indices)), half="native")
+    builder.kernel(
+        "index", lambda self, indices: take_flat(builder, self, places(self, indices)), half="native"
+    )
 
-    @kit.kernel("index_put", half="native")
+    @builder.kernel("index_put", half="native")
     def index_put(self: Any, indices: Sequence[Any], values: Any, accumulate: bool) -> Any:
         where = places(self, indices)
         while values.ndim > where.ndim and values.shape[0] == 1:
@@ -225,30 +236,30 @@ def _full(kit: Kit) -> None:
                 f"values of shape {list(values.shape)} do not broadcast to the shape {list(where.shape)} that the "
                 f"indices select"
             ) from error
-        return put_flat(kit, self, where, values, adding(kit, self) if accumulate else None)
+        return put_flat(builder, self, where, values, adding(builder, self) if accumulate else None)
 
 
 # --- masks -----------------------------------------------------------------------------------------------------
 
 
-def _masks(kit: Kit) -> None:
-    xp = kit.xp
+def _masks(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
-    @kit.kernel("masked_fill", half="native")
+    @builder.kernel("masked_fill", half="native")
     def masked_fill(self: Any, mask: Any, value: Any) -> Any:
-        if not kit.is_kind(mask, "bool"):
+        if not builder.is_kind(mask, "bool"):
             raise TypeError("a mask holds bools")
-        if kit.is_array(value):
+        if builder.is_array(value):
             if value.ndim:
                 raise ValueError("one value")
-            value = value if value.dtype == self.dtype else kit.backend.item(value)
-        if not kit.is_array(value):
-            value = fitted_number(value, kit.dtype(self))
-        return xp.where(mask, kit.operand(value, self), self)
+            value = value if value.dtype == self.dtype else builder.backend.item(value)
+        if not builder.is_array(value):
+            value = fitted_number(value, builder.dtype(self))
+        return xp.where(mask, builder.operand(value, self), self)
 
-    @kit.kernel("nonzero", half="native")
+    @builder.kernel("nonzero", half="native")
     def nonzero(self: Any) -> Any:
         if not self.ndim:
             return xp.zeros((int(bool(self)), 0), dtype=xp.int64)
-        truth = self if kit.is_kind(self, "bool") else self != kit.operand(0, self)
-        return xp.stack(list(kit.nonzero(truth)), axis=1)
+        truth = self if builder.is_kind(self, "bool") else self != builder.operand(0, self)
+        return xp.stack(list(builder.nonzero(truth)), axis=1)

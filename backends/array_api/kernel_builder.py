@@ -1,4 +1,4 @@
-"""Kit: what a family of kernels is made from.
+"""KernelBuilder: what a family of kernels is made from.
 
 Only functions of the array API standard (2024.12) are called on the namespace.  A kernel that needs a function which
 the namespace lacks is left out; composites serve in its place.
@@ -15,7 +15,7 @@ from tt.core.library import DTYPES, KernelTable, contiguous_strides, errors
 if TYPE_CHECKING:
     from tt.backends.array_api.backend import ArrayApiBackend
 
-__all__ = ["ADDED", "ORDERS", "Kit"]
+__all__ = ["ADDED", "ORDERS", "KernelBuilder"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Array = Any
@@ -30,7 +30,7 @@ ADDED: Final = frozenset(
 """What version 2024.12 of the standard added; a library of an older version may have the names and refuse the calls."""
 
 
-class Kit:
+class KernelBuilder:
     """An array namespace, the backend for which the kernels are, and the table that they fill.
 
     Parameters

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors, result_type
 
 __all__ = ["add_kernels", "check_alpha", "check_rounding", "erf"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
-    _arithmetic(kit)
-    _division(kit)
-    _functions(kit)
-    _comparison(kit)
-    _logic(kit)
-    _selection(kit)
+    _arithmetic(builder)
+    _division(builder)
+    _functions(builder)
+    _comparison(builder)
+    _logic(builder)
+    _selection(builder)
 
 
 def check_alpha(op: str, integral: bool, boolean: bool, is_complex: bool, alpha: Any) -> None:
@@ -42,131 +42,143 @@ def check_rounding(rounding_mode: str) -> None:
 # --- arithmetic ------------------------------------------------------------------------------------------------
 
 
-def _arithmetic(kit: Kit) -> None:
-    xp, operand = kit.xp, kit.operand
+def _arithmetic(builder: KernelBuilder) -> None:
+    xp, operand = builder.xp, builder.operand
 
     def scaled(op: str, self: Any, other: Any, alpha: Any) -> Any:
         """Return `alpha * other` as an array of the dtype of self."""
         other = operand(other, self)
         if alpha == 1 and not isinstance(alpha, bool):
             return other
-        boolean = kit.is_kind(self, "bool")
-        is_complex = kit.is_kind(self, "complex floating")
-        check_alpha(op, kit.is_kind(self, "integral"), boolean, is_complex, alpha)
+        boolean = builder.is_kind(self, "bool")
+        is_complex = builder.is_kind(self, "complex floating")
+        check_alpha(op, builder.is_kind(self, "integral"), boolean, is_complex, alpha)
         if boolean:
-            return xp.logical_and(other, kit.number(bool(alpha), xp.bool))
+            return xp.logical_and(other, builder.number(bool(alpha), xp.bool))
         return other * operand(alpha, self)
 
-    @kit.kernel("add")
+    @builder.kernel("add")
     def add(self: Any, other: Any, alpha: Any) -> Any:
         other = scaled("add", self, other, alpha)
-        return xp.logical_or(self, other) if kit.is_kind(self, "bool") else xp.add(self, other)
+        return xp.logical_or(self, other) if builder.is_kind(self, "bool") else xp.add(self, other)
 
-    @kit.kernel("sub", dtypes="number")
+    @builder.kernel("sub", dtypes="number")
     def sub(self: Any, other: Any, alpha: Any) -> Any:
         return xp.subtract(self, scaled("sub", self, other, alpha))
 
-    @kit.kernel("mul")
+    @builder.kernel("mul")
     def mul(self: Any, other: Any) -> Any:
         other = operand(other, self)
-        return xp.logical_and(self, other) if kit.is_kind(self, "bool") else xp.multiply(self, other)
+        return xp.logical_and(self, other) if builder.is_kind(self, "bool") else xp.multiply(self, other)
 
-    @kit.kernel("pow", dtypes="number")
+    @builder.kernel("pow", dtypes="number")
     def power(self: Any, exponent: Any) -> Any:
-        if kit.is_kind(self, "integral"):
-            if not kit.is_array(exponent) and exponent < 0:
+        if builder.is_kind(self, "integral"):
+            if not builder.is_array(exponent) and exponent < 0:
                 raise errors.DtypeError("pow(): Integers to negative integer powers are not allowed.")
-            if not kit.is_array(exponent):
+            if not builder.is_array(exponent):
                 return xp.pow(self, operand(exponent, self))
-            return _integer_power(kit, self, exponent)
+            return _integer_power(builder, self, exponent)
         return xp.pow(self, operand(exponent, self))
 
-    @kit.kernel("pow.Scalar", dtypes="number")
+    @builder.kernel("pow.Scalar", dtypes="number")
     def power_of_number(self: Any, exponent: Any) -> Any:
         return power(xp.asarray(self, dtype=exponent.dtype), exponent)
 
-    kit.kernel("neg", lambda self: xp.negative(self) if not kit.is_kind(self, "unsigned integer") else ~self + 1,
-               dtypes="number")  # fmt: skip
-    kit.kernel("abs", lambda self: xp.abs(self), dtypes="number")
-    kit.kernel(
-        "sign", lambda self: kit.copy(self) if kit.is_kind(self, "bool") else _sign(kit, self), dtypes="real"
+    builder.kernel(
+        "neg",
+        lambda self: ~self + 1 if builder.is_kind(self, "unsigned integer") else xp.negative(self),
+        dtypes="number",
     )
-    kit.kernel("square", lambda self: xp.square(self), dtypes="number")
-    kit.kernel("reciprocal", lambda self: 1 / self, dtypes="floating_complex")
-    kit.kernel("conj", lambda self: xp.conj(self) if kit.is_kind(self, "complex floating") else kit.copy(self),
-               half="native")  # fmt: skip
+    builder.kernel("abs", lambda self: xp.abs(self), dtypes="number")
+    builder.kernel(
+        "sign",
+        lambda self: builder.copy(self) if builder.is_kind(self, "bool") else _sign(builder, self),
+        dtypes="real",
+    )
+    builder.kernel("square", lambda self: xp.square(self), dtypes="number")
+    builder.kernel("reciprocal", lambda self: 1 / self, dtypes="floating_complex")
+    builder.kernel(
+        "conj",
+        lambda self: xp.conj(self) if builder.is_kind(self, "complex floating") else builder.copy(self),
+        half="native",
+    )
 
 
-def _integer_power(kit: Kit, self: Any, exponent: Any) -> Any:
+def _integer_power(builder: KernelBuilder, self: Any, exponent: Any) -> Any:
     """Return integer powers; a negative exponent gives what the inverse rounds to: 0, 1 or -1."""
-    xp = kit.xp
-    if kit.is_kind(exponent, "unsigned integer"):
+    xp = builder.xp
+    if builder.is_kind(exponent, "unsigned integer"):
         return xp.pow(self, exponent)
     negative = exponent < 0
-    zero, one = kit.operand(0, self), kit.operand(1, self)
+    zero, one = builder.operand(0, self), builder.operand(1, self)
     result = xp.pow(self, xp.where(negative, zero, exponent))
-    odd_sign = xp.where(exponent % kit.operand(2, self) == 0, one, self)
+    odd_sign = xp.where(exponent % builder.operand(2, self) == 0, one, self)
     inverse = xp.where(self == 1, one, xp.where(self == -1, odd_sign, zero))
     return xp.where(negative, inverse, result)
 
 
-def _sign(kit: Kit, self: Any) -> Any:
+def _sign(builder: KernelBuilder, self: Any) -> Any:
     """Return the sign; that of NaN is 0, as in PyTorch."""
-    sign = kit.xp.sign(self)
+    sign = builder.xp.sign(self)
     return (
-        kit.xp.where(self != self, kit.operand(0, self), sign) if kit.is_kind(self, "real floating") else sign
+        builder.xp.where(self != self, builder.operand(0, self), sign)
+        if builder.is_kind(self, "real floating")
+        else sign
     )
 
 
-def _division(kit: Kit) -> None:
-    xp, operand = kit.xp, kit.operand
+def _division(builder: KernelBuilder) -> None:
+    xp, operand = builder.xp, builder.operand
 
-    @kit.kernel("div", dtypes="floating_complex")
+    @builder.kernel("div", dtypes="floating_complex")
     def div(self: Any, other: Any) -> Any:
         return xp.divide(self, operand(other, self))
 
-    @kit.kernel("floor_divide", dtypes="real_number")
+    @builder.kernel("floor_divide", dtypes="real_number")
     def floor_divide(self: Any, other: Any) -> Any:
-        if kit.is_kind(self, "integral"):
-            kit.refuse_zero(other)
+        if builder.is_kind(self, "integral"):
+            builder.refuse_zero(other)
             return xp.floor_divide(self, operand(other, self))
-        return _floor_quotient(kit, self, operand(other, self))
+        return _floor_quotient(builder, self, operand(other, self))
 
-    @kit.kernel("div.mode", dtypes="real_number")
+    @builder.kernel("div.mode", dtypes="real_number")
     def div_mode(self: Any, other: Any, rounding_mode: str) -> Any:
         check_rounding(rounding_mode)
         if rounding_mode == "floor":
             return floor_divide(self, other)
-        if not kit.is_kind(self, "integral"):
+        if not builder.is_kind(self, "integral"):
             return xp.trunc(xp.divide(self, operand(other, self)))
-        kit.refuse_zero(other)
+        builder.refuse_zero(other)
         other = operand(other, self)
         # Where the signs differ and something is left, rounding down went one too far.
         quotient = xp.floor_divide(self, other)
         inexact = (quotient * other != self) & ((self < 0) != (other < 0))
         return xp.where(inexact, quotient + operand(1, self), quotient)
 
-    @kit.kernel("remainder", dtypes="real_number")
+    @builder.kernel("remainder", dtypes="real_number")
     def remainder(self: Any, other: Any) -> Any:
-        if kit.is_kind(self, "integral"):
-            kit.refuse_zero(other)
+        if builder.is_kind(self, "integral"):
+            builder.refuse_zero(other)
         return xp.remainder(self, operand(other, self))
 
-    kit.kernel(
+    builder.kernel(
         "remainder.Scalar", lambda self, other: remainder(operand(self, other), other), dtypes="real_number"
     )
 
 
-def _floor_quotient(kit: Kit, self: Any, other: Any) -> Any:
+def _floor_quotient(builder: KernelBuilder, self: Any, other: Any) -> Any:
     """Return the quotient rounded down; a division by zero gives what a division gives."""
-    xp = kit.xp
+    xp = builder.xp
     modulus = xp.remainder(self, other)
     quotient = (self - modulus) / other
     rounded = xp.floor(quotient)
     rounded = xp.where(quotient - rounded > 0.5, rounded + 1, rounded)
     rounded = xp.where(rounded == 0, self / other * 0, rounded)  # a zero has the sign of the exact quotient
     # By an infinite number the quotient is a zero, or the next below it.
-    beyond = xp.where((self == 0) | ((self < 0) == (other < 0)), self / other, kit.number(-1.0, self.dtype))
+    beyond = xp.where(
+        (self == 0) | ((self < 0) == (other < 0)), self / other, builder.number(-1.0, self.dtype)
+    )
     rounded = xp.where(xp.isinf(other) & xp.isfinite(self), beyond, rounded)
     return xp.where(other == 0, self / other, rounded)
 
@@ -174,20 +186,22 @@ def _floor_quotient(kit: Kit, self: Any, other: Any) -> Any:
 # --- functions of one argument ---------------------------------------------------------------------------------
 
 
-def _functions(kit: Kit) -> None:
-    xp = kit.xp
-    kit.functions({
+def _functions(builder: KernelBuilder) -> None:
+    xp = builder.xp
+    builder.functions({
         "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt",
         "sin": "sin", "cos": "cos", "tanh": "tanh",
     }, dtypes="floating_complex", takes=("self",))  # fmt: skip
-    kit.functions({"floor": "floor", "ceil": "ceil", "trunc": "trunc"}, dtypes="real_number", takes=("self",))
-    kit.kernel("rsqrt", lambda self: 1 / xp.sqrt(self), dtypes="floating_complex")
-    kit.kernel("sigmoid", lambda self: _sigmoid(kit, self), dtypes="floating")
-    kit.kernel("sigmoid", lambda self: 1 / (1 + xp.exp(-self)), dtypes="complex")
-    kit.kernel("erf", lambda self: erf(kit, self), dtypes="floating")
-    kit.kernel("round", lambda self: xp.round(self), dtypes="real_number")
+    builder.functions(
+        {"floor": "floor", "ceil": "ceil", "trunc": "trunc"}, dtypes="real_number", takes=("self",)
+    )
+    builder.kernel("rsqrt", lambda self: 1 / xp.sqrt(self), dtypes="floating_complex")
+    builder.kernel("sigmoid", lambda self: _sigmoid(builder, self), dtypes="floating")
+    builder.kernel("sigmoid", lambda self: 1 / (1 + xp.exp(-self)), dtypes="complex")
+    builder.kernel("erf", lambda self: erf(builder, self), dtypes="floating")
+    builder.kernel("round", lambda self: xp.round(self), dtypes="real_number")
 
-    @kit.kernel("round", dtypes="floating")
+    @builder.kernel("round", dtypes="floating")
     def round_decimals(self: Any, decimals: int) -> Any:
         if decimals == 0:
             return xp.round(self)
@@ -195,21 +209,21 @@ def _functions(kit: Kit) -> None:
         return xp.round(self * factor) / factor if decimals > 0 else xp.round(self / factor) * factor
 
 
-def _sigmoid(kit: Kit, self: Any) -> Any:
+def _sigmoid(builder: KernelBuilder, self: Any) -> Any:
     """Return 1 / (1 + exp(-x)) without overflow."""
-    small = kit.xp.exp(-kit.xp.abs(self))
-    return kit.xp.where(self >= 0, 1 / (1 + small), small / (1 + small))
+    small = builder.xp.exp(-builder.xp.abs(self))
+    return builder.xp.where(self >= 0, 1 / (1 + small), small / (1 + small))
 
 
 _ERF_TERMS = 50
 
 
-def erf(kit: Kit, self: Any) -> Any:
+def erf(builder: KernelBuilder, self: Any) -> Any:
     """Return the error function: its series near 0, the continued fraction of erfc elsewhere.
 
     Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.6 and 7.1.14.
     """
-    xp = kit.xp
+    xp = builder.xp
     x = xp.abs(self)
     near = xp.where(x < 2.5, x, xp.zeros_like(x))
     square = near * near
@@ -231,28 +245,28 @@ def erf(kit: Kit, self: Any) -> Any:
 # --- comparison ------------------------------------------------------------------------------------------------
 
 
-def _comparison(kit: Kit) -> None:
-    xp, operand = kit.xp, kit.operand
+def _comparison(builder: KernelBuilder) -> None:
+    xp, operand = builder.xp, builder.operand
 
     def ordered(function: Any) -> Any:
         """Return a comparison that also orders bools."""
 
         def compare(self: Any, other: Any) -> Any:
             other = operand(other, self)
-            return function(kit.as_number(self), kit.as_number(other))
+            return function(builder.as_number(self), builder.as_number(other))
 
         return compare
 
     def pair(self: Any, other: Any) -> Any:
-        return kit.as_number(self), kit.as_number(operand(other, self))
+        return builder.as_number(self), builder.as_number(operand(other, self))
 
-    kit.kernel("eq", lambda self, other: xp.equal(self, operand(other, self)), half="native")
-    kit.kernel("ne", lambda self, other: xp.not_equal(self, operand(other, self)), half="native")
+    builder.kernel("eq", lambda self, other: xp.equal(self, operand(other, self)), half="native")
+    builder.kernel("ne", lambda self, other: xp.not_equal(self, operand(other, self)), half="native")
     names = {"lt": xp.less, "le": xp.less_equal, "gt": xp.greater, "ge": xp.greater_equal}
     for op, function in names.items():
-        kit.kernel(op, ordered(function), dtypes="real", half="native")
+        builder.kernel(op, ordered(function), dtypes="real", half="native")
 
-    @kit.kernel("equal", half="native")
+    @builder.kernel("equal", half="native")
     def equal(self: Any, other: Any) -> bool:
         return tuple(self.shape) == tuple(other.shape) and bool(xp.all(xp.equal(self, other)))
 
@@ -263,61 +277,65 @@ def _comparison(kit: Kit) -> None:
 
         return kernel
 
-    kit.kernel("maximum", extreme(xp.maximum), dtypes="real")
-    kit.kernel("minimum", extreme(xp.minimum), dtypes="real")
+    builder.kernel("maximum", extreme(xp.maximum), dtypes="real")
+    builder.kernel("minimum", extreme(xp.minimum), dtypes="real")
 
 
 # --- logic and bits --------------------------------------------------------------------------------------------
 
 
-def _logic(kit: Kit) -> None:
-    xp, operand = kit.xp, kit.operand
+def _logic(builder: KernelBuilder) -> None:
+    xp, operand = builder.xp, builder.operand
 
     def truth(value: Any) -> Any:
-        return value if kit.is_kind(value, "bool") else value != kit.operand(0, value)
+        return value if builder.is_kind(value, "bool") else value != builder.operand(0, value)
 
-    kit.kernel("logical_and", lambda self, other: xp.logical_and(truth(self), truth(other)), half="native")
-    kit.kernel("logical_or", lambda self, other: xp.logical_or(truth(self), truth(other)), half="native")
-    kit.kernel("logical_xor", lambda self, other: xp.logical_xor(truth(self), truth(other)), half="native")
-    kit.kernel("logical_not", lambda self: xp.logical_not(truth(self)), half="native")
+    builder.kernel(
+        "logical_and", lambda self, other: xp.logical_and(truth(self), truth(other)), half="native"
+    )
+    builder.kernel("logical_or", lambda self, other: xp.logical_or(truth(self), truth(other)), half="native")
+    builder.kernel(
+        "logical_xor", lambda self, other: xp.logical_xor(truth(self), truth(other)), half="native"
+    )
+    builder.kernel("logical_not", lambda self: xp.logical_not(truth(self)), half="native")
     bits = {"bitwise_and": xp.bitwise_and, "bitwise_or": xp.bitwise_or, "bitwise_xor": xp.bitwise_xor}
     for op, function in bits.items():
-        kit.kernel(
+        builder.kernel(
             op, lambda self, other, f=function: f(self, operand(other, self)), dtypes="integral_bool",
             takes=("self", "other"),
         )  # fmt: skip
-    kit.kernel("bitwise_not", lambda self: xp.bitwise_invert(self), dtypes="integral_bool")
-    kit.kernel("isnan", lambda self: _test(kit, xp.isnan, self, False))
-    kit.kernel("isinf", lambda self: _test(kit, xp.isinf, self, False))
-    kit.kernel("isfinite", lambda self: _test(kit, xp.isfinite, self, True))
+    builder.kernel("bitwise_not", lambda self: xp.bitwise_invert(self), dtypes="integral_bool")
+    builder.kernel("isnan", lambda self: _test(builder, xp.isnan, self, False))
+    builder.kernel("isinf", lambda self: _test(builder, xp.isinf, self, False))
+    builder.kernel("isfinite", lambda self: _test(builder, xp.isfinite, self, True))
 
 
-def _test(kit: Kit, function: Any, self: Any, otherwise: bool) -> Any:
+def _test(builder: KernelBuilder, function: Any, self: Any, otherwise: bool) -> Any:
     """Return a test of floating point numbers; bools and integers all have the other answer."""
-    if kit.is_kind(self, ("real floating", "complex floating")):
+    if builder.is_kind(self, ("real floating", "complex floating")):
         return function(self)
-    return kit.xp.full(tuple(self.shape), otherwise, dtype=kit.xp.bool)
+    return builder.xp.full(tuple(self.shape), otherwise, dtype=builder.xp.bool)
 
 
 # --- selection -------------------------------------------------------------------------------------------------
 
 
-def _selection(kit: Kit) -> None:
-    xp, operand = kit.xp, kit.operand
+def _selection(builder: KernelBuilder) -> None:
+    xp, operand = builder.xp, builder.operand
 
-    @kit.kernel("where", half="native")
+    @builder.kernel("where", half="native")
     def where(condition: Any, self: Any, other: Any) -> Any:
-        like = self if kit.is_array(self) else other
-        if not kit.is_array(like):
-            native = kit.backend.native_dtype(result_type(self, other))
-            self, other = kit.number(self, native), kit.number(other, native)
+        like = self if builder.is_array(self) else other
+        if not builder.is_array(like):
+            native = builder.backend.native_dtype(result_type(self, other))
+            self, other = builder.number(self, native), builder.number(other, native)
         else:
             self, other = operand(self, like), operand(other, like)
-        if not kit.is_kind(condition, "bool"):
+        if not builder.is_kind(condition, "bool"):
             raise errors.DtypeError(f"where(): the condition has the dtype bool, not {condition.dtype}")
         return xp.where(condition, self, other)
 
-    @kit.kernel("clamp", dtypes="real_number")
+    @builder.kernel("clamp", dtypes="real_number")
     def clamp(self: Any, min: Any, max: Any) -> Any:
         if min is None and max is None:
             raise errors.ArgumentError("clamp", "min and max are both None: give one of them")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors, reserve
 
 __all__ = [
@@ -165,17 +165,17 @@ def struct_float32(value: float) -> float:
 class Draws:
     """Draws numbers of each kind for one backend."""
 
-    def __init__(self, kit: Kit) -> None:
-        self.kit, self.xp = kit, kit.xp
+    def __init__(self, builder: KernelBuilder) -> None:
+        self.builder, self.xp = builder, builder.xp
 
     @property
     def word(self) -> Any:
         """The dtype of words: uint64, or int64 where the library does not compute with it."""
-        return self.xp.uint64 if self.kit.backend.has_dtype("uint64") else self.xp.int64
+        return self.xp.uint64 if self.builder.backend.has_dtype("uint64") else self.xp.int64
 
     def words(self, generator: Any, count: int) -> Any:
         """Return so many words of a generator."""
-        seed, offset = reserve(generator, -(-count // 4), self.kit.backend.device_type)
+        seed, offset = reserve(generator, -(-count // 4), self.builder.backend.device_type)
         return words_of(self.xp, seed, offset, count, self.word)
 
     def halves(self, values: Any) -> tuple[Any, Any]:
@@ -233,19 +233,21 @@ class Draws:
         return xp.reshape(both, (-1,))[:count]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
-    xp, draws = kit.xp, Draws(kit)
+    xp, draws = builder.xp, Draws(builder)
     parts = {"complex64": "float32", "complex128": "float64"}
 
     def name_of(dtype: Any) -> str:
         """Return the name of a dtype; compared, not looked up, since NumPy's equal ones have other hashes."""
-        return next(name for name in (*UNIT_BITS, *parts) if kit.has(name) and kit.find(name) == dtype)
+        return next(
+            name for name in (*UNIT_BITS, *parts) if builder.has(name) and builder.find(name) == dtype
+        )
 
     def size_of(size: Sequence[int]) -> int:
         if any(n < 0 for n in size):
             raise ValueError("a size is negative")
-        return kit.product(size)
+        return builder.product(size)
 
     def shaped(values: Any, size: Sequence[int], dtype: Any) -> Any:
         return xp.reshape(xp.astype(values, dtype, copy=False), tuple(size))
@@ -263,12 +265,12 @@ def add_kernels(kit: Kit) -> None:
 
     # --- of a size ---
 
-    kit.kernel("rand", lambda size, generator, dtype: filled(draws.units, size, generator, dtype),
+    builder.kernel("rand", lambda size, generator, dtype: filled(draws.units, size, generator, dtype),
                dtypes="floating_complex")  # fmt: skip
-    kit.kernel("randn", lambda size, generator, dtype: filled(normals, size, generator, dtype, math.sqrt(0.5)),
+    builder.kernel("randn", lambda size, generator, dtype: filled(normals, size, generator, dtype, math.sqrt(0.5)),
                dtypes="floating_complex")  # fmt: skip
 
-    @kit.kernel("randint.low", dtypes="real")
+    @builder.kernel("randint.low", dtypes="real")
     def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> Any:
         limits = (0, 1) if xp.isdtype(dtype, "bool") else None
         if xp.isdtype(dtype, "integral"):
@@ -285,26 +287,28 @@ def add_kernels(kit: Kit) -> None:
         values = values + xp.asarray(low % 2**64, dtype=xp.uint64)
         return shaped(xp.astype(values, xp.int64) if low < 0 else values, size, dtype)
 
-    @kit.kernel("randperm", dtypes="real_number", needs="argsort")
+    @builder.kernel("randperm", dtypes="real_number", needs="argsort")
     def randperm(n: int, generator: Any, dtype: Any) -> Any:
-        check_permutation(n, int(xp.iinfo(dtype).max) if kit.is_dtype(dtype, "integral") else name_of(dtype))
+        check_permutation(
+            n, int(xp.iinfo(dtype).max) if builder.is_dtype(dtype, "integral") else name_of(dtype)
+        )
         words = draws.long_words(generator, n)
         words = words ^ _SIGN if draws.word == xp.int64 else words  # in the order of the numbers without sign
         return xp.astype(xp.argsort(words, stable=True), dtype, copy=False)
 
     # --- like a tensor ---
 
-    @kit.kernel("bernoulli.p")
+    @builder.kernel("bernoulli.p")
     def bernoulli_p(self: Any, p: float, generator: Any) -> Any:
         check_probability(p)
         return shaped(draws.words(generator, size_of(self.shape)) < threshold(p), self.shape, self.dtype)
 
-    @kit.kernel("normal", dtypes="floating_complex", half="native")
+    @builder.kernel("normal", dtypes="floating_complex", half="native")
     def normal(self: Any, mean: float, std: float, generator: Any) -> Any:
         check_normal(std)
         return filled(normals, tuple(self.shape), generator, self.dtype, math.sqrt(0.5)) * std + mean
 
-    @kit.kernel("uniform", dtypes="floating_complex", half="native")
+    @builder.kernel("uniform", dtypes="floating_complex", half="native")
     def uniform(self: Any, from_: float, to: float, generator: Any) -> Any:
         check_uniform(from_, to)
         return filled(draws.units, tuple(self.shape), generator, self.dtype) * (to - from_) + from_

@@ -4,46 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors
 
 __all__ = ["add_kernels"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
-    _sums(kit)
-    _extremes(kit)
-    _moments(kit)
-    _scans(kit)
+    _sums(builder)
+    _extremes(builder)
+    _moments(builder)
+    _scans(builder)
 
 
 # --- sums, products, truth -------------------------------------------------------------------------------------
 
 
-def _sums(kit: Kit) -> None:
-    xp = kit.xp
+def _sums(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
     def total(self: Any, dim: Any, keepdim: bool) -> Any:
-        return xp.sum(kit.as_number(self), axis=kit.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype)
+        return xp.sum(
+            builder.as_number(self), axis=builder.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype
+        )
 
     def count(self: Any, dim: Any) -> int:
-        return kit.product(self.shape[axis] for axis in kit.axes(dim, self.ndim)) if self.ndim else 1
+        return builder.product(self.shape[axis] for axis in builder.axes(dim, self.ndim)) if self.ndim else 1
 
     def mean(self: Any, dim: Any, keepdim: bool) -> Any:
         # A mean of nothing is 0 / 0 in the arithmetic of the dtype, not of Python.
-        return total(self, dim, keepdim) / kit.number(count(self, dim), self.dtype)
+        return total(self, dim, keepdim) / builder.number(count(self, dim), self.dtype)
 
-    kit.kernel("sum", lambda self: total(self, None, False))
-    kit.kernel("sum.dim", total)
-    kit.kernel("mean", lambda self: mean(self, None, False), dtypes="floating_complex")
-    kit.kernel("mean.dim", mean, dtypes="floating_complex")
-    kit.kernel("prod", lambda self: xp.prod(self, dtype=self.dtype), dtypes="number")
-    kit.kernel("prod.dim", lambda self, dim, keepdim: xp.prod(
-        self, axis=kit.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype), dtypes="number")  # fmt: skip
-    kit.kernel("prod", lambda self: xp.all(self), dtypes="bool")
-    kit.kernel("prod.dim", lambda self, dim, keepdim: xp.all(
-        self, axis=kit.axes(dim, self.ndim), keepdims=keepdim), dtypes="bool")  # fmt: skip
+    builder.kernel("sum", lambda self: total(self, None, False))
+    builder.kernel("sum.dim", total)
+    builder.kernel("mean", lambda self: mean(self, None, False), dtypes="floating_complex")
+    builder.kernel("mean.dim", mean, dtypes="floating_complex")
+    builder.kernel("prod", lambda self: xp.prod(self, dtype=self.dtype), dtypes="number")
+    builder.kernel("prod.dim", lambda self, dim, keepdim: xp.prod(
+        self, axis=builder.axes(dim, self.ndim), keepdims=keepdim, dtype=self.dtype), dtypes="number")  # fmt: skip
+    builder.kernel("prod", lambda self: xp.all(self), dtypes="bool")
+    builder.kernel("prod.dim", lambda self, dim, keepdim: xp.all(
+        self, axis=builder.axes(dim, self.ndim), keepdims=keepdim), dtypes="bool")  # fmt: skip
 
     def truth(function: Any) -> Any:
         """Return all or any so that it stays in uint8, as PyTorch's do."""
@@ -59,13 +61,13 @@ def _sums(kit: Kit) -> None:
 
     for op in ("all", "any"):
         function = truth(getattr(xp, op))
-        kit.kernel(op, lambda self, f=function: f(self), half="native", takes=("self",))
-        kit.kernel(
+        builder.kernel(op, lambda self, f=function: f(self), half="native", takes=("self",))
+        builder.kernel(
             op + ".dim",
             # Over an empty list of dimensions these two, unlike sums, combine nothing.
             lambda self, dim, keepdim, f=function: f(
                 self,
-                axis=kit.axes(dim, self.ndim) if dim is None or isinstance(dim, int) or len(dim) else (),
+                axis=builder.axes(dim, self.ndim) if dim is None or isinstance(dim, int) or len(dim) else (),
                 keepdims=keepdim,
             ),
             half="native",
@@ -76,8 +78,8 @@ def _sums(kit: Kit) -> None:
 # --- extremes --------------------------------------------------------------------------------------------------
 
 
-def _extremes(kit: Kit) -> None:
-    xp = kit.xp
+def _extremes(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
     def expect_elements(self: Any, axes: tuple[int, ...]) -> None:
         """Raise what the shape rule explains: nothing has no largest element."""
@@ -86,36 +88,36 @@ def _extremes(kit: Kit) -> None:
 
     def extreme(function: Any) -> Any:
         def kernel(self: Any, dim: Any = None, keepdim: bool = False) -> Any:
-            axes = kit.axes(dim, self.ndim)
+            axes = builder.axes(dim, self.ndim)
             expect_elements(self, axes)
-            result = function(kit.as_number(self), axis=axes, keepdims=keepdim)
+            result = function(builder.as_number(self), axis=axes, keepdims=keepdim)
             return xp.astype(result, self.dtype, copy=False)
 
         return kernel
 
     def position(function: Any) -> Any:
         def kernel(self: Any, dim: Any, keepdim: bool) -> Any:
-            axes = kit.axes(dim, self.ndim)
+            axes = builder.axes(dim, self.ndim)
             expect_elements(self, axes)
             if not self.ndim:
                 return xp.zeros((), dtype=xp.int64)
-            values, axis = kit.as_number(self), None if dim is None else axes[0]
-            if kit.is_kind(values, "real floating"):
+            values, axis = builder.as_number(self), None if dim is None else axes[0]
+            if builder.is_kind(values, "real floating"):
                 # Where there are NaN, the first of them is the result.
                 nan = xp.isnan(values)
                 plain = function(xp.where(nan, xp.zeros_like(values), values), axis=axis, keepdims=keepdim)
                 first = xp.argmax(xp.astype(nan, xp.uint8), axis=axis, keepdims=keepdim)
-                return kit.int64(xp.where(xp.any(nan, axis=axis, keepdims=keepdim), first, plain))
-            return kit.int64(function(values, axis=axis, keepdims=keepdim))
+                return builder.int64(xp.where(xp.any(nan, axis=axis, keepdims=keepdim), first, plain))
+            return builder.int64(function(values, axis=axis, keepdims=keepdim))
 
         return kernel
 
     for name, reduce_name in (("max", "amax"), ("min", "amin")):
         function, place = extreme(getattr(xp, name)), position(getattr(xp, "arg" + name))
-        kit.kernel(reduce_name, function, dtypes="real")
-        kit.kernel(name, lambda self, f=function: f(self), dtypes="real", takes=("self",))
-        kit.kernel("arg" + name, place, dtypes="real_number")
-        kit.kernel(
+        builder.kernel(reduce_name, function, dtypes="real")
+        builder.kernel(name, lambda self, f=function: f(self), dtypes="real", takes=("self",))
+        builder.kernel("arg" + name, place, dtypes="real_number")
+        builder.kernel(
             name + ".dim",
             lambda self, dim, keepdim, f=function, p=place: (f(self, dim, keepdim), p(self, dim, keepdim)),
             dtypes="real",
@@ -126,41 +128,41 @@ def _extremes(kit: Kit) -> None:
 # --- moments ---------------------------------------------------------------------------------------------------
 
 
-def _moments(kit: Kit) -> None:
-    xp = kit.xp
+def _moments(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
     def moments(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
         """Return variance and mean in two passes, which loses no digits where the mean is large."""
-        axes = kit.axes(dim, self.ndim)
-        count = kit.product(self.shape[axis] for axis in axes) if self.ndim else 1
-        mean = xp.sum(self, axis=axes, keepdims=True, dtype=self.dtype) / kit.number(count, self.dtype)
+        axes = builder.axes(dim, self.ndim)
+        count = builder.product(self.shape[axis] for axis in axes) if self.ndim else 1
+        mean = xp.sum(self, axis=axes, keepdims=True, dtype=self.dtype) / builder.number(count, self.dtype)
         deviation = self - mean
-        if kit.is_kind(self, "complex floating"):
+        if builder.is_kind(self, "complex floating"):
             squares = xp.real(deviation) ** 2 + xp.imag(deviation) ** 2
         else:
             squares = deviation * deviation
         freedom = max(0, count - (1 if correction is None else correction))
         total = xp.sum(squares, axis=axes, keepdims=keepdim, dtype=squares.dtype)
         shape = tuple(total.shape)
-        return total / kit.number(freedom, squares.dtype), xp.reshape(mean, shape)
+        return total / builder.number(freedom, squares.dtype), xp.reshape(mean, shape)
 
     options: Any = {"dtypes": "floating_complex"}
-    kit.kernel("var_mean", moments, **options)
-    kit.kernel(
+    builder.kernel("var_mean", moments, **options)
+    builder.kernel(
         "var", lambda self, dim, correction, keepdim: moments(self, dim, correction, keepdim)[0], **options
     )
 
-    @kit.kernel("std_mean", **options)
+    @builder.kernel("std_mean", **options)
     def std_mean(self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
         variance, mean = moments(self, dim, correction, keepdim)
         return xp.sqrt(variance), mean
 
-    kit.kernel("std", lambda self, dim, correction, keepdim: xp.sqrt(moments(self, dim, correction, keepdim)[0]),
+    builder.kernel("std", lambda self, dim, correction, keepdim: xp.sqrt(moments(self, dim, correction, keepdim)[0]),
                **options)  # fmt: skip
 
-    @kit.kernel("logsumexp", dtypes="floating")
+    @builder.kernel("logsumexp", dtypes="floating")
     def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
-        axes = kit.axes(dim, self.ndim)
+        axes = builder.axes(dim, self.ndim)
         if self.ndim and any(self.shape[axis] == 0 for axis in axes):
             return xp.log(xp.sum(xp.exp(self), axis=axes, keepdims=keepdim))
         largest = xp.max(self, axis=axes, keepdims=True)
@@ -172,18 +174,18 @@ def _moments(kit: Kit) -> None:
 # --- scans -----------------------------------------------------------------------------------------------------
 
 
-def _scans(kit: Kit) -> None:
-    xp = kit.xp
+def _scans(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
-    @kit.kernel("cumsum", needs="cumulative_sum")
+    @builder.kernel("cumsum", needs="cumulative_sum")
     def cumsum(self: Any, dim: int) -> Any:
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         if not self.ndim:
-            return kit.copy(self)
-        if kit.is_kind(self, "bool"):
+            return builder.copy(self)
+        if builder.is_kind(self, "bool"):
             raise errors.DtypeError("cumsum(): not implemented for bool with dtype=bool")
         # One after the other, a million float32 numbers would lose half of their digits.
-        wide = xp.complex128 if kit.is_kind(self, "complex floating") else xp.float64
-        if not kit.is_kind(self, ("real floating", "complex floating")):
+        wide = xp.complex128 if builder.is_kind(self, "complex floating") else xp.float64
+        if not builder.is_kind(self, ("real floating", "complex floating")):
             wide = self.dtype
         return xp.astype(xp.cumulative_sum(self, axis=axis, dtype=wide), self.dtype, copy=False)

@@ -9,69 +9,69 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.backends.array_api.kernel_builder import Kit
+from tt.backends.array_api.kernel_builder import KernelBuilder
 from tt.core.library import errors
 
 __all__ = ["add_kernels"]
 
 
-def add_kernels(kit: Kit) -> None:
+def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
-    _views(kit)
-    _parts(kit)
-    _complex_parts(kit)
-    _joining(kit)
+    _views(builder)
+    _parts(builder)
+    _complex_parts(builder)
+    _joining(builder)
 
 
 # --- the same elements in another shape ------------------------------------------------------------------------
 
 
-def _views(kit: Kit) -> None:
-    xp = kit.xp
-    kit.kernel("alias", lambda self: self)
-    kit.kernel("detach", lambda self: self)
-    kit.kernel("view", lambda self, size: xp.reshape(self, tuple(size)))
+def _views(builder: KernelBuilder) -> None:
+    xp = builder.xp
+    builder.kernel("alias", lambda self: self)
+    builder.kernel("detach", lambda self: self)
+    builder.kernel("view", lambda self, size: xp.reshape(self, tuple(size)))
 
-    @kit.kernel("permute")
+    @builder.kernel("permute")
     def permute(self: Any, dims: Sequence[int]) -> Any:
-        axes = kit.axes(dims, self.ndim) if len(dims) else ()
+        axes = builder.axes(dims, self.ndim) if len(dims) else ()
         return xp.permute_dims(self, axes)
 
-    @kit.kernel("transpose")
+    @builder.kernel("transpose")
     def transpose(self: Any, dim0: int, dim1: int) -> Any:
-        first, second = kit.axis(dim0, self.ndim), kit.axis(dim1, self.ndim)
+        first, second = builder.axis(dim0, self.ndim), builder.axis(dim1, self.ndim)
         order = list(range(self.ndim))
         if order:
             order[first], order[second] = second, first
         return xp.permute_dims(self, tuple(order))
 
-    @kit.kernel("t")
+    @builder.kernel("t")
     def t(self: Any) -> Any:
         if self.ndim > 2:
             raise ValueError("t() takes at most two dimensions")
         return xp.permute_dims(self, tuple(reversed(range(self.ndim))))
 
-    @kit.kernel("expand")
+    @builder.kernel("expand")
     def expand(self: Any, size: Sequence[int]) -> Any:
         return xp.broadcast_to(self, expanded_shape(self.shape, size))
 
-    @kit.kernel("squeeze")
+    @builder.kernel("squeeze")
     def squeeze(self: Any) -> Any:
         return xp.squeeze(self, axis=tuple(i for i, size in enumerate(self.shape) if size == 1))
 
-    @kit.kernel("squeeze.dim")
+    @builder.kernel("squeeze.dim")
     def squeeze_dim(self: Any, dim: Sequence[int]) -> Any:
         dims = [dim] if isinstance(dim, int) else dim
-        axes = kit.axes(dims, self.ndim) if len(dims) else ()
+        axes = builder.axes(dims, self.ndim) if len(dims) else ()
         return xp.squeeze(self, axis=tuple(axis for axis in axes if self.shape[axis] == 1))
 
-    @kit.kernel("unsqueeze")
+    @builder.kernel("unsqueeze")
     def unsqueeze(self: Any, dim: int) -> Any:
-        return xp.expand_dims(self, axis=kit.axis(dim, self.ndim + 1))
+        return xp.expand_dims(self, axis=builder.axis(dim, self.ndim + 1))
 
-    @kit.kernel("as_strided", needs="take")
+    @builder.kernel("as_strided", needs="take")
     def as_strided(self: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Any:
-        positions = strided_positions(kit, size, stride, storage_offset or 0, kit.product(self.shape))
+        positions = strided_positions(builder, size, stride, storage_offset or 0, builder.product(self.shape))
         return xp.reshape(xp.take(xp.reshape(self, (-1,)), positions, axis=0), tuple(size))
 
 
@@ -83,7 +83,9 @@ def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]
     return tuple(shape[i - missing] if s == -1 else s for i, s in enumerate(size))
 
 
-def strided_positions(kit: Kit, size: Sequence[int], stride: Sequence[int], offset: int, extent: int) -> Any:
+def strided_positions(
+    builder: KernelBuilder, size: Sequence[int], stride: Sequence[int], offset: int, extent: int
+) -> Any:
     """Return the positions in the flat content that sizes and strides address, in row-major order."""
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if 0 not in size and (offset < 0 or last >= extent):
@@ -91,34 +93,34 @@ def strided_positions(kit: Kit, size: Sequence[int], stride: Sequence[int], offs
             f"as_strided(): sizes {list(size)}, strides {list(stride)} and storage offset {offset} reach {last + 1} "
             f"elements into a memory of {extent}"
         )
-    index = kit.xp.full((1,), offset, dtype=kit.xp.int64)
+    index = builder.xp.full((1,), offset, dtype=builder.xp.int64)
     for n, step in zip(size, stride, strict=True):
-        index = kit.xp.reshape(kit.xp.expand_dims(index, axis=1) + kit.arange(n) * step, (-1,))
+        index = builder.xp.reshape(builder.xp.expand_dims(index, axis=1) + builder.arange(n) * step, (-1,))
     return index
 
 
 # --- parts -----------------------------------------------------------------------------------------------------
 
 
-def _parts(kit: Kit) -> None:
+def _parts(builder: KernelBuilder) -> None:
     def at(self: Any, axis: int, part: Any) -> Any:
         return self[(slice(None),) * axis + (part, ...)]
 
-    @kit.kernel("select")
+    @builder.kernel("select")
     def select(self: Any, dim: int, index: int) -> Any:
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         size = self.shape[axis] if self.ndim else 0
         if not -size <= index < size:
             raise IndexError("index out of range")
         return at(self, axis, index)
 
-    @kit.kernel("slice")
+    @builder.kernel("slice")
     def slice_(self: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
         if step <= 0 or not self.ndim:
             raise ValueError(
                 "a slice without a positive step, or of no dimension, which the shape rule refuses"
             )
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         first, stop, _ = slice(start, end).indices(self.shape[axis])
         return at(self, axis, slice(first, max(first, stop), step))
 
@@ -129,43 +131,45 @@ def _parts(kit: Kit) -> None:
             start += size
         return found
 
-    @kit.kernel("split")
+    @builder.kernel("split")
     def split(self: Any, split_size: int, dim: int) -> list[Any]:
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         size = self.shape[axis]
         if split_size < 0 or (split_size == 0 and size):
             raise ValueError("split size")
         count = max(-(-size // split_size), 1) if split_size else 1
         return pieces(self, [split_size] * (count - 1) + [size - split_size * (count - 1)], axis)
 
-    @kit.kernel("split.sizes")
+    @builder.kernel("split.sizes")
     def split_sizes(self: Any, split_size: Sequence[int], dim: int) -> list[Any]:
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         if any(size < 0 for size in split_size) or sum(split_size) != self.shape[axis]:
             raise ValueError("split sizes")
         return pieces(self, split_size, axis)
 
-    @kit.kernel("unbind")
+    @builder.kernel("unbind")
     def unbind(self: Any, dim: int) -> list[Any]:
-        axis = kit.axis(dim, self.ndim)
+        axis = builder.axis(dim, self.ndim)
         return [at(self, axis, index) for index in range(self.shape[axis])]
 
 
-def _complex_parts(kit: Kit) -> None:
-    xp = kit.xp
-    kit.kernel(
-        "real", lambda self: xp.real(self) if kit.is_kind(self, "complex floating") else self, half="native"
+def _complex_parts(builder: KernelBuilder) -> None:
+    xp = builder.xp
+    builder.kernel(
+        "real",
+        lambda self: xp.real(self) if builder.is_kind(self, "complex floating") else self,
+        half="native",
     )
-    kit.kernel("imag", lambda self: xp.imag(self), dtypes="complex")
+    builder.kernel("imag", lambda self: xp.imag(self), dtypes="complex")
 
 
 # --- joining and rearranged copies -----------------------------------------------------------------------------
 
 
-def _joining(kit: Kit) -> None:
-    xp = kit.xp
+def _joining(builder: KernelBuilder) -> None:
+    xp = builder.xp
 
-    @kit.kernel("cat", half="native")
+    @builder.kernel("cat", half="native")
     def cat(tensors: Sequence[Any], dim: int) -> Any:
         # A vector without elements joins anything, for compatibility.
         kept = [t for t in tensors if tuple(t.shape) != (0,)]
@@ -173,34 +177,34 @@ def _joining(kit: Kit) -> None:
             kept = list(tensors[:1])
         if not kept or any(not t.ndim for t in kept):
             raise ValueError("cat() of nothing or of numbers")
-        return xp.concat(kept, axis=kit.axis(dim, kept[0].ndim))
+        return xp.concat(kept, axis=builder.axis(dim, kept[0].ndim))
 
-    @kit.kernel("flip", half="native")
+    @builder.kernel("flip", half="native")
     def flip(self: Any, dims: Sequence[int]) -> Any:
         if not len(dims) or not self.ndim:
-            kit.axes(dims, self.ndim)
-            return kit.copy(self)
-        return kit.copy(xp.flip(self, axis=kit.axes(dims, self.ndim)))
+            builder.axes(dims, self.ndim)
+            return builder.copy(self)
+        return builder.copy(xp.flip(self, axis=builder.axes(dims, self.ndim)))
 
-    @kit.kernel("resize", half="native")
+    @builder.kernel("resize", half="native")
     def resize(self: Any, size: Sequence[int]) -> Any:
         if any(n < 0 for n in size):
             raise ValueError("a size is negative")
-        flat, count = xp.reshape(self, (-1,)), kit.product(size)
-        missing = count - kit.product(self.shape)
+        flat, count = xp.reshape(self, (-1,)), builder.product(size)
+        missing = count - builder.product(self.shape)
         if missing > 0:
             flat = xp.concat([flat, xp.zeros((missing,), dtype=self.dtype)], axis=0)
         return xp.reshape(flat[:count], tuple(size))
 
-    @kit.kernel("repeat", needs="tile", half="native")
+    @builder.kernel("repeat", needs="tile", half="native")
     def repeat(self: Any, repeats: Sequence[int]) -> Any:
         if len(repeats) < self.ndim or any(n < 0 for n in repeats):
             raise ValueError("repeat() fewer times than there are dimensions, or less than never")
         return xp.tile(self, tuple(repeats))
 
-    @kit.kernel("roll", half="native", check=True)
+    @builder.kernel("roll", half="native", check=True)
     def roll(self: Any, shifts: Sequence[int], dims: Sequence[int]) -> Any:
         return xp.roll(self, tuple(shifts), axis=tuple(dims)) if dims else xp.roll(self, shifts[0])
 
-    kit.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native", check=True)
-    kit.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native", check=True)
+    builder.kernel("tril", lambda self, diagonal: xp.tril(self, k=diagonal), half="native", check=True)
+    builder.kernel("triu", lambda self, diagonal: xp.triu(self, k=diagonal), half="native", check=True)

@@ -52,7 +52,7 @@ class Found(NamedTuple):
     sums: StridedHandle
 
 
-class Call(NamedTuple):
+class AttentionCall(NamedTuple):
     """What a call of attention is about, with the batches as two dimensions."""
 
     q: StridedHandle
@@ -94,10 +94,10 @@ class OwnKernels:
         more = 4 - handle.ndim
         return handle.view((*(1,) * more, *handle.shape), (*(0,) * more, *handle.strides))
 
-    def called(self, q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float) -> Call:
+    def called(self, q: Any, k: Any, v: Any, mask: Any, causal: bool, scale: float) -> AttentionCall:
         """Return a call in four dimensions."""
         mask = None if mask is None else self.in_four(mask)
-        return Call(self.in_four(q), self.in_four(k), self.in_four(v), mask, causal, float(scale))
+        return AttentionCall(self.in_four(q), self.in_four(k), self.in_four(v), mask, causal, float(scale))
 
     def found(self, output: StridedHandle, sums: StridedHandle) -> Found:
         """Return results in four dimensions, and the numbers of each query, which lie in order, in three."""
@@ -111,7 +111,7 @@ class OwnKernels:
         dtype = wide_type(like)
         return sums if sums.dtype == dtype else self.backend.cast(sums, dtype)
 
-    def forward(self, call: Call, found: Found) -> None:
+    def forward(self, call: AttentionCall, found: Found) -> None:
         """Write the result, in row-major order, and the logarithms of its sums."""
         width = self.width(call)
         if width is None:
@@ -123,7 +123,7 @@ class OwnKernels:
         self.launch("attention_forward", call, width, handles, layouts(call), call.q.shape[2])
 
     def backward(
-        self, call: Call, g: StridedHandle, found: Found, results: tuple[StridedHandle, ...]
+        self, call: AttentionCall, g: StridedHandle, found: Found, results: tuple[StridedHandle, ...]
     ) -> None:
         """Write the gradients of queries, keys and values, in row-major order."""
         width = self.width(call)
@@ -149,7 +149,7 @@ class OwnKernels:
         self.launch("attention_queries", call, width, (*handles, results[0]), strides, call.q.shape[2])
         self.launch("attention_keys", call, width, (*handles, *results[1:]), strides, call.k.shape[2])
 
-    def width(self, call: Call) -> int | None:
+    def width(self, call: AttentionCall) -> int | None:
         """Return the width of the kernels for a call, or None if it is wider than all."""
         wanted = max(call.q.shape[3], call.v.shape[3])
         return next((width for width in WIDTHS if width >= wanted), None)
@@ -157,7 +157,7 @@ class OwnKernels:
     def launch(
         self,
         name: str,
-        call: Call,
+        call: AttentionCall,
         width: int,
         handles: tuple[StridedHandle | None, ...],
         strides: tuple[bytes, ...],
@@ -177,7 +177,7 @@ class OwnKernels:
         dtype = wide_type(handle)
         return (handle if handle.dtype == dtype else self.backend.cast(handle, dtype)).array
 
-    def scores(self, call: Call) -> Any:
+    def scores(self, call: AttentionCall) -> Any:
         """Return the scaled products, -inf where a pair takes no part, as an array."""
         xp = self.backend.namespace
         scores = xp.matmul(self.wide(call.q) * call.scale, self.wide(call.k).swapaxes(-1, -2))
@@ -190,7 +190,7 @@ class OwnKernels:
             scores = xp.where(part, scores, scores.dtype.type(-np.inf))
         return scores
 
-    def weights(self, call: Call) -> tuple[Any, Any]:
+    def weights(self, call: AttentionCall) -> tuple[Any, Any]:
         """Return the share of each key in the result of each query, and the logarithms of the sums, as arrays."""
         xp, scores = self.backend.namespace, self.scores(call)
         none = scores.dtype.type(-np.inf)
@@ -204,7 +204,7 @@ class OwnKernels:
         return found / total, xp.where(empty, none, greatest + xp.log(total))[..., 0]
 
     def backward_in_memory(
-        self, call: Call, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
+        self, call: AttentionCall, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
     ) -> None:
         """Write the gradients of wide rows."""
         xp, scores, slope = self.backend.namespace, self.scores(call), self.wide(g)
@@ -227,7 +227,7 @@ def layout(handle: StridedHandle | None) -> bytes:
     return packed(*((0, 0, 0, 0) if handle is None else handle.strides))
 
 
-def layouts(call: Call) -> tuple[bytes, ...]:
+def layouts(call: AttentionCall) -> tuple[bytes, ...]:
     """Return the strides of what goes into a call."""
     return layout(call.q), layout(call.k), layout(call.v), layout(call.mask)
 
@@ -238,19 +238,19 @@ def layouts(call: Call) -> tuple[bytes, ...]:
 class CudnnKernels(OverCudnn, OwnKernels):
     """Attention by cuDNN; what it does not serve, by the kernels of tt."""
 
-    def forward(self, call: Call, found: Found) -> None:
+    def forward(self, call: AttentionCall, found: Found) -> None:
         """Write the result, in row-major order, and the logarithms of its sums."""
         if not self.fits(call) or not self.sdpa(call, found):
             super().forward(call, found)
 
     def backward(
-        self, call: Call, g: StridedHandle, found: Found, results: tuple[StridedHandle, ...]
+        self, call: AttentionCall, g: StridedHandle, found: Found, results: tuple[StridedHandle, ...]
     ) -> None:
         """Write the gradients of queries, keys and values, in row-major order."""
         if not self.fits(call) or not self.sdpa_backward(call, g, found, results):
             super().backward(call, g, found, results)
 
-    def fits(self, call: Call) -> bool:
+    def fits(self, call: AttentionCall) -> bool:
         """Tell whether cuDNN computes it as tt does: a row that a mask leaves empty would be no number there."""
         return call.mask is None and not any(0 in handle.shape for handle in (call.q, call.k, call.v))
 
@@ -261,7 +261,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
         )
         return handle if plain else self.backend.clone(handle)
 
-    def sdpa(self, call: Call, result: Found) -> bool:
+    def sdpa(self, call: AttentionCall, result: Found) -> bool:
         """Ask for attention and the logarithms of the sums."""
         handles = {
             1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: result.output, 5: stats_of(result),
@@ -293,7 +293,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
         return self.cudnn.run(key, make, dtype, {uid: handle.data_ptr for uid, handle in handles.items()})
 
     def sdpa_backward(
-        self, call: Call, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
+        self, call: AttentionCall, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
     ) -> bool:
         """Ask for the gradients."""
         handles = {

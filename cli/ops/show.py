@@ -79,7 +79,7 @@ def served(definition: OpDefinition) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for registration in REGISTRY.kernels.get(definition.name, ()):
         kernel, dtypes = registration.kernel, kernel_dtypes(registration, definition)
-        refusal = registration.standing().refusal
+        refusal = registration.eligibility().refusal
         rows.append(
             {
                 "where": registration.where,

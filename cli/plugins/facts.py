@@ -55,10 +55,10 @@ def registered(name: str) -> dict[str, int]:
     for kernels in REGISTRY.kernels.values():
         for kernel in kernels:
             if kernel.source.plugin == name:
-                idle = ", taking no part" if kernel.standing().refusal else ""
+                idle = ", taking no part" if kernel.eligibility().refusal else ""
                 found[f"kernels for {kernel.where}{idle}"] += 1
     for composites in REGISTRY.composites.values():
         for composite in composites:
             if composite.source.plugin == name:
-                found["composites" + (", taking no part" if composite.standing().refusal else "")] += 1
+                found["composites" + (", taking no part" if composite.eligibility().refusal else "")] += 1
     return {what: count for what, count in found.items() if count}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from tt.core.custom_op import registrations as parts
 from tt.core.dispatch.call.introspection import BinaryOp, GeneralOp, UnaryOp
 from tt.core.dispatch.call.operator import Operator
-from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import Form
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.schema.model import OpDefinition
@@ -52,11 +52,11 @@ class CustomOp(_Caller):
 
     operator: Operator
     name: str
-    _added: list[tuple[Any, Handle]]
+    _added: list[tuple[Any, RegistrationHandle]]
     _setup_context: Callable[..., None] | None
-    _backward: tuple[Callable[..., Any], Handle] | None
+    _backward: tuple[Callable[..., Any], RegistrationHandle] | None
 
-    def _begin(self, definition: Handle) -> None:
+    def _begin(self, definition: RegistrationHandle) -> None:
         self._added = [(None, definition)]
         self._setup_context = None
         self._backward = None
@@ -67,11 +67,11 @@ class CustomOp(_Caller):
     # --- handles -----------------------------------------------------------------------------------------------
 
     @property
-    def handles(self) -> tuple[Handle, ...]:
+    def handles(self) -> tuple[RegistrationHandle, ...]:
         """The handles of all that was registered and not undone, in order; the first is that of the operator."""
         return tuple(dict.fromkeys(handle for _, handle in self._added if handle.active))
 
-    def handle(self, function: Callable[..., Any]) -> Handle:
+    def handle(self, function: Callable[..., Any]) -> RegistrationHandle:
         """Return the handle that undoes what a function was registered for.
 
         Raises
@@ -107,18 +107,18 @@ class CustomOp(_Caller):
             for handle in reversed(found):
                 handle.remove()
 
-        return Handle(remove, "; ".join(handle.what for handle in found))
+        return RegistrationHandle(remove, "; ".join(handle.what for handle in found))
 
     def remove(self) -> None:
         """Unregister the operator and everything that was added to it.  Doing it twice does nothing."""
         while self._added:
             self._added.pop()[1].remove()
 
-    def _keep(self, function: Function, handle: Handle) -> Function:
+    def _keep(self, function: Function, handle: RegistrationHandle) -> Function:
         self._added.append((function, handle))
         return function
 
-    def _adder(self, add: Callable[[Any], Handle], function: Any) -> Any:
+    def _adder(self, add: Callable[[Any], RegistrationHandle], function: Any) -> Any:
         """Register a function, or return a decorator that does."""
         if self.operator.removed:
             raise UnknownOpError(self.name, REGISTRY.names())
@@ -185,7 +185,7 @@ class CustomOp(_Caller):
         if not wanted:
             raise ArgumentError(self.name, "kernel: no device type is given")
 
-        def add(function: Callable[..., Any]) -> Handle:
+        def add(function: Callable[..., Any]) -> RegistrationHandle:
             made = [
                 parts.add_kernel(
                     self.operator,
@@ -320,7 +320,7 @@ class CustomOp(_Caller):
             return None
         names = (saves,) if isinstance(saves, str) else saves
 
-        def add(function: Callable[..., Any]) -> Handle:
+        def add(function: Callable[..., Any]) -> RegistrationHandle:
             parameters = list(inspect.signature(function).parameters.values())
             if names is None and parameters and parameters[0].name == "ctx":
                 return self._add_backward(function)
@@ -331,11 +331,11 @@ class CustomOp(_Caller):
 
         return self._adder(add, function)
 
-    def _handle_of_gradient(self, handle: Handle) -> Handle:
+    def _handle_of_gradient(self, handle: RegistrationHandle) -> RegistrationHandle:
         self._backward = None
         return handle
 
-    def _add_backward(self, function: Callable[..., Any]) -> Handle:
+    def _add_backward(self, function: Callable[..., Any]) -> RegistrationHandle:
         handle = parts.add_backward(self.operator, function, self._setup_context)
         self._backward = function, handle
         return handle
@@ -350,7 +350,7 @@ class CustomOp(_Caller):
         It may come before or after `backward`.
         """
 
-        def add(function: Callable[..., None]) -> Handle:
+        def add(function: Callable[..., None]) -> RegistrationHandle:
             before, self._setup_context = self._setup_context, function
 
             def forget() -> None:
@@ -358,7 +358,7 @@ class CustomOp(_Caller):
 
             known = self._backward
             if known is None or not known[1].active:
-                return Handle(forget, f"setup_context of {self.name}")
+                return RegistrationHandle(forget, f"setup_context of {self.name}")
             handle = self._add_backward(known[0])
 
             def remove() -> None:
@@ -366,7 +366,7 @@ class CustomOp(_Caller):
                 handle.remove()
                 self._backward = known
 
-            return Handle(remove, f"setup_context of {self.name}")
+            return RegistrationHandle(remove, f"setup_context of {self.name}")
 
         return self._adder(add, function)
 
@@ -435,7 +435,7 @@ class CustomOp(_Caller):
         handle = parts.add_backward(self.operator, backward, setup_context)
         self._adder(self._handle_of_gradient_of(handle), backward)
 
-    def _handle_of_gradient_of(self, handle: Handle) -> Callable[[Any], Handle]:
+    def _handle_of_gradient_of(self, handle: RegistrationHandle) -> Callable[[Any], RegistrationHandle]:
         return lambda function: self._handle_of_gradient(handle)
 
 
@@ -454,12 +454,12 @@ class _GeneralCustomOp(CustomOp, GeneralOp):
 _KINDS: dict[Any, Any] = {UnaryOp: _UnaryCustomOp, BinaryOp: _BinaryCustomOp, GeneralOp: _GeneralCustomOp}
 
 
-def _together(handles: Sequence[Handle]) -> Handle:
+def _together(handles: Sequence[RegistrationHandle]) -> RegistrationHandle:
     def remove() -> None:
         for handle in reversed(handles):
             handle.remove()
 
-    return Handle(remove, "; ".join(handle.what for handle in handles))
+    return RegistrationHandle(remove, "; ".join(handle.what for handle in handles))
 
 
 def make_op(definition: OpDefinition) -> CustomOp:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from tt.core.custom_op import registrations as parts
 from tt.core.custom_op.custom_op import CustomOp, make_op
 from tt.core.custom_op.define import check_name, custom_op, definition_of, signature_of
-from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.errors import ArgumentError, DuplicateRegistrationError, ValueRangeError, did_you_mean
 from tt.core.schema.model import Signature
 
@@ -81,10 +81,14 @@ class Library:
                 f"the library that defines {ns}", "this program", "this program", hint='kind "FRAGMENT"'
             )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
-        self._handles: list[Handle] = []
+        self._handles: list[RegistrationHandle] = []
         if kind == "DEF":
             _owners[ns] = self
-            self._keep(REGISTRY.note(Handle(lambda: _owners.pop(ns, None), f"the library that defines {ns}")))
+            self._keep(
+                REGISTRY.note(
+                    RegistrationHandle(lambda: _owners.pop(ns, None), f"the library that defines {ns}")
+                )
+            )
 
     def __repr__(self) -> str:
         return f"Library(ns={self.ns!r}, kind={self.kind!r}, dispatch_key={self.dispatch_key!r})"
@@ -92,7 +96,7 @@ class Library:
     # --- the end -----------------------------------------------------------------------------------------------
 
     @property
-    def handles(self) -> tuple[Handle, ...]:
+    def handles(self) -> tuple[RegistrationHandle, ...]:
         """The handles of all that was registered and not undone, in order."""
         return tuple(handle for handle in self._handles if handle.active)
 
@@ -109,7 +113,7 @@ class Library:
     ) -> None:
         self.destroy()
 
-    def _keep(self, handle: Handle) -> Handle:
+    def _keep(self, handle: RegistrationHandle) -> RegistrationHandle:
         self._handles.append(handle)
         return handle
 
@@ -184,7 +188,7 @@ class Library:
 
         def make(function: Callable[..., Any]) -> CustomOp:
             op: CustomOp = custom_op(self._full(name), **options)(function)
-            self._keep(Handle(op.remove, f"operator {op.name}"))
+            self._keep(RegistrationHandle(op.remove, f"operator {op.name}"))
             return op
 
         return make if fn is None else make(fn)
@@ -213,7 +217,7 @@ class Library:
         self._keep(REGISTRY.add_definitions(found))
         return [name.partition("::")[2] for name in found]
 
-    def add(self, table: Any) -> Handle:
+    def add(self, table: Any) -> RegistrationHandle:
         """Register a table of kernels, composites or formulas."""
         return self._keep(REGISTRY.add(table))
 
@@ -262,7 +266,9 @@ class Library:
         return add if fn is None else add(fn)
 
 
-def _implement(operator: Any, key: str, function: Callable[..., Any], options: dict[str, Any]) -> Handle:
+def _implement(
+    operator: Any, key: str, function: Callable[..., Any], options: dict[str, Any]
+) -> RegistrationHandle:
     if key in _COMPOSITE:
         return parts.add_composite(operator, function)
     if key.lower() == "meta":
@@ -279,7 +285,7 @@ def _implement(operator: Any, key: str, function: Callable[..., Any], options: d
 # --- PyTorch's functions -----------------------------------------------------------------------------------------
 
 
-def _with(lib: Library | None, handle: Handle) -> None:
+def _with(lib: Library | None, handle: RegistrationHandle) -> None:
     if lib is not None:
         lib._keep(handle)
 
@@ -351,7 +357,7 @@ def impl(
 
 
 def _registration(
-    op: Any, add: Callable[[Any, Any], Iterable[Handle]], func: Any, lib: Library | None
+    op: Any, add: Callable[[Any, Any], Iterable[RegistrationHandle]], func: Any, lib: Library | None
 ) -> Any:
     """Register a part with an operator and, if it is a custom one, with its handles."""
     operator = parts.operator_of(op)

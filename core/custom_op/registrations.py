@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, Final
 
-from tt.core.dispatch.call.callers import Caller
+from tt.core.dispatch.call.callers import OpOverload
 from tt.core.dispatch.call.operator import Operator
-from tt.core.dispatch.call.overloads import OverloadedOp
-from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.dispatch.call.overloads import PacketOp
+from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
 from tt.core.errors import ArgumentError, KernelContractError, did_you_mean
 from tt.core.schema.model import Signature
@@ -63,15 +63,15 @@ def operator_of(op: Any) -> Operator:
                 op, f"there are several overloads: {', '.join(overloads)}", hint="name one of them"
             )
         return REGISTRY.operator(overloads[0] if len(overloads) == 1 else op)
-    if isinstance(op, OverloadedOp):
+    if isinstance(op, PacketOp):
         names = ", ".join(caller.operator.name for caller in op.callers.values())
         raise ArgumentError(op.name, f"there are several overloads: {names}", hint="name one of them")
-    if isinstance(op, Caller):
+    if isinstance(op, OpOverload):
         return op.operator
     raise ArgumentError("tt.library", f"{op!r} is no operator: give its name, for instance 'acme::twice'")
 
 
-def named(handle: Handle, what: str) -> Handle:
+def named(handle: RegistrationHandle, what: str) -> RegistrationHandle:
     """Return a handle that says what it undoes."""
     handle.what = what
     return handle
@@ -191,7 +191,7 @@ def add_kernel(
     dtypes: str | Iterable[str] = "all",
     form: Form | None = None,
     override: bool = False,
-) -> Handle:
+) -> RegistrationHandle:
     """Add a kernel for a device type: a function over its native arrays."""
     table = KernelTable(device=device, layout=layout)
     table.kernel(
@@ -211,7 +211,7 @@ def add_kernel(
     return handle
 
 
-def add_composite(operator: Operator, function: Function) -> Handle:
+def add_composite(operator: Operator, function: Function) -> RegistrationHandle:
     """Add an implementation in other operators."""
     check_parameters(operator.name, "the composite", function, operator.definition.signature)
     table = CompositeTable()
@@ -222,7 +222,7 @@ def add_composite(operator: Operator, function: Function) -> Handle:
 # --- results without data ----------------------------------------------------------------------------------------
 
 
-def add_fake(operator: Operator, function: Function) -> Handle:
+def add_fake(operator: Operator, function: Function) -> RegistrationHandle:
     """Add what makes the results of tensors without data: a function over meta tensors."""
     check_parameters(operator.name, "the fake", function, operator.definition.signature)
     table = KernelTable(device="meta")
@@ -264,12 +264,12 @@ def _on_tensors(name: str, function: Function) -> Function:
     return kernel
 
 
-def add_shape(operator: Operator, rule: str | Function) -> Handle:
+def add_shape(operator: Operator, rule: str | Function) -> RegistrationHandle:
     """Give an operator a shape rule: the name of one, or a function that is one."""
-    from tt.core.shapes import Rule, find_rule
+    from tt.core.shapes import ShapeRule, find_rule
 
     name = operator.name
-    found = find_rule(rule) if isinstance(rule, str) else Rule(getattr(rule, "__name__", name), rule)
+    found = find_rule(rule) if isinstance(rule, str) else ShapeRule(getattr(rule, "__name__", name), rule)
     absent = found.missing(_names(operator))
     if absent:
         raise ArgumentError(
@@ -315,7 +315,9 @@ def _refuse_mutating(operator: Operator) -> None:
         )
 
 
-def add_backward(operator: Operator, backward: Function, setup_context: Callable[..., None] | None) -> Handle:
+def add_backward(
+    operator: Operator, backward: Function, setup_context: Callable[..., None] | None
+) -> RegistrationHandle:
     """Add a gradient in PyTorch's form: `backward(ctx, *gradients)` and `setup_context(ctx, inputs, output)`."""
     _refuse_mutating(operator)
     table = _Backward(operator.name, (backward, setup_context))
@@ -329,7 +331,7 @@ class _Joint:
         self.function, self.saves = function, tuple(saves)
 
 
-def add_formulas(operator: Operator, gradients: dict[str, Function]) -> Handle:
+def add_formulas(operator: Operator, gradients: dict[str, Function]) -> RegistrationHandle:
     """Add a gradient as formulas, one for each argument; their parameter names say what is saved."""
     names = [argument.name for argument in operator.arguments if argument.type.is_tensor]
     for argument, function in gradients.items():
@@ -344,7 +346,7 @@ def add_formulas(operator: Operator, gradients: dict[str, Function]) -> Handle:
     return _add_checked(operator, dict(gradients))
 
 
-def add_joint(operator: Operator, function: Function, saves: Sequence[str]) -> Handle:
+def add_joint(operator: Operator, function: Function, saves: Sequence[str]) -> RegistrationHandle:
     """Add a gradient as one formula for all arguments.
 
     Parameters
@@ -380,7 +382,7 @@ def _check_gradients_taken(operator: Operator, function: Function) -> None:
         )
 
 
-def _add_checked(operator: Operator, formula: Any) -> Handle:
+def _add_checked(operator: Operator, formula: Any) -> RegistrationHandle:
     """Register a formula, and have its names looked up now rather than at the first call."""
     _refuse_mutating(operator)
     handle = named(REGISTRY.add(_Backward(operator.name, formula)), f"backward of {operator.name}")
@@ -392,6 +394,6 @@ def _add_checked(operator: Operator, formula: Any) -> Handle:
     return handle
 
 
-def add_vmap(operator: Operator, function: Function) -> Handle:
+def add_vmap(operator: Operator, function: Function) -> RegistrationHandle:
     """Add a batching rule: `function(info, in_dims, *args)` returns (result, its dim)."""
     return named(REGISTRY.add(_Batching(operator.name, function)), f"vmap of {operator.name}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tt.core.blocks import Block
 from tt.core.dispatch.intercept.modes import active_modes
-from tt.core.dispatch.registry.registry import REGISTRY, Handle, Registry
+from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle, Registry
 
 if TYPE_CHECKING:
     from typing import Self
@@ -24,7 +24,7 @@ class scoped(Block, ContextDecorator):  # noqa: N801 - reads as a statement: wit
 
     Attributes
     ----------
-    handles : list of Handle
+    handles : list of RegistrationHandle
         Those of the registrations so far.
 
     Examples
@@ -45,19 +45,19 @@ class scoped(Block, ContextDecorator):  # noqa: N801 - reads as a statement: wit
         self._registry = registry
 
     @property
-    def handles(self) -> list[Handle]:
+    def handles(self) -> list[RegistrationHandle]:
         """The handles of what was registered in the block."""
         open_here = getattr(self, "_befores", None)
         return open_here[-1][0] if open_here else []
 
-    def _look(self) -> tuple[list[Handle], int]:
+    def _look(self) -> tuple[list[RegistrationHandle], int]:
         return [], len(active_modes())
 
     def _begin(self) -> Self:
         self._registry.open_scope(self._befores[-1][0])
         return self
 
-    def _end(self, before: tuple[list[Handle], int]) -> None:
+    def _end(self, before: tuple[list[RegistrationHandle], int]) -> None:
         handles, modes = before
         for mode in reversed(active_modes()[modes:]):
             mode.__exit__(None, None, None)

@@ -20,7 +20,7 @@ from tt.core.extension.cache import Store, digest
 from tt.core.extension.compilers import Compiler, Language, find_compiler, messages_in_english
 from tt.core.extension.diagnostics import compile_error, link_error, read_output
 
-__all__ = ["INCLUDE", "Plan", "Unit", "build", "include_paths"]
+__all__ = ["INCLUDE", "BuildPlan", "Unit", "build", "include_paths"]
 
 INCLUDE: Final = Path(__file__).parent / "include"
 """The folder of tt/extension.h."""
@@ -69,7 +69,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """All that decides what is built.
 
     Attributes
@@ -120,12 +120,12 @@ def _interface() -> str:
     return digest(b"".join(path.read_bytes() for path in sorted(INCLUDE.rglob("*.h"))))
 
 
-def build(plan: Plan, folder: Path, *, verbose: bool = False) -> Path:
+def build(plan: BuildPlan, folder: Path, *, verbose: bool = False) -> Path:
     """Return the library of a plan, compiling it unless the folder has it.
 
     Parameters
     ----------
-    plan : Plan
+    plan : BuildPlan
         What to build.
     folder : Path
         Where libraries are kept.
@@ -155,7 +155,7 @@ def build(plan: Plan, folder: Path, *, verbose: bool = False) -> Path:
 
 
 def _compile(
-    plan: Plan, compilers: Mapping[Language, Compiler], scratch: Path, verbose: bool
+    plan: BuildPlan, compilers: Mapping[Language, Compiler], scratch: Path, verbose: bool
 ) -> tuple[Path, dict[str, str], list[str]]:
     objects, dependencies = [], {}
     for number, unit in enumerate(plan.units):
@@ -183,7 +183,7 @@ def _compile(
     return library, dependencies, command
 
 
-def _link_flags(plan: Plan) -> list[str]:
+def _link_flags(plan: BuildPlan) -> list[str]:
     """Return the options that make a missing symbol an error now, not when it is called."""
     if sys.platform == "darwin":
         return ["-undefined", "dynamic_lookup"] if plan.python else []

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from tt.core.errors import CompileError, NoCompilerError
-from tt.core.extension.build import Plan, Unit, build
+from tt.core.extension.build import BuildPlan, Unit, build
 from tt.core.extension.cache import default_folder
 from tt.core.extension.parameters import CODES, NUMPY_DTYPES, Passed, Specification, failed, make_like
 
@@ -81,7 +81,7 @@ def load_native() -> tuple[ModuleType | None, str]:
     source = Path(__file__).with_name("caller.c")
     text = source.read_text(encoding="utf-8")
     folders = dict.fromkeys((sysconfig.get_path("include"), sysconfig.get_path("platinclude")))
-    plan = Plan(_NAME, [Unit("c", text)], include_paths=list(folders), python=True)
+    plan = BuildPlan(_NAME, [Unit("c", text)], include_paths=list(folders), python=True)
     try:
         library = build(plan, default_folder() / _NAME)
         loader = ExtensionFileLoader(_NAME, str(library))

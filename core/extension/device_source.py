@@ -12,7 +12,7 @@ from tt.core.errors import ArgumentError, CompileError, UnsupportedError
 from tt.core.extension.declarations import find_functions
 from tt.core.extension.diagnostics import compile_error, read_output
 from tt.core.extension.generate import Instance, line_directive
-from tt.core.extension.operators import Kernel, Operator
+from tt.core.extension.operators import InlineKernel, Operator
 from tt.core.extension.types import Function
 
 __all__ = ["DeviceFunction", "DeviceSource", "device_kernels"]
@@ -118,7 +118,9 @@ def _compiler_of(source: DeviceSource, what: str) -> Callable[..., Any]:
     return found
 
 
-def device_kernels(source: DeviceSource, operator: Operator, functions: Sequence[Function]) -> list[Kernel]:
+def device_kernels(
+    source: DeviceSource, operator: Operator, functions: Sequence[Function]
+) -> list[InlineKernel]:
     """Return the kernels of an operator on a device; they compile at their first call.
 
     Raises
@@ -143,7 +145,7 @@ def device_kernels(source: DeviceSource, operator: Operator, functions: Sequence
         for dtype in operator.dtypes if function.template else ("",):
             instance = Instance(function, dtype, "")
             served = (instance.dtype_of(function.parameters[0].type),)
-            kernels.append(Kernel(source.device, served, _deferred(source, instance)))
+            kernels.append(InlineKernel(source.device, served, _deferred(source, instance)))
     return kernels
 
 

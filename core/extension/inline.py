@@ -11,7 +11,7 @@ from typing import Any, Final
 from tt.core.errors import ArgumentError
 from tt.core.extension.compilers import Language
 from tt.core.extension.device_source import DeviceSource
-from tt.core.extension.loading import Loading, Options, Source
+from tt.core.extension.loading import ExtensionSource, Loading, Options
 from tt.core.extension.module import Extension
 from tt.core.types.dtype import to_dtype
 
@@ -129,7 +129,7 @@ def load_inline(
         },
         **{f"{name}:c_sources[{i}]": ("c", text) for i, text in enumerate(_listed("c_sources", c_sources))},
     }
-    sources = [Source(file, language, text) for file, (language, text) in texts.items()]  # type: ignore[arg-type]
+    sources = [ExtensionSource(file, language, text) for file, (language, text) in texts.items()]  # type: ignore[arg-type]
     device = None
     if cuda_sources is not None and with_cuda is not False:
         found = {
@@ -217,7 +217,7 @@ def load(
         if path.suffix == ".cu":
             cuda[shown] = text
         elif path.suffix in _SUFFIXES:
-            found.append(Source(shown, _SUFFIXES[path.suffix], text, path))
+            found.append(ExtensionSource(shown, _SUFFIXES[path.suffix], text, path))
         else:
             known = ", ".join([*_SUFFIXES, ".cu"])
             raise ArgumentError("load", f"{shown} has none of the suffixes of sources: {known}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tt.core.errors import ArgumentError, CompileError, UnknownNameError, did_you_mean
-from tt.core.extension.build import Plan, Unit, build
+from tt.core.extension.build import BuildPlan, Unit, build
 from tt.core.extension.cache import default_folder
 from tt.core.extension.caller import make_caller
 from tt.core.extension.compilers import Language
@@ -19,10 +19,10 @@ from tt.core.extension.device_source import DeviceFunction, DeviceSource, device
 from tt.core.extension.diagnostics import link_error
 from tt.core.extension.generate import Instance, line_directive, wrappers
 from tt.core.extension.module import LOADED, Extension
-from tt.core.extension.operators import Kernel, Operator, by_name, define, specification
+from tt.core.extension.operators import InlineKernel, Operator, by_name, define, specification
 from tt.core.extension.types import Function
 
-__all__ = ["Loading", "Options", "Source"]
+__all__ = ["ExtensionSource", "Loading", "Options"]
 
 _DEFAULT_DTYPES: Final = ("float32", "float64")
 _HEADERS: Final[Mapping[Language, str]] = {
@@ -32,7 +32,7 @@ _HEADERS: Final[Mapping[Language, str]] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class ExtensionSource:
     """A text of the user's; `file` is how messages call it."""
 
     file: str
@@ -58,7 +58,7 @@ class Loading:
     """One call of `load` or `load_inline`."""
 
     name: str
-    sources: list[Source]
+    sources: list[ExtensionSource]
     device: DeviceSource | None
     options: Options
     functions: str | Sequence[str] | Mapping[str, str] | None
@@ -180,8 +180,10 @@ class Loading:
 
     # --- compiling -------------------------------------------------------------------------------------------------
 
-    def _compile(self, operators: Mapping[str, Operator]) -> tuple[Path | None, dict[str, list[Kernel]]]:
-        kernels: dict[str, list[Kernel]] = {name: [] for name in operators}
+    def _compile(
+        self, operators: Mapping[str, Operator]
+    ) -> tuple[Path | None, dict[str, list[InlineKernel]]]:
+        kernels: dict[str, list[InlineKernel]] = {name: [] for name in operators}
         if not self.sources:
             return None, _Defaulting(kernels)
         instances: list[tuple[str, Instance]] = []
@@ -197,10 +199,10 @@ class Loading:
             entry = ctypes.cast(getattr(library, instance.symbol), ctypes.c_void_p).value or 0
             operator = operators[name]
             call = make_caller(entry, specification(operator, instance))
-            kernels[name].append(Kernel("cpu", operator.served(instance), call))
+            kernels[name].append(InlineKernel("cpu", operator.served(instance), call))
         return path, _Defaulting(kernels)
 
-    def _plan(self, instances: Sequence[Instance]) -> Plan:
+    def _plan(self, instances: Sequence[Instance]) -> BuildPlan:
         units: list[Unit] = []
         for files in self._grouped():
             language = files[0].language
@@ -208,7 +210,7 @@ class Loading:
             folder = files[0].path.parent if files[0].path is not None else None
             text = self._text(files, language) + _runtime(first=not units) + wrappers(here, language)
             units.append(Unit(language, text, str(folder or "")))
-        return Plan(
+        return BuildPlan(
             self.name,
             units,
             self.options.cflags,
@@ -219,14 +221,14 @@ class Loading:
             list(self.declared),
         )
 
-    def _grouped(self) -> list[list[Source]]:
+    def _grouped(self) -> list[list[ExtensionSource]]:
         """Return what is compiled together: texts of one language, and each file by itself."""
-        groups: dict[str, list[Source]] = {}
+        groups: dict[str, list[ExtensionSource]] = {}
         for source in self.sources:
             groups.setdefault(source.language if source.path is None else source.file, []).append(source)
         return list(groups.values())
 
-    def _text(self, files: Sequence[Source], language: Language) -> str:
+    def _text(self, files: Sequence[ExtensionSource], language: Language) -> str:
         lines = [line_directive(1, "tt/implicit headers")]
         if self.options.implicit_headers:
             lines += [_HEADERS[language], "#include <tt/extension.h>"]
@@ -251,8 +253,8 @@ def _launched(functions: Sequence[Function]) -> bool:
     return any(f.launched for f in functions)
 
 
-class _Defaulting(dict[str, list[Kernel]]):
+class _Defaulting(dict[str, list[InlineKernel]]):
     """Kernels by function; a function that is only on a device has none yet."""
 
-    def __missing__(self, name: str) -> list[Kernel]:
+    def __missing__(self, name: str) -> list[InlineKernel]:
         return self.setdefault(name, [])

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tt.core.custom_op.custom_op import CustomOp, make_op
 from tt.core.custom_op.define import check_name
-from tt.core.dispatch.registry.registry import REGISTRY, Handle
+from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import KernelTable
 from tt.core.errors import ArgumentError, UnknownNameError
 from tt.core.extension.generate import Instance
@@ -18,7 +18,7 @@ from tt.core.extension.types import CType, Function, Parameter
 from tt.core.schema.fields import FIELDS
 from tt.core.schema.model import Argument, OpDefinition, Signature
 
-__all__ = ["Kernel", "Operator", "add_kernel", "define", "specification"]
+__all__ = ["InlineKernel", "Operator", "add_kernel", "define", "specification"]
 
 _SCHEMA_TYPE: Final = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "Scalar"}
 _FLOATING: Final = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
@@ -271,7 +271,7 @@ def _fits(argument: Argument, type_: CType, elementwise: bool) -> bool:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class InlineKernel:
     """A compiled function for a device and some dtypes."""
 
     device: str
@@ -308,7 +308,7 @@ def specification(operator: Operator, instance: Instance) -> Specification:
     )
 
 
-def define(operator: Operator, kernels: Sequence[Kernel]) -> CustomOp:
+def define(operator: Operator, kernels: Sequence[InlineKernel]) -> CustomOp:
     """Register an operator with its kernels.
 
     Raises
@@ -326,7 +326,7 @@ def define(operator: Operator, kernels: Sequence[Kernel]) -> CustomOp:
     return op
 
 
-def add_kernel(operator: Operator, kernel: Kernel) -> Handle:
+def add_kernel(operator: Operator, kernel: InlineKernel) -> RegistrationHandle:
     """Register one kernel of an operator."""
     table = KernelTable(device=kernel.device)
     changes = any(_writes(p.type) for p in operator.given)

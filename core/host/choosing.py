@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable
 
 from tt.core.blocks import Block
-from tt.core.dispatch.registry.preference import Rule
+from tt.core.dispatch.registry.preference import PreferenceRule
 from tt.core.errors import ArgumentError
 from tt.core.host.host import HOST, Host
 
@@ -60,17 +60,17 @@ def prefer(
 
 
 class _Preferring(Block, contextlib.ContextDecorator):
-    def __init__(self, make: Callable[[], Rule], plugins: tuple[str, ...], host: Host) -> None:
+    def __init__(self, make: Callable[[], PreferenceRule], plugins: tuple[str, ...], host: Host) -> None:
         self._make, self._plugins, self._host = make, plugins, host
 
-    def _look(self) -> Rule:
+    def _look(self) -> PreferenceRule:
         return self._make()  # one for each block, which finds its own again when it ends
 
     def _begin(self) -> None:
         # `_look` has made the rule that the block ends with.
         self._host.prefer((self._befores[-1], *self._host.preferences.rules), self._plugins)
 
-    def _end(self, before: Rule) -> None:
+    def _end(self, before: PreferenceRule) -> None:
         remaining = list(self._host.preferences.rules)
         for number, found in enumerate(remaining):
             if found is before:  # not by ==: an inner block may have an equal rule
@@ -106,13 +106,13 @@ def set_preference(*plugins: str, ops: str = "*", device: str = "*", host: Host 
     host.prefer((*blocks, *new, *kept, *others), plugins)
 
 
-def _rule(origin: str, plugins: tuple[str, ...], ops: str, device: str, host: Host) -> Rule:
+def _rule(origin: str, plugins: tuple[str, ...], ops: str, device: str, host: Host) -> PreferenceRule:
     if not plugins or not all(plugins):
         raise ArgumentError(
             origin, f"takes names of plugins, not {plugins!r}", hint="see `tt plugins list` for the names"
         )
     if len(set(plugins)) != len(plugins):
         raise ArgumentError(origin, f"takes each plugin once: {', '.join(plugins)}")
-    rule = Rule(plugins, device, ops, origin)
+    rule = PreferenceRule(plugins, device, ops, origin)
     host.check_rule(rule)
     return rule

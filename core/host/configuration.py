@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tt.core.dispatch.registry.preference import OTHERS, Rule
+from tt.core.dispatch.registry.preference import OTHERS, PreferenceRule
 from tt.core.errors import ConfigurationError, did_you_mean
 
 __all__ = ["configuration_file", "configured_rules", "parse_preference", "parse_selector"]
@@ -21,7 +21,7 @@ __all__ = ["configuration_file", "configured_rules", "parse_preference", "parse_
 KEYS = ("prefer",)
 
 
-def configured_rules(environ: Mapping[str, str]) -> tuple[Rule, ...]:
+def configured_rules(environ: Mapping[str, str]) -> tuple[PreferenceRule, ...]:
     """Return the rules of TT_PREFER and those of the configuration file, the strongest first.
 
     Raises
@@ -34,7 +34,7 @@ def configured_rules(environ: Mapping[str, str]) -> tuple[Rule, ...]:
     return rules if file is None else (*rules, *_read(file))
 
 
-def parse_preference(text: str) -> tuple[Rule, ...]:
+def parse_preference(text: str) -> tuple[PreferenceRule, ...]:
     """Return the rules that the text of TT_PREFER means.
 
     Parameters
@@ -71,15 +71,15 @@ def parse_selector(text: str) -> tuple[str, str]:
     return device.strip() or "*", ops.strip() or "*"
 
 
-def _rule(selector: str, plugins: tuple[str, ...], where: str) -> Rule:
+def _rule(selector: str, plugins: tuple[str, ...], where: str) -> PreferenceRule:
     device, ops = parse_selector(selector)
     repeated = sorted({name for name in plugins if plugins.count(name) > 1})
     if repeated:
         raise ConfigurationError(where, f"the preference for {selector!r} names {', '.join(repeated)} twice")
-    return Rule(plugins, device, ops, where)
+    return PreferenceRule(plugins, device, ops, where)
 
 
-def _narrowest_first(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+def _narrowest_first(rules: Iterable[PreferenceRule]) -> tuple[PreferenceRule, ...]:
     """Order the rules of one place: what is said of some operators before what is said of a device, then the rest."""
     return tuple(sorted(rules, key=lambda rule: (rule.ops == OTHERS, rule.device == OTHERS)))
 
@@ -112,7 +112,7 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))
 
 
-def _read(file: Path) -> tuple[Rule, ...]:
+def _read(file: Path) -> tuple[PreferenceRule, ...]:
     where = str(file)
     try:
         content: Any = tomllib.loads(file.read_text(encoding="utf-8"))

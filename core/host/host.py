@@ -17,7 +17,7 @@ from functools import partial
 from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.dispatch.registry.preference import OTHERS, Rule
+from tt.core.dispatch.registry.preference import OTHERS, PreferenceRule
 from tt.core.errors import PluginConflictError, PluginError
 from tt.core.forks import fork_safe_lock
 from tt.core.host.commands import commands_of
@@ -176,7 +176,7 @@ class Host:
 
     # --- preferences ----------------------------------------------------------------------------------------
 
-    def check_rule(self, rule: Rule) -> None:
+    def check_rule(self, rule: PreferenceRule) -> None:
         """Refuse a preference that names what does not exist, or what cannot be used.
 
         Raises
@@ -191,7 +191,7 @@ class Host:
         self.preferences.check_device(rule, (*self.names("device"), *CORE_DEVICES))
         self.preferences.check_usable(rule, self._plugins)
 
-    def prefer(self, rules: tuple[Rule, ...], named: Iterable[str]) -> None:
+    def prefer(self, rules: tuple[PreferenceRule, ...], named: Iterable[str]) -> None:
         """Put rules into force and let the plugins that are named register what they bring for others' devices.
 
         Raises
@@ -341,10 +341,10 @@ class Host:
             plugin.load_time += time.perf_counter() - start
 
     def _view(self, plugin: Plugin) -> PluginRegistry:
-        from tt.core.dispatch.registry.registry import REGISTRY, Source
+        from tt.core.dispatch.registry.registry import REGISTRY, Provider
 
         registry = REGISTRY if self._registry is None else self._registry
-        source = Source(plugin.distribution, plugin.version, plugin.name)
+        source = Provider(plugin.distribution, plugin.version, plugin.name)
         view: PluginRegistry = registry.for_plugin(
             source, None if plugin.own else PluginScope(self._claims, plugin)
         )

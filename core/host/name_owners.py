@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tt.core.dispatch.registry.preference import OTHERS, Rule
+from tt.core.dispatch.registry.preference import OTHERS, PreferenceRule
 from tt.core.errors import PluginConflictError, PluginError, how_to_choose
 from tt.core.host.manifest import Declares
 from tt.core.host.plugin import Plugin
@@ -37,7 +37,7 @@ class Claims:
         Returns the preferences in force.
     """
 
-    def __init__(self, rules: Callable[[], tuple[Rule, ...]]) -> None:
+    def __init__(self, rules: Callable[[], tuple[PreferenceRule, ...]]) -> None:
         self._rules = rules
         self._claimants: dict[Name, list[Plugin]] = {}
         self._taken: set[Name] = set()
@@ -143,7 +143,7 @@ class Claims:
 
 
 class PluginScope:
-    """What the registry asks about one plugin; see `tt.core.dispatch.registry.preference.Scope`."""
+    """What the registry asks about one plugin; see `tt.core.dispatch.registry.preference.PluginNames`."""
 
     def __init__(self, claims: Claims, plugin: Plugin) -> None:
         self._claims, self._plugin = claims, plugin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tt.core.dispatch.registry.preference import OTHERS, SETTING, Rule
+from tt.core.dispatch.registry.preference import OTHERS, SETTING, PreferenceRule
 from tt.core.errors import PluginError, UnknownNameError
 from tt.core.host.discovery import known_names, named_plugins
 from tt.core.host.plugin import Plugin
@@ -27,21 +27,21 @@ class Preferences:
         self._state = state
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PreferenceRule, ...]:
         """The rules, the strongest first."""
-        found: tuple[Rule, ...] = self._state.get(SETTING) or ()
+        found: tuple[PreferenceRule, ...] = self._state.get(SETTING) or ()
         return found
 
-    def replace(self, rules: tuple[Rule, ...]) -> None:
+    def replace(self, rules: tuple[PreferenceRule, ...]) -> None:
         """Put other rules into force."""
         self._state.change(SETTING, rules or None)
 
-    def naming(self, plugin: Plugin) -> list[Rule]:
+    def naming(self, plugin: Plugin) -> list[PreferenceRule]:
         """Return the rules that name a plugin."""
         return [rule for rule in self.rules if rule.names(plugin.name, plugin.distribution)]
 
     @staticmethod
-    def check_plugins(rule: Rule, plugins: Iterable[Plugin]) -> None:
+    def check_plugins(rule: PreferenceRule, plugins: Iterable[Plugin]) -> None:
         """Refuse a rule for plugins that are not installed.
 
         Raises
@@ -57,7 +57,7 @@ class Preferences:
                 )
 
     @staticmethod
-    def check_device(rule: Rule, devices: Iterable[str]) -> None:
+    def check_device(rule: PreferenceRule, devices: Iterable[str]) -> None:
         """Refuse a rule for a device type that nobody brings.
 
         Raises
@@ -71,7 +71,7 @@ class Preferences:
             )
 
     @staticmethod
-    def check_usable(rule: Rule, plugins: Iterable[Plugin]) -> None:
+    def check_usable(rule: PreferenceRule, plugins: Iterable[Plugin]) -> None:
         """Refuse a rule for plugins that cannot be used.
 
         Raises

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.intercept.layers import Layer, Rule
+from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, entry_with_modes
 from tt.core.dispatch.mutate.mutation import refuse_written, targets_of, with_targets_of
-from tt.core.dispatch.resolve.components import parts_of
+from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.dispatch.resolve.no_kernel_errors import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
 from tt.core.meta import bound_rule, depends_on_data, describe, to_handles
@@ -33,8 +33,8 @@ from tt.core.types.layout import layout, strided
 from tt.core.types.promotion import can_cast
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.tensor.backend import Backend
     from tt.core.types.dtype import dtype
@@ -114,7 +114,7 @@ def _without_data(tensor: TensorBase) -> Any:
         return describe(tensor)
     if is_fake(tensor) or tensor.device.type == "meta":
         return tensor._handle
-    parts = parts_of(tensor)
+    parts = component_tensors(tensor)
     if not parts:
         raise DispatchError(
             "to_fake", f"tensors of the layout {tensor.layout} do not tell their parts", hint="x.to_dense()"
@@ -134,7 +134,7 @@ class FakeLayer(Layer):
     order = 5
     terminal = True
 
-    def rule(self, operator: Operator, form: str) -> Rule | None:
+    def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return what runs the shape rule; out= reaches the layer as its functional form and a copy."""
         definition = operator.definition
         if form == "out":
@@ -155,15 +155,15 @@ class FakeLayer(Layer):
         return None
 
 
-def _refuse(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _refuse(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     raise DataDependentError(entry.operator.name, "fake")
 
 
-def _missing(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _missing(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     raise missing_fake(entry.operator, args)
 
 
-def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the shape rule and make fake results; of other layouts the meta device knows more than the rule."""
     operator, definition = entry.operator, entry.operator.definition
     if entry.keys & KEYS.mask("layout") != strided.bit:
@@ -190,7 +190,7 @@ def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
     return _wrap(outcome, handles, device, args)
 
 
-def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Do as if an operator changed its arguments: only its results have to be made."""
     operator = entry.operator
     targets = targets_of(operator, args)
@@ -204,7 +204,7 @@ def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
     return with_targets_of(operator, args, result)
 
 
-def _run_on_meta(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _run_on_meta(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the kernel for meta tensors: what a custom operator has in the place of a shape rule."""
     device = common_device(entry.operator, entry.form, args)
     at = entry.operator.device_at
@@ -327,7 +327,7 @@ class FakeMode(Mode):
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[TensorBase], Tensor]] = {}
 
-    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
         """Give the call fake tensors, or make a factory's result fake."""
         operator = caller.operator
         if operator.is_factory and not any(True for _ in _named_tensors(operator, args)):
@@ -364,7 +364,7 @@ class FakeMode(Mode):
             return type(value)(self._convert(item) for item in value)
         return value
 
-    def _make(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+    def _make(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
         """Run a factory on the meta device, and say that the result is on the one asked for."""
         from tt.core.types.device import get_default_device
 

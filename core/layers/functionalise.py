@@ -20,7 +20,7 @@ import numpy as np
 
 from tt.core.dispatch.call.entry import COMPOSITE
 from tt.core.dispatch.call.kernel_errors import names_methods
-from tt.core.dispatch.intercept.layers import Layer, Rule
+from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.mutate.mutation import refuse_written, targets_of, with_targets_of
 from tt.core.dispatch.mutate.overlap import refuse_shared
 from tt.core.errors import CastError, InplaceError, ShapeError, TargetDtypeError
@@ -31,7 +31,7 @@ from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.promotion import can_cast
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["FlatStorage", "FunctionaliseLayer"]
@@ -182,7 +182,7 @@ class FunctionaliseLayer(Layer):
     name = "functionalise"
     order = 10
 
-    def rule(self, operator: Operator, form: str) -> Rule | None:
+    def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return how the layer handles a form of an operator."""
         if form == "out":
             return None
@@ -199,7 +199,7 @@ class FunctionaliseLayer(Layer):
             return self._metadata_view if form == "inplace" else self._view
         return self._inplace if form == "inplace" else self._plain
 
-    def _prepare(self, entry: Entry, args: Sequence[Any]) -> tuple[Any, ...]:
+    def _prepare(self, entry: CachedCall, args: Sequence[Any]) -> tuple[Any, ...]:
         """Return the arguments with up-to-date aliases that the layer does not hold."""
         prepared: list[Any] = []
         for value in args:
@@ -224,11 +224,11 @@ class FunctionaliseLayer(Layer):
         return value
 
     @names_methods
-    def _plain(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def _plain(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         return self._hold(entry.below.run(self._prepare(entry, args)))
 
     @names_methods
-    def _mutating(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def _mutating(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Run an operator that changes arguments on bare tensors, and write what has become of them."""
         operator = entry.operator
         if entry.below.kind == COMPOSITE:  # its parts meet the layer
@@ -242,7 +242,7 @@ class FunctionaliseLayer(Layer):
         return with_targets_of(operator, args, result)
 
     @names_methods
-    def _inplace(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def _inplace(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
         if target._storage is not None and entry.operator.name != "resize":
             refuse_shared(entry, target, args)
@@ -265,7 +265,7 @@ class FunctionaliseLayer(Layer):
         write(target, handle)
         return target
 
-    def _geometry(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def _geometry(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Return the geometry of the results of a view in the storage of its first argument."""
         storage = ensure_view_storage(args[0])
         # With the extent of the content, as_strided knows what lies beyond it.
@@ -273,7 +273,7 @@ class FunctionaliseLayer(Layer):
         return storage, run_rule(entry.operator.definition, (geometry, *args[1:]))
 
     @names_methods
-    def _view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def _view(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         refresh(args[0])
         found = entry.resolution.results[0] if entry.resolution.results else None
         if found is not None and found is not args[0].dtype:
@@ -294,7 +294,7 @@ class FunctionaliseLayer(Layer):
         return new
 
     @names_methods
-    def _metadata_view(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def _metadata_view(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
         view = self._view(entry, args)
         target._set_data(view._handle, view._spec)

@@ -8,7 +8,7 @@ with more than one device carry the key bit of this layer, which finds the devic
 and notes it in the results.  Types with one device never meet it, so their calls cost nothing more.
 
 Rejected: the device as an argument of every kernel, which the functions of array libraries do not take; and a check in
-`Entry.run_kernel`, which every call of every backend would pay for.
+`CachedCall.run_kernel`, which every call of every backend would pay for.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.entry import KERNEL
 from tt.core.dispatch.call.kernel_errors import names_methods
-from tt.core.dispatch.intercept.layers import Layer, Rule
+from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.errors import DeviceMismatchError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device, get_default_device
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["PlacementLayer"]
@@ -37,7 +37,7 @@ class PlacementLayer(Layer):
     name = "placement"
     order = 5  # below functionalisation, whose takes and writes are calls of the backend, not of operators
 
-    def rule(self, operator: Operator, form: str) -> Rule | None:
+    def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return how the layer handles a form of an operator: kernels run here, all else meets the layer again."""
         if form == "out":
             return None
@@ -77,7 +77,7 @@ def _home(operator: Operator, args: Sequence[Any]) -> Device:
 
 
 @names_methods
-def _run(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     below = entry.below
     if below.kind != KERNEL:
         return below.run(args)  # a composite or a mixed call: its parts meet the layer
@@ -101,7 +101,7 @@ def _placed(result: Any, device: Device, args: Sequence[Any]) -> Any:
 
 
 @names_methods
-def _copy_to(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _copy_to(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Copy to the device that is asked for, which may be another one of the same type."""
     operator, source = entry.operator, args[0]
     asked = args[operator.device_at]
@@ -118,7 +118,7 @@ def _copy_to(entry: Entry, args: tuple[Any, ...]) -> Any:
 
 
 @names_methods
-def _copy_from(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _copy_from(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Copy into a tensor from one that may be on another device of the same type."""
     target, source = args[0], args[1]
     if source.device is not target.device and source.device.type == target.device.type:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.intercept.layers import Layer, Rule
+from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode
 from tt.core.dispatch.intercept.tt_function import flat
 from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
@@ -42,8 +42,8 @@ from tt.core.types.state import STATE, without
 from tt.core.types.thread_state import THREAD
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.types.device import Device
     from tt.core.types.dtype import dtype as Dtype
@@ -123,7 +123,7 @@ class PythonLayer(Layer):
     order = 50
     terminal = True
 
-    def rule(self, operator: Operator, form: str) -> Rule | None:
+    def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return what asks them; out= reaches the layer as its functional form and a copy."""
         if form == "out":
             return None
@@ -148,7 +148,7 @@ def _wants_whole(asked: Any) -> bool:
     return bool(getattr(asked, "__tt_dispatch_whole__", False))
 
 
-def _whole_or_in_parts(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _whole_or_in_parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Ask those who want composites whole; where nobody does, or all decline, take the operator apart."""
     modes = _get_current_dispatch_mode_stack()
     if (modes and _wants_whole(modes[-1])) or any(_wants_whole(type(value)) for value in overloaded(args)):
@@ -163,7 +163,7 @@ def _whole_or_in_parts(entry: Entry, args: tuple[Any, ...]) -> Any:
     return parts.run(args)
 
 
-def _ask(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _ask(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     result = _asked(entry, args)
     if result is NotImplemented:
         mode = _get_current_dispatch_mode()
@@ -187,7 +187,7 @@ def overloaded(args: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _asked(entry: Entry, args: tuple[Any, ...], whole: bool = False) -> Any:
+def _asked(entry: CachedCall, args: tuple[Any, ...], whole: bool = False) -> Any:
     """Return what the innermost mode, or else the classes of the arguments, answer."""
     function = entry.operator.caller(entry.form)
     found = overloaded(args)
@@ -226,7 +226,7 @@ def _transparent() -> int:
     return bits
 
 
-def _finished(entry: Entry, args: tuple[Any, ...], result: Any) -> Any:
+def _finished(entry: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
     """Return the result of a handler: the target in place; a view knows what it is a view of."""
     if entry.form == "inplace":
         target = args[0]
@@ -250,7 +250,7 @@ def _finished(entry: Entry, args: tuple[Any, ...], result: Any) -> Any:
     return result
 
 
-def as_written(caller: Caller, bound: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def as_written(caller: OpOverload, bound: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return a full argument tuple as a user would write it: without what has its default, keyword-only by name."""
     arguments = caller.operator.arguments
     defaults = caller.operator.defaults

@@ -1,10 +1,10 @@
 """Subscripts: `x[...]` where the index is made of integers and slices, the way of nearly every index.
 
-This is a hot module: plain Python that Cython compiles with the C types of `subscript.pxd`.  All other indices, errors,
+This is a hot module: plain Python that Cython compiles with the C types of its `.pxd`.  Other indices, errors,
 modes and subclasses are left to `core.indexing`.
 """
 
-from tt.core.dispatch.call.argument_kinds import MISSED
+from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.dispatch.registry.registry import ops
 from tt.core.methods import indexing
 from tt.core.types.keys import FUNCTION
@@ -43,26 +43,26 @@ def getitem(self, index, /):
     """
     if STATE.guard >= 0 and not self._keys & OVERRIDDEN:
         try:
-            found = quick(self, index)
+            found = fast_path(self, index)
         except Exception:  # the general way says what is wrong with the index
-            found = MISSED
-        if found is not MISSED:
+            found = FALL_THROUGH
+        if found is not FALL_THROUGH:
             return found
     return indexing.getitem(self, index, getitem)
 
 
-def quick(tensor, index):
-    """Return the view, or MISSED for an index that has something else than integers and slices in it."""
+def fast_path(tensor, index):
+    """Return the view, or FALL_THROUGH for an index that has something else than integers and slices in it."""
     kind = type(index)
     if kind is int:
-        return ops.select.of_one((tensor, 0, index)) if tensor._handle.ndim else MISSED
+        return ops.select.of_one((tensor, 0, index)) if tensor._handle.ndim else FALL_THROUGH
     if kind is slice:
         return part(tensor, 0, index)
     if kind is not tuple or len(index) > tensor._handle.ndim:
-        return MISSED
+        return FALL_THROUGH
     for item in index:
         if type(item) is not int and type(item) is not slice:
-            return MISSED
+            return FALL_THROUGH
     view = tensor
     dim = 0
     for item in index:
@@ -72,13 +72,13 @@ def quick(tensor, index):
             if item != WHOLE:
                 view = part(view, dim, item)
             dim += 1
-        if view is MISSED:
-            return MISSED
-    return MISSED if view is tensor else view
+        if view is FALL_THROUGH:
+            return FALL_THROUGH
+    return FALL_THROUGH if view is tensor else view
 
 
 def part(tensor, dim, bounds):
-    """Return the view of a slice of one dimension, or MISSED."""
+    """Return the view of a slice of one dimension, or FALL_THROUGH."""
     start = bounds.start
     stop = bounds.stop
     step = bounds.step
@@ -90,7 +90,7 @@ def part(tensor, dim, bounds):
         or type(step) is not int
         or (start is None and stop is None and step == 1)
     ):
-        return MISSED
+        return FALL_THROUGH
     if dim >= tensor._handle.ndim:
-        return MISSED
+        return FALL_THROUGH
     return ops.slice.of_one((tensor, dim, start, stop, step))

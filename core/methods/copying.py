@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tt.core.dispatch.resolve.components import parts_of
+from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import DtypeError, GradientError, ValueRangeError
 from tt.core.methods.foreign import check_array
 from tt.core.methods.reading import detached, host_array, requires_gradient
@@ -171,7 +171,7 @@ def _pack(self: Tensor) -> tuple[Any, ...]:
     """Return what the values of a tensor are rebuilt from: the name of a form and its arguments."""
     if is_wrapper(self):
         return "wrapper", self.dtype, tuple(self.shape), self._handle.strides, str(self.device)
-    if parts := parts_of(self):
+    if parts := component_tensors(self):
         facts = dict(self._spec.backend.facts(self._handle))
         return "parts", self.layout, self.dtype, parts, tuple(self.shape), facts, str(self.device)
     if self.device.type == "meta":

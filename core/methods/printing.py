@@ -387,7 +387,7 @@ def gradient_suffixes(tensor: Tensor) -> list[str]:
 
 def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[str]]:
     """Return the values and the suffixes that do not concern gradients."""
-    from tt.core.dispatch.resolve.components import parts_of
+    from tt.core.dispatch.resolve.components import component_tensors
     from tt.core.methods.reading import host_array, values_are_hidden
     from tt.core.types.promotion import get_default_dtype
 
@@ -397,7 +397,7 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
     size = f"size={tuple(tensor.shape)}"
     dtype = f"dtype={tensor.dtype}"
     suffixes = [] if tensor.device.type == "cpu" else [f"device='{tensor.device}'"]
-    parts = parts_of(tensor)
+    parts = component_tensors(tensor)
     if parts:
         summary = [] if hidden else list(tensor._spec.backend.summary(tensor._handle))
         suffixes += [size] + summary + ([] if usual else [dtype])

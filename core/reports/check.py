@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.dispatch.resolve.kernels import taken_positions
 from tt.core.errors import KernelContractError, SchemaError, SchemaProblem, TTError, UnknownNameError
 from tt.core.reports.coverage import Place, coverage, places
@@ -114,7 +114,7 @@ def is_concern_of(op: str, backends: Iterable[Place]) -> bool:
     return op.partition("::")[1] == "" or _brought_by(backends)(REGISTRY.definition_source(op))
 
 
-def _brought_by(backends: Iterable[Place]) -> Callable[[Source], bool]:
+def _brought_by(backends: Iterable[Place]) -> Callable[[Provider], bool]:
     """Return what tells whether something is of the packages that bring some backends, or of the program."""
     sources = [REGISTRY.backend_sources.get((place.device, place.layout)) for place in backends]
     owners = {source.distribution for source in sources if source is not None}
@@ -156,19 +156,19 @@ def check_backends(backends: Iterable[Place], ops: Collection[str] | None = None
     return problems if ops is None else [problem for problem in problems if problem.subject in own]
 
 
-def _anybody(source: Source) -> bool:
+def _anybody(source: Provider) -> bool:
     return True
 
 
 # --- plugins ---------------------------------------------------------------------------------------------------
 
 
-def check_plugins(theirs: Callable[[Source], bool] = _anybody) -> Iterator[Problem]:
+def check_plugins(theirs: Callable[[Provider], bool] = _anybody) -> Iterator[Problem]:
     """Find plugins that failed."""
     from tt.core.host import host
 
     for plugin in host.plugins():
-        if plugin.state == "failed" and theirs(Source(plugin.distribution, plugin.version, plugin.name)):
+        if plugin.state == "failed" and theirs(Provider(plugin.distribution, plugin.version, plugin.name)):
             yield Problem("plugins", plugin.name, plugin.reason.splitlines()[0], hint="see: tt plugins list")
 
 
@@ -251,7 +251,7 @@ def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
 # --- registrations ---------------------------------------------------------------------------------------------
 
 
-def check_unknown_operators(theirs: Callable[[Source], bool] = _anybody) -> Iterator[Problem]:
+def check_unknown_operators(theirs: Callable[[Provider], bool] = _anybody) -> Iterator[Problem]:
     """Find kernels and composites for operators that no schema defines."""
     known = set(REGISTRY.names())
     REGISTRY.composite("")  # loads the composites of the core
@@ -262,7 +262,7 @@ def check_unknown_operators(theirs: Callable[[Source], bool] = _anybody) -> Iter
             for registration in registrations:
                 if not theirs(registration.source):
                     continue
-                if registration.standing().refusal:  # its namespace is another plugin's, or nobody's yet
+                if registration.eligibility().refusal:  # its namespace is another plugin's, or nobody's yet
                     continue
                 error = UnknownNameError("operator", name, known)
                 yield Problem(
@@ -271,7 +271,7 @@ def check_unknown_operators(theirs: Callable[[Source], bool] = _anybody) -> Iter
 
 
 def check_kernel_signatures(
-    definition: OpDefinition, theirs: Callable[[Source], bool] = _anybody
+    definition: OpDefinition, theirs: Callable[[Provider], bool] = _anybody
 ) -> Iterator[Problem]:
     """Find kernels whose parameters are not arguments of the operator."""
     operator = REGISTRY.operator(definition.name)

@@ -12,7 +12,7 @@ from typing import Final
 
 from tt.core.schema.model import OpDefinition, Type
 
-__all__ = ["MAX_CORE", "MAX_POSITIONS", "Problem", "check_definitions"]
+__all__ = ["MAX_CORE", "MAX_POSITIONS", "SchemaProblem", "check_definitions"]
 
 MAX_CORE: Final = 100
 """How many operators a new backend must implement at most."""
@@ -21,7 +21,7 @@ MAX_POSITIONS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaProblem:
     """Something in the schema that is not as it should be.
 
     Attributes
@@ -49,11 +49,13 @@ class Problem:
 Found = Iterator[tuple[str, str]]
 
 
-def check_definitions(definitions: Mapping[str, OpDefinition] | Iterable[OpDefinition]) -> list[Problem]:
+def check_definitions(
+    definitions: Mapping[str, OpDefinition] | Iterable[OpDefinition],
+) -> list[SchemaProblem]:
     """Return everything that is wrong with a set of operators, in their order."""
     found = list(definitions.values()) if isinstance(definitions, Mapping) else list(definitions)
     problems = [
-        Problem(definition.name, message, hint, definition.location)
+        SchemaProblem(definition.name, message, hint, definition.location)
         for definition in found
         for law in LAWS
         for message, hint in law(definition)
@@ -62,7 +64,7 @@ def check_definitions(definitions: Mapping[str, OpDefinition] | Iterable[OpDefin
     count = sum(definition.core for definition in found)
     if count > MAX_CORE:
         problems.append(
-            Problem("core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}")
+            SchemaProblem("core", f"{count} operators are core; a new backend shall need at most {MAX_CORE}")
         )
     return problems
 
@@ -204,7 +206,7 @@ LAWS: Final[tuple[Callable[[OpDefinition], Found], ...]] = (
 # --- laws of all together --------------------------------------------------------------------------------------
 
 
-def _public_names(definitions: list[OpDefinition]) -> Iterator[Problem]:
+def _public_names(definitions: list[OpDefinition]) -> Iterator[SchemaProblem]:
     """Every public name is that of one operator."""
     owners: dict[str, OpDefinition] = {}
     for definition in definitions:
@@ -215,4 +217,4 @@ def _public_names(definitions: list[OpDefinition]) -> Iterator[Problem]:
             owner = owners.setdefault(name, definition)
             if owner.signature.name != signature.name:
                 message = f"its public name {name!r} is that of {owner.name} too"
-                yield Problem(definition.name, message, "", definition.location)
+                yield SchemaProblem(definition.name, message, "", definition.location)

@@ -375,7 +375,7 @@ class OpDefinition:
     ----------
     signature : Signature
         Key `func`.
-    meta : str, Rule or None
+    meta : str, ShapeRule or None
         Key `meta`: the name of the shape rule; of an operator that is defined in a program also the rule itself.
     module : str
         Key `python_module`: where the function goes below tt ("" is tt itself).

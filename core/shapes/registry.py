@@ -27,7 +27,7 @@ from typing import Any, Final, TypeVar
 from tt.core.errors import KernelContractError, UnknownNameError
 from tt.core.shapes.geometry import Described, contiguous_strides
 
-__all__ = ["Outcome", "Result", "Rule", "RuleTable", "find_rule", "rules"]
+__all__ = ["Outcome", "Result", "RuleTable", "ShapeRule", "find_rule", "rules"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,7 +78,7 @@ Outcome = Result | tuple[Result, ...] | list[Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ShapeRule:
     """A named shape rule.
 
     Attributes
@@ -189,14 +189,14 @@ class RuleTable:
     """
 
     def __init__(self) -> None:
-        self.rules: dict[str, Rule] = {}
+        self.rules: dict[str, ShapeRule] = {}
 
     def __call__(self, *names: str) -> Callable[[F], F]:
         """Register the decorated function under one or more names."""
 
         def register(function: F) -> F:
             for name in names:
-                self.rules[name] = Rule(name, function)
+                self.rules[name] = ShapeRule(name, function)
             return function
 
         return register
@@ -210,7 +210,7 @@ FAMILIES: Final = (
 
 
 @cache
-def rules() -> Mapping[str, Rule]:
+def rules() -> Mapping[str, ShapeRule]:
     """Return all named rules; the first call imports the family modules.
 
     Examples
@@ -219,7 +219,7 @@ def rules() -> Mapping[str, Rule]:
     >>> rules()["broadcast"].name
     'broadcast'
     """
-    found: dict[str, Rule] = {}
+    found: dict[str, ShapeRule] = {}
     for family in FAMILIES:
         table = importlib.import_module(f"tt.core.shapes.{family}").rule.rules
         if twice := found.keys() & table.keys():
@@ -228,7 +228,7 @@ def rules() -> Mapping[str, Rule]:
     return found
 
 
-def find_rule(name: str | Rule) -> Rule:
+def find_rule(name: str | ShapeRule) -> ShapeRule:
     """Return the rule that ops.yaml calls `name`: a named one, or "module:function"; a rule itself as it is.
 
     Raises
@@ -236,17 +236,17 @@ def find_rule(name: str | Rule) -> Rule:
     UnknownNameError
         When there is none.
     """
-    return name if isinstance(name, Rule) else _find_rule(name)
+    return name if isinstance(name, ShapeRule) else _find_rule(name)
 
 
 @cache
-def _find_rule(name: str) -> Rule:
+def _find_rule(name: str) -> ShapeRule:
     if ":" not in name:
         if name in rules():
             return rules()[name]
         raise UnknownNameError("shape rule", name, rules())
     module, _, attribute = name.partition(":")
     try:
-        return Rule(name, getattr(importlib.import_module(module), attribute))
+        return ShapeRule(name, getattr(importlib.import_module(module), attribute))
     except (ImportError, AttributeError) as error:
         raise UnknownNameError("shape rule", name, rules(), note=str(error)) from error

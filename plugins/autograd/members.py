@@ -9,8 +9,8 @@ from tt.core.library import NOT_HANDLED, Tensor, TensorBase, errors, intercept, 
 from tt.plugins.autograd.backward.functional import backward as run_backward
 from tt.plugins.autograd.record.graph import (
     STATE,
+    AutogradMeta,
     Node,
-    Record,
     RemovableHandle,
     Retained,
     add_hook,
@@ -199,8 +199,8 @@ retains_grad = property(_retains_grad)
 # --- history ---------------------------------------------------------------------------------------------------
 
 
-def _fresh_record(self: Any) -> Record:
-    record: Record = self._record
+def _fresh_record(self: Any) -> AutogradMeta:
+    record: AutogradMeta = self._record
     refresh(self, record)
     return record
 

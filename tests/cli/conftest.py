@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tt.cli.main import build
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.host import host
 from tt.core.library import CompositeTable, KernelTable, ops
 
@@ -107,7 +107,7 @@ def acme(acme_file: Path) -> Iterator[None]:
     kernels.kernel("acme::thrice", takes=("self", "other"), dtypes="floating", function=three_times)
     composites = CompositeTable()
     composites.composite("acme::thrice", lambda self, other, scale: ops.add(self, other, alpha=3 * scale))
-    plugin = REGISTRY.for_plugin(Source("tt-acme", "1.2", "acme"))
+    plugin = REGISTRY.for_plugin(Provider("tt-acme", "1.2", "acme"))
     try:
         plugin.add_definitions(acme_file)
         plugin.add(kernels)

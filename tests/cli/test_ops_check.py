@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.host import host
 from tt.core.library import KernelTable
 from tt.core.schema.load import loads
@@ -48,7 +48,7 @@ def test_tt_itself_has_no_problems(run: Run) -> None:
 
 def test_what_a_plugin_registered_is_checked_too(run: Run, tmp_path: Path) -> None:
     host.load()
-    plugin = REGISTRY.for_plugin(Source("tt-acme", "1.2", "acme"))
+    plugin = REGISTRY.for_plugin(Provider("tt-acme", "1.2", "acme"))
     kernels = KernelTable(device="cpu")
     kernels.kernel("acme::twice", lambda slf: slf)
     try:

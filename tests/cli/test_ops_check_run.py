@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tt
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.library import KernelTable, mask_kernels
 from tt.library import custom_op, scoped
 
@@ -25,7 +25,7 @@ def wrong_neg() -> Iterator[None]:
     """Let the CPU have a kernel of neg that is wrong at zero."""
     table = KernelTable(device="cpu")
     table.kernel("neg", lambda self: -self + (self == 0), takes=("self",), override=True, priority=100)
-    with REGISTRY.add(table, Source("the test")):
+    with REGISTRY.add(table, Provider("the test")):
         yield
 
 
@@ -115,7 +115,7 @@ def test_a_regression_is_told_from_what_was_known(run: Run, tmp_path: Path) -> N
     assert run(*NEG, "--save-baseline", str(good)).code == 0
     table = KernelTable(device="cpu")
     table.kernel("neg", lambda self: -self + (self == 0), takes=("self",), override=True, priority=100)
-    with REGISTRY.add(table, Source("the test")):
+    with REGISTRY.add(table, Provider("the test")):
         worse = run(*NEG, "--baseline", str(good), "--save-baseline", str(bad))
         known = run(*NEG, "--baseline", str(bad))
     assert worse.code == 1
@@ -218,7 +218,7 @@ ops:
   kind: other
   meta: same
 """)
-    source = Source("tt-other", "1.0", "other")
+    source = Provider("tt-other", "1.0", "other")
     assert REGISTRY.backend_sources["cpu", "strided"].distribution != source.distribution
     with REGISTRY.add(table, source), REGISTRY.add_definitions(path, source):
         alone = run("ops", "check", "--backend", "cpu")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.library import KernelTable
 from tt.core.schema.snapshot import definitions
 
@@ -132,7 +132,7 @@ def gadget(acme: None) -> Iterator[None]:
         "available": lambda: "it is not there",
     }
     library.kernel("acme::twice", lambda self: self + self, **lacking)
-    plugin = REGISTRY.for_plugin(Source("tt-gadget", "1.0", "gadget"))
+    plugin = REGISTRY.for_plugin(Provider("tt-gadget", "1.0", "gadget"))
     try:
         plugin.add_backend(backend)
         for table in (own, library, backend.kernels()):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tt.core.custom_op.custom_op import CustomOp
-from tt.core.dispatch.registry.sources import Handle
+from tt.core.dispatch.registry.sources import RegistrationHandle
 from tt.library import Library, custom_op
 
 FENCE = re.compile(r"((?:[^\n]+\n)+)\n```\w+\n(.*?)```", re.DOTALL)
@@ -32,7 +32,7 @@ def public(cls: type) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("cls", [CustomOp, Handle, Library], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [CustomOp, RegistrationHandle, Library], ids=lambda cls: cls.__name__)
 def test_every_method_is_described(page, cls):
     missing = [name for name in public(cls) if not page.mentions(name)]
     assert not missing, f"docs/custom-ops.md does not mention {missing}"

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.reports.pages import pages, stale, write
 from tt.core.schema.snapshot import definitions
 
@@ -24,7 +24,7 @@ def test_the_pages_are_current(root, wanted):
 def test_backends_of_others_do_not_change_the_pages_of_tt(wanted):
     elsewhere = copy.copy(REGISTRY.backend("cpu"))
     elsewhere.device_type = "elsewhere"
-    with REGISTRY.add_backend(elsewhere, Source("the test")):
+    with REGISTRY.add_backend(elsewhere, Provider("the test")):
         assert pages() == wanted
 
 

@@ -72,13 +72,13 @@ def found(op, kernel, device="cpu"):
 
 
 def changing(self):
-    values, lengths = layout.parts_of(self)
+    values, lengths = layout.component_tensors(self)
     values.add_(1)
     return layout.made(values * 0, lengths, self.shape[0])
 
 
 def longer(self):
-    values, lengths = layout.parts_of(self)
+    values, lengths = layout.component_tensors(self)
     return layout.made(tt.abs(values), lengths + 1, self.shape[0] + lengths.shape[0])
 
 

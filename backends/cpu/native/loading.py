@@ -27,7 +27,7 @@ from tt.backends.cpu.native.building import (
     source_of,
 )  # fmt: skip
 
-__all__ = ["SWITCH", "VARIABLE", "Levels", "Status", "choose", "examine", "levels", "load", "status"]
+__all__ = ["SWITCH", "VARIABLE", "Levels", "NativeStatus", "choose", "examine", "levels", "load", "status"]
 
 SWITCH: Final = "TT_NATIVE"
 """The environment variable that switches native kernels off when it is 0."""
@@ -40,7 +40,7 @@ THREADS: Final = "tt.backends.cpu.native._threads"
 PACKAGE: Final = Path(__file__).absolute().parents[3]
 
 
-class Status(NamedTuple):
+class NativeStatus(NamedTuple):
     """Whether the native kernels are in use, why or why not, which extensions there are, and which level is used."""
 
     active: bool
@@ -70,7 +70,7 @@ class Levels(NamedTuple):
     compiled: tuple[str, ...]
 
 
-def examine(package: Path = PACKAGE) -> Status:
+def examine(package: Path = PACKAGE) -> NativeStatus:
     """Compare the record of the build with what is there now.
 
     Parameters
@@ -80,29 +80,29 @@ def examine(package: Path = PACKAGE) -> Status:
 
     Returns
     -------
-    Status
+    NativeStatus
         Inactive, with the first reason found, unless every library is there and current.
     """
     record = read_record(package)
     if not record:
         found = "is not readable" if (package / RECORD).exists() else "is not there"
-        return Status(False, f"the record of native kernels, {RECORD}, {found}", ())
+        return NativeStatus(False, f"the record of native kernels, {RECORD}, {found}", ())
     digests: dict[str, str] = record["modules"]
     modules = tuple(digests)
     if "reason" in record:
-        return Status(False, record["reason"], modules)
+        return NativeStatus(False, record["reason"], modules)
     if os.environ.get(SWITCH) == "0":
-        return Status(False, f"switched off by {SWITCH}=0", modules)
+        return NativeStatus(False, f"switched off by {SWITCH}=0", modules)
     if record["suffix"] != EXTENSION_SUFFIXES[0]:
-        return Status(False, f"compiled for another Python ({record['suffix']})", modules)
+        return NativeStatus(False, f"compiled for another Python ({record['suffix']})", modules)
     contents: dict[Path, bytes] = {}
     for module, expected in digests.items():
         source = source_of(module, package)
         if not source.is_file() or digest(module, source, contents) != expected:
-            return Status(False, f"stale: {source.name} has changed since it was compiled", modules)
+            return NativeStatus(False, f"stale: {source.name} has changed since it was compiled", modules)
         if not library_of(module, package).is_file():
-            return Status(False, f"incomplete: the library of {module} is missing", modules)
-    return Status(True, f"compiled against NumPy {record['numpy']}", modules)
+            return NativeStatus(False, f"incomplete: the library of {module} is missing", modules)
+    return NativeStatus(True, f"compiled against NumPy {record['numpy']}", modules)
 
 
 # --- instruction sets ---
@@ -220,7 +220,7 @@ def _unloadable(module: str, error: ImportError) -> str:
 
 
 @cache
-def _loaded() -> tuple[Status, dict[str, ModuleType]]:
+def _loaded() -> tuple[NativeStatus, dict[str, ModuleType]]:
     """Load the extensions of one level, or none."""
     found, asked = examine(), os.environ.get(VARIABLE, "")
     if asked and asked not in LEVELS:
@@ -235,7 +235,7 @@ def _loaded() -> tuple[Status, dict[str, ModuleType]]:
             for family, module in chosen_modules(found.modules, level).items():
                 extensions[family] = import_module(module)
         except ImportError as error:  # made for another NumPy, or another processor's library
-            found = Status(False, _unloadable(module, error), found.modules)
+            found = NativeStatus(False, _unloadable(module, error), found.modules)
     if found.active:
         return found._replace(reason=f"{found.reason}, running as {level}", level=level), extensions
     if asked and os.environ.get(SWITCH) != "0":
@@ -257,7 +257,7 @@ def load(family: str) -> Any:
     return _loaded()[1].get(family)
 
 
-def status() -> Status:
+def status() -> NativeStatus:
     """Return whether the native kernels are in use; loads them if they can be.
 
     Examples

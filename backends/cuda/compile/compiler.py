@@ -19,7 +19,7 @@ from tt.core.library import errors
 __all__ = [
     "OPTIONS",
     "Compiled",
-    "Source",
+    "CudaSource",
     "compile_source",
     "explain_log",
     "nvrtc",
@@ -36,7 +36,7 @@ _INSTALL: Final = "pip install nvidia-cuda-nvrtc-cu12 (of the major version of y
 
 
 @dataclass(frozen=True)
-class Source:
+class CudaSource:
     """A text of CUDA C++ and what it includes.
 
     Attributes
@@ -171,12 +171,12 @@ def arch_name(arch: str) -> str:
     return arch if "_" in arch else f"sm_{arch}"
 
 
-def compile_source(source: Source, names: Sequence[str], arch: str) -> Compiled:
+def compile_source(source: CudaSource, names: Sequence[str], arch: str) -> Compiled:
     """Compile the kernels of a text that some expressions name.
 
     Parameters
     ----------
-    source : Source
+    source : CudaSource
         The text.
     names : sequence of str
         Which kernels: names, with the arguments of templates.
@@ -212,7 +212,9 @@ def compile_source(source: Source, names: Sequence[str], arch: str) -> Compiled:
         binding.destroyProgram(program)
 
 
-def _failure(source: Source, names: Sequence[str], options: tuple[str, ...], log: str) -> errors.CompileError:
+def _failure(
+    source: CudaSource, names: Sequence[str], options: tuple[str, ...], log: str
+) -> errors.CompileError:
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")
     return errors.CompileError(
         source.name,

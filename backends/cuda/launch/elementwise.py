@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_DIMS",
+    "ElementwisePlan",
     "Layout",
-    "Plan",
     "collapse",
     "fits_int32",
     "pack_numbers",
@@ -52,7 +52,7 @@ class Layout(NamedTuple):
     strides: tuple[Strides, ...]
 
 
-class Plan(NamedTuple):
+class ElementwisePlan(NamedTuple):
     """What a launch takes beside the operands and numbers."""
 
     kernel: ProgramKernel
@@ -100,7 +100,7 @@ def plan_of(
     operands: Sequence[StridedHandle],
     strides: Sequence[Strides],
     aligned: bool,
-) -> Plan:
+) -> ElementwisePlan:
     """Return the plan for a functor of `pointwise.cuh`.
 
     Parameters
@@ -125,7 +125,7 @@ def plan_of(
     index = "int32" if fits_int32(layout) and count < 2**31 - THREADS * MOST_BLOCKS else "int64"
     if not sizes or (len(sizes) == 1 and all(s == (1,) for s in steps) and aligned):
         kernel = POINTWISE.kernel(f"pointwise_flat<{functor}, {types}>")
-        return Plan(kernel, grid_of(max(count // lanes, min(count, lanes))), (count,))
+        return ElementwisePlan(kernel, grid_of(max(count // lanes, min(count, lanes))), (count,))
     if aligned and len(sizes) <= 2 and sizes[-1] % lanes == 0 and _in_rows(layout, lanes):
         vectors, per_row = count // lanes, sizes[-1] // lanes
         rows = [own[0] if len(sizes) == 2 else 0 for own in steps[1:]]
@@ -133,9 +133,9 @@ def plan_of(
         room = [0] * (3 - len(operands))
         geometry = struct.pack("8q", vectors, per_row, *rows, *room, *inner, *room)
         kernel = POINTWISE.kernel(f"pointwise_rows<{functor}, {index}, {types}>")
-        return Plan(kernel, grid_of(vectors), (geometry,))
+        return ElementwisePlan(kernel, grid_of(vectors), (geometry,))
     kernel = POINTWISE.kernel(f"pointwise_strided<{functor}, {index}, {types}>")
-    return Plan(kernel, grid_of(count), (count, strided(layout, 4)))
+    return ElementwisePlan(kernel, grid_of(count), (count, strided(layout, 4)))
 
 
 def _in_rows(layout: Layout, lanes: int) -> bool:
@@ -182,7 +182,7 @@ class _Plans(threading.local):
     """A thread's plans."""
 
     def __init__(self) -> None:
-        self.known: dict[Any, Plan] = {}
+        self.known: dict[Any, ElementwisePlan] = {}
 
 
 _PLANS: Final = _Plans()

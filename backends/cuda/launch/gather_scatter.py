@@ -17,8 +17,15 @@ from tt.backends.cuda.launch.layouts import THREADS, grid_of, joined
 from tt.core.library import errors
 
 __all__ = [
-    "BLOCK", "INDICES", "UNITS", "Indexed", "Plan", "broadcast_strides",
-    "integer_of", "make_plan", "pointed",
+    "BLOCK",
+    "INDICES",
+    "UNITS",
+    "GatherScatterPlan",
+    "Indexed",
+    "broadcast_strides",
+    "integer_of",
+    "make_plan",
+    "pointed",
 ]  # fmt: skip
 
 DIMS: Final = 12
@@ -54,7 +61,7 @@ class Indexed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GatherScatterPlan:
     """How a layout is launched.
 
     Attributes
@@ -113,7 +120,7 @@ def make_plan(
     what: int = 0,
     wraps: bool = False,
     kept: int = 0,
-) -> Plan:
+) -> GatherScatterPlan:
     """Return how a layout is launched; the same object for the same layout.
 
     Parameters
@@ -176,7 +183,7 @@ def make_plan(
         *each([index.size for index in indices]), *each(steps), *each([index.dim for index in indices]), what,
         len(shape), sum(1 << k for k, index in enumerate(indices) if index.wide), int(wraps), 0,
     )  # fmt: skip
-    return Plan(layout, UNITS.get(unit, ""), integer_of(count, *reach), grid_of(count))
+    return GatherScatterPlan(layout, UNITS.get(unit, ""), integer_of(count, *reach), grid_of(count))
 
 
 def _unit(shape: list[int], rows: list[list[int]], steps: list[int], itemsize: int, alignment: int) -> int:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tt.backends.cuda.handle import StridedHandle
-from tt.backends.cuda.launch.gather_scatter import BLOCK, Indexed, Plan, broadcast_strides, make_plan, pointed
+from tt.backends.cuda.launch.gather_scatter import (
+    BLOCK,
+    GatherScatterPlan,
+    Indexed,
+    broadcast_strides,
+    make_plan,
+    pointed,
+)
 from tt.backends.cuda.launch.programs import Program
 from tt.backends.cuda.runtime.device_asserts import kind_of
 from tt.core.library import contiguous_strides, fitted_number, from_numpy_dtype
@@ -86,7 +93,7 @@ class Mover:
 
     # --- launches ----------------------------------------------------------------------------------------------
 
-    def _launch(self, name: str, plan: Plan, args: Sequence[Any]) -> None:
+    def _launch(self, name: str, plan: GatherScatterPlan, args: Sequence[Any]) -> None:
         INDEXING.kernel(name)(self.backend, plan.grid, BLOCK, args)
 
     def pointed(self, indices: Sequence[Index] = (), value: bytes = b"") -> bytes:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.backends.cuda.compile.compiler import Source
+from tt.backends.cuda.compile.compiler import CudaSource
 from tt.backends.cuda.handle import StridedHandle
 from tt.core.library import errors, fork_safe_properties
 
@@ -74,7 +74,7 @@ class Program:
         return found
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> CudaSource:
         """The text and what it includes, read at first use."""
         text = self._read(self.file)
         headers: dict[str, str] = {}
@@ -84,7 +84,7 @@ class Program:
             if name not in headers:
                 headers[name] = self._read(name)
                 pending += _INCLUDE.findall(headers[name])
-        return Source(self.file, text, dict(sorted(headers.items())), self.options)
+        return CudaSource(self.file, text, dict(sorted(headers.items())), self.options)
 
     def _read(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")

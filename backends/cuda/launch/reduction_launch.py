@@ -139,7 +139,7 @@ def collapsed(dims: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReductionPlan:
     """The launch of a reduction.
 
     Attributes
@@ -176,7 +176,7 @@ def _plan(
     lanes: int,
     ordered: bool,
     tuning: Tuning,
-) -> Plan | None:
+) -> ReductionPlan | None:
     """Return the plan of a reduction, or None for a layout that has to be copied.
 
     Parameters
@@ -202,7 +202,7 @@ def _plan(
     if not lines or not count:
         walk = (lines, lines, 0, 0, 0, 0, 0, 0, 1)
         grid = min(-(-lines // tuning.threads), 2**31 - 1)
-        return Plan(
+        return ReductionPlan(
             f"reduce_groups<{{}}, 1, 1, int32, {tuning.threads}>",
             grid,
             packed(*walk),
@@ -228,7 +228,7 @@ def _plan(
         name, tasks, parts = _rows(lines, count, lanes if vectors else 1, index, tuning)
     walk = (lines, line_inner[0], line_outer[1], line_inner[1],
             count, across_inner[0], across_outer[1], across_inner[1], parts)  # fmt: skip
-    return Plan(name, min(tasks, 2**31 - 1), packed(*walk), parts, lines, count, result)
+    return ReductionPlan(name, min(tasks, 2**31 - 1), packed(*walk), parts, lines, count, result)
 
 
 def _rows(lines: int, count: int, lanes: int, index: str, tuning: Tuning) -> tuple[str, int, int]:
@@ -326,7 +326,7 @@ class Walker:
 
     def _planned(
         self, inputs: Sequence[StridedHandle], dims: tuple[int, ...], keepdim: bool, ordered: bool
-    ) -> Plan | None:
+    ) -> ReductionPlan | None:
         first = inputs[0]
         lanes = max(1, 16 // first.dtype.itemsize) if aligned(*inputs) else 1
         return _plan(first.shape, first.strides, dims, keepdim, lanes, ordered, self.tuning)

@@ -102,7 +102,7 @@ def factor_of(handle: StridedHandle) -> Factor | None:
 
 
 @dataclass
-class Plan:
+class MatmulPlan:
     """A product as the library has planned it; `algorithm` is None where it has none."""
 
     descriptor: int
@@ -136,7 +136,7 @@ class CublasLt:
         self._handles: dict[int, int] = {}
         self._workspaces = Workspaces(backend)
         self._factors: dict[tuple[Any, Any, int], tuple[np.ndarray[Any, Any], int]] = {}
-        self.plans: Plans[Plan] = Plans(self._close)
+        self.plans: Plans[MatmulPlan] = Plans(self._close)
 
     @property
     def bindings(self) -> Any:
@@ -236,7 +236,7 @@ class CublasLt:
 
     # --- plans -------------------------------------------------------------------------------------------------
 
-    def _plan(self, key: Any, bias: StridedHandle | None) -> Plan:
+    def _plan(self, key: Any, bias: StridedHandle | None) -> MatmulPlan:
         """Describe a product and ask the library how it would compute it."""
         device, name, m, n, k, batch, first, second, third, _, activation, aligned, tf32 = key
         lt = self.bindings
@@ -275,7 +275,7 @@ class CublasLt:
         finally:
             lt.matmul_preference_destroy(preference)
         usable = int(count[0]) > 0
-        return Plan(
+        return MatmulPlan(
             descriptor,
             (layouts[0], layouts[1], layouts[2]),
             found["algo"].copy() if usable else None,
@@ -289,7 +289,7 @@ class CublasLt:
         buffer = np.array([value], getattr(lt, f"get_{kind}_attribute_dtype")(attribute))
         getattr(lt, f"{kind}_set_attribute")(target, attribute, buffer.ctypes.data, buffer.nbytes)
 
-    def _close(self, plan: Plan) -> None:
+    def _close(self, plan: MatmulPlan) -> None:
         for layout in plan.layouts:
             self.bindings.matrix_layout_destroy(layout)
         self.bindings.matmul_desc_destroy(plan.descriptor)

@@ -18,7 +18,7 @@ from tt.core.library import KernelTable, errors
 if TYPE_CHECKING:
     from tt.backends.cuda.backend import CudaBackend
 
-__all__ = ["DTYPES", "Cudnn", "OverCudnn", "Plan", "problem", "tables_of"]
+__all__ = ["DTYPES", "Cudnn", "GraphPlan", "OverCudnn", "problem", "tables_of"]
 
 INSTALL: Final = "pip install 'tt-tensor[cuda12-libraries]' (or cuda13-libraries, as your CuPy)"
 
@@ -45,7 +45,7 @@ def problem() -> str | None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GraphPlan:
     """A graph that cuDNN has planned, or why it has not.
 
     Attributes
@@ -88,7 +88,7 @@ class Cudnn:
         # allocates, which must not happen while a stream that is met for the first time is being captured.
         self._handles = threading.local()
         self._workspaces = Workspaces(backend)
-        self.plans: Plans[Plan] = Plans()
+        self.plans: Plans[GraphPlan] = Plans()
 
     @property
     def module(self) -> Any:
@@ -138,7 +138,7 @@ class Cudnn:
             settings.benchmark and not self._is_capturing()
         )  # a capture only notes work, which takes no time
 
-        def planned() -> Plan:
+        def planned() -> GraphPlan:
             plan = self._plan(make, dtype, handle, notes)
             return self._fastest(plan, pointers, place, handle) if timed and plan.graph is not None else plan
 
@@ -163,7 +163,7 @@ class Cudnn:
 
     def _plan(
         self, make: Callable[[Any, Any], None], dtype: str, handle: Any, notes: tuple[str, ...]
-    ) -> Plan:
+    ) -> GraphPlan:
         cudnn = self.module
         wide = "DOUBLE" if dtype == "float64" else "FLOAT"
         graph = cudnn.pygraph(
@@ -181,9 +181,9 @@ class Cudnn:
                 graph.deselect_numeric_notes([getattr(cudnn.numerical_note, note) for note in notes])
             graph.check_support()
             graph.build_plans()
-            return Plan(graph, int(graph.get_workspace_size()))
+            return GraphPlan(graph, int(graph.get_workspace_size()))
         except cudnn.cudnnGraphNotSupportedError as error:
-            return Plan(None, refusal=str(error) or "not supported")
+            return GraphPlan(None, refusal=str(error) or "not supported")
         except (
             Exception
         ) as error:  # a fault of the installation, or of the description: slower, but not wrong
@@ -191,13 +191,15 @@ class Cudnn:
                 f"cuDNN does not build a graph, and tt's own kernels serve in its place: {error}",
                 stacklevel=2,
             )
-            return Plan(None, refusal=f"{type(error).__name__}: {error}")
+            return GraphPlan(None, refusal=f"{type(error).__name__}: {error}")
 
     def _is_capturing(self) -> bool:
         stream = self.backend.library().cuda.get_current_stream()
         return bool(stream.ptr and stream.is_capturing())  # the default stream cannot be
 
-    def _fastest(self, plan: Plan, pointers: Mapping[int, int], place: tuple[int, int], handle: Any) -> Plan:
+    def _fastest(
+        self, plan: GraphPlan, pointers: Mapping[int, int], place: tuple[int, int], handle: Any
+    ) -> GraphPlan:
         """Run each of a graph's plans, on the tensors of the call, and select the one that takes the least time."""
         graph, cudnn = plan.graph, self.module
         declined = (cudnn.cudnnGraphNotSupportedError, NotImplementedError)
@@ -214,7 +216,7 @@ class Cudnn:
         if best is None:
             return plan
         graph.build_plan_at_index(best[1])
-        return Plan(graph, best[2])
+        return GraphPlan(graph, best[2])
 
     def _time(self, graph: Any, pointers: Mapping[int, int], workspace: int, handle: Any) -> float:
         """Return how many milliseconds the selected plan takes, the least of some runs."""

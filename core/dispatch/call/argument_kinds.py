@@ -1,18 +1,30 @@
-"""The words of `Caller.quick`: what a parameter takes as it is, and what stands for "not here"."""
+"""The words of `OpOverload.fast_path`: what a parameter takes as it is, and what stands for "not here"."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 __all__ = [
-    "BOOL", "DTYPE_OBJECT", "FLOAT", "INT", "MISSED", "NONE_TAKEN", "NUMBER", "OPERAND", "SIZES", "STRING", "TENSOR",
-    "TENSORS", "UNLIKE_ANY", "UNUSUAL",
+    "BOOL",
+    "DTYPE_OBJECT",
+    "FALL_THROUGH",
+    "FLOAT",
+    "INT",
+    "NONE_TAKEN",
+    "NO_DEFAULT",
+    "NUMBER",
+    "OPERAND",
+    "SIZES",
+    "STRING",
+    "TENSOR",
+    "TENSORS",
+    "UNUSUAL",
 ]  # fmt: skip
 
-MISSED: Final[Any] = object()
+FALL_THROUGH: Final[Any] = object()
 """What a quick way returns for calls that it leaves to the general one."""
 
-UNLIKE_ANY: Final[Any] = object()
+NO_DEFAULT: Final[Any] = object()
 """Stands for the default of a parameter that has none: no argument is it."""
 
 # --- what a parameter takes as it is -----------------------------------------------------------------------------

@@ -1,21 +1,21 @@
 cimport cython
 
-from tt.core.dispatch.call.entry cimport Entry
+from tt.core.dispatch.call.entry cimport CachedCall
 from tt.core.types.state cimport DispatchState
 from tt.core.tensor.base cimport TensorBase, TensorSpec
 
 cdef DispatchState STATE
 cdef dict SCALARS
-cdef object MISSED
-cdef object UNLIKE_ANY
+cdef object FALL_THROUGH
+cdef object NO_DEFAULT
 cdef type Dtype
 cdef long long OVERRIDDEN
 cdef long long NOT_OVERRIDDEN
 
-cdef class Caller:
+cdef class OpOverload:
     cdef public object operator
     cdef public str form
-    cdef public Entry last
+    cdef public CachedCall last
     cdef public dict tables
     cdef public long long generation
     cdef public tuple plan
@@ -35,27 +35,27 @@ cdef class Caller:
     cdef public int target_shift
     cdef public long long home
     cdef public bint functional
-    cdef public Caller out_caller
-    cpdef Entry find(self, long long keys, long long bits)
+    cdef public OpOverload out_caller
+    cpdef CachedCall find(self, long long keys, long long bits)
     @cython.locals(generation="long long", epoch="long long")
-    cpdef Entry entry(self, long long keys, long long bits, tuple args)
-    cpdef Entry enter(self, Entry entry, long long epoch, long long generation)
+    cpdef CachedCall entry(self, long long keys, long long bits, tuple args)
+    cpdef CachedCall enter(self, CachedCall entry, long long epoch, long long generation)
     @cython.locals(keys="long long", bits="long long", code="long long", place=int, position=int, how=int, shift=int,
                    tensor=TensorBase)
     cpdef tuple scan(self, tuple args)
     cpdef execute(self, tuple args)
     cpdef dispatch(self, tuple args)
     @cython.locals(count="Py_ssize_t", place="Py_ssize_t", variadic="Py_ssize_t", kind=int, shift=int, keys="long long", bits="long long",
-                   code="long long", changed=list, tensor=TensorBase, entry=Entry, kinds=bytes)
-    cpdef quick(self, tuple args, dict kwargs)
-    @cython.locals(keys="long long", bits="long long", shift=int, tensor=TensorBase, entry=Entry)
+                   code="long long", changed=list, tensor=TensorBase, entry=CachedCall, kinds=bytes)
+    cpdef fast_path(self, tuple args, dict kwargs)
+    @cython.locals(keys="long long", bits="long long", shift=int, tensor=TensorBase, entry=CachedCall)
     cpdef of_one(self, tuple args)
     @cython.locals(count="Py_ssize_t", position="Py_ssize_t", placed=list, names=dict, missing=int, defaults=tuple)
     cpdef tuple placed(self, tuple args, dict kwargs)
-    @cython.locals(count="Py_ssize_t", caller=Caller)
-    cpdef quick_out(self, tuple args, dict kwargs)
+    @cython.locals(count="Py_ssize_t", caller=OpOverload)
+    cpdef fast_path_out(self, tuple args, dict kwargs)
     cpdef general(self, tuple args, dict kwargs)
-    @cython.locals(keys="long long", bits="long long", entry=Entry)
+    @cython.locals(keys="long long", bits="long long", entry=CachedCall)
     cpdef called(self, tuple bound, function, tuple args, dict kwargs)
     cpdef one(self, value)
     cpdef two(self, left, right)

@@ -12,12 +12,12 @@ Note [The path of a call]
    and the guard] in `state`); on a miss look the pair up; on the first call resolve it.
 3. Run the entry: call the kernel on the handles and wrap its result, or run a composite, or a layer's rule.
 
-Note [Quick calls]
-------------------
-Most calls give each parameter a value of the very type that its schema names.  `quick` looks at the types, completes
-the arguments with their defaults and makes keys and bits on the way; it calls nothing that is written in Python.  What
-needs a conversion, a message, a mode or an override it leaves to `general`, by returning MISSED.  It accepts only what
-the binder would accept unchanged, so that both ways mean the same.
+Note [The fast path]
+--------------------
+Most calls give each parameter a value of the very type that its schema names.  `fast_path` checks the types, adds the
+defaults and makes keys and bits on the way; it calls nothing that is written in Python.  What needs a conversion, a
+message, a mode or an override it leaves to `general`, by returning FALL_THROUGH.  It accepts only what the binder
+would accept unchanged, so that both ways mean the same.
 
 Note [One entry of a combination]
 ---------------------------------
@@ -29,7 +29,7 @@ what was resolved while something was registered retires at once.
 
 from types import MethodType
 
-from tt.core.dispatch.call.argument_kinds import MISSED, UNLIKE_ANY
+from tt.core.dispatch.call.argument_kinds import FALL_THROUGH, NO_DEFAULT
 from tt.core.dispatch.call.entry import EMPTY
 from tt.core.dispatch.intercept.modes import call_with_modes, entry_with_modes
 from tt.core.dispatch.intercept.tt_function import call_refused, call_with_overrides
@@ -65,7 +65,7 @@ LAYOUT = 6
 SCALAR_IN_GROUP = 7
 
 
-class Caller:
+class OpOverload:
     """One form of one operator; calling it dispatches.
 
     Attributes
@@ -74,10 +74,10 @@ class Caller:
         The operator.
     form : str
         "functional", "inplace" or "out".
-    last : Entry
+    last : CachedCall
         The entry of the previous call.
     tables : dict
-        epoch -> keys -> bits -> Entry.
+        epoch -> keys -> bits -> CachedCall.
     generation : int
         Counts how often the entries were forgotten.
     plan : tuple of (position, how, shift)
@@ -97,7 +97,7 @@ class Caller:
     variadic : int
         Position of the sizes that may be given one by one, or -1.
     defaults : tuple
-        Of each parameter; UNLIKE_ANY where there is none.
+        Of each parameter; NO_DEFAULT where there is none.
     tails : tuple of tuple
         The defaults of what a call leaves out, for each number of arguments.
     names : dict of str to int
@@ -108,7 +108,7 @@ class Caller:
         Where the dtype of the target stands in the bits; 0 for other forms than the in-place one.
     functional : bool
         Whether the form is the functional one.
-    out_caller : Caller or None
+    out_caller : OpOverload or None
         The caller of the form with `out=`, after its first call.
     home : int
         The keys of a call without tensors on the CPU, where nobody has set another device; 0: not known yet.
@@ -272,10 +272,10 @@ class Caller:
             return call_with_modes(self, args)
         return self.execute(args)
 
-    def quick(self, args, kwargs):
-        """Dispatch a call whose arguments need no conversion; MISSED for another one.  See Note [Quick calls]."""
+    def fast_path(self, args, kwargs):
+        """Dispatch a call whose arguments need no conversion, else FALL_THROUGH; see Note [The fast path]."""
         if STATE.guard < 0:
-            return MISSED
+            return FALL_THROUGH
         if self.kinds is None:
             self.operator.describe_parameters(self)
         count = len(args)
@@ -286,14 +286,14 @@ class Caller:
             count = variadic + 1
         if kwargs:
             if "out" in kwargs:
-                return self.quick_out(args, kwargs)
+                return self.fast_path_out(args, kwargs)
             args = self.placed(args, kwargs)
             if args is None:
-                return MISSED
+                return FALL_THROUGH
             count = len(args)
         else:
             if count < self.required or count > self.positional:
-                return MISSED
+                return FALL_THROUGH
             if count != len(self.defaults):
                 args = args + self.tails[count]
                 if self.looks_at_all:
@@ -309,7 +309,7 @@ class Caller:
                 continue
             if value is None:
                 if kind < 16:  # NONE_TAKEN
-                    return MISSED
+                    return FALL_THROUGH
                 continue
             kind &= 15
             if kind <= 2:  # TENSOR, OPERAND
@@ -325,45 +325,45 @@ class Caller:
                     continue
                 if kind != 2:
                     if kind == 1 or value is not self.defaults[place]:
-                        return MISSED
+                        return FALL_THROUGH
                     continue
                 bit = SCALARS.get(type(value))
                 if bit is None:
-                    return MISSED
+                    return FALL_THROUGH
                 if self.shifts[place] == 0:
                     bits |= bit
             elif kind == 4:  # INT
                 if type(value) is not int:
-                    return MISSED
+                    return FALL_THROUGH
             elif kind == 5:  # SIZES
                 if type(value) is int:
                     if self.lengths[place] == 0:
-                        return MISSED
+                        return FALL_THROUGH
                     if changed is None:
                         changed = list(args)
                     changed[place] = (value,) * self.lengths[place]
                     continue
                 if type(value) is not tuple and type(value) is not list:
-                    return MISSED
+                    return FALL_THROUGH
                 for item in value:
                     if type(item) is not int:
-                        return MISSED
+                        return FALL_THROUGH
                 if type(value) is list:
                     if changed is None:
                         changed = list(args)
                     changed[place] = tuple(value)
             elif kind == 6:  # BOOL
                 if type(value) is not bool:
-                    return MISSED
+                    return FALL_THROUGH
             elif kind == 3:  # TENSORS
                 if type(value) is not list and type(value) is not tuple:
-                    return MISSED
+                    return FALL_THROUGH
                 shift = self.shifts[place]
                 for item in value:
                     if not isinstance(item, TensorBase):
                         if item is None and self.lengths[place] < 0:
                             continue
-                        return MISSED
+                        return FALL_THROUGH
                     tensor = item
                     keys |= tensor._keys
                     if shift == 0:
@@ -378,7 +378,7 @@ class Caller:
             elif kind == 7:  # NUMBER
                 bit = SCALARS.get(type(value))
                 if bit is None:
-                    return MISSED
+                    return FALL_THROUGH
                 if self.shifts[place] == 0:
                     bits |= bit
             elif kind == 8:  # FLOAT
@@ -387,26 +387,26 @@ class Caller:
                         changed = list(args)
                     changed[place] = float(value)
                 elif type(value) is not float:
-                    return MISSED
+                    return FALL_THROUGH
             elif kind == 9:  # DTYPE_OBJECT
                 if type(value) is not Dtype:
-                    return MISSED
+                    return FALL_THROUGH
                 if self.shifts[place] > 0:
                     code = value.code + 1
                     bits |= code << self.shifts[place]
             elif type(value) is not str:  # STRING
-                return MISSED
+                return FALL_THROUGH
         if changed is not None:
             args = tuple(changed)
         if keys == 0:
             if STATE.placed != 0:
-                return MISSED
+                return FALL_THROUGH
             keys = self.home
             if keys == 0:
                 keys = self.operator.place(0, args)
                 self.home = keys
         elif keys & OVERRIDDEN:
-            return MISSED
+            return FALL_THROUGH
         if self.target_shift != 0:
             tensor = args[0]
             code = tensor._spec.code + 1
@@ -415,11 +415,11 @@ class Caller:
         if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
             entry = self.find(keys, bits)
             if entry is None:
-                return MISSED
+                return FALL_THROUGH
         return entry.run(args)
 
     def of_one(self, args):
-        """Dispatch a full argument tuple in which only the first is a tensor; MISSED where `quick` would do so."""
+        """Dispatch a full argument tuple whose first item is the only tensor, or FALL_THROUGH as in `fast_path`."""
         tensor = args[0]
         keys = tensor._keys
         bits = tensor._promotion
@@ -433,7 +433,7 @@ class Caller:
         if entry.keys != keys or entry.bits != bits or entry.epoch != STATE.guard:
             entry = self.find(keys, bits)
             if entry is None:
-                return MISSED
+                return FALL_THROUGH
         return entry.run(args)
 
     def placed(self, args, kwargs):
@@ -456,34 +456,34 @@ class Caller:
             defaults = self.defaults
             missing = 0
             for position in range(count, len(placed)):
-                if defaults[position] is UNLIKE_ANY and placed[position] is UNLIKE_ANY:
+                if defaults[position] is NO_DEFAULT and placed[position] is NO_DEFAULT:
                     missing = 1
             if missing != 0:
                 return None
         return tuple(placed)
 
-    def quick_out(self, args, kwargs):
-        """Dispatch a call with `out=`, or return MISSED."""
+    def fast_path_out(self, args, kwargs):
+        """Dispatch a call with `out=`, or return FALL_THROUGH."""
         out = kwargs["out"]
         caller = self.out_caller
         if caller is None:
             if not self.functional or not self.operator.writes_out:
-                return MISSED
+                return FALL_THROUGH
             caller = self.operator.caller("out")
             self.out_caller = caller
         if not isinstance(out, TensorBase):
-            return MISSED
+            return FALL_THROUGH
         count = len(args)
         if len(kwargs) == 1:
             if count < self.required or count > self.positional:
-                return MISSED
+                return FALL_THROUGH
             args = args + self.tails[count]
         else:
             args = self.placed(args, {name: value for name, value in kwargs.items() if name != "out"})
             if args is None:
-                return MISSED
+                return FALL_THROUGH
         # Concatenated, because unpacking would make a list first.
-        return caller.quick(args + (out,), None)  # noqa: RUF005
+        return caller.fast_path(args + (out,), None)  # noqa: RUF005
 
     def general(self, args, kwargs):
         """Bind a user's arguments and dispatch them."""
@@ -521,5 +521,5 @@ class Caller:
 
     def __call__(self, *args, **kwargs):
         """Call the operator with what its signature takes."""
-        result = self.quick(args, kwargs)
-        return self.general(args, kwargs) if result is MISSED else result
+        result = self.fast_path(args, kwargs)
+        return self.general(args, kwargs) if result is FALL_THROUGH else result

@@ -7,19 +7,19 @@ from tt.core.types.state cimport DispatchState
 cdef type Tensor
 cdef DispatchState STATE
 
-cdef class Choice:
+cdef class BoundKernel:
     cdef public object function
     cdef public tuple takes
     cdef public tuple omitted
     cdef public object registration
     cdef public int leading
     @cython.locals(position="Py_ssize_t")
-    cpdef bint covers(self, tuple args) except -1
+    cpdef bint accepts(self, tuple args) except -1
 
 cdef class LayerRule:
-    cpdef call(self, Entry entry, tuple args)
+    cpdef call(self, CachedCall entry, tuple args)
 
-cdef class Entry:
+cdef class CachedCall:
     cdef public long long keys
     cdef public long long bits
     cdef public long long epoch
@@ -48,39 +48,39 @@ cdef class Entry:
     cdef public object backend
     cdef public object handle_type
     cdef public int writes_target
-    cdef public Entry below
+    cdef public CachedCall below
     cdef public object rule
     cdef public long long clear
     cdef public object function
-    cdef public Entry rest
+    cdef public CachedCall rest
     cdef public object resolution
     cdef object __weakref__
     @cython.locals(rule=object, layer_rule=LayerRule)
     cpdef run(self, tuple args)
     @cython.locals(tensor=TensorBase)
     cpdef TensorSpec spec_at(self, TensorSpec spec, tuple args)
-    @cython.locals(target=TensorBase, tensor=TensorBase, choice=Choice, prepared=list, plain=bint, filled=bint,
+    @cython.locals(target=TensorBase, tensor=TensorBase, choice=BoundKernel, prepared=list, plain=bint, filled=bint,
                    count="Py_ssize_t", place="Py_ssize_t")
     cpdef run_out(self, tuple args)
     @cython.locals(tensor=TensorBase, code=int)
     cpdef prepare(self, value, int position)
     @cython.locals(takes=tuple, count="Py_ssize_t", position=int, prepared=list)
-    cpdef call_kernel(self, Choice choice, tuple args)
+    cpdef call_kernel(self, BoundKernel choice, tuple args)
     cpdef call_below(self, tuple args)
     cpdef strip(self, args)
-    @cython.locals(choice=Choice)
-    cpdef Choice choose(self, tuple args)
+    @cython.locals(choice=BoundKernel)
+    cpdef BoundKernel choose(self, tuple args)
     @cython.locals(position=int)
-    cpdef list handles(self, Choice choice, tuple args)
+    cpdef list handles(self, BoundKernel choice, tuple args)
     @cython.locals(tensor=TensorBase, code=int)
     cpdef list handle_list(self, list values, int position)
-    @cython.locals(choice=Choice)
+    @cython.locals(choice=BoundKernel)
     cpdef run_kernel(self, tuple args)
     @cython.locals(spec=TensorSpec, bits="long long")
     cpdef TensorBase wrap_direct(self, handle)
     @cython.locals(spec=TensorSpec, new=TensorBase, source=TensorBase, bits="long long")
     cpdef wrap_one(self, handle, int index, tuple args)
-    @cython.locals(choice=Choice, target=TensorBase, other=TensorBase, how=int, shared=bint)
+    @cython.locals(choice=BoundKernel, target=TensorBase, other=TensorBase, how=int, shared=bint)
     cpdef run_inplace(self, tuple args)
     cpdef wrap_all(self, handles, tuple args)
     @cython.locals(tensor=TensorBase, seen=set, count="Py_ssize_t")

@@ -30,7 +30,7 @@ LIST = 2
 RAW = 3
 
 
-class Choice:
+class BoundKernel:
     """A kernel together with the arguments that it takes.
 
     Attributes
@@ -54,7 +54,7 @@ class Choice:
         self.registration = registration
         self.leading = len(takes) if takes == tuple(range(len(takes))) else -1
 
-    def covers(self, args):
+    def accepts(self, args):
         """Tell whether a call with these arguments leaves all omitted ones at their defaults."""
         for position, default in self.omitted:
             value = args[position]
@@ -77,7 +77,7 @@ class LayerRule:
 
         Parameters
         ----------
-        entry : Entry
+        entry : CachedCall
             The entry of the call.
         args : tuple
             All arguments of the schema.
@@ -89,7 +89,7 @@ class LayerRule:
         return self.call(entry, args)
 
 
-class Entry:
+class CachedCall:
     """What one operator does for one (keys, bits) pair in one epoch.
 
     Attributes
@@ -107,7 +107,7 @@ class Entry:
         One call of `plain` on bare handles serves a call with defaults; nothing to cast, check or share.
     plain : callable
         The kernel that takes the leading tensor arguments only.
-    choices : tuple of Choice
+    choices : tuple of BoundKernel
         The kernels that may serve, the narrowest first.
     compute_code : int
         Code of the dtype that the promotion group is cast to; -1 if all have it already.
@@ -124,12 +124,12 @@ class Entry:
     shares : int
         Position of the argument whose memory the results share, or -1; -2: that of the first one, of which the result
         is no view.
-    below, rule, clear : Entry, callable, int
+    below, rule, clear : CachedCall, callable, int
         For LAYER: what lies below, the layer's rule, and the bits that `call_below` clears.
     function : callable
         For COMPOSITE, REROUTE and PYTHON.
-    rest : Entry or None
-        Serves the calls that no choice covers.
+    rest : CachedCall or None
+        Serves the calls that no choice accepts.
     operands : tuple of int
         For OUT: the positions of the tensors.
     functional : bool
@@ -190,7 +190,7 @@ class Entry:
 
     def with_bits(self, bits):
         """Return an entry that does the same for other level-2 bits."""
-        new = Entry(self.operator, self.form, self.keys, bits, self.epoch, self.kind)
+        new = CachedCall(self.operator, self.form, self.keys, bits, self.epoch, self.kind)
         new.plain = self.plain
         new.choices = self.choices
         new.compute_code = self.compute_code
@@ -338,9 +338,9 @@ class Entry:
             return failed(self, choice, error, args, [first, second, third, fourth][:count])
 
     def choose(self, args):
-        """Return the narrowest kernel that covers the call, or None."""
+        """Return the narrowest kernel that accepts the call, or None."""
         for choice in self.choices:
-            if choice.covers(args):
+            if choice.accepts(args):
                 return choice
         return None
 
@@ -607,5 +607,5 @@ class Entry:
         return self.wrap_all(handles, args)
 
 
-EMPTY = Entry(None, "functional", -1, -1, -2, 3)
+EMPTY = CachedCall(None, "functional", -1, -1, -2, 3)
 """Matches no call: what a caller has before its first one."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from tt.core.dispatch.call.callers import Caller
-from tt.core.dispatch.call.unary_binary import BinaryCaller, UnaryCaller
+from tt.core.dispatch.call.callers import OpOverload
+from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
 from tt.core.schema.model import OpDefinition, Signature
 
 __all__ = ["BinaryOp", "GeneralOp", "UnaryOp"]
@@ -79,13 +79,13 @@ def _reload(name: str, form: str) -> Any:
 
 
 # The docstring of each is the property: that of the operator.
-class GeneralOp(_Described, Caller):  # noqa: D101
+class GeneralOp(_Described, OpOverload):  # noqa: D101
     __doc__ = _Described.__doc__
 
 
-class UnaryOp(_Described, UnaryCaller):  # noqa: D101
+class UnaryOp(_Described, UnaryOverload):  # noqa: D101
     __doc__ = _Described.__doc__
 
 
-class BinaryOp(_Described, BinaryCaller):  # noqa: D101
+class BinaryOp(_Described, BinaryOverload):  # noqa: D101
     __doc__ = _Described.__doc__

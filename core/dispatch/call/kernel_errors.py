@@ -30,7 +30,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.types.int_range import refuse_wide
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Choice, Entry
+    from tt.core.dispatch.call.entry import BoundKernel, CachedCall
 
 __all__ = [
     "cast_failed",
@@ -66,14 +66,18 @@ _LIMITS = (
 """How NumPy begins to say that it has no array of a shape."""
 
 
-def failed_direct(entry: Entry, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]) -> Any:
+def failed_direct(
+    entry: CachedCall, error: Exception, leading: tuple[Any, ...], tail: tuple[Any, ...]
+) -> Any:
     """Handle an error of a direct call: repeat it, or raise what explains it."""
     args = (*leading, *tail)
     choice = entry.choices[0]
     return failed(entry, choice, error, args, entry.handles(choice, args))
 
 
-def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...], prepared: list[Any]) -> Any:
+def failed(
+    entry: CachedCall, choice: BoundKernel, error: Exception, args: tuple[Any, ...], prepared: list[Any]
+) -> Any:
     """Handle an error of a kernel.
 
     Returns the result where the call only has to be repeated: in a context of its own (see Note [Silencing NumPy per
@@ -116,14 +120,14 @@ def failed(entry: Entry, choice: Choice, error: Exception, args: tuple[Any, ...]
     raise_named(entry, choice, error, args)
 
 
-def method_escaped(entry: Entry, error: Exception, args: Sequence[Any]) -> NoReturn:
+def method_escaped(entry: CachedCall, error: Exception, args: Sequence[Any]) -> NoReturn:
     """Raise what a method of a backend raised in a call, outside of its kernel, with the call; all else as it is."""
     if isinstance(error, TTError | KernelFailedError) or not method_of(error):
         raise error
     raise_named(entry, None, error, args)
 
 
-def cast_failed(entry: Entry, error: Exception, handle: Any, position: int) -> NoReturn:
+def cast_failed(entry: CachedCall, error: Exception, handle: Any, position: int) -> NoReturn:
     """Raise what a backend raised when an argument of a call was to be cast for the kernel."""
     if isinstance(error, TTError | KernelFailedError):
         raise error
@@ -148,7 +152,7 @@ def names_methods(rule: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def check_limits(entry: Entry, args: tuple[Any, ...], error: Exception) -> None:
+def check_limits(entry: CachedCall, args: tuple[Any, ...], error: Exception) -> None:
     """Raise what says that a tensor is too large, where NumPy said so of an array."""
     if type(error) is ValueError and str(error).startswith(_LIMITS):
         shape, _ = _results(entry, args)
@@ -156,7 +160,9 @@ def check_limits(entry: Entry, args: tuple[Any, ...], error: Exception) -> None:
         raise SizeLimitError(name, shape, reason=str(error)) from error
 
 
-def raise_named(entry: Entry, choice: Choice | None, error: Exception, args: Sequence[Any]) -> NoReturn:
+def raise_named(
+    entry: CachedCall, choice: BoundKernel | None, error: Exception, args: Sequence[Any]
+) -> NoReturn:
     """Raise what says in which call a library failed, of the class of its exception."""
     named = KernelFailedError.of(
         error,
@@ -176,7 +182,7 @@ def _raise(named: BaseException, error: Exception) -> NoReturn:
     raise named from error
 
 
-def _device_type(entry: Entry, args: Sequence[Any]) -> str:
+def _device_type(entry: CachedCall, args: Sequence[Any]) -> str:
     backend: Backend | None = entry.backend  # a layer has none
     if backend is not None:
         return backend.device_type
@@ -212,7 +218,7 @@ def _handle_in_words(value: Any) -> str:
     )
 
 
-def in_words(entry: Entry, args: Sequence[Any]) -> str:
+def in_words(entry: CachedCall, args: Sequence[Any]) -> str:
     """Return the arguments of a call: names, dtypes and shapes of tensors, and the other values."""
     return ", ".join(
         f"{argument.name}={_in_words(value)}"
@@ -251,7 +257,7 @@ def _in_own_words(name: str, error: Exception) -> TTError | None:
     return None
 
 
-def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = None) -> None:
+def check_shapes(entry: CachedCall, args: tuple[Any, ...], cause: Exception | None = None) -> None:
     """Run the shape rule of the operator, which raises if the call is wrong."""
     from tt.core.meta import MetaHandle, run_rule
 
@@ -276,13 +282,13 @@ def check_shapes(entry: Entry, args: tuple[Any, ...], cause: Exception | None = 
         ) from cause
 
 
-def _asked(entry: Entry, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
+def _asked(entry: CachedCall, args: tuple[Any, ...], error: MemoryError) -> tuple[str, int | None, str]:
     """Return what says which memory there is not: the operator, the bytes of its results, the kernel's words."""
     _, asked = _results(entry, args)
     return entry.operator.definition.signature.name, asked, str(error)
 
 
-def _results(entry: Entry, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
+def _results(entry: CachedCall, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of the first result and the bytes of all; as far as the shape rule can tell."""
     from tt.core.meta import MetaHandle, run_rule
 
@@ -295,7 +301,7 @@ def _results(entry: Entry, args: tuple[Any, ...]) -> tuple[tuple[int, ...], int 
     return results[0].shape if results else (), total
 
 
-def _wrap_integers(entry: Entry, prepared: list[Any]) -> list[Any] | None:
+def _wrap_integers(entry: CachedCall, prepared: list[Any]) -> list[Any] | None:
     """Return the arguments with Python integers wrapped around to the compute dtype, or None."""
     import numpy as np
 

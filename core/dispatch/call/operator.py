@@ -23,8 +23,8 @@ from tt.core.types.layout import strided, to_layout
 from tt.core.types.promotion import DIM_BITS, GROUP_BITS, ZERO_DIM_BITS
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.registry.registry import Registry
 
 __all__ = ["Operator"]
@@ -86,7 +86,7 @@ class Operator:
         self.indexed = self.is_factory
         self.writes_out = definition.has_out and (not self.is_factory or self.tensor_at >= 0)
         self.writes_out = self.writes_out and len(definition.signature.returns) == 1
-        self._callers: dict[str, Caller] = {}
+        self._callers: dict[str, OpOverload] = {}
         self._return_type: Callable[..., Any] | None = None
         self.plan, self.others, self.dtype_shift, self.target_shift = self._make_plan()
         self.leading = self._leading()
@@ -161,7 +161,7 @@ class Operator:
 
     # --- forms and callers -------------------------------------------------------------------------------------
 
-    def caller(self, form: str = "functional") -> Caller:
+    def caller(self, form: str = "functional") -> OpOverload:
         """Return the caller of a form: functional, inplace or out.
 
         Raises
@@ -174,7 +174,7 @@ class Operator:
             found = self._callers.setdefault(form, self._make_caller(form))
         return found
 
-    def _make_caller(self, form: str) -> Caller:
+    def _make_caller(self, form: str) -> OpOverload:
         definition = self.definition
         if form == "inplace" and not definition.has_inplace:
             raise UnknownOpError(definition.inplace_name, self.registry.names())
@@ -190,7 +190,7 @@ class Operator:
             plan = (*plan, *((count + i, c.OTHER_TENSOR, self.target_shift) for i in range(self.out_count)))
         leading = [a.type.is_tensor and not a.type.list and not a.type.optional for a in self.arguments]
         rest = self.defaults
-        kind: type[Caller] = GeneralOp
+        kind: type[OpOverload] = GeneralOp
         if form != "functional" or not leading or not leading[0]:
             pass
         elif len(leading) > 1 and leading[1] and all(d is not MISSING for d in rest[2:]):
@@ -199,7 +199,7 @@ class Operator:
             kind, rest = UnaryOp, rest[1:]
         return kind(self, form, plan, rest, name)
 
-    def adopt(self, kinds: Mapping[type[Caller], type[Caller]]) -> Caller:
+    def adopt(self, kinds: Mapping[type[OpOverload], type[OpOverload]]) -> OpOverload:
         """Make the caller of the functional form anew, as an instance of another class, and return it.
 
         Parameters
@@ -224,11 +224,11 @@ class Operator:
         """How many tensors `out=` takes."""
         return len(self.definition.signature.returns)
 
-    def describe_parameters(self, caller: Caller) -> None:
+    def describe_parameters(self, caller: OpOverload) -> None:
         """Tell a caller at its first call what it needs to know of the parameters."""
         describe_parameters(caller)
 
-    def binder(self, caller: Caller) -> Binder:
+    def binder(self, caller: OpOverload) -> Binder:
         """Return (and keep) the function that binds a user's arguments for a caller."""
         bind = make_binder(
             self.definition.signature,
@@ -240,7 +240,7 @@ class Operator:
         caller.binder = bind
         return bind
 
-    def call_with_options(self, caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_with_options(self, caller: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call with `out=`, `requires_grad=` or `pin_memory=`, which are no arguments of the schema."""
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None) if self.definition.has_out else None
@@ -314,7 +314,7 @@ class Operator:
         found: TensorSpec = spec.backend.spec(spec.dtype, device)
         return found
 
-    def write_back(self, entry: Entry, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
+    def write_back(self, entry: CachedCall, target: TensorBase, handle: Any, args: tuple[Any, ...]) -> None:
         """Write a functional result into the target of an in-place call."""
         backend = target._spec.backend
         if type(handle) is not backend.handle_type:
@@ -334,7 +334,7 @@ class Operator:
 
     # --- resolving ---------------------------------------------------------------------------------------------
 
-    def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> Entry:
+    def resolve(self, form: str, keys: int, bits: int, args: tuple[Any, ...]) -> CachedCall:
         """Return a new entry for a combination; see `resolve`."""
         from tt.core.dispatch.resolve.resolve import resolve
 
@@ -342,7 +342,7 @@ class Operator:
             raise UnknownOpError(self.name, self.registry.names())
         return resolve(self, form, keys, bits, args)
 
-    def short_bits(self, entry: Entry) -> tuple[int, ...]:
+    def short_bits(self, entry: CachedCall) -> tuple[int, ...]:
         """Return the level-2 bits for which callers of one or two tensors look first.
 
         Note [Short bits]
@@ -359,7 +359,7 @@ class Operator:
         dim, zero_dim = DIM_BITS[code], ZERO_DIM_BITS[code]
         return dim, zero_dim, dim | zero_dim
 
-    def resolve_rest(self, entry: Entry) -> Entry:
+    def resolve_rest(self, entry: CachedCall) -> CachedCall:
         """Return what serves the calls that no kernel of an entry covers."""
         if entry.rest is None:
             from tt.core.dispatch.resolve.resolve import resolve
@@ -374,7 +374,7 @@ class Operator:
 
     # --- documentation -----------------------------------------------------------------------------------------
 
-    def documentation(self, caller: Caller) -> str:
+    def documentation(self, caller: OpOverload) -> str:
         """Return the docstring of a caller."""
         definition = self.definition
         lines = [str(self.signature(caller.form)), ""]
@@ -385,7 +385,7 @@ class Operator:
             lines += ["", "Examples", "--------", ">>> import tt", definition.example.strip()]
         return "\n".join(lines)
 
-    def python_signature(self, caller: Caller) -> inspect.Signature:
+    def python_signature(self, caller: OpOverload) -> inspect.Signature:
         """Return the Python signature of a caller, for help() and editors."""
         parameters = []
         for argument in self.arguments:

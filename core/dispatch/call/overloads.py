@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.factory_options import FACTORY_OPTIONS, with_options
-from tt.core.dispatch.call.packets import Packet
-from tt.core.dispatch.call.unary_binary import UnaryCaller
+from tt.core.dispatch.call.packets import OpOverloadPacket
+from tt.core.dispatch.call.unary_binary import UnaryOverload
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.errors import ArgumentError, UnknownOpError
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.callers import OpOverload
     from tt.core.dispatch.registry.registry import Registry
 
-__all__ = ["OverloadedOp", "lookup"]
+__all__ = ["PacketOp", "lookup"]
 
 
-class OverloadedOp(Packet):
+class PacketOp(OpOverloadPacket):
     """Chooses among the overloads of one name by the arguments.
 
     The overloads are attributes: `tt.max.dim`, `tt.max.default`.
     """
 
-    def __init__(self, name: str, callers: dict[str, Caller]) -> None:
+    def __init__(self, name: str, callers: dict[str, OpOverload]) -> None:
         super().__init__(
-            next((caller for caller in callers.values() if isinstance(caller, UnaryCaller)), None)
+            next((caller for caller in callers.values() if isinstance(caller, UnaryOverload)), None)
         )
         self.__name__ = self.__qualname__ = self.name = name
         self.callers = callers
@@ -88,7 +88,7 @@ class OverloadedOp(Packet):
         # without an out= form last: they say so.
         count = len(out) if isinstance(out, list | tuple) else 1
 
-        def fit(caller: Caller) -> int:
+        def fit(caller: OpOverload) -> int:
             operator = caller.operator
             return 2 if not operator.definition.has_out else int(operator.out_count != count)
 
@@ -102,7 +102,7 @@ class OverloadedOp(Packet):
         return call_refused(self, self._refusal(args, kwargs), args, {**kwargs, "out": out})
 
     @staticmethod
-    def _bind(caller: Caller, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind(caller: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         binder = caller.binder or caller.operator.binder(caller)
         bound: tuple[Any, ...] = binder(args, kwargs)
         return bound
@@ -122,7 +122,7 @@ class OverloadedOp(Packet):
         return _reload, (self.name, self.form)
 
 
-def _fewest_tensors_last(caller: Caller) -> int:
+def _fewest_tensors_last(caller: OpOverload) -> int:
     arguments = caller.operator.definition.signature.arguments
     return -sum(str(a.type) == "Tensor" for a in arguments)
 
@@ -160,7 +160,7 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
             return next(iter(callers.values()))
         # One object for `tt.max`, `tt.Tensor.max` and all aliases: `__tt_function__` compares functions.
         return registry.packets.setdefault(
-            (qualified.removesuffix("_" * (form == "inplace")), form), OverloadedOp(name, callers)
+            (qualified.removesuffix("_" * (form == "inplace")), form), PacketOp(name, callers)
         )
     if not namespace:
         from tt.core.host import host

@@ -1,12 +1,12 @@
 cimport cython
 
-from tt.core.dispatch.call.callers cimport Caller
+from tt.core.dispatch.call.callers cimport OpOverload
 
-cdef object MISSED
+cdef object FALL_THROUGH
 
-cdef class Packet:
+cdef class OpOverloadPacket:
     cdef public dict choices
-    cdef public Caller unary
+    cdef public OpOverload unary
     cdef public tuple recent
-    @cython.locals(count="Py_ssize_t", place="Py_ssize_t", recent=tuple, key=tuple, caller=Caller)
+    @cython.locals(count="Py_ssize_t", place="Py_ssize_t", recent=tuple, key=tuple, caller=OpOverload)
     cpdef call(self, tuple args, dict kwargs)

@@ -1,25 +1,25 @@
 """Packets: one name for several overloads, on the path of every call of such a name.
 
 This is a hot module: plain Python that Cython compiles with the C types of `packets.pxd`.  Choosing among overloads for
-arguments of new types, messages and `out=` are `OverloadedOp`'s, which is the class that users see.
+arguments of new types, messages and `out=` are `PacketOp`'s, which is the class that users see.
 """
 
 from types import MethodType
 
-from tt.core.dispatch.call.argument_kinds import MISSED
+from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.tensor.base import TensorBase
 
 
-class Packet:
+class OpOverloadPacket:
     """The overloads of one name.
 
     Attributes
     ----------
     choices : dict
         The caller that took arguments of these types (and these keywords) before.
-    unary : Caller or None
+    unary : OpOverload or None
         The overload that a tensor alone calls.
-    recent : tuple of (tuple of type, Caller)
+    recent : tuple of (tuple of type, OpOverload)
         The types of the last call without keywords, and what took them.
     """
 
@@ -58,8 +58,8 @@ class Packet:
                 if caller is not None:
                     self.recent = (key, caller)
         if caller is not None:
-            result = caller.quick(args, kwargs)
-            if result is not MISSED:
+            result = caller.fast_path(args, kwargs)
+            if result is not FALL_THROUGH:
                 return result
         return self.choose(args, kwargs, key)
 

@@ -1,12 +1,12 @@
 from typing import Any
 
-from tt.core.dispatch.call.callers import Caller
+from tt.core.dispatch.call.callers import OpOverload
 
-class Packet:
-    choices: dict[Any, Caller]
-    unary: Caller | None
-    recent: tuple[tuple[type, ...], Caller | None]
-    def __init__(self, unary: Caller | None) -> None: ...
+class OpOverloadPacket:
+    choices: dict[Any, OpOverload]
+    unary: OpOverload | None
+    recent: tuple[tuple[type, ...], OpOverload | None]
+    def __init__(self, unary: OpOverload | None) -> None: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...

@@ -1,4 +1,4 @@
-"""Parameters: what `Caller.quick` has to know of a signature; see Note [Quick calls] in `callers`."""
+"""Parameters: what `OpOverload.fast_path` has to know of a signature; see Note [The fast path] in `callers`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tt.core.dispatch.call.binding import takes_variadic_sizes
 from tt.core.schema.model import MISSING, Argument, Type
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.callers import OpOverload
 
 __all__ = ["describe_parameters"]
 
@@ -24,17 +24,17 @@ _PLAIN: Final = {
 }
 
 
-def describe_parameters(caller: Caller) -> None:
-    """Fill in the fields of a caller that `quick` reads."""
+def describe_parameters(caller: OpOverload) -> None:
+    """Fill in the fields of a caller that `fast_path` reads."""
     operator = caller.operator
     arguments = operator.arguments
     outs = operator.out_count if caller.form == "out" else 0
     steps = {position: (how, shift) for position, how, shift in operator.plan}
     shifts = [_shift(*steps[i]) if i in steps else -1 for i in range(len(arguments))]
-    defaults = [q.UNLIKE_ANY if d is MISSING else d for d in operator.defaults]
+    defaults = [q.NO_DEFAULT if d is MISSING else d for d in operator.defaults]
     caller.shifts = (*shifts, *[operator.target_shift] * outs)
     caller.lengths = (*(_length(a.type) for a in arguments), *[0] * outs)
-    caller.defaults = (*defaults, *[q.UNLIKE_ANY] * outs)
+    caller.defaults = (*defaults, *[q.NO_DEFAULT] * outs)
     caller.tails = tuple(caller.defaults[count:] for count in range(len(caller.defaults) + 1))
     caller.required = outs + sum(a.default is MISSING for a in arguments)
     caller.positional = len(arguments) if outs else sum(not a.keyword_only for a in arguments)
@@ -46,7 +46,7 @@ def describe_parameters(caller: Caller) -> None:
     caller.target_shift = operator.target_shift if caller.form == "inplace" else 0
     # Defaults that promote with the tensors have to be looked at in every call.
     caller.looks_at_all = any(
-        shift == 0 and default is not None and default is not q.UNLIKE_ANY
+        shift == 0 and default is not None and default is not q.NO_DEFAULT
         for shift, default in zip(shifts, defaults, strict=True)
     )
     # Last: another thread takes a caller with kinds as one that is described.

@@ -10,7 +10,7 @@ from tt.core.errors import KernelContractError, describe
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Choice, Entry
+    from tt.core.dispatch.call.entry import BoundKernel, CachedCall
     from tt.core.schema.model import Return
 
 __all__ = ["verify", "verify_one", "wrong_result"]
@@ -19,7 +19,7 @@ _NO_ARRAY: Final = (list, tuple, str, bytes, set, Mapping, Generator, TensorBase
 _NUMBERS: Final = (bool, int, float, complex)
 
 
-def verify(entry: Entry, choice: Choice, handles: Any) -> None:
+def verify(entry: CachedCall, choice: BoundKernel, handles: Any) -> None:
     """Check the results of an entry's first run against the schema, and note that it may run directly.
 
     Raises
@@ -46,7 +46,7 @@ def verify(entry: Entry, choice: Choice, handles: Any) -> None:
     entry.direct = entry.plain is not None and choice is entry.choices[0]
 
 
-def verify_one(entry: Entry, choice: Choice, handle: Any, spec: Any, handles: Any = None) -> None:
+def verify_one(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any, handles: Any = None) -> None:
     """Check one result, which is the only one or one of `handles`."""
     if spec is None:
         return
@@ -58,7 +58,7 @@ def verify_one(entry: Entry, choice: Choice, handle: Any, spec: Any, handles: An
         _verify_dtype(entry, choice, handle, spec)
 
 
-def _verify_dtype(entry: Entry, choice: Choice, handle: Any, spec: Any) -> None:
+def _verify_dtype(entry: CachedCall, choice: BoundKernel, handle: Any, spec: Any) -> None:
     backend = entry.backend
     try:
         if type(handle) is not entry.handle_type:
@@ -103,7 +103,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
 kind of bfloat16)."""
 
 
-def _verify_numbers(entry: Entry, choice: Choice, found: Any) -> None:
+def _verify_numbers(entry: CachedCall, choice: BoundKernel, found: Any) -> None:
     """Check results that are no tensors."""
     returns = entry.operator.definition.signature.returns
     if not returns:
@@ -129,7 +129,7 @@ def _fits(returned: Return, value: Any) -> bool:
 # --- saying it -----------------------------------------------------------------------------------------------------
 
 
-def wrong_result(entry: Entry, choice: Choice, found: Any) -> KernelContractError:
+def wrong_result(entry: CachedCall, choice: BoundKernel, found: Any) -> KernelContractError:
     """Return the error of a kernel that returned something else than the schema says."""
     signature = entry.operator.definition.signature
     expected = ", ".join(map(str, signature.returns)) or "nothing"

@@ -1,18 +1,18 @@
 cimport cython
 
-from tt.core.dispatch.call.callers cimport Caller
-from tt.core.dispatch.call.entry cimport Entry
+from tt.core.dispatch.call.callers cimport OpOverload
+from tt.core.dispatch.call.entry cimport CachedCall
 from tt.core.types.state cimport DispatchState
 from tt.core.tensor.base cimport TensorBase
 
 cdef DispatchState STATE
 cdef dict SCALARS
-cdef object MISSED
+cdef object FALL_THROUGH
 
-cdef class UnaryCaller(Caller):
-    @cython.locals(tensor=TensorBase, entry=Entry)
+cdef class UnaryOverload(OpOverload):
+    @cython.locals(tensor=TensorBase, entry=CachedCall)
     cpdef one(self, value)
 
-cdef class BinaryCaller(Caller):
-    @cython.locals(first=TensorBase, second=TensorBase, entry=Entry, keys="long long", bits="long long")
+cdef class BinaryOverload(OpOverload):
+    @cython.locals(first=TensorBase, second=TensorBase, entry=CachedCall, keys="long long", bits="long long")
     cpdef two(self, left, right)

@@ -1,11 +1,11 @@
-"""Callers of operators that are mostly called with one or two tensors and nothing else.
+"""Overloads that are mostly called with one or two tensors and nothing else.
 
-They do what `Caller.quick` does, written out for these calls: no tuple is made and no loop runs.  This is a hot module:
-plain Python that Cython compiles with the C types of `short_callers.pxd`.
+They do what `OpOverload.fast_path` does, written out for these calls: no tuple is made and no loop runs.  This is a
+hot module: plain Python that Cython compiles with the C types of `unary_binary.pxd`.
 """
 
-from tt.core.dispatch.call.argument_kinds import MISSED
-from tt.core.dispatch.call.callers import Caller
+from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
+from tt.core.dispatch.call.callers import OpOverload
 from tt.core.dispatch.call.kernel_errors import failed_direct
 from tt.core.tensor.base import TensorBase
 from tt.core.types.promotion import SCALAR_BITS
@@ -14,7 +14,7 @@ from tt.core.types.state import STATE
 SCALARS = SCALAR_BITS
 
 
-class UnaryCaller(Caller):
+class UnaryOverload(OpOverload):
     """An operator whose arguments behind the first tensor all have defaults: `exp(x)`, `x.sum()`."""
 
     def one(self, value):
@@ -39,11 +39,11 @@ class UnaryCaller(Caller):
         """Call the operator with what its signature takes."""
         if len(args) == 1 and not kwargs:
             return self.one(args[0])
-        result = self.quick(args, kwargs)
-        return self.general(args, kwargs) if result is MISSED else result
+        result = self.fast_path(args, kwargs)
+        return self.general(args, kwargs) if result is FALL_THROUGH else result
 
 
-class BinaryCaller(Caller):
+class BinaryOverload(OpOverload):
     """An operator on two tensors, or a tensor and a number, whose further arguments have defaults."""
 
     def two(self, left, right):
@@ -75,12 +75,12 @@ class BinaryCaller(Caller):
                 except Exception as error:
                     handle = failed_direct(entry, error, (left, right), self.tail)
                 return entry.wrap_direct(handle)
-            return entry.run((left, right) + self.tail)  # noqa: RUF005  # as in UnaryCaller
+            return entry.run((left, right) + self.tail)  # noqa: RUF005  # as in UnaryOverload
         return self.general((left, right), None)
 
     def __call__(self, *args, **kwargs):
         """Call the operator with what its signature takes."""
         if len(args) == 2 and not kwargs:
             return self.two(args[0], args[1])
-        result = self.quick(args, kwargs)
-        return self.general(args, kwargs) if result is MISSED else result
+        result = self.fast_path(args, kwargs)
+        return self.general(args, kwargs) if result is FALL_THROUGH else result

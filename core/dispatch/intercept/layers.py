@@ -10,17 +10,17 @@ from tt.core.types.keys import KEYS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["Layer", "Rule"]
+__all__ = ["Layer", "LayerFunction"]
 
 
-class Rule(Protocol):
+class LayerFunction(Protocol):
     """What a layer does for one form of one operator."""
 
-    def __call__(self, entry: Entry, args: tuple[Any, ...], /) -> Any:
+    def __call__(self, entry: CachedCall, args: tuple[Any, ...], /) -> Any:
         """Handle a call; `entry.call_below(args)` runs what lies below."""
 
 
@@ -60,11 +60,11 @@ class Layer:
     def __init__(self) -> None:
         self.bit = KEYS.bit("layer", self.name)
 
-    def rule(self, operator: Operator, form: str) -> Rule | None:
+    def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return what the layer does for a form of an operator, or None if it has no rule for it."""
         return None
 
-    def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> Rule | None:
+    def rule_for(self, operator: Operator, form: str, layouts: Sequence[str]) -> LayerFunction | None:
         """Return what the layer does for calls with tensors of these layouts, not all of which are strided.
 
         By default the same as for strided ones.
@@ -82,7 +82,7 @@ class Layer:
         """Tell whether calls go below unchanged where there is neither rule nor composite."""
         return False
 
-    def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call that nothing else serves; by default it is refused."""
         raise NoKernelError(
             str(entry.operator.definition.signature),

@@ -30,8 +30,8 @@ from tt.core.types.thread_state import THREAD
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tt.core.dispatch.call.callers import Caller
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.entry import CachedCall
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -58,12 +58,12 @@ class Mode(Stacked):
     # What of Note [The way of a call] the mode sees: "function", "call" or "dispatch".
     sees: ClassVar[str] = "call"
 
-    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
         """Handle one call; `caller.dispatch(args)` passes it on to the modes further out.
 
         Parameters
         ----------
-        caller : Caller
+        caller : OpOverload
             The form of the operator that is called; `caller.operator`, `caller.form` and `caller.name` tell which.
         args : tuple
             All arguments in the order of the schema, defaults filled in.
@@ -87,7 +87,7 @@ def active_modes() -> tuple[Mode, ...]:
 
 
 def call_with_modes(
-    caller: Caller,
+    caller: OpOverload,
     bound: tuple[Any, ...],
     function: Any = None,
     args: tuple[Any, ...] = (),
@@ -97,7 +97,7 @@ def call_with_modes(
 
     Parameters
     ----------
-    caller, bound : Caller, tuple
+    caller, bound : OpOverload, tuple
         The form of the operator and all of its arguments.
     function : callable, optional
         What the user called with `args` and `kwargs`; None if the call is past the function modes.
@@ -117,7 +117,7 @@ def call_with_modes(
     return entry_with_modes(caller, bound).run(bound)
 
 
-def entry_with_modes(caller: Caller, bound: tuple[Any, ...]) -> Entry:
+def entry_with_modes(caller: OpOverload, bound: tuple[Any, ...]) -> CachedCall:
     """Return the entry of a call, past the layers that are masked and by way of the dispatch modes."""
     keys, bits = caller.scan(bound)
     keys &= ~THREAD.masked

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tt.core.blocks import swapped
-from tt.core.dispatch.call.callers import Caller
+from tt.core.dispatch.call.callers import OpOverload
 from tt.core.dispatch.intercept.modes import Mode, entry_with_modes
 from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.tensor.base import TensorBase
 from tt.core.types.thread_state import THREAD
 
-__all__ = ["Call", "count", "trace_calls"]
+__all__ = ["TracedCall", "count", "trace_calls"]
 
 
 @dataclass(slots=True)
-class Call:
+class TracedCall:
     """One dispatched call.
 
     Attributes
@@ -77,14 +77,14 @@ class trace_calls(Mode):  # noqa: N801 - used as a function: `with tt.trace_call
     """
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[TracedCall] = []
         self._depth = 0
 
-    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
         """Record the call and go on, staying active for the inner calls."""
         entry = entry_with_modes(caller, args)
         shown = ", ".join(_describe(value) for value in args)
-        call = Call(caller.operator.name, caller.form, self._depth, shown, entry.resolution)
+        call = TracedCall(caller.operator.name, caller.form, self._depth, shown, entry.resolution)
         self.calls.append(call)
         self._depth += 1
         start = time.perf_counter()
@@ -113,7 +113,7 @@ class count(Mode):  # noqa: N801 - used as a function: `with tt.count() as count
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str, str]] = Counter()
 
-    def handle(self, caller: Caller, args: tuple[Any, ...]) -> Any:
+    def handle(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
         """Count the call and go on, staying active for the inner calls."""
         entry = entry_with_modes(caller, args)
         taken = served_by(entry.resolution)

@@ -17,7 +17,7 @@ from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.callers import OpOverload
     from tt.core.errors import ArgumentError
 
 __all__ = [
@@ -223,7 +223,7 @@ def public(function: Any) -> Any:
 
 
 def call_with_overrides(
-    caller: Caller,
+    caller: OpOverload,
     bound: tuple[Any, ...],
     function: Any,
     args: tuple[Any, ...],

@@ -24,7 +24,7 @@ from tt.core.tensor.read_only import refuse_read_only
 from tt.core.tensor.storage import Storage
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Choice, Entry
+    from tt.core.dispatch.call.entry import BoundKernel, CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = [
@@ -47,7 +47,7 @@ def targets_of(operator: Operator, args: Sequence[Any]) -> list[Any]:
     return [value for value in found if value is not None]
 
 
-def refuse_written(entry: Entry, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
+def refuse_written(entry: CachedCall, targets: Sequence[TensorBase], args: Sequence[Any]) -> None:
     """Refuse a call whose targets are read-only, or overlap with themselves, each other, or partly with an operand.
 
     Raises
@@ -88,7 +88,7 @@ def _memory(tensor: TensorBase) -> int:
     return id(storage) if type(storage) is Storage else id(getattr(storage, "base", storage))
 
 
-def give_own(entry: Entry, targets: Sequence[Any], args: Sequence[Any]) -> None:
+def give_own(entry: CachedCall, targets: Sequence[Any], args: Sequence[Any]) -> None:
     """Give the targets arrays that nobody else holds; see Note [Changing arguments without memory]."""
     if entry.writes_target:
         for target in targets:
@@ -98,7 +98,7 @@ def give_own(entry: Entry, targets: Sequence[Any], args: Sequence[Any]) -> None:
                 method_escaped(entry, error, args)
 
 
-def write_new(entry: Entry, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
+def write_new(entry: CachedCall, targets: Sequence[Any], handles: Any, args: Sequence[Any]) -> Any:
     """Write the new values that a kernel returned, and return its results.
 
     Raises
@@ -124,7 +124,7 @@ def write_new(entry: Entry, targets: Sequence[Any], handles: Any, args: Sequence
     return None if not fresh else rest[0] if fresh == 1 and rest else tuple(rest)
 
 
-def _write_values(entry: Entry, targets: Sequence[Any], values: Sequence[Any]) -> None:
+def _write_values(entry: CachedCall, targets: Sequence[Any], values: Sequence[Any]) -> None:
     operator, backend = entry.operator, entry.backend
     for target, value in zip(targets, values, strict=False):
         if type(value) is not backend.handle_type:
@@ -146,7 +146,7 @@ def _write_values(entry: Entry, targets: Sequence[Any], values: Sequence[Any]) -
 # --- results that are arguments --------------------------------------------------------------------------------
 
 
-def with_targets(entry: Entry, choice: Choice, args: Sequence[Any], handles: Any) -> Any:
+def with_targets(entry: CachedCall, choice: BoundKernel, args: Sequence[Any], handles: Any) -> Any:
     """Return the results of an operator some of which are arguments: `-> Tensor(a!)`.
 
     A kernel returns the others, or all; what it returns in the place of an argument does not count.
@@ -195,7 +195,7 @@ def with_targets_of(operator: Operator, args: Sequence[Any], result: Any) -> Any
     return operator.return_type(found)
 
 
-def hand_back(entry: Entry, args: Sequence[Any], aliases: Sequence[Any], result: Any) -> Any:
+def hand_back(entry: CachedCall, args: Sequence[Any], aliases: Sequence[Any], result: Any) -> Any:
     """Return the result of a call that was made with aliases of the arguments, after changing the arguments likewise.
 
     An alias shares the memory, but not the array: a backend whose arrays cannot change replaces that, and `t_` and its

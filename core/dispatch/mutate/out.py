@@ -20,7 +20,7 @@ from tt.core.tensor.read_only import refuse_read_only
 from tt.core.types.promotion import can_cast
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
     from tt.core.schema.model import OpDefinition
 
@@ -72,7 +72,7 @@ def _of_the_dtype(operator: Operator, bound: tuple[Any, ...], out: TensorBase) -
     return (*bound[:at], out.dtype, *bound[at + 1 :])
 
 
-def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the functional form and write its results into the tensors at the end of the arguments."""
     operator = entry.operator
     count = operator.out_count

@@ -18,7 +18,7 @@ from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.entry import CachedCall
 
 __all__ = ["refuse_overlap", "refuse_self_overlap", "refuse_shared", "shared_place", "shares_memory"]
 
@@ -26,7 +26,7 @@ FILLS: Final = frozenset({"fill", "masked_fill"})
 """Operators that write one value: it does not matter how often, nor where it was."""
 
 
-def refuse_shared(entry: Entry, target: TensorBase, args: Iterable[Any]) -> None:
+def refuse_shared(entry: CachedCall, target: TensorBase, args: Iterable[Any]) -> None:
     """Refuse an in-place call whose target is read-only, or overlaps with itself or with an operand.
 
     Raises

@@ -13,7 +13,7 @@ __all__ = ["Operators"]
 class Operators:
     """Operators by attribute: `ops.add`, `ops.max.dim`, `ops.acme.twice`.
 
-    An attribute is the caller of an operator with a single overload, an `OverloadedOp` for several, or the
+    An attribute is the caller of an operator with a single overload, an `PacketOp` for several, or the
     namespace of a third party.
     """
 

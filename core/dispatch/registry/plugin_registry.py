@@ -9,29 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.registry.sources import Handle
+from tt.core.dispatch.registry.sources import RegistrationHandle
 from tt.core.dispatch.registry.tables import KernelTable
 from tt.core.errors import PluginError
 
 if TYPE_CHECKING:
     from tt.core.dispatch.intercept.layers import Layer
-    from tt.core.dispatch.registry.preference import Names, Scope
+    from tt.core.dispatch.registry.preference import Names, PluginNames
     from tt.core.dispatch.registry.registry import Registry
-    from tt.core.dispatch.registry.sources import Source
+    from tt.core.dispatch.registry.sources import Provider
     from tt.core.tensor.backend import Backend
 
 __all__ = ["PluginRegistry"]
 
-Waiting = tuple["Names", Callable[[], Handle], "_Late"]
+Waiting = tuple["Names", Callable[[], RegistrationHandle], "_Late"]
 
 
-class _Late(Handle):
+class _Late(RegistrationHandle):
     """The handle of a registration that waits."""
 
     def __init__(self) -> None:
         super().__init__(self._remove)
         self.cancelled = False
-        self.inner: Handle | None = None
+        self.inner: RegistrationHandle | None = None
 
     def _remove(self) -> None:
         self.cancelled = True
@@ -45,12 +45,12 @@ class PluginRegistry:
     The handles of all that was added are kept, so that a plugin can be taken out again.
     """
 
-    def __init__(self, registry: Registry, source: Source, scope: Scope | None = None) -> None:
+    def __init__(self, registry: Registry, source: Provider, scope: PluginNames | None = None) -> None:
         self.registry, self.source, self._scope = registry, source, scope
-        self.handles: list[Handle] = []
+        self.handles: list[RegistrationHandle] = []
         self._waiting: list[Waiting] = []
 
-    def add(self, table: Any) -> Handle:
+    def add(self, table: Any) -> RegistrationHandle:
         """Register a table of kernels, composites, formulas or rules."""
         if isinstance(table, KernelTable):
             self._check_kernels(table)
@@ -59,7 +59,7 @@ class PluginRegistry:
             names = self._check_layer_table(table)
         return self._when_held(names, lambda: self.registry.add(table, self.source, self._scope))
 
-    def add_backend(self, backend: Backend) -> Handle:
+    def add_backend(self, backend: Backend) -> RegistrationHandle:
         """Register the backend of a device type and layout."""
         names: Names = (("device", backend.device_type), ("layout", backend.layout))
         declared = self._declared(names)
@@ -70,13 +70,13 @@ class PluginRegistry:
             )
         return self._when_held(declared, lambda: self.registry.add_backend(backend, self.source))
 
-    def add_layer(self, layer: Layer) -> Handle:
+    def add_layer(self, layer: Layer) -> RegistrationHandle:
         """Register a layer."""
         names: Names = (("layer", layer.name),)
         self._require_declared(names, f"layers=({layer.name!r},)")
         return self._when_held(names, lambda: self.registry.add_layer(layer, self.source))
 
-    def add_definitions(self, definitions: Any) -> Handle:
+    def add_definitions(self, definitions: Any) -> RegistrationHandle:
         """Register operators from a YAML file or from definitions."""
         from tt.core.dispatch.registry.registry import read_definitions
 
@@ -86,7 +86,7 @@ class PluginRegistry:
         names: Names = tuple(dict.fromkeys(("namespace", d.signature.namespace) for d in new))
         return self._when_held(names, lambda: self.registry.add_definitions(new, self.source))
 
-    def add_shape_rule(self, name: str, rule: Any) -> Handle:
+    def add_shape_rule(self, name: str, rule: Any) -> RegistrationHandle:
         """Give an operator of the plugin a shape rule."""
         names: Names = (("namespace", name.partition("::")[0]),)
         self._require_declared(names, f"namespaces=({names[0][1]!r},)")
@@ -111,7 +111,7 @@ class PluginRegistry:
 
     # --- what the manifest allows ------------------------------------------------------------------------------
 
-    def _when_held(self, names: Names, register: Callable[[], Handle]) -> Handle:
+    def _when_held(self, names: Names, register: Callable[[], RegistrationHandle]) -> RegistrationHandle:
         if self._holds(names):
             return self._keep(register())
         late = _Late()
@@ -168,7 +168,7 @@ class PluginRegistry:
             found["namespace", namespace] = None
         return tuple(found)
 
-    def _keep(self, handle: Handle) -> Handle:
+    def _keep(self, handle: RegistrationHandle) -> RegistrationHandle:
         self.handles.append(handle)
         return handle
 

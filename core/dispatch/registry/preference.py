@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.registry.sources import Source
+    from tt.core.dispatch.registry.sources import Provider
 
 __all__ = [
     "OTHERS",
     "SETTING",
+    "Eligibility",
     "Names",
+    "PluginNames",
+    "PreferenceRule",
     "Rank",
-    "Rule",
-    "Scope",
-    "Standing",
+    "eligibility_of",
     "in_order",
     "ranks_of",
     "rules_in_force",
-    "standing_of",
 ]
 
 SETTING: Final = "prefer"
@@ -47,7 +47,7 @@ Names = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PreferenceRule:
     """Plugins in the order in which they are preferred.
 
     Attributes
@@ -88,13 +88,13 @@ class Rule:
         return plugin in self.plugins or distribution in self.plugins
 
 
-def rules_in_force() -> tuple[Rule, ...]:
+def rules_in_force() -> tuple[PreferenceRule, ...]:
     """Return the rules, the strongest first."""
-    found: tuple[Rule, ...] = STATE.get(SETTING) or ()
+    found: tuple[PreferenceRule, ...] = STATE.get(SETTING) or ()
     return found
 
 
-class Scope(Protocol):
+class PluginNames(Protocol):
     """What the registry asks of the host about the plugin that brought a registration."""
 
     def declares(self, kind: str, name: str) -> bool:
@@ -110,33 +110,35 @@ class Scope(Protocol):
         """Return why the plugin does not hold a name that it declares."""
 
 
-class Standing(NamedTuple):
+class Eligibility(NamedTuple):
     """What the preferences make of one registration.
 
     Attributes
     ----------
     rank : tuple of int
         The place in the list of each rule that covers the call, the strongest rule first; the lowest is preferred.
-    rule : Rule or None
+    rule : PreferenceRule or None
         The rule that names the plugin.
     refusal : str
         Why the registration takes no part; empty if it does.
     """
 
     rank: Rank
-    rule: Rule | None
+    rule: PreferenceRule | None
     refusal: str
 
 
-UNNAMED: Final = Standing((), None, "")
+UNNAMED: Final = Eligibility((), None, "")
 
 
-def standing_of(source: Source, scope: Scope | None, names: Names, op: str, device: str | None) -> Standing:
+def eligibility_of(
+    source: Provider, scope: PluginNames | None, names: Names, op: str, device: str | None
+) -> Eligibility:
     """Return whether a registration takes part in a call, and how preferred it is.
 
     Parameters
     ----------
-    source, scope : Source, Scope or None
+    source, scope : Provider, PluginNames or None
         Who brought it; without a scope it is tt's own or the program's, and takes part always.
     names : tuple of (kind, name)
         What it is for.
@@ -149,10 +151,10 @@ def standing_of(source: Source, scope: Scope | None, names: Names, op: str, devi
     covering = [rule for rule in rules if rule.covers(op, device)]
     rank = tuple(rule.position(source.plugin, source.distribution) for rule in covering)
     rule = next((rule for rule in covering if rule.names(source.plugin, source.distribution)), None)
-    return Standing(rank, rule, "" if scope is None else _refusal(scope, source, names, rule))
+    return Eligibility(rank, rule, "" if scope is None else _refusal(scope, source, names, rule))
 
 
-def _refusal(scope: Scope, source: Source, names: Names, rule: Rule | None) -> str:
+def _refusal(scope: PluginNames, source: Provider, names: Names, rule: PreferenceRule | None) -> str:
     held = False
     for kind, name in names:
         if scope.holds(kind, name):
@@ -168,17 +170,17 @@ def _refusal(scope: Scope, source: Source, names: Names, rule: Rule | None) -> s
     )
 
 
-def ranks_of(standings: Sequence[Standing], sources: Sequence[Source]) -> dict[int, Rank]:
+def ranks_of(eligibilities: Sequence[Eligibility], sources: Sequence[Provider]) -> dict[int, Rank]:
     """Return position -> rank of those that take part.
 
     What the program itself registers counts as the most preferred of all that a rule names.
     """
-    taking_part = [i for i, standing in enumerate(standings) if not standing.refusal]
-    best = min((standings[i].rank for i in taking_part), default=())
-    return {i: best if sources[i].is_program else standings[i].rank for i in taking_part}
+    taking_part = [i for i, standing in enumerate(eligibilities) if not standing.refusal]
+    best = min((eligibilities[i].rank for i in taking_part), default=())
+    return {i: best if sources[i].is_program else eligibilities[i].rank for i in taking_part}
 
 
-def in_order(standings: Sequence[Standing], sources: Sequence[Source]) -> list[int]:
+def in_order(eligibilities: Sequence[Eligibility], sources: Sequence[Provider]) -> list[int]:
     """Return the positions of those that take part, the most preferred first, else as they were."""
-    ranks = ranks_of(standings, sources)
+    ranks = ranks_of(eligibilities, sources)
     return sorted(ranks, key=ranks.__getitem__)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.namespace import Operators
 from tt.core.dispatch.registry.plugin_registry import PluginRegistry
-from tt.core.dispatch.registry.preference import Scope, in_order
+from tt.core.dispatch.registry.preference import PluginNames, in_order
 from tt.core.dispatch.registry.sources import (
     TT_SOURCE,
     CompositeRegistration,
-    Handle,
-    KernelRegistration,
-    Source,
+    Provider,
+    Registration,
+    RegistrationHandle,
     code_location,
 )
 from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable, taken_names
@@ -29,21 +29,21 @@ from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.callers import OpOverload
     from tt.core.dispatch.call.operator import Operator
-    from tt.core.dispatch.call.overloads import OverloadedOp
+    from tt.core.dispatch.call.overloads import PacketOp
     from tt.core.dispatch.intercept.layers import Layer
     from tt.core.schema.model import OpDefinition
     from tt.core.tensor.backend import Backend
 
 __all__ = [
     "REGISTRY",
-    "Handle",
-    "KernelRegistration",
     "Operators",
     "PluginRegistry",
+    "Provider",
+    "Registration",
+    "RegistrationHandle",
     "Registry",
-    "Source",
     "code_location",
     "ops",
 ]
@@ -69,19 +69,19 @@ class Registry:
         (operator without overload, form) -> what `ops` shows for several overloads.
     """
 
-    kernels: dict[str, list[KernelRegistration]] = field(default_factory=dict)
+    kernels: dict[str, list[Registration]] = field(default_factory=dict)
     composites: dict[str, list[CompositeRegistration]] = field(default_factory=dict)
     backends: dict[tuple[str, str], Backend] = field(default_factory=dict)
-    backend_sources: dict[tuple[str, str], Source] = field(default_factory=dict)
+    backend_sources: dict[tuple[str, str], Provider] = field(default_factory=dict)
     layers: dict[str, Layer] = field(default_factory=dict)
     operators: dict[str, Operator] = field(default_factory=dict)
-    _extra: dict[str, tuple[OpDefinition, Source]] = field(default_factory=dict)
+    _extra: dict[str, tuple[OpDefinition, Provider]] = field(default_factory=dict)
     places: dict[Any, int] = field(default_factory=dict)
-    packets: dict[tuple[str, str], OverloadedOp] = field(default_factory=dict)
+    packets: dict[tuple[str, str], PacketOp] = field(default_factory=dict)
     _core_composites: bool = False
     _aliases: dict[str, str] | None = None
     _lock: Any = field(default_factory=lambda: fork_safe_lock(rank=1))
-    _scopes: list[list[Handle]] = field(default_factory=list)
+    _scopes: list[list[RegistrationHandle]] = field(default_factory=list)
     _shape_rules: dict[str, list[list[Any]]] = field(default_factory=dict)
 
     # --- operators ---------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class Registry:
         found = self._extra.get(name)
         return found[0] if found is not None else definitions().get(name)
 
-    def definition_source(self, name: str) -> Source:
+    def definition_source(self, name: str) -> Provider:
         """Return who defined an operator."""
         found = self._extra.get(name)
         return found[1] if found is not None else TT_SOURCE
@@ -155,7 +155,7 @@ class Registry:
         with self._lock:
             return self.operators.setdefault(definition.name, Operator(definition, self))
 
-    def caller(self, name: str, form: str = "functional") -> Caller:
+    def caller(self, name: str, form: str = "functional") -> OpOverload:
         """Return the caller of one form of an operator."""
         return self.operator(name).caller(form)
 
@@ -173,11 +173,11 @@ class Registry:
         view = host.current_registry()
         return view if view is not None and view.registry is self else None
 
-    def open_scope(self, handles: list[Handle]) -> None:
+    def open_scope(self, handles: list[RegistrationHandle]) -> None:
         """Add the handle of everything that the program registers from now on to a list."""
         self._scopes.append(handles)
 
-    def close_scope(self, handles: list[Handle]) -> None:
+    def close_scope(self, handles: list[RegistrationHandle]) -> None:
         """Undo everything that a scope has noted, the last first; what was noted within it goes too.
 
         A scope that is closed already is left as it is.  Each is forgotten when all of it is undone, so that closing
@@ -191,13 +191,15 @@ class Registry:
                 del scope[-1]
             del self._scopes[-1]
 
-    def note(self, handle: Handle, source: Source | None = None) -> Handle:
+    def note(self, handle: RegistrationHandle, source: Provider | None = None) -> RegistrationHandle:
         """Note a registration in the innermost scope; those of plugins stay, since nobody would repeat them."""
         if self._scopes and (source is None or not source.plugin):
             self._scopes[-1].append(handle)
         return handle
 
-    def add(self, table: Any, source: Source | None = None, scope: Scope | None = None) -> Handle:
+    def add(
+        self, table: Any, source: Provider | None = None, scope: PluginNames | None = None
+    ) -> RegistrationHandle:
         """Register a table of kernels, of composites, or one that a layer understands.
 
         Parameters
@@ -209,14 +211,14 @@ class Registry:
 
         Returns
         -------
-        Handle
+        RegistrationHandle
             Undoes the registration.
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add(table)
-        return self.note(self._add(table, source or Source(), scope), source)
+        return self.note(self._add(table, source or Provider(), scope), source)
 
-    def _add(self, table: Any, source: Source, scope: Scope | None = None) -> Handle:
+    def _add(self, table: Any, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
         if isinstance(table, KernelTable):
             return self._add_kernels(table, source, scope)
         if isinstance(table, CompositeTable):
@@ -233,18 +235,20 @@ class Registry:
                 undo()
                 self.invalidate_all()
 
-            return Handle(remove)
+            return RegistrationHandle(remove)
         raise TypeError(
             f"a plugin hands over kernel tables, composite tables and tables of layers, not {type(table).__name__}"
         )
 
-    def _add_kernels(self, table: KernelTable, source: Source, scope: Scope | None) -> Handle:
+    def _add_kernels(
+        self, table: KernelTable, source: Provider, scope: PluginNames | None
+    ) -> RegistrationHandle:
         from tt.core.schema.classes import dtype_names
 
         for layout in table.layouts:
             register_layout(layout)
         new = [
-            KernelRegistration(
+            Registration(
                 kernel,
                 table.device,
                 table.layouts,
@@ -268,14 +272,14 @@ class Registry:
                     self.kernels[registration.kernel.op].remove(registration)
                     self._invalidate(registration.kernel.op)
 
-        return Handle(remove)
+        return RegistrationHandle(remove)
 
-    def _refuse_duplicate(self, new: KernelRegistration) -> None:
+    def _refuse_duplicate(self, new: Registration) -> None:
         """Refuse what one party registers twice; between plugins of several parties each call decides."""
         if new.kernel.override:
             return
         for old in self.kernels.get(new.kernel.op, ()):
-            if old.party != new.party:
+            if old.plugin_name != new.plugin_name:
                 continue
             same_place = (old.device, old.layouts) == (new.device, new.layouts)
             same_call = (old.kernel.form, old.kernel.priority, old.kernel.native) == (
@@ -295,7 +299,9 @@ class Registry:
             return first.function is second.function
         return taken_names(first, definition.signature) == taken_names(second, definition.signature)
 
-    def _add_composites(self, table: CompositeTable, source: Source, scope: Scope | None = None) -> Handle:
+    def _add_composites(
+        self, table: CompositeTable, source: Provider, scope: PluginNames | None = None
+    ) -> RegistrationHandle:
         new = [CompositeRegistration(op, function, source, scope) for op, function in table.functions.items()]
         with self._lock:
             for registration in new:
@@ -308,15 +314,15 @@ class Registry:
                     self.composites[registration.op].remove(registration)
                     self._invalidate(registration.op)
 
-        return Handle(remove)
+        return RegistrationHandle(remove)
 
-    def add_backend(self, backend: Backend, source: Source | None = None) -> Handle:
+    def add_backend(self, backend: Backend, source: Provider | None = None) -> RegistrationHandle:
         """Register the backend of a device type and layout."""
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_backend(backend)
-        return self.note(self._add_backend(backend, source or Source()), source)
+        return self.note(self._add_backend(backend, source or Provider()), source)
 
-    def _add_backend(self, backend: Backend, source: Source) -> Handle:
+    def _add_backend(self, backend: Backend, source: Provider) -> RegistrationHandle:
         place = (backend.device_type, backend.layout)
         with self._lock:
             if place in self.backends:
@@ -335,15 +341,15 @@ class Registry:
             self.backend_sources.pop(place, None)
             self.invalidate_all()
 
-        return Handle(remove)
+        return RegistrationHandle(remove)
 
-    def add_layer(self, layer: Layer, source: Source | None = None) -> Handle:
+    def add_layer(self, layer: Layer, source: Provider | None = None) -> RegistrationHandle:
         """Register a layer."""
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_layer(layer)
-        return self.note(self._add_layer(layer, source or Source()), source)
+        return self.note(self._add_layer(layer, source or Provider()), source)
 
-    def _add_layer(self, layer: Layer, source: Source) -> Handle:
+    def _add_layer(self, layer: Layer, source: Provider) -> RegistrationHandle:
         with self._lock:
             if layer.name in self.layers:
                 raise DuplicateRegistrationError(f"layer {layer.name}", "an earlier plugin", str(source))
@@ -354,9 +360,9 @@ class Registry:
             self.layers.pop(layer.name, None)
             self.invalidate_all()
 
-        return Handle(remove)
+        return RegistrationHandle(remove)
 
-    def add_definitions(self, definitions: Any, source: Source | None = None) -> Handle:
+    def add_definitions(self, definitions: Any, source: Provider | None = None) -> RegistrationHandle:
         """Register operators: a path of a YAML file, or definitions.
 
         Raises
@@ -368,9 +374,9 @@ class Registry:
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add_definitions(definitions)
-        return self.note(self._add_definitions(definitions, source or Source()), source)
+        return self.note(self._add_definitions(definitions, source or Provider()), source)
 
-    def _add_definitions(self, definitions: Any, source: Source) -> Handle:
+    def _add_definitions(self, definitions: Any, source: Provider) -> RegistrationHandle:
         new = read_definitions(definitions)
         with self._lock:
             for definition in new:
@@ -395,10 +401,10 @@ class Registry:
             self._forget_packets(new)
             ops.forget()
 
-        return Handle(remove)
+        return RegistrationHandle(remove)
 
-    def add_shape_rule(self, name: str, rule: Any, source: Source | None = None) -> Handle:
-        """Give an operator of a third party a shape rule: the name of one, or a `Rule`; it shadows an earlier one.
+    def add_shape_rule(self, name: str, rule: Any, source: Provider | None = None) -> RegistrationHandle:
+        """Give an operator of a third party a shape rule: the name of one, or a `ShapeRule`; it shadows an earlier one.
 
         Raises
         ------
@@ -421,7 +427,7 @@ class Registry:
                     self._shape_rules[name] = [p for p in self._shape_rules[name] if p is not place]
                     self._set_shape_rule(name)
 
-        return self.note(Handle(remove), source)
+        return self.note(RegistrationHandle(remove), source)
 
     def _set_shape_rule(self, name: str) -> None:
         """Put the shape rule that counts into the definition of an operator."""
@@ -503,20 +509,20 @@ class Registry:
         found = self.composites.get(op)
         if not found:
             return None
-        order = in_order([r.standing() for r in found], [r.source for r in found])
+        order = in_order([r.eligibility() for r in found], [r.source for r in found])
         return found[order[0]] if order else None
 
-    def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
+    def all_kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return all kernels of an operator for a device and the layouts of a call, the highest priority first."""
         found = [r for r in self.kernels.get(op, ()) if r.device == device and r.layouts == layouts]
         return sorted(found, key=lambda r: -r.kernel.priority)
 
-    def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[KernelRegistration]:
+    def kernels_of(self, op: str, device: str, layouts: tuple[str, ...]) -> list[Registration]:
         """Return those that take part at present, the one that counts first; see Note [Taking part]."""
         found = self.all_kernels_of(op, device, layouts)
-        return [found[i] for i in in_order([r.standing() for r in found], [r.source for r in found])]
+        return [found[i] for i in in_order([r.eligibility() for r in found], [r.source for r in found])]
 
-    def for_plugin(self, source: Source, scope: Scope | None = None) -> PluginRegistry:
+    def for_plugin(self, source: Provider, scope: PluginNames | None = None) -> PluginRegistry:
         """Return a view of the registry that notes `source` with everything that is added."""
         return PluginRegistry(self, source, scope)
 

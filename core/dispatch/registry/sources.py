@@ -7,14 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tt.core.dispatch.registry.preference import Names, Scope, Standing, standing_of
+from tt.core.dispatch.registry.preference import Eligibility, Names, PluginNames, eligibility_of
 from tt.core.dispatch.registry.tables import Kernel
 
-__all__ = ["TT_SOURCE", "CompositeRegistration", "Handle", "KernelRegistration", "Source", "code_location"]
+__all__ = [
+    "TT_SOURCE",
+    "CompositeRegistration",
+    "Provider",
+    "Registration",
+    "RegistrationHandle",
+    "code_location",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Provider:
     """Who brought a registration.
 
     Attributes
@@ -54,16 +61,16 @@ def _namespace(op: str) -> Names:
 
 
 @dataclass(slots=True, eq=False)
-class KernelRegistration:
+class Registration:
     """A kernel in the registry: what was declared, for which device and layouts, by whom."""
 
     kernel: Kernel
     device: str
     layouts: tuple[str, ...]
-    source: Source
+    source: Provider
     dtypes: frozenset[str]
     result: str | None = None
-    scope: Scope | None = None
+    scope: PluginNames | None = None
     names: Names = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,13 +78,13 @@ class KernelRegistration:
         self.names = (("device", self.device), *layouts, *_namespace(self.kernel.op))
 
     @property
-    def party(self) -> str:
+    def plugin_name(self) -> str:
         """The plugin of a third party that brought it; empty for what tt itself and the program bring."""
         return "" if self.scope is None else self.source.plugin
 
-    def standing(self) -> Standing:
+    def eligibility(self) -> Eligibility:
         """Return whether it takes part at present, and how preferred it is."""
-        return standing_of(self.source, self.scope, self.names, self.kernel.op, self.device)
+        return eligibility_of(self.source, self.scope, self.names, self.kernel.op, self.device)
 
     def __str__(self) -> str:
         return f"{self.source} {code_location(self.kernel.function)}"
@@ -95,18 +102,18 @@ class CompositeRegistration:
 
     op: str
     function: Callable[..., Any]
-    source: Source
-    scope: Scope | None = None
+    source: Provider
+    scope: PluginNames | None = None
 
-    def standing(self) -> Standing:
+    def eligibility(self) -> Eligibility:
         """Return whether it takes part at present, and how preferred it is."""
-        return standing_of(self.source, self.scope, _namespace(self.op), self.op, None)
+        return eligibility_of(self.source, self.scope, _namespace(self.op), self.op, None)
 
     def __str__(self) -> str:
         return f"{self.source} {code_location(self.function)}"
 
 
-class Handle:
+class RegistrationHandle:
     """Undoes one registration, exactly; also usable in a `with` statement.
 
     Attributes
@@ -133,12 +140,12 @@ class Handle:
         if undo is not None:
             undo()
 
-    def __enter__(self) -> Handle:
+    def __enter__(self) -> RegistrationHandle:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
 
 
-TT_SOURCE = Source("tt-tensor", "", "")
+TT_SOURCE = Provider("tt-tensor", "", "")
 """What the core itself brings."""

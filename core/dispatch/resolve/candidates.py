@@ -13,24 +13,24 @@ from tt.core.errors import KernelContractError, PluginConflictError
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
-    from tt.core.dispatch.registry.sources import KernelRegistration
+    from tt.core.dispatch.registry.sources import Registration
     from tt.core.tensor.backend import Backend
 
-__all__ = ["Serving", "changes_metadata", "choose_form", "refuse_ties", "serving"]
+__all__ = ["EligibleKernel", "changes_metadata", "choose_form", "eligible_kernels", "refuse_ties"]
 
 
-class Serving(NamedTuple):
+class EligibleKernel(NamedTuple):
     """A kernel that serves the dtype of a call."""
 
-    registration: KernelRegistration
+    registration: Registration
     upcast: bool  # it computes in float32 for a half dtype
     rank: Rank
     preferred: str  # where a rule prefers it
 
 
-def serving(
+def eligible_kernels(
     operator: Operator, resolution: Resolution, device: str, layouts: tuple[str, ...], dtypes: CallDtypes
-) -> list[Serving]:
+) -> list[EligibleKernel]:
     """Return the kernels that serve the dtype, the most preferred first."""
     from tt.core.dispatch.registry.masking import is_masked
 
@@ -38,13 +38,13 @@ def serving(
     found = operator.registry.all_kernels_of(operator.name, device, layouts)
     if not found:
         resolution.note("kernel", "(none)", False, f"no kernel for {device}/{'+'.join(layouts)}")
-    standings = [registration.standing() for registration in found]
-    ranks = ranks_of(standings, [registration.source for registration in found])
-    served: list[Serving] = []
+    eligibilities = [registration.eligibility() for registration in found]
+    ranks = ranks_of(eligibilities, [registration.source for registration in found])
+    served: list[EligibleKernel] = []
     for index, registration in enumerate(found):
         kernel = registration.kernel
-        if standings[index].refusal:
-            resolution.note("kernel", registration, False, standings[index].refusal)
+        if eligibilities[index].refusal:
+            resolution.note("kernel", registration, False, eligibilities[index].refusal)
             continue
         if is_masked(operator.definition, kernel, device):
             resolution.note("kernel", registration, False, "masked")
@@ -62,20 +62,20 @@ def serving(
             names = ", ".join(sorted(registration.dtypes))
             resolution.note("kernel", registration, False, f"serves {names}, not {wanted}")
             continue
-        rule = standings[index].rule
+        rule = eligibilities[index].rule
         preferred = f"; preferred by {rule.origin}" if rule is not None else ""
-        served.append(Serving(registration, upcast, ranks[index], preferred))
+        served.append(EligibleKernel(registration, upcast, ranks[index], preferred))
     return sorted(served, key=lambda s: s.rank)
 
 
-def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], Serving]]) -> None:
+def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], EligibleKernel]]) -> None:
     """Raise where plugins of two parties serve the same calls and nothing puts one before the other."""
-    first: dict[tuple[int, ...], Serving] = {}
+    first: dict[tuple[int, ...], EligibleKernel] = {}
     for takes, served in ranked:
         before = first.setdefault(takes, served)
         one, two = before.registration, served.registration
         if (
-            one.party != two.party
+            one.plugin_name != two.plugin_name
             and before.rank == served.rank
             and (one.kernel.priority, one.kernel.override) == (two.kernel.priority, two.kernel.override)
         ):
@@ -84,14 +84,14 @@ def refuse_ties(operator: Operator, ranked: list[tuple[tuple[int, ...], Serving]
             raise PluginConflictError(
                 f"the kernel of {operator.name} for {one.where} {{{dtypes}}}",
                 [str(registration) for registration in both],
-                [registration.party for registration in both if registration.party],
+                [registration.plugin_name for registration in both if registration.plugin_name],
             )
 
 
 def choose_form(
-    operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[Serving]
-) -> tuple[int, list[Serving]]:
-    """Return how the form is made (see `Entry.writes_target`; 4: functional from in-place) and from which kernels.
+    operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[EligibleKernel]
+) -> tuple[int, list[EligibleKernel]]:
+    """Return how the form is made (see `CachedCall.writes_target`; 4: functional from in-place) and from which kernels.
 
     The most preferred kernels decide how; others of the same kind serve the calls whose arguments those do not take.
     """
@@ -105,8 +105,8 @@ def choose_form(
 
 
 def _form_of(
-    operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[Serving]
-) -> tuple[int, list[Serving]]:
+    operator: Operator, form: str, backend: Backend, dtypes: CallDtypes, served: list[EligibleKernel]
+) -> tuple[int, list[EligibleKernel]]:
     functional = [s for s in served if s.registration.kernel.form == "functional"]
     inplace = [s for s in served if s.registration.kernel.form == "inplace"]
     out = [s for s in served if s.registration.kernel.form == "out" and not s.upcast]

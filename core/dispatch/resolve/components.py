@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from tt.core.tensor.base import TensorBase
     from tt.core.tensor.tensor import Tensor
 
-__all__ = ["parts_of"]
+__all__ = ["component_tensors"]
 
 
-def parts_of(tensor: TensorBase) -> dict[str, Tensor]:
+def component_tensors(tensor: TensorBase) -> dict[str, Tensor]:
     """Return the strided tensors that a tensor of another layout is made of, by name; they share its memory.
 
     There are none for strided tensors.

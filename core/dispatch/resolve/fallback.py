@@ -18,7 +18,7 @@ from tt.core.types.device import Device
 from tt.core.types.state import STATE, changed
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.entry import CachedCall
 
 __all__ = [
     "FALLBACKS",
@@ -75,7 +75,7 @@ def fallback_policy(policy: Policy, device: str = "*") -> AbstractContextManager
     return changed(("fallback", device), _setting(policy))
 
 
-def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_fallback(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Move the tensors to the fallback device, run there, and move the results back."""
     backend, operator = entry.backend, entry.operator
     here, there = backend.device_type, str(backend.fallback)
@@ -110,7 +110,7 @@ def run_fallback(entry: Entry, args: tuple[Any, ...]) -> Any:
     return _move(result, home)
 
 
-def run_strided(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_strided(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run a call of another layout on strided tensors; the result stays strided."""
     backend, operator = entry.backend, entry.operator
     here = f"{backend.device_type}/{backend.layout}"

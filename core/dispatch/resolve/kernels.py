@@ -5,12 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.entry import KERNEL, LIST, MUTATE, ONE, OUT, RAW, REROUTE, SEVERAL, Choice, Entry
+from tt.core.dispatch.call.entry import (
+    KERNEL,
+    LIST,
+    MUTATE,
+    ONE,
+    OUT,
+    RAW,
+    REROUTE,
+    SEVERAL,
+    BoundKernel,
+    CachedCall,
+)
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet
 from tt.core.dispatch.registry.sources import code_location
 from tt.core.dispatch.registry.tables import taken_names
-from tt.core.dispatch.resolve.candidates import Serving, changes_metadata, choose_form, refuse_ties, serving
+from tt.core.dispatch.resolve.candidates import (
+    EligibleKernel,
+    changes_metadata,
+    choose_form,
+    eligible_kernels,
+    refuse_ties,
+)
 from tt.core.dispatch.resolve.dtypes import CallDtypes, upcast_of
 from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.errors import KernelContractError
@@ -19,7 +36,7 @@ from tt.core.types.state import STATE
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
-    from tt.core.dispatch.registry.sources import KernelRegistration
+    from tt.core.dispatch.registry.sources import Registration
     from tt.core.tensor.backend import Backend
 
 __all__ = ["kernel_entry", "make_entry", "out_entry", "taken_positions"]
@@ -27,9 +44,9 @@ __all__ = ["kernel_entry", "make_entry", "out_entry", "taken_positions"]
 
 def make_entry(
     operator: Operator, form: str, keys: int, bits: int, kind: int, resolution: Resolution, **fields: Any
-) -> Entry:
+) -> CachedCall:
     """Return an entry of the present epoch with some of its fields set."""
-    entry = Entry(operator, form, keys, bits, STATE.epoch, kind)
+    entry = CachedCall(operator, form, keys, bits, STATE.epoch, kind)
     entry.resolution = resolution
     for name, value in fields.items():
         setattr(entry, name, value)
@@ -45,9 +62,9 @@ def kernel_entry(
     backend: Backend,
     layouts: tuple[str, ...],
     dtypes: CallDtypes,
-) -> Entry | None:
+) -> CachedCall | None:
     """Return the entry of the kernels that serve a call on one device, or None if none does."""
-    served = serving(operator, resolution, backend.device_type, layouts, dtypes)
+    served = eligible_kernels(operator, resolution, backend.device_type, layouts, dtypes)
     if not served:
         generic = backend.generic_kernel(operator)
         if generic is None:
@@ -67,12 +84,12 @@ def out_entry(
     backend: Backend,
     layouts: tuple[str, ...],
     dtypes: CallDtypes,
-) -> Entry | None:
+) -> CachedCall | None:
     """Return the entry of the kernels that write into the tensor of `out=` themselves, or None if none does."""
     ready = operator.out_count == 1 and backend.mutable and backend.has_views and dtypes.homogeneous
     if operator.definition.kind != "pointwise" or not ready or dtypes.results[0] is not dtypes.target:
         return None
-    served = serving(operator, resolution, backend.device_type, layouts, dtypes)
+    served = eligible_kernels(operator, resolution, backend.device_type, layouts, dtypes)
     if not served:
         return None
     how, chosen = choose_form(operator, "out", backend, dtypes, served)
@@ -92,8 +109,8 @@ def _build(
     resolution: Resolution,
     backend: Backend,
     dtypes: CallDtypes,
-    served: list[Serving],
-) -> Entry:
+    served: list[EligibleKernel],
+) -> CachedCall:
     how, chosen = choose_form(operator, form, backend, dtypes, served)
     upcast = chosen[0].upcast
     chosen = [s for s in chosen if s.upcast == upcast]
@@ -156,7 +173,7 @@ def _build(
     return entry
 
 
-def _choice(operator: Operator, registration: KernelRegistration, backend: Backend, how: int) -> Choice:
+def _choice(operator: Operator, registration: Registration, backend: Backend, how: int) -> BoundKernel:
     kernel = registration.kernel
     takes = taken_positions(operator, registration)
     function = kernel.function
@@ -173,7 +190,7 @@ def _choice(operator: Operator, registration: KernelRegistration, backend: Backe
         function = quiet(function)
     consumed = {operator.device_at, operator.layout_at, operator.dtype_at}
     consumed |= {i for i, a in enumerate(operator.arguments) if a.name in ("non_blocking", "pin_memory")}
-    return Choice(function, takes, _omitted(operator, takes, consumed), registration)
+    return BoundKernel(function, takes, _omitted(operator, takes, consumed), registration)
 
 
 def _omitted(operator: Operator, takes: tuple[int, ...], consumed: set[int]) -> tuple[tuple[int, Any], ...]:
@@ -192,8 +209,8 @@ def _over_tensors(
     bits: int,
     resolution: Resolution,
     backend: Backend,
-    choice: Choice,
-) -> Entry:
+    choice: BoundKernel,
+) -> CachedCall:
     """Return the entry of a kernel that gets tensors; it serves as a composite of its device and layout does."""
     from tt.core.dispatch.resolve.resolve import composite_entry
 
@@ -202,7 +219,7 @@ def _over_tensors(
     changes_first = choice.registration.kernel.form == "inplace"
 
     def chosen(*args: Any) -> Any:
-        if not choice.covers(args):
+        if not choice.accepts(args):
             return operator.resolve_rest(entry).run(args)
         if changes_first and form == "functional":
             args = (operator.registry.caller("clone").execute((args[0], None)), *args[1:])
@@ -213,7 +230,7 @@ def _over_tensors(
             raise
         return args[0] if changes_first else found
 
-    def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
+    def in_place(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         chosen(*args)
         args[0]._bump_version()
         return args[0]
@@ -226,7 +243,7 @@ def _over_tensors(
     return entry
 
 
-def taken_positions(operator: Operator, registration: KernelRegistration) -> tuple[int, ...]:
+def taken_positions(operator: Operator, registration: Registration) -> tuple[int, ...]:
     """Return the schema positions of the arguments that a kernel takes.
 
     Raises
@@ -297,7 +314,7 @@ def _full(operator: Operator, takes: tuple[int, ...], prepared: tuple[Any, ...])
 # --- results ---------------------------------------------------------------------------------------------------
 
 
-def _set_results(entry: Entry, operator: Operator, backend: Backend, dtypes: CallDtypes) -> None:
+def _set_results(entry: CachedCall, operator: Operator, backend: Backend, dtypes: CallDtypes) -> None:
     returns = operator.definition.signature.returns
     tensors = [r.type.is_tensor for r in returns]
     entry.specs = tuple(backend.spec(d) if d is not None and t else None
@@ -315,12 +332,12 @@ def _set_results(entry: Entry, operator: Operator, backend: Backend, dtypes: Cal
         entry.shares = -2 if operator.name == "detach" else 0  # what is detached has no part in the history
 
 
-def _allow_direct(entry: Entry, operator: Operator, dtypes: CallDtypes) -> None:
+def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:
     """Set the kernel that a caller may call with bare handles; `verify` switches it on after the first run."""
-    from tt.core.dispatch.call.unary_binary import BinaryCaller, UnaryCaller
+    from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
 
     caller = operator.caller(entry.form)
-    leading = 2 if isinstance(caller, BinaryCaller) else 1 if isinstance(caller, UnaryCaller) else 0
+    leading = 2 if isinstance(caller, BinaryOverload) else 1 if isinstance(caller, UnaryOverload) else 0
     choice = entry.choices[0]
     if (
         leading
@@ -348,13 +365,13 @@ def _generic_entry(
     backend: Backend,
     dtypes: CallDtypes,
     generic: Callable[..., Any],
-) -> Entry:
+) -> CachedCall:
     results = dtypes.results
 
     def function(*prepared: Any) -> Any:
         return generic(prepared, results)
 
-    choice = Choice(
+    choice = BoundKernel(
         function, tuple(range(len(operator.arguments))), (), resolution.taken and resolution.taken.source
     )
     how = 3 if changes_metadata(operator) and form == "inplace" else 1 if operator.mutates else 0

@@ -16,7 +16,7 @@ from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.entry import Entry
+    from tt.core.dispatch.call.entry import CachedCall
     from tt.core.dispatch.call.operator import Operator
 
 __all__ = ["Operand", "plan", "run_mixed", "transfer"]
@@ -32,10 +32,10 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
     To the meta device only the shape goes; from it nothing can come.
     """
     from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.dispatch.resolve.components import parts_of
+    from tt.core.dispatch.resolve.components import component_tensors
     from tt.core.errors import DeviceError
 
-    if parts := parts_of(tensor):
+    if parts := component_tensors(tensor):
         there = REGISTRY.backend(device.type, tensor.layout.name)
         there.require_available()
         place = there.place(device)
@@ -137,7 +137,7 @@ def _may_move(operator: Operator, operand: Operand) -> bool:
     return operand.zero_dim and operator.definition.kind == "pointwise" and operand.position in operator.group
 
 
-def run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Move what may be moved and dispatch again, or refuse."""
     operator, form = entry.operator, entry.form
     if operator.name == "_to_copy":

@@ -125,7 +125,7 @@ def _places(operator: Operator) -> str:
             host.activate("device", device)
     served: dict[str, set[str]] = {}
     for registration in operator.registry.kernels.get(operator.name, ()):
-        if not registration.standing().refusal and registration.device != "meta":
+        if not registration.eligibility().refusal and registration.device != "meta":
             served.setdefault(registration.where, set()).update(registration.dtypes)
     # The layouts of a device that serve the same dtypes stand together.
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.dispatch.call.entry import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE, Entry
+from tt.core.dispatch.call.entry import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE, CachedCall
 from tt.core.dispatch.mutate.mutation import with_targets_of
 from tt.core.dispatch.mutate.overlap import refuse_shared
 from tt.core.dispatch.registry.sources import code_location
@@ -38,7 +38,7 @@ def resolve(
     args: tuple[Any, ...],
     *,
     without_kernels: bool = False,
-) -> Entry:
+) -> CachedCall:
     """Return the entry for a combination.
 
     Parameters
@@ -74,7 +74,7 @@ def resolve(
 
 def _resolve_out(
     operator: Operator, keys: int, bits: int, resolution: Resolution, devices: Sequence[str]
-) -> Entry:
+) -> CachedCall:
     """Return the entry of a call with `out=`: of kernels that write there, or one that copies their result there."""
     if len(devices) == 1 and operator.definition.kind == "pointwise":
         layouts = tuple(sorted(KEYS.names("layout", keys)))
@@ -92,13 +92,13 @@ def _resolve_out(
     return make_entry(operator, "out", keys, bits, REROUTE, resolution, function=_run_out)
 
 
-def _run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     from tt.core.dispatch.mutate.out import run_out
 
     return run_out(entry, args)
 
 
-def _run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _run_mixed(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     from tt.core.dispatch.resolve.mixed_devices import run_mixed
 
     return run_mixed(entry, args)
@@ -109,7 +109,7 @@ def _run_mixed(entry: Entry, args: tuple[Any, ...]) -> Any:
 
 def _resolve_layer(
     operator: Operator, form: str, keys: int, bits: int, args: tuple[Any, ...], resolution: Resolution
-) -> Entry:
+) -> CachedCall:
     registry = operator.registry
     layers = sorted((registry.layer(name) for name in KEYS.names("layer", keys)), key=lambda x: -x.order)
     top = layers[0]
@@ -155,7 +155,7 @@ def _resolve_layer(
     return make_entry(operator, form, keys, bits, LAYER, resolution, below=below, rule=rule, clear=top.bit)
 
 
-def _unless_idle(entry: Entry, layer: Layer, args: tuple[Any, ...]) -> Entry:
+def _unless_idle(entry: CachedCall, layer: Layer, args: tuple[Any, ...]) -> CachedCall:
     """Return an entry that runs the kernel below, if there is one, in threads where the layer has nothing to do.
 
     Formulas call operators with tensors that require gradients, mostly where nothing is recorded: the kernel then does
@@ -171,7 +171,7 @@ def _unless_idle(entry: Entry, layer: Layer, args: tuple[Any, ...]) -> Entry:
     if below.kind != KERNEL:
         return entry
 
-    def unless_idle(entry: Entry, args: tuple[Any, ...]) -> Any:
+    def unless_idle(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         return entry.call_below(args) if layer.idle() else composite(*args)
 
     return make_entry(
@@ -180,12 +180,12 @@ def _unless_idle(entry: Entry, layer: Layer, args: tuple[Any, ...]) -> Entry:
     )  # fmt: skip
 
 
-def _pass_through(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _pass_through(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     return entry.call_below(args)
 
 
-def _unsupported(layer: Any) -> Callable[[Entry, tuple[Any, ...]], Any]:
-    def unsupported(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _unsupported(layer: Any) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
+    def unsupported(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         return layer.unsupported(entry, args)
 
     return unsupported
@@ -203,7 +203,7 @@ def _resolve_device(
     resolution: Resolution,
     device: str,
     without_kernels: bool,
-) -> Entry:
+) -> CachedCall:
     registry = operator.registry
     layouts = tuple(sorted(KEYS.names("layout", keys)))
     backend = registry.backend(device, _main_layout(layouts))
@@ -266,7 +266,7 @@ def _check_target(operator: Operator, dtypes: CallDtypes) -> None:
 
 def composite_entry(
     operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, function: Callable[..., Any]
-) -> Entry:
+) -> CachedCall:
     """Return the entry that runs a form of an operator by its composite."""
     if operator.returns_targets:
         function = _returning(operator, function)
@@ -294,10 +294,10 @@ def _named(operator: Operator, function: Callable[..., Any]) -> Callable[..., An
     return named
 
 
-def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tuple[Any, ...]], Any]:
+def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
     """Return the in-place form of a composite: run it and copy the result into the target."""
 
-    def inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         from tt.core.dispatch.registry.registry import ops
         from tt.core.errors import InplaceError
 
@@ -320,10 +320,10 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tupl
     return inplace
 
 
-def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tuple[Any, ...]], Any]:
+def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall, tuple[Any, ...]], Any]:
     """Return the in-place form of a view that is a composite: the target becomes the view."""
 
-    def inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+    def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         target, view = args[0], function(*args)
         target._set_data(view._handle, view._spec)
         target._bump_version()
@@ -334,7 +334,7 @@ def _metadata_of_composite(function: Callable[..., Any]) -> Callable[[Entry, tup
 
 def _fallback_entry(
     operator: Operator, form: str, keys: int, bits: int, resolution: Resolution, backend: Backend
-) -> Entry | None:
+) -> CachedCall | None:
     from tt.core.dispatch.resolve.fallback import policy_of, run_fallback, run_strided
 
     run = run_strided if backend.strided_fallback else run_fallback

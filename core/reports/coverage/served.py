@@ -14,7 +14,7 @@ from tt.core.types.dtype import DTYPES, to_dtype
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
-    from tt.core.dispatch.registry.registry import KernelRegistration
+    from tt.core.dispatch.registry.registry import Registration
     from tt.core.dispatch.registry.tables import Kernel
     from tt.core.schema.model import OpDefinition
     from tt.core.tensor.backend import Backend
@@ -168,7 +168,7 @@ def brought_by(plugin: str, definition: OpDefinition) -> list[str]:
 # --- who serves what -------------------------------------------------------------------------------------------
 
 
-def kernel_dtypes(registration: KernelRegistration, definition: OpDefinition) -> set[str]:
+def kernel_dtypes(registration: Registration, definition: OpDefinition) -> set[str]:
     """Return the compute dtypes that a kernel serves, with those that the dispatcher computes in float32 for it."""
     found = set(registration.dtypes)
     native = registration.kernel.half == "native" or definition.kind == "view" or not definition.promote
@@ -267,11 +267,11 @@ def coverage(
     return Coverage(name, place, "missing")
 
 
-def _computed_by(definition: OpDefinition, kernels: list[KernelRegistration]) -> tuple[str, ...]:
+def _computed_by(definition: OpDefinition, kernels: list[Registration]) -> tuple[str, ...]:
     """Return what computes in kernels, in the order in which a call tries them."""
     if definition.kind == "view":
         return ("view",)
-    ranks = ranks_of([r.standing() for r in kernels], [r.source for r in kernels])
+    ranks = ranks_of([r.eligibility() for r in kernels], [r.source for r in kernels])
     order = sorted(ranks, key=lambda i: (ranks[i], -kernels[i].kernel.priority, not kernels[i].kernel.native))
     return tuple(dict.fromkeys(computed_by(kernels[i].kernel) for i in order))
 
@@ -287,8 +287,8 @@ def _fallback(definition: OpDefinition, backend: Backend, dtype: Dtype | None) -
 def passed_over(definition: OpDefinition, place: Place) -> tuple[str, ...]:
     """Return the kernels for a place that take no part at present, each with the reason."""
     found = REGISTRY.all_kernels_of(definition.name, place.device, (place.layout,))
-    standings = [(registration, registration.standing()) for registration in found]
-    return tuple(f"{r}: {standing.refusal}" for r, standing in standings if standing.refusal)
+    eligibilities = [(registration, registration.eligibility()) for registration in found]
+    return tuple(f"{r}: {standing.refusal}" for r, standing in eligibilities if standing.refusal)
 
 
 def _holds(backend: Backend, dtype: Dtype) -> bool:

@@ -9,12 +9,14 @@ import numpy as np
 
 from tt.core.errors import GradcheckError
 from tt.core.testing.gradcheck.arrays import Array, close, components, floating, plain, tensors, to_array
-from tt.core.testing.gradcheck.problem import Problem
+from tt.core.testing.gradcheck.problem import GradcheckProblem
 
 __all__ = ["compare", "compare_fast", "compare_forward"]
 
 
-def compare(problem: Problem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float) -> None:
+def compare(
+    problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float
+) -> None:
     """Compare whole Jacobians."""
     analytical = problem.analytical(outputs, leaves)
     for place in problem.places:
@@ -34,7 +36,7 @@ def compare(problem: Problem, outputs: list[Any], leaves: dict[int, Any], rtol: 
 
 
 def compare_fast(
-    problem: Problem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float
+    problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float
 ) -> None:
     """Compare u^T J v for one random pair of directions for each input and output."""
     rng = np.random.default_rng(0)
@@ -67,7 +69,7 @@ def compare_fast(
             )
 
 
-def compare_forward(problem: Problem, rtol: float, atol: float) -> None:
+def compare_forward(problem: GradcheckProblem, rtol: float, atol: float) -> None:
     """Compare the Jacobians that forward mode makes, a row for each component of an input."""
     import tt
 

@@ -8,7 +8,7 @@ from typing import Any
 from tt.core.errors import ArgumentError, GradcheckError
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.comparisons import compare, compare_fast, compare_forward
-from tt.core.testing.gradcheck.problem import Problem
+from tt.core.testing.gradcheck.problem import GradcheckProblem
 from tt.core.testing.gradcheck.properties import (
     check_batched,
     check_deterministic,
@@ -88,7 +88,7 @@ def gradcheck(
     if not check_backward_ad and not check_forward_ad:
         raise ArgumentError("gradcheck", "without check_forward_ad and check_backward_ad nothing is checked")
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
-    problem = Problem(func, arguments, eps, bool(masked))
+    problem = GradcheckProblem(func, arguments, eps, bool(masked))
     check_inputs(problem, eps)
     try:
         if check_forward_ad:

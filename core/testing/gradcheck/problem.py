@@ -27,10 +27,10 @@ from tt.core.testing.gradcheck.arrays import (
 )
 from tt.core.testing.gradcheck.points import point_of
 
-__all__ = ["Problem"]
+__all__ = ["GradcheckProblem"]
 
 
-class Problem:
+class GradcheckProblem:
     """A function, the point at which it is checked, and how to evaluate both sides.
 
     Attributes

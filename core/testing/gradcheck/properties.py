@@ -8,7 +8,7 @@ import numpy as np
 
 from tt.core.errors import GradcheckError, ValueRangeError
 from tt.core.testing.gradcheck.arrays import close, from_array, to_array
-from tt.core.testing.gradcheck.problem import Problem
+from tt.core.testing.gradcheck.problem import GradcheckProblem
 
 __all__ = [
     "check_batched",
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-def check_inputs(problem: Problem, eps: float) -> None:
+def check_inputs(problem: GradcheckProblem, eps: float) -> None:
     """Refuse inputs of which none requires a gradient, and warn of single precision."""
     if not problem.places:
         raise ValueRangeError(
@@ -40,7 +40,7 @@ def check_inputs(problem: Problem, eps: float) -> None:
             )
 
 
-def check_batched(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+def check_batched(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
     """One pass with several vectors must give what one pass for each of them gives."""
     import tt
 
@@ -72,7 +72,7 @@ def check_batched(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) 
 
 
 def check_deterministic(
-    problem: Problem, outputs: list[Any], leaves: dict[int, Any], tolerance: float
+    problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any], tolerance: float
 ) -> None:
     """Check that two passes give the same gradients."""
     ones = [np.ones(tuple(y.shape), y.dtype.numpy) for y in outputs]
@@ -91,7 +91,7 @@ def check_deterministic(
                 )
 
 
-def check_undefined(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+def check_undefined(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
     """An output without a gradient must count as one with a gradient of zeros."""
     zeros = [np.zeros(tuple(y.shape), y.dtype.numpy) for y in outputs]
     for k, output in enumerate(outputs):
@@ -110,7 +110,7 @@ def check_undefined(problem: Problem, outputs: list[Any], leaves: dict[int, Any]
                 )
 
 
-def check_dtypes(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+def check_dtypes(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
     """Check that gradients have the dtypes of their inputs."""
     ones = [np.ones(tuple(y.shape), y.dtype.numpy) for y in outputs]
     for place, gradient in problem.gradients(outputs, leaves, ones).items():
@@ -120,7 +120,7 @@ def check_dtypes(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -
             )
 
 
-def check_layouts(problem: Problem, outputs: list[Any], leaves: dict[int, Any]) -> None:
+def check_layouts(problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any]) -> None:
     """Check that a gradient that does not store all elements stores them as its input does."""
     ones = [np.ones(tuple(y.shape), y.dtype.numpy) for y in outputs]
     for place, gradient in problem.gradients(outputs, leaves, ones).items():

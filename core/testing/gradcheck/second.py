@@ -11,7 +11,7 @@ from tt.core.errors import ArgumentError
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.gradcheck.arrays import floating, from_array, tensors
 from tt.core.testing.gradcheck.first import gradcheck
-from tt.core.testing.gradcheck.problem import Problem
+from tt.core.testing.gradcheck.problem import GradcheckProblem
 from tt.core.testing.gradcheck.properties import check_inputs
 
 __all__ = ["gradgradcheck"]
@@ -65,7 +65,7 @@ def gradgradcheck(
             "gradgradcheck", "without check_fwd_over_rev and check_rev_over_rev nothing is checked"
         )
     arguments = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
-    problem = Problem(func, arguments, eps, masked)
+    problem = GradcheckProblem(func, arguments, eps, masked)
     check_inputs(problem, eps)
     outputs, _ = problem.record()
     known_places = [k for k, y in enumerate(outputs) if y.requires_grad]

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from tt.core.schema.model import Alias
-from tt.core.testing.opcheck.call import Call, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, tensors_in
 from tt.core.testing.opcheck.contract import returned
 from tt.core.testing.opcheck.log import Log
 from tt.core.testing.opcheck.memory import is_strided, overlap, plain
@@ -16,7 +16,7 @@ from tt.core.testing.opcheck.report import Finding
 __all__ = ["probe_aliasing"]
 
 
-def probe_aliasing(call: Call, log: Log) -> Iterator[Finding]:
+def probe_aliasing(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call twice, and look for memory that is shared and not declared, or declared and not shared."""
     copy = log.copy(call)
     result = log.run(copy)
@@ -62,13 +62,13 @@ def probe_aliasing(call: Call, log: Log) -> Iterator[Finding]:
         yield from _own(call, where, tensor)
 
 
-def _must_share(call: Call, alias: Alias | None, tensor: Any) -> bool:
+def _must_share(call: CheckedCall, alias: Alias | None, tensor: Any) -> bool:
     if not tensor.numel() or not is_strided(tensor):
         return False
     return call.definition.kind == "view" or (alias is not None and alias.write)
 
 
-def _own(call: Call, where: str, tensor: Any) -> Iterator[Finding]:
+def _own(call: CheckedCall, where: str, tensor: Any) -> Iterator[Finding]:
     """Look whether a new result can be changed like any other tensor."""
     if not is_strided(tensor) or not tensor.numel():
         return

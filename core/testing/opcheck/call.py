@@ -18,10 +18,10 @@ from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.callers import Caller
+    from tt.core.dispatch.call.callers import OpOverload
     from tt.core.dispatch.call.operator import Operator
 
-__all__ = ["Call", "bind", "in_words", "map_tensors", "refused", "tensors_in", "undefined", "unserved"]
+__all__ = ["CheckedCall", "bind", "in_words", "map_tensors", "refused", "tensors_in", "undefined", "unserved"]
 
 
 def tensors_in(value: Any) -> Iterator[Any]:
@@ -48,12 +48,12 @@ def map_tensors(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Call:
+class CheckedCall:
     """One call.
 
     Attributes
     ----------
-    caller : Caller
+    caller : OpOverload
         One form of one operator.
     args : tuple
         All arguments in the order of the schema.
@@ -61,7 +61,7 @@ class Call:
         How the arguments were made from those that the user gave.
     """
 
-    caller: Caller
+    caller: OpOverload
     args: tuple[Any, ...]
     on: str = "the given arguments"
 
@@ -99,14 +99,14 @@ class Call:
                 for index, tensor in enumerate(tensors_in(value)):
                     yield argument, f"{argument.name}[{index}]", tensor
 
-    def with_tensors(self, tensors: Sequence[Any], on: str | None = None) -> Call:
+    def with_tensors(self, tensors: Sequence[Any], on: str | None = None) -> CheckedCall:
         """Return the same call with other tensors, in the order of `tensors`."""
         rest = iter(tensors)
         return replace(
             self, args=map_tensors(self.args, lambda _: next(rest)), on=self.on if on is None else on
         )
 
-    def map(self, function: Callable[[Any], Any], on: str | None = None) -> Call:
+    def map(self, function: Callable[[Any], Any], on: str | None = None) -> CheckedCall:
         """Return the same call with a function applied to every tensor."""
         return self.with_tensors([function(t) for t in tensors_in(self.args)], on)
 
@@ -115,7 +115,7 @@ class Call:
         return self.caller.dispatch(self.args)
 
 
-def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Call:
+def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> CheckedCall:
     """Return the call that `op(*args, **kwargs)` makes.
 
     Parameters
@@ -130,8 +130,8 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
     ArgumentError
         When `op` is no operator or does not take the arguments.
     """
-    from tt.core.dispatch.call.callers import Caller
-    from tt.core.dispatch.call.overloads import OverloadedOp
+    from tt.core.dispatch.call.callers import OpOverload
+    from tt.core.dispatch.call.overloads import PacketOp
 
     if isinstance(args, TensorBase) or not isinstance(args, list | tuple):
         raise ArgumentError(
@@ -141,20 +141,20 @@ def bind(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) 
         )
     found = find(op)
     named = dict(kwargs or {})
-    if isinstance(found, OverloadedOp):
+    if isinstance(found, PacketOp):
         for caller in found.callers.values():
             try:
-                return Call(caller, OverloadedOp._bind(caller, tuple(args), named))
+                return CheckedCall(caller, PacketOp._bind(caller, tuple(args), named))
             except ArgumentError:
                 continue
         raise found._refusal(tuple(args), named)
-    if not isinstance(found, Caller):
+    if not isinstance(found, OpOverload):
         raise ArgumentError(
             "opcheck",
             f"{op!r} is no operator",
             hint="give tt.ops.namespace.name, what custom_op returned, or 'namespace::name'",
         )
-    return Call(found, OverloadedOp._bind(found, tuple(args), named))
+    return CheckedCall(found, PacketOp._bind(found, tuple(args), named))
 
 
 def find(op: Any) -> Any:
@@ -184,7 +184,7 @@ def refused(error: Exception) -> bool:
     return isinstance(error, TTError) and not isinstance(error, DispatchError | KernelContractError)
 
 
-def undefined(call: Call) -> bool:
+def undefined(call: CheckedCall) -> bool:
     """Tell whether the values of the results are whatever was in the memory."""
     return call.definition.signature.namespace == "tt" and "empty" in call.definition.name
 

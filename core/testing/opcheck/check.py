@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tt.core.errors import ArgumentError, OpCheckError, UnknownNameError, ValueRangeError
 from tt.core.testing.opcheck.aliasing import probe_aliasing
-from tt.core.testing.opcheck.call import Call, bind, in_words, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, bind, in_words, tensors_in
 from tt.core.testing.opcheck.contract import never_changed, probe_schema, probe_unchanged
 from tt.core.testing.opcheck.fakes import probe_fake
 from tt.core.testing.opcheck.gradients import probe_gradients, probe_registration
@@ -28,33 +28,33 @@ from tt.core.testing.opcheck.variants import converted, empties, layouts, sizes
 
 __all__ = ["TESTS", "opcheck"]
 
-Calls = Callable[[Call, Log], Iterable[Call]]
+Calls = Callable[[CheckedCall, Log], Iterable[CheckedCall]]
 Part = tuple[Calls, Probe]
 """Calls made from the given one, and what looks at each; what the operator refuses of them is left out."""
 
 
-def _given(call: Call, log: Log) -> Iterator[Call]:
+def _given(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     yield call
 
 
-def _layouts(call: Call, log: Log) -> Iterator[Call]:
+def _layouts(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     yield from layouts(call)
 
 
-def _sizes(call: Call, log: Log) -> Iterator[Call]:
+def _sizes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     yield from sizes(call)
 
 
-def _empties(call: Call, log: Log) -> Iterator[Call]:
+def _empties(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     yield from empties(call)
 
 
-def _dtypes(call: Call, log: Log) -> Iterator[Call]:
+def _dtypes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     for dtype in dtypes_of(call):
         yield converted(call, dtype)
 
 
-def _devices(call: Call, log: Log) -> Iterator[Call]:
+def _devices(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     yield from devices_of(call, log)
 
 
@@ -167,13 +167,13 @@ def _text(failures: Sequence[OpCheckFailure]) -> str:
     return "\n".join(map(str, failures))
 
 
-def _call_again(call: Call, log: Log) -> Iterator[Finding]:
+def _call_again(call: CheckedCall, log: Log) -> Iterator[Finding]:
     finding = _calling(call, log)
     if finding is not None:
         yield finding
 
 
-def _calling(call: Call, log: Log) -> Finding | None:
+def _calling(call: CheckedCall, log: Log) -> Finding | None:
     """Make the call as it was given: what fails here fails everywhere."""
     try:
         log.result(call)
@@ -182,7 +182,7 @@ def _calling(call: Call, log: Log) -> Finding | None:
     return None
 
 
-def _make(name: str, call: Call, log: Log, report: OpCheckReport) -> Iterator[Finding]:
+def _make(name: str, call: CheckedCall, log: Log, report: OpCheckReport) -> Iterator[Finding]:
     """Make one test."""
     log.notes = []
     for calls, probe in TESTS[name]:
@@ -222,7 +222,7 @@ def _failure(test: str, finding: Finding, also: tuple[str, ...], log: Log) -> Op
     elif finding.fault == "never_mutated":
         probes = [probe_unchanged]
 
-    def look(call: Call) -> Iterator[Finding]:
+    def look(call: CheckedCall) -> Iterator[Finding]:
         for probe in dict.fromkeys(probes):
             yield from probe(call, Log(log.rtol, log.atol))
 

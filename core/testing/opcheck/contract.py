@@ -7,7 +7,7 @@ from typing import Any
 
 from tt.core.schema.model import Return, Type
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.opcheck.call import Call, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, tensors_in
 from tt.core.testing.opcheck.log import Log
 from tt.core.testing.opcheck.memory import Change, Snapshot
 from tt.core.testing.opcheck.report import Finding
@@ -15,7 +15,7 @@ from tt.core.testing.opcheck.report import Finding
 __all__ = ["changed_unsaid", "declared", "never_changed", "probe_schema", "probe_unchanged"]
 
 
-def probe_schema(call: Call, log: Log) -> Iterator[Finding]:
+def probe_schema(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call, and compare what it returned and what it changed with the schema."""
     copy = log.copy(call, requires_grad=True)
     before = Snapshot(copy)
@@ -27,12 +27,12 @@ def probe_schema(call: Call, log: Log) -> Iterator[Finding]:
 # --- what changed ----------------------------------------------------------------------------------------------
 
 
-def declared(call: Call) -> set[str]:
+def declared(call: CheckedCall) -> set[str]:
     """Return the arguments that the schema says are changed."""
     return {a.name for a, _ in call.named() if a.alias is not None and a.alias.write}
 
 
-def _through_target(call: Call, change: Change, targets: set[str], memory: set[int]) -> bool:
+def _through_target(call: CheckedCall, change: Change, targets: set[str], memory: set[int]) -> bool:
     """Tell whether an argument changed because it shares the memory of one that is declared to change."""
     if change.kind == "metadata" or change.name.partition("[")[0] in targets:
         return False
@@ -40,7 +40,7 @@ def _through_target(call: Call, change: Change, targets: set[str], memory: set[i
     return tensor is not None and tensor.untyped_storage().data_ptr() in memory - {0}
 
 
-def _changes(call: Call, before: Snapshot, log: Log) -> Iterator[Finding]:
+def _changes(call: CheckedCall, before: Snapshot, log: Log) -> Iterator[Finding]:
     declared_ = declared(call)
     targets = {t.untyped_storage().data_ptr() for a, _, t in before.call.tensors() if a.name in declared_}
     changes = [c for c in before.changes() if not _through_target(before.call, c, declared_, targets)]
@@ -93,7 +93,7 @@ def _changes(call: Call, before: Snapshot, log: Log) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def changed_unsaid(call: Call, log: Log) -> Finding | None:
+def changed_unsaid(call: CheckedCall, log: Log) -> Finding | None:
     """Return what a call changes that the schema does not declare: what comes of it is not the gradient's fault."""
     copy = log.copy(call, requires_grad=False)
     before = Snapshot(copy)
@@ -105,7 +105,7 @@ def changed_unsaid(call: Call, log: Log) -> Finding | None:
     return found[0] if found else None
 
 
-def probe_unchanged(call: Call, log: Log) -> Iterator[Finding]:
+def probe_unchanged(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call, and yield the declared targets that it has not changed."""
     list(probe_schema(call, log))
     yield from never_changed(call, log)
@@ -114,7 +114,7 @@ def probe_unchanged(call: Call, log: Log) -> Iterator[Finding]:
 _UNSAID = ("mutated_input", "mutated_list", "changed_metadata", "bumped_version")
 
 
-def never_changed(call: Call, log: Log) -> Iterator[Finding]:
+def never_changed(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Yield the declared targets with elements that no call has changed."""
     for name in sorted(declared(call) - log.changed):
         value = next(v for a, v in call.named() if a.name == name)
@@ -133,7 +133,7 @@ _PYTHON = {
 }  # fmt: skip
 
 
-def returned(call: Call, result: Any) -> list[tuple[Return, Any]]:
+def returned(call: CheckedCall, result: Any) -> list[tuple[Return, Any]]:
     """Return each declared return with its value; those that are missing are left out."""
     returns = call.signature.returns
     if len(returns) == 1:
@@ -141,7 +141,7 @@ def returned(call: Call, result: Any) -> list[tuple[Return, Any]]:
     return list(zip(returns, result, strict=False)) if isinstance(result, list | tuple) else []
 
 
-def _results(call: Call, result: Any) -> Iterator[Finding]:
+def _results(call: CheckedCall, result: Any) -> Iterator[Finding]:
     returns = call.signature.returns
     if not returns:
         if result is not None and result != ():
@@ -180,7 +180,7 @@ def _kind(value: Any) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _tensor(call: Call, where: str, tensor: Any) -> Iterator[Finding]:
+def _tensor(call: CheckedCall, where: str, tensor: Any) -> Iterator[Finding]:
     """Compare a tensor with what it says of itself, and with where it should be."""
     backend = tensor._spec.backend
     promised = backend.native_dtype(tensor.dtype)

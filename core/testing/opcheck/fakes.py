@@ -7,7 +7,7 @@ from typing import Any
 
 from tt.core.errors import DataDependentError, MissingFakeError
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.opcheck.call import Call, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, tensors_in
 from tt.core.testing.opcheck.log import Log
 from tt.core.testing.opcheck.memory import is_strided, plain
 from tt.core.testing.opcheck.report import Finding
@@ -15,7 +15,7 @@ from tt.core.testing.opcheck.report import Finding
 __all__ = ["probe_fake"]
 
 
-def probe_fake(call: Call, log: Log) -> Iterator[Finding]:
+def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call with data, in fake mode and on the meta device, and compare what the results look like."""
     from tt.core.meta import depends_on_data
 
@@ -50,7 +50,7 @@ def probe_fake(call: Call, log: Log) -> Iterator[Finding]:
             return
 
 
-def _without_data(call: Call, how: str) -> Call:
+def _without_data(call: CheckedCall, how: str) -> CheckedCall:
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.layers.fake import to_fake
     from tt.core.meta import describe
@@ -65,10 +65,10 @@ def _without_data(call: Call, how: str) -> Call:
     at = made.operator.device_at
     if at >= 0 and (args[at] is not None or not list(tensors_in(args))):
         args[at] = Device("meta")
-    return Call(made.caller, tuple(args), made.on)
+    return CheckedCall(made.caller, tuple(args), made.on)
 
 
-def _run(call: Call, how: str, log: Log) -> Any:
+def _run(call: CheckedCall, how: str, log: Log) -> Any:
     from tt.core.layers.fake import FakeMode
 
     if how == "meta":
@@ -77,7 +77,7 @@ def _run(call: Call, how: str, log: Log) -> Any:
         return log.run(call)
 
 
-def _compare(call: Call, real: Any, found: Any, how: str) -> Iterator[Finding]:
+def _compare(call: CheckedCall, real: Any, found: Any, how: str) -> Iterator[Finding]:
     ours, theirs = list(tensors_in(real)), list(tensors_in(found))
     if len(ours) != len(theirs) or not _same_kind(real, found):
         yield Finding(
@@ -125,7 +125,7 @@ def _words(value: Any) -> str:
     return "a tensor" if isinstance(value, TensorBase) else repr(value)
 
 
-def _sharing(call: Call, fake_call: Call, found: Any, how: str) -> Iterator[Finding]:
+def _sharing(call: CheckedCall, fake_call: CheckedCall, found: Any, how: str) -> Iterator[Finding]:
     """Look for a fake result that is, or shares the memory of, an argument that the schema does not let it share."""
     allowed = {a.name for a, _ in call.named() if a.alias is not None}
     for tensor in tensors_in(found):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tt.core.errors import DataDependentError, GradcheckError, GradientError, TTError
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
-from tt.core.testing.opcheck.call import Call, tensors_in, unserved
+from tt.core.testing.opcheck.call import CheckedCall, tensors_in, unserved
 from tt.core.testing.opcheck.contract import changed_unsaid, declared
 from tt.core.testing.opcheck.log import Log, same_seed, unlike
 from tt.core.testing.opcheck.memory import copied, is_strided, plain, values
@@ -33,7 +33,7 @@ def _wide(tensor: Any) -> bool:
     return bool(tensor.dtype.is_floating_point or tensor.dtype.is_complex)
 
 
-def _candidates(call: Call) -> list[int]:
+def _candidates(call: CheckedCall) -> list[int]:
     """Return the positions, among the tensors of a call, of those that have a gradient."""
     promised = call.definition.grad
     changed = declared(call)
@@ -44,7 +44,7 @@ def _candidates(call: Call) -> list[int]:
     ]
 
 
-def _applies(call: Call, log: Log) -> bool:
+def _applies(call: CheckedCall, log: Log) -> bool:
     """Tell whether gradients can be asked for, and note why not."""
     if not call.definition.grad or "nondifferentiable" in call.tags:
         log.note("the operator is declared non-differentiable")
@@ -64,7 +64,7 @@ def _applies(call: Call, log: Log) -> bool:
     return True
 
 
-def _recorded(call: Call, log: Log) -> tuple[Call, list[Any], Any]:
+def _recorded(call: CheckedCall, log: Log) -> tuple[CheckedCall, list[Any], Any]:
     """Return a copy of the call whose arguments require gradients, these arguments, and the result."""
     wanted = {*_candidates(call)}
     copies = [t.detach() for t in tensors_in(copied(call.args))]
@@ -79,7 +79,7 @@ def _recorded(call: Call, log: Log) -> tuple[Call, list[Any], Any]:
 # --- registration ----------------------------------------------------------------------------------------------
 
 
-def probe_registration(call: Call, log: Log) -> Iterator[Finding]:
+def probe_registration(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call whose arguments require gradients, and look whether its result has them."""
     if not _applies(call, log):
         return
@@ -109,14 +109,14 @@ def probe_registration(call: Call, log: Log) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _with_gradients(call: Call) -> Call:
+def _with_gradients(call: CheckedCall) -> CheckedCall:
     """Return a copy of the call whose arguments require gradients."""
     wanted = {*_candidates(call)}
     copies = [t.detach() for t in tensors_in(copied(call.args))]
     return call.with_tensors([c.requires_grad_() if i in wanted else c for i, c in enumerate(copies)])
 
 
-def _without_rule(call: Call) -> str:
+def _without_rule(call: CheckedCall) -> str:
     """Return the name of a layer that holds a tensor of the call and can do nothing with the operator, or ""."""
     from tt.core.types.keys import KEYS
 
@@ -138,7 +138,7 @@ def _without_rule(call: Call) -> str:
 # --- values ----------------------------------------------------------------------------------------------------
 
 
-def probe_gradients(call: Call, log: Log) -> Iterator[Finding]:
+def probe_gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare gradients of the first and second order with finite differences, in double precision."""
     if not _applies(call, log):
         return
@@ -173,7 +173,7 @@ def _only_once(unsaid: Finding, log: Log) -> Iterator[Finding]:
         yield unsaid
 
 
-def _compared(call: Call, log: Log) -> Iterator[Finding]:
+def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare the gradients at the arguments of a call."""
     double = main_dtype(call)
     try:
@@ -217,7 +217,7 @@ def _compared(call: Call, log: Log) -> Iterator[Finding]:
         yield from _second_order(function, inputs, shown, log)
 
 
-def _together(call: Call, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
+def _together(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
     """Compare one backward pass from several results with the sum of one from each."""
     if len(results) < 2 or any(t.dtype.is_complex for t in results):
         return
@@ -258,7 +258,7 @@ def _together(call: Call, leaves: list[Any], results: list[Any]) -> Iterator[Fin
 
 
 def _first_order(
-    function: Callable[..., Any], inputs: tuple[Any, ...], fast: bool, call: Call, log: Log
+    function: Callable[..., Any], inputs: tuple[Any, ...], fast: bool, call: CheckedCall, log: Log
 ) -> Iterator[Finding]:
     rtol = 1e-3 if log.rtol is None else log.rtol
     atol = 1e-5 if log.atol is None else log.atol
@@ -279,7 +279,7 @@ def _kind(text: str) -> str:
 
 
 def _second_order(
-    function: Callable[..., Any], inputs: tuple[Any, ...], call: Call, log: Log
+    function: Callable[..., Any], inputs: tuple[Any, ...], call: CheckedCall, log: Log
 ) -> Iterator[Finding]:
     rtol = 1e-3 if log.rtol is None else log.rtol
     atol = 1e-4 if log.atol is None else log.atol
@@ -293,7 +293,7 @@ def _second_order(
         yield Finding("second_gradient_fails", f"{type(error).__name__}: {error}", call, "gradgradcheck")
 
 
-def _backward(call: Call, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
+def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
     """Run backward twice from the same results, with the gradient in two places of memory, and watch what changes."""
     random = np.random.default_rng(0)
     watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]

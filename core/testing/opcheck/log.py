@@ -10,7 +10,7 @@ import numpy as np
 
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.compare import assert_close
-from tt.core.testing.opcheck.call import Call
+from tt.core.testing.opcheck.call import CheckedCall
 from tt.core.testing.opcheck.memory import copied, plain
 from tt.core.testing.opcheck.report import Finding
 
@@ -42,17 +42,17 @@ class Log:
     changed: set[str] = field(default_factory=set)
     reported: set[tuple[str, str]] = field(default_factory=set)
 
-    def copy(self, call: Call, *, requires_grad: bool = False) -> Call:
+    def copy(self, call: CheckedCall, *, requires_grad: bool = False) -> CheckedCall:
         """Return the call with copies of its arguments."""
         args = copied(call.args, requires_grad=requires_grad)
-        return Call(call.caller, args, call.on)
+        return CheckedCall(call.caller, args, call.on)
 
-    def run(self, call: Call) -> Any:
+    def run(self, call: CheckedCall) -> Any:
         """Make the call, and count it."""
         self.calls += 1
         return call.run()
 
-    def result(self, call: Call) -> Any:
+    def result(self, call: CheckedCall) -> Any:
         """Return what the call gives, made on copies of its arguments."""
         return self.run(self.copy(call))
 
@@ -66,7 +66,7 @@ class Log:
         return unlike(actual, expected, self.rtol, self.atol)
 
 
-Probe = Callable[[Call, Log], Iterator[Finding]]
+Probe = Callable[[CheckedCall, Log], Iterator[Finding]]
 """Looks for findings in one call."""
 
 
@@ -102,7 +102,7 @@ def _dense(tensor: Any) -> Any:
 class same_seed:  # noqa: N801 - a context manager used like a function
     """Start the generators from a seed, and let them go on afterwards from where they were."""
 
-    def __init__(self, call: Call, seed: int = 0) -> None:
+    def __init__(self, call: CheckedCall, seed: int = 0) -> None:
         from tt.core.devices.generator import Generator
 
         self.seed = seed

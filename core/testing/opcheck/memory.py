@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.testing.opcheck.call import Call, map_tensors, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, map_tensors, tensors_in
 
 __all__ = ["Snapshot", "copied", "is_strided", "overlap", "plain", "values"]
 
@@ -144,7 +144,7 @@ class Change:
 class Snapshot:
     """What the tensors of a call were before it."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: CheckedCall) -> None:
         self.call = call
         self.names = [name for _, name, _ in call.tensors()]
         self.tensors = list(tensors_in(call.args))

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from tt.core.errors import TTError
-from tt.core.testing.opcheck.call import Call, in_words, map_tensors, refused, tensors_in, undefined, unserved
+from tt.core.testing.opcheck.call import (
+    CheckedCall,
+    in_words,
+    map_tensors,
+    refused,
+    tensors_in,
+    undefined,
+    unserved,
+)
 from tt.core.testing.opcheck.contract import declared
 from tt.core.testing.opcheck.log import Log, same_seed, unlike
 from tt.core.testing.opcheck.memory import values
@@ -25,7 +33,7 @@ __all__ = ["devices_of", "dtypes_of", "probe_device", "probe_dtype", "probe_empt
 _TIES = "other results, which differ only in which of equal values they chose"
 
 
-def outcome(call: Call, log: Log) -> list[Any]:
+def outcome(call: CheckedCall, log: Log) -> list[Any]:
     """Return what a call gives and what it leaves in the arguments that it changes."""
     copy = log.copy(call)
     with same_seed(call):
@@ -37,7 +45,7 @@ def outcome(call: Call, log: Log) -> list[Any]:
 # --- layouts and sizes -----------------------------------------------------------------------------------------
 
 
-def probe_layout(call: Call, log: Log) -> Iterator[Finding]:
+def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare a call with the same one on row-major arguments."""
     expected = outcome(contiguous(call), log)
     try:
@@ -57,7 +65,7 @@ def probe_layout(call: Call, log: Log) -> Iterator[Finding]:
         yield Finding("layout_wrong", f"not what row-major arguments give: {text}", call)
 
 
-def probe_empty(call: Call, log: Log) -> Iterator[Finding]:
+def probe_empty(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call without elements: it may be refused, but not break."""
     try:
         outcome(call, log)
@@ -70,12 +78,12 @@ def probe_empty(call: Call, log: Log) -> Iterator[Finding]:
 # --- dtypes ----------------------------------------------------------------------------------------------------
 
 
-def device_type(call: Call) -> str:
+def device_type(call: CheckedCall) -> str:
     """Return the device type of a call's tensors."""
     return next((str(t.device.type) for t in tensors_in(call.args)), "cpu")
 
 
-def dtypes_of(call: Call) -> list[Dtype]:
+def dtypes_of(call: CheckedCall) -> list[Dtype]:
     """Return the other dtypes for which kernels are registered on the device of a call."""
     from tt.core.testing.samples.base import has_dtype
 
@@ -89,13 +97,13 @@ def dtypes_of(call: Call) -> list[Dtype]:
     return [d for d in DTYPES if d.name in names & promised and d is not main and has_dtype(place, d)]
 
 
-def _promised(call: Call) -> set[str]:
+def _promised(call: CheckedCall) -> set[str]:
     from tt.core.schema.classes import dtype_names
 
     return {*dtype_names(call.definition.dtypes)}
 
 
-def probe_dtype(call: Call, log: Log) -> Iterator[Finding]:
+def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call in another dtype, and compare it with the same one in double precision where both can be had."""
     main = main_dtype(call)
     try:
@@ -121,7 +129,7 @@ def probe_dtype(call: Call, log: Log) -> Iterator[Finding]:
     except Exception:  # there is nothing to compare with
         return
 
-    def pair(other: Call) -> tuple[Any, Any]:
+    def pair(other: CheckedCall) -> tuple[Any, Any]:
         return outcome(other, log), map_tensors(outcome(converted(other, double), log), lambda t: t.to(main))
 
     for one, other in zip(tensors_in(found), tensors_in(expected), strict=False):
@@ -149,7 +157,7 @@ def _coarse(dtype: Dtype, expected: Any) -> tuple[float, float]:
 # --- devices ---------------------------------------------------------------------------------------------------
 
 
-def devices_of(call: Call, log: Log) -> Iterator[Call]:
+def devices_of(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     """Yield the call on every other device that serves the operator and is there."""
     from tt.core.host import host
 
@@ -173,7 +181,7 @@ def devices_of(call: Call, log: Log) -> Iterator[Call]:
             yield replace(other, on=f"device {name}")
 
 
-def probe_device(call: Call, log: Log) -> Iterator[Finding]:
+def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make a call on another device, and compare it with the same one on the CPU."""
     name = device_type(call)
     try:
@@ -199,7 +207,7 @@ def probe_device(call: Call, log: Log) -> Iterator[Finding]:
         return
     text = unlike(_on_cpu(found), expected, log.rtol, log.atol)
 
-    def pair(other: Call) -> tuple[Any, Any]:
+    def pair(other: CheckedCall) -> tuple[Any, Any]:
         at_home = moved(other, "cpu")
         return _on_cpu(outcome(other, log)), outcome(at_home, log) if at_home else None
 

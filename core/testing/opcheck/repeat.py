@@ -9,7 +9,7 @@ from typing import Any
 
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.opcheck.call import Call, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, tensors_in
 from tt.core.testing.opcheck.report import Finding
 from tt.core.testing.opcheck.variants import resized
 from tt.core.testing.snippets import code_of
@@ -19,12 +19,12 @@ __all__ = ["repeat", "smallest"]
 # --- code ------------------------------------------------------------------------------------------------------
 
 
-def repeat(call: Call, how: str) -> str:
+def repeat(call: CheckedCall, how: str) -> str:
     """Return code that repeats a call.
 
     Parameters
     ----------
-    call : Call
+    call : CheckedCall
         What to repeat.
     how : str
         "call"; "show", which also prints the arguments afterwards; "fake"; "meta"; "twice"; "vmap"; "backward";
@@ -63,7 +63,7 @@ def repeat(call: Call, how: str) -> str:
     return "\n".join(["import tt", *lines, *more.get(how, [line])])
 
 
-def _path(call: Call) -> str:
+def _path(call: CheckedCall) -> str:
     name = call.definition.signature
     path = name.name if name.namespace == "tt" else f"{name.namespace}.{name.name}"
     if call.caller.form == "inplace":
@@ -71,7 +71,7 @@ def _path(call: Call) -> str:
     return f"{path}.{name.overload}" if name.overload else path
 
 
-def _given(call: Call) -> Iterator[tuple[Any, Any]]:
+def _given(call: CheckedCall) -> Iterator[tuple[Any, Any]]:
     """Yield the arguments that are not at their defaults."""
     for argument, value in call.named():
         default = argument.default
@@ -84,7 +84,7 @@ def _given(call: Call) -> Iterator[tuple[Any, Any]]:
             yield argument, value
 
 
-def _place(call: Call, argument: Any) -> int:
+def _place(call: CheckedCall, argument: Any) -> int:
     return next(i for i, a in enumerate(call.signature.arguments) if a.name == argument.name)
 
 
@@ -98,7 +98,7 @@ GIST = 80
 """How many characters of the message of an exception must stay."""
 
 
-def smallest(finding: Finding, probe: Callable[[Call], Iterator[Finding]]) -> Finding:
+def smallest(finding: Finding, probe: Callable[[CheckedCall], Iterator[Finding]]) -> Finding:
     """Return the same finding on a call with fewer arguments and smaller tensors, as far as it is found there, too.
 
     Parameters
@@ -123,7 +123,7 @@ def smallest(finding: Finding, probe: Callable[[Call], Iterator[Finding]]) -> Fi
     return finding
 
 
-def _smaller(call: Call) -> Iterator[Call]:
+def _smaller(call: CheckedCall) -> Iterator[CheckedCall]:
     """Yield calls that are a step smaller, those first that leave most out."""
     yield from _fewer(call)
     sizes = sorted({n for t in tensors_in(call.args) for n in t.shape if n > 1}, reverse=True)
@@ -134,7 +134,7 @@ def _smaller(call: Call) -> Iterator[Call]:
                 yield smaller
 
 
-def _fewer(call: Call) -> Iterator[Call]:
+def _fewer(call: CheckedCall) -> Iterator[CheckedCall]:
     """Yield the call with one argument at its default, and with one tensor of a list less."""
     for place, (argument, value) in enumerate(call.named()):
         default = None if argument.type.optional and argument.default is MISSING else argument.default
@@ -149,11 +149,13 @@ def _differ(value: Any, default: Any) -> bool:
     return not isinstance(value, TensorBase) and value != default
 
 
-def _with(call: Call, place: int, value: Any) -> Call:
+def _with(call: CheckedCall, place: int, value: Any) -> CheckedCall:
     return replace(call, args=(*call.args[:place], value, *call.args[place + 1 :]))
 
 
-def _find(finding: Finding, probe: Callable[[Call], Iterator[Finding]], smaller: Call) -> Finding | None:
+def _find(
+    finding: Finding, probe: Callable[[CheckedCall], Iterator[Finding]], smaller: CheckedCall
+) -> Finding | None:
     found = []
     try:
         for one in probe(smaller):

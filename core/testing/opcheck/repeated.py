@@ -8,7 +8,7 @@ from typing import Any
 
 from tt.core.errors import DataDependentError, HiddenValuesError, PluginError, TTError, UnsupportedError
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.opcheck.call import Call, in_words, map_tensors, tensors_in, undefined
+from tt.core.testing.opcheck.call import CheckedCall, in_words, map_tensors, tensors_in, undefined
 from tt.core.testing.opcheck.contract import declared
 from tt.core.testing.opcheck.log import Log, same_seed, unlike
 from tt.core.testing.opcheck.memory import copied, is_strided, plain
@@ -21,7 +21,7 @@ __all__ = ["probe_determinism", "probe_vmap"]
 # --- vmap ------------------------------------------------------------------------------------------------------
 
 
-def probe_vmap(call: Call, log: Log) -> Iterator[Finding]:
+def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare vmap with a loop: over all tensors together, over each one alone, and over another dim."""
     tensors = [plain(t) for t in tensors_in(call.args)]
     import tt
@@ -58,7 +58,7 @@ def probe_vmap(call: Call, log: Log) -> Iterator[Finding]:
             return
         text = unlike(found, expected, log.rtol, log.atol)
 
-        def pair(other: Call, mapped: Any = mapped, places: Sequence[int] = places) -> tuple[Any, Any]:
+        def pair(other: CheckedCall, mapped: Any = mapped, places: Sequence[int] = places) -> tuple[Any, Any]:
             return mapped(other), _loop(other, [plain(t) for t in tensors_in(other.args)], places, log)
 
         if text and only_ties(call, pair, log):
@@ -69,7 +69,7 @@ def probe_vmap(call: Call, log: Log) -> Iterator[Finding]:
             return
 
 
-def _unmappable(call: Call, tensors: list[Any]) -> str:
+def _unmappable(call: CheckedCall, tensors: list[Any]) -> str:
     """Return why vmap cannot be compared with a loop, or ""."""
     if undefined(call):
         return "the values are undefined"
@@ -86,7 +86,7 @@ def _unmappable(call: Call, tensors: list[Any]) -> str:
     return ""
 
 
-def _function(call: Call, targets: set[int], log: Log) -> Callable[..., Any]:
+def _function(call: CheckedCall, targets: set[int], log: Log) -> Callable[..., Any]:
     """Return the call as a function of its tensors that also returns those that it changes."""
 
     def function(*tensors: Any) -> Any:
@@ -97,7 +97,7 @@ def _function(call: Call, targets: set[int], log: Log) -> Callable[..., Any]:
     return function
 
 
-def _mapped(call: Call, *, vmap: Any, places: Sequence[int], dim: int, log: Log) -> list[Any]:
+def _mapped(call: CheckedCall, *, vmap: Any, places: Sequence[int], dim: int, log: Log) -> list[Any]:
     """Return what vmap over some of the tensors of a call gives."""
     tensors = [plain(t) for t in tensors_in(call.args)]
     batches = [_batch(t, dim) if i in places else t for i, t in enumerate(tensors)]
@@ -105,7 +105,7 @@ def _mapped(call: Call, *, vmap: Any, places: Sequence[int], dim: int, log: Log)
     return list(tensors_in(vmap(_function(call, _targets(call), log), in_dims=dims)(*copied(batches))))
 
 
-def _targets(call: Call) -> set[int]:
+def _targets(call: CheckedCall) -> set[int]:
     changed = declared(call)
     return {i for i, (a, _, _) in enumerate(call.tensors()) if a.name in changed}
 
@@ -116,7 +116,7 @@ def _batch(tensor: Any, dim: int) -> Any:
     return ops.stack([tensor, flipped(tensor)], dim)
 
 
-def _loop(call: Call, tensors: list[Any], places: Sequence[int], log: Log) -> list[Any] | None:
+def _loop(call: CheckedCall, tensors: list[Any], places: Sequence[int], log: Log) -> list[Any] | None:
     """Return the results for each example, stacked; None where an example is refused."""
     from tt.core.dispatch.registry.registry import ops
 
@@ -140,7 +140,7 @@ def _loop(call: Call, tensors: list[Any], places: Sequence[int], log: Log) -> li
 TIMES = 3
 
 
-def probe_determinism(call: Call, log: Log) -> Iterator[Finding]:
+def probe_determinism(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make the same call several times, and compare the results bit by bit."""
     from tt.core.devices.generator import get_rng_state
 
@@ -171,7 +171,7 @@ def probe_determinism(call: Call, log: Log) -> Iterator[Finding]:
             return
 
 
-def _kept(result: Any, call: Call) -> list[Any]:
+def _kept(result: Any, call: CheckedCall) -> list[Any]:
     """Return copies of a result and of the arguments that were changed."""
     changed = declared(call)
     kept = [result, [value for a, value in call.named() if a.name in changed]]

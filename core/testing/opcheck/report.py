@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tt.core.testing.opcheck.call import Call
+from tt.core.testing.opcheck.call import CheckedCall
 
 __all__ = ["FAULTS", "Finding", "OpCheckFailure", "OpCheckReport"]
 
@@ -90,7 +90,7 @@ class Finding:
         A key of `FAULTS`.
     message : str
         What is wrong.
-    call : Call
+    call : CheckedCall
         On which call.
     how : str
         How to repeat it: see `repeat.repeat`.
@@ -100,7 +100,7 @@ class Finding:
 
     fault: str
     message: str
-    call: Call
+    call: CheckedCall
     how: str = "call"
     argument: str = ""
 

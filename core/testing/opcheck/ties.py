@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.testing.opcheck.call import Call, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, tensors_in
 from tt.core.testing.opcheck.log import Log, unlike
 from tt.core.testing.opcheck.memory import Array, copied, plain, values
 from tt.core.testing.opcheck.variants import main_dtype
 
 __all__ = ["distinct", "only_ties"]
 
-Pair = Callable[[Call], tuple[Any, Any]]
+Pair = Callable[[CheckedCall], tuple[Any, Any]]
 """Makes a call in the two ways that are compared."""
 
 
-def distinct(call: Call) -> Call | None:
+def distinct(call: CheckedCall) -> CheckedCall | None:
     """Return the call with equal values moved apart; None where there are none, or they cannot be."""
     arrays = _arrays(call)
     if not arrays:
@@ -34,12 +34,12 @@ def distinct(call: Call) -> Call | None:
     return _with_values(call, np.split(apart, np.cumsum([a.size for a in arrays])[:-1]))
 
 
-def only_ties(call: Call, pair: Pair, log: Log) -> bool:
+def only_ties(call: CheckedCall, pair: Pair, log: Log) -> bool:
     """Tell whether two runs of a call differ only in which of several equal values they chose.
 
     Parameters
     ----------
-    call : Call
+    call : CheckedCall
         The call whose two runs differ.
     pair : callable
         Makes a call in the same two ways.
@@ -63,7 +63,7 @@ def only_ties(call: Call, pair: Pair, log: Log) -> bool:
     return False
 
 
-def _differing(call: Call, pair: Pair, log: Log) -> set[int] | None:
+def _differing(call: CheckedCall, pair: Pair, log: Log) -> set[int] | None:
     """Return which results differ; None where that is no matter of choice: other shapes, or values from elsewhere."""
     found, expected = (list(tensors_in(side)) for side in pair(call))
     if len(found) != len(expected):
@@ -115,7 +115,7 @@ def _taken(array: Array, index: Array, dim: int | None) -> Array | None:
 # --- arguments without ties ------------------------------------------------------------------------------------
 
 
-def _chosen(call: Call) -> list[int]:
+def _chosen(call: CheckedCall) -> list[int]:
     """Return the positions of the tensors whose values are compared: those of the main dtype."""
     main = main_dtype(call)
     if main is None or main.kind not in ("floating", "signed", "unsigned"):
@@ -123,7 +123,7 @@ def _chosen(call: Call) -> list[int]:
     return [i for i, t in enumerate(tensors_in(call.args)) if t.dtype is main]
 
 
-def _arrays(call: Call) -> list[Array]:
+def _arrays(call: CheckedCall) -> list[Array]:
     chosen = _chosen(call)
     found = [values(t) for i, t in enumerate(tensors_in(call.args)) if i in chosen]
     return [_known(a) for a in found]
@@ -154,7 +154,7 @@ def _apart(flat: Array) -> Array | None:
     return result
 
 
-def _without_ties(call: Call) -> Iterator[Call]:
+def _without_ties(call: CheckedCall) -> Iterator[CheckedCall]:
     """Yield the call with all values different, and with one value in the majority along each dim."""
     yield distinct(call) or call
     arrays = _arrays(call)
@@ -173,7 +173,7 @@ def _without_ties(call: Call) -> Iterator[Call]:
     yield _with_values(call, made)
 
 
-def _with_values(call: Call, flat: list[Array]) -> Call:
+def _with_values(call: CheckedCall, flat: list[Array]) -> CheckedCall:
     """Return the call with other values, in the same places of memory."""
     from tt.core.methods.creation import tensor as make
 
@@ -185,4 +185,4 @@ def _with_values(call: Call, flat: list[Array]) -> Call:
             new = next(rest).reshape(tuple(tensor.shape))
             target = plain(tensor)
             target.copy_(make(new.tolist(), dtype=target.dtype).to(target.device))
-    return Call(call.caller, made, call.on)
+    return CheckedCall(call.caller, made, call.on)

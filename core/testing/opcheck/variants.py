@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from tt.core.errors import TTError
-from tt.core.testing.opcheck.call import Call, tensors_in
+from tt.core.testing.opcheck.call import CheckedCall, tensors_in
 from tt.core.testing.opcheck.memory import is_strided, plain
 from tt.core.types.dtype import dtype as Dtype
 
@@ -36,12 +36,12 @@ def _like(new: Any, old: Any) -> Any:
 LAYOUTS: Final = ("transposed", "strided", "offset")
 
 
-def contiguous(call: Call) -> Call:
+def contiguous(call: CheckedCall) -> CheckedCall:
     """Return the call with row-major copies of its tensors."""
     return call.map(lambda t: _like(plain(t).contiguous().clone() if is_strided(t) else plain(t).clone(), t))
 
 
-def layouts(call: Call) -> Iterator[Call]:
+def layouts(call: CheckedCall) -> Iterator[CheckedCall]:
     """Yield the call with the same values in other places of memory; those that change no tensor are left out."""
     if not all(is_strided(t) for t in tensors_in(call.args)):
         return
@@ -77,7 +77,7 @@ def arranged(tensor: Any, layout: str) -> Any:
 # --- sizes -----------------------------------------------------------------------------------------------------
 
 
-def resized(call: Call, size: int, new: int, on: str | None = None) -> Call | None:
+def resized(call: CheckedCall, size: int, new: int, on: str | None = None) -> CheckedCall | None:
     """Return the call with every dim of one size cut or repeated to another; None where no tensor has one."""
     if not any(size in t.shape for t in tensors_in(call.args)):
         return None
@@ -99,7 +99,7 @@ def _resize(tensor: Any, size: int, new: int) -> Any:
     return _like(found, tensor)
 
 
-def sizes(call: Call) -> Iterator[Call]:
+def sizes(call: CheckedCall) -> Iterator[CheckedCall]:
     """Yield the call with each size larger, so that a constant for it is found."""
     known = sorted({n for t in tensors_in(call.args) for n in t.shape if n > 1})
     for size in known:
@@ -109,7 +109,7 @@ def sizes(call: Call) -> Iterator[Call]:
             yield larger
 
 
-def empties(call: Call) -> Iterator[Call]:
+def empties(call: CheckedCall) -> Iterator[CheckedCall]:
     """Yield the call with no elements along the dims of each size."""
     for size in sorted({n for t in tensors_in(call.args) for n in t.shape if n > 0}):
         empty = resized(call, size, 0, f"no elements in the place of {size}")
@@ -131,7 +131,7 @@ def flipped(tensor: Any) -> Any:
 # --- dtypes and devices ----------------------------------------------------------------------------------------
 
 
-def main_dtype(call: Call) -> Dtype | None:
+def main_dtype(call: CheckedCall) -> Dtype | None:
     """Return the dtype of the first floating-point tensor of a call, else that of the first tensor."""
     found = [t.dtype for t in tensors_in(call.args)]
     wide = [d for d in found if d.is_floating_point or d.is_complex]
@@ -139,7 +139,7 @@ def main_dtype(call: Call) -> Dtype | None:
     return first
 
 
-def converted(call: Call, dtype: Dtype) -> Call:
+def converted(call: CheckedCall, dtype: Dtype) -> CheckedCall:
     """Return the call with the tensors of its main dtype in another one; indices and masks stay."""
     main = main_dtype(call)
 
@@ -155,7 +155,7 @@ def converted(call: Call, dtype: Dtype) -> Call:
     return call.map(convert, f"{dtype.name}")
 
 
-def moved(call: Call, device: str) -> Call | None:
+def moved(call: CheckedCall, device: str) -> CheckedCall | None:
     """Return the call on another device, or None where its tensors cannot go there."""
     from tt.core.types.device import Device
 
@@ -164,4 +164,4 @@ def moved(call: Call, device: str) -> Call | None:
     except (TTError, KeyError, TypeError):
         return None
     args = tuple(Device(device) if isinstance(a, Device) else a for a in made.args)
-    return Call(made.caller, args, made.on)
+    return CheckedCall(made.caller, args, made.on)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tt.core.library import Entry, Operator, TensorBase, errors, ops
+from tt.core.library import CachedCall, Operator, TensorBase, errors, ops
 from tt.plugins.autograd.backward.validate_grads import refuse_unwanted
 from tt.plugins.autograd.record.graph import STATE, Node, attach, start
 from tt.plugins.autograd.record.rules import node_name, run_below
@@ -143,7 +143,7 @@ class ContextRule:
             self.setup_context
         )
 
-    def __call__(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def __call__(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call of the operator."""
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)

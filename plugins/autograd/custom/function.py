@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tt.core.library import KEYS, TensorBase, alias, errors, ops
-from tt.plugins.autograd.record.graph import STATE, Graphless, Node, View, attach, start
+from tt.plugins.autograd.record.graph import STATE, Graphless, Node, ViewMeta, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase, rebase_view
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.saved import SavedTensors, version_of
@@ -328,7 +328,7 @@ def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: t
         if original._root is not None or _is_in(original, args):
             # Autograd does not know how the function looks at the memory, so neither may be changed in place.
             value._root = original if original._root is None else original._root
-            record.view = View(value._root, ctx, (), 0, version_of(value))
+            record.view = ViewMeta(value._root, ctx, (), 0, version_of(value))
     ctx._saved.seal([o if _is_in(o, ctx._dirty) else r for o, r in zip(found, results, strict=True)])
 
 

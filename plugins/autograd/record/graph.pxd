@@ -13,14 +13,14 @@ cdef class GradState:
     cdef public object tick
     cpdef bint enabled(self) except -1
 
-cdef class Record:
+cdef class AutogradMeta:
     cdef public Node node
     cdef public int number
     cdef public bint leaf
-    cdef public View view
+    cdef public ViewMeta view
     cdef public object retained
 
-cdef class View:
+cdef class ViewMeta:
     cdef public TensorBase root
     cdef public object operator
     cdef public tuple args
@@ -30,7 +30,7 @@ cdef class View:
 cdef class Retained:
     cdef public object gradient
 
-cdef class Extras:
+cdef class NodeHooks:
     cdef public dict after
     cdef public dict before
     cdef public dict metadata
@@ -39,7 +39,7 @@ cdef class Extras:
 
 cdef class Node:
     cdef object __weakref__
-    cdef public Extras extras
+    cdef public NodeHooks extras
     cdef public tuple next_nodes
     cdef public tuple next_numbers
     cdef public long long sequence
@@ -61,5 +61,5 @@ cdef class Graphless(Node):
 # The same object as STATE, which as a Python name other modules import.
 cdef GradState _STATE
 
-cpdef Record attach(TensorBase tensor, Node node, int number)
+cpdef AutogradMeta attach(TensorBase tensor, Node node, int number)
 cpdef Node start(Node node, tuple next_nodes, tuple next_numbers)

@@ -1,7 +1,7 @@
 """The graph: one node for each recorded call, and what a tensor knows of its place in it.
 
-A tensor that requires a gradient carries the key bit of the layer and a `Record` in the slot that the core keeps for
-layers.  Edges point from results to arguments.  This is a hot module: plain Python that Cython compiles with the C
+A tensor that requires a gradient carries the key bit of the layer and an `AutogradMeta` in the slot that the core keeps
+for layers.  Edges point from results to arguments.  This is a hot module: plain Python that Cython compiles with the C
 types of `graph.pxd` where it can.
 
 Note [Freeing long chains]
@@ -119,7 +119,7 @@ class Switching:
             self._before = outer
 
 
-class Record:
+class AutogradMeta:
     """What autograd knows of a tensor.
 
     Attributes
@@ -130,7 +130,7 @@ class Record:
         Which result of the node it is.
     leaf : bool
         Whether the tensor is a leaf.
-    view : View or None
+    view : ViewMeta or None
         How it looks at the memory of another tensor, where both may be changed in place.
     retained : Retained or None
         Where the gradient of a tensor that is no leaf is kept.
@@ -146,7 +146,7 @@ class Record:
         self.retained = None
 
 
-class View:
+class ViewMeta:
     """How a tensor looks at the memory of another, so that its history can be told anew after an in-place change.
 
     Attributes
@@ -182,7 +182,7 @@ class Retained:
         self.gradient = None
 
 
-class Extras:
+class NodeHooks:
     """What few nodes have: hooks and retained gradients.
 
     Attributes
@@ -222,7 +222,7 @@ class Node:
         How many results the node has.
     shape, spec : tuple and TensorSpec
         Of the result; tuples of these for several results.
-    extras : Extras or None
+    extras : NodeHooks or None
         Hooks.
     """
 
@@ -269,7 +269,7 @@ class Node:
         """Return the extras, making them if there are none yet."""
         extras = self.extras
         if extras is None:
-            extras = Extras()
+            extras = NodeHooks()
             self.extras = extras
         return extras
 
@@ -393,7 +393,7 @@ def start(node, next_nodes, next_numbers):
 
 def attach(tensor, node, number):
     """Make a tensor a result of a node."""
-    record = Record.__new__(Record)
+    record = AutogradMeta.__new__(AutogradMeta)
     record.node = node
     record.number = number
     record.leaf = False
@@ -408,7 +408,7 @@ def leaf_record(tensor):
     """Return the record of a leaf, making it if there is none."""
     record = tensor._record
     if record is None:
-        record = Record(None, 0, True)
+        record = AutogradMeta(None, 0, True)
         tensor._record = record
     if record.node is None:
         record.node = AccumulateGrad(tensor)

@@ -23,15 +23,15 @@ class GradState:
 
 STATE: GradState
 
-class Record:
+class AutogradMeta:
     leaf: bool
     node: Any
     number: int
     retained: Retained | None
-    view: View | None
+    view: ViewMeta | None
     def __init__(self, node: Node | None = None, number: int = 0, leaf: bool = False) -> None: ...
 
-class View:
+class ViewMeta:
     args: tuple[Any, ...]
     index: int
     operator: Any
@@ -42,7 +42,7 @@ class View:
 class Retained:
     gradient: Tensor | None
 
-class Extras:
+class NodeHooks:
     after: dict[int, Callable[..., Any]]
     before: dict[int, Callable[..., Any]]
     metadata: dict[Any, Any]
@@ -61,7 +61,7 @@ class Node:
     def release(self) -> None: ...
     def shape_of(self, number: int) -> tuple[int, ...]: ...
     def spec_of(self, number: int) -> TensorSpec: ...
-    def ensure_extras(self) -> Extras: ...
+    def ensure_extras(self) -> NodeHooks: ...
     def name(self) -> str: ...
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]: ...
@@ -89,8 +89,8 @@ class Graphless(Node):
     reason: str
 
 def start(node: NodeKind, next_nodes: tuple[Node | None, ...], next_numbers: tuple[int, ...]) -> NodeKind: ...
-def attach(tensor: Any, node: Node, number: int) -> Record: ...
-def leaf_record(tensor: Any) -> Record: ...
+def attach(tensor: Any, node: Node, number: int) -> AutogradMeta: ...
+def leaf_record(tensor: Any) -> AutogradMeta: ...
 def is_tensor(value: object) -> bool: ...
 
 class Switching:

@@ -15,11 +15,11 @@ from typing import Any
 
 from tt.core.library import (
     Block,
-    Entry,
+    CachedCall,
     Layer,
+    LayerFunction,
     Mode,
     Operator,
-    Rule,
     TensorBase,
     errors,
     targets_of,
@@ -109,7 +109,7 @@ class InferenceLayer(Layer):
     generic = True
     transparent = True
 
-    def rule(self, operator: Operator, form: str) -> Rule | None:
+    def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return what the layer does with a form of an operator."""
         if form != "functional":
             return _change
@@ -118,11 +118,11 @@ class InferenceLayer(Layer):
         return _view if operator.definition.kind == "view" else _pass
 
 
-def _pass(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _pass(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     return entry.call_below(args)
 
 
-def _change(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _change(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     count = entry.operator.out_count if entry.form == "out" else 0
     targets = _tensors(args[-count:]) if count else [args[0]]
     if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets):
@@ -136,7 +136,7 @@ def _change(entry: Entry, args: tuple[Any, ...]) -> Any:
     return targets[0] if count == 1 else entry.operator.return_type(targets) if count else result
 
 
-def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     if not _THREAD.enabled and any(t._keys & STATE.inference_bit for t in targets_of(entry.operator, args)):
         raise errors.InferenceTensorError(
             f"{entry.operator.name}: a tensor made in inference mode is changed outside of it\n"
@@ -145,7 +145,7 @@ def _change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
     return with_targets_of(entry.operator, args, entry.call_below(args))
 
 
-def _view(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _view(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     result = entry.call_below(args)
     for tensor in _tensors((result,)):
         tensor._keys |= STATE.inference_bit

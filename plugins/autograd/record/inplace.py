@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tt.core.library import Entry, errors, ops
-from tt.plugins.autograd.record.graph import STATE, Node, View, attach, start
-from tt.plugins.autograd.record.rules import OpNode, Plan, Rule, save
+from tt.core.library import CachedCall, errors, ops
+from tt.plugins.autograd.record.graph import STATE, Node, ViewMeta, attach, start
+from tt.plugins.autograd.record.rules import GradientRule, OpNode, SavePlan, save
 from tt.plugins.autograd.record.saved import raise_released, version_of, versions
 from tt.plugins.autograd.record.views import (
     edge,
@@ -22,12 +22,12 @@ from tt.plugins.autograd.record.views import (
 __all__ = ["CopySlices", "InplaceRule", "check_inplace", "rebase"]
 
 
-class InplaceRule(Rule):
+class InplaceRule(GradientRule):
     """What the layer does for the in-place form: the first argument gets a new history."""
 
     __slots__ = ()
 
-    def call(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def call(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Handle a call of the in-place form."""
         if STATE.switched_off != 0 and not STATE.enabled():
             return entry.call_below(args)
@@ -87,7 +87,7 @@ def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(copy if value is args[0] else value for value in args)
 
 
-def snapshot(plan: Plan, args: tuple[Any, ...]) -> dict[int, int]:
+def snapshot(plan: SavePlan, args: tuple[Any, ...]) -> dict[int, int]:
     """Return the versions of the arguments to save, slot by slot, before an in-place call."""
     return {
         place: version_of(args[position])
@@ -131,7 +131,7 @@ def rebase_view(target: Any, root: Any, node: Any, self_edge: int) -> None:
     )
     copy.inner, copy.self_edge, copy.others = node, self_edge, others
     copy.steps = [
-        View(None, s.operator, (None, *s.args[1:]) if s.operator else s.args, s.index, 0)
+        ViewMeta(None, s.operator, (None, *s.args[1:]) if s.operator else s.args, s.index, 0)
         for s in steps_to(view)
     ]
     copy.strides = tuple(root.stride())
@@ -151,7 +151,7 @@ class CopySlices(Node):
     ----------
     inner : OpNode or FunctionNode
         The node of the in-place operation.
-    steps : list of View
+    steps : list of ViewMeta
         How the view is made of the root.
     self_edge : int
         The edge of the inner node for the changed tensor, -1 if it has no gradient.
@@ -162,7 +162,7 @@ class CopySlices(Node):
     """
 
     inner: Any
-    steps: list[View]
+    steps: list[ViewMeta]
     self_edge: int
     others: list[int]
     strides: tuple[int, ...]

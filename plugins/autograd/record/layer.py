@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tt.core.library import Entry, Layer, OpDefinition, Operator, Source, TensorBase, errors, ops
-from tt.core.library import Rule as RuleType
+from tt.core.library import CachedCall, Layer, OpDefinition, Operator, Provider, TensorBase, errors, ops
+from tt.core.library import LayerFunction as RuleType
 from tt.plugins.autograd.custom.context import ContextRule
 from tt.plugins.autograd.features.checks import check_formulas, missing_formulas
 from tt.plugins.autograd.formulas.table import Formula, zero
@@ -53,7 +53,7 @@ class AutogradLayer(Layer):
             earlier formulas.  One with `layouts` is for calls with tensors of these layouts only: its
             `function(op, layouts)` returns what takes the place of such a call, a function of the operator's
             arguments by whose parts it is differentiated, or None.
-        source : Source, optional
+        source : Provider, optional
             Who brought it.
 
         Raises
@@ -69,7 +69,7 @@ class AutogradLayer(Layer):
             if self._formulas.get(formula.op) and not getattr(table, "override", False):
                 first = self._formulas[formula.op][0][1]
                 raise errors.DuplicateRegistrationError(
-                    f"formula of {formula.op}", str(first or Source()), str(source or Source())
+                    f"formula of {formula.op}", str(first or Provider()), str(source or Provider())
                 )
         for formula in formulas:
             self._formulas.setdefault(formula.op, []).insert(0, (formula, source))
@@ -157,7 +157,7 @@ class AutogradLayer(Layer):
             for op, argument in missing_formulas(definitions)
         ]
 
-    def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Run the call; whoever differentiates the result gets an error that names the operator."""
         if not STATE.enabled():
             return entry.call_below(args)
@@ -205,11 +205,11 @@ def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) ->
     Where the function returns NotImplemented, the usual rule of the operator serves.
     """
 
-    def functional(entry: Entry, args: tuple[Any, ...]) -> Any:
+    def functional(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         result = function(*args)
         return usual(entry, args) if result is NotImplemented and usual is not None else result
 
-    def in_place(entry: Entry, args: tuple[Any, ...]) -> Any:
+    def in_place(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         target = args[0]
         if not STATE.enabled():
             return entry.call_below(args)
@@ -222,7 +222,7 @@ def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) ->
     return functional if form == "functional" else in_place
 
 
-def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+def refuse_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the out= form, unless that would have to be recorded."""
     if STATE.enabled() and any(isinstance(a, TensorBase) and a._keys & STATE.bit for a in _flat(args)):
         raise errors.GradientError(
@@ -232,26 +232,26 @@ def refuse_out(entry: Entry, args: tuple[Any, ...]) -> Any:
     return run_out(entry, args)
 
 
-def run_below(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run what lies below: the results have no history."""
     return entry.call_below(args)
 
 
-def run_out(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the out= form below, and return the tensors that were given."""
     entry.call_below(args)
     outs = args[-entry.operator.out_count :]
     return outs[0] if len(outs) == 1 else entry.operator.return_type(outs)
 
 
-def detach(entry: Entry, args: tuple[Any, ...]) -> Any:
+def detach(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Return a tensor that shares the memory but is no view to autograd: it has a history of its own."""
     result = entry.call_below(args)
     result._root = None
     return result
 
 
-def detach_inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
+def detach_inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Let a tensor forget its history; a view would go on to have that of the tensor that it views."""
     (tensor,) = args
     if tensor._record.view is not None:
@@ -264,7 +264,7 @@ def detach_inplace(entry: Entry, args: tuple[Any, ...]) -> Any:
     return tensor
 
 
-def refuse_resize(entry: Entry, args: tuple[Any, ...]) -> Any:
+def refuse_resize(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Refuse to resize what a gradient may need."""
     if STATE.enabled():
         raise errors.InplaceError("a tensor that requires a gradient is not resized")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tt.core.library import Entry, TensorBase, targets_of, with_targets_of
+from tt.core.library import CachedCall, TensorBase, targets_of, with_targets_of
 from tt.plugins.autograd.record.graph import STATE, Graphless, attach, start
 from tt.plugins.autograd.record.inplace import check_inplace, rebase
 from tt.plugins.autograd.record.views import edge, ensure_view
@@ -12,7 +12,7 @@ from tt.plugins.autograd.record.views import edge, ensure_view
 __all__ = ["change_arguments"]
 
 
-def change_arguments(entry: Entry, args: tuple[Any, ...]) -> Any:
+def change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the call; whoever differentiates what it changed or made gets an error that names the operator.
 
     What in-place operators refuse is refused: leaves that require a gradient, and views of them.  An operator that is

@@ -10,7 +10,7 @@ from tt.core.library import OpDefinition, Operator, TensorBase, errors
 from tt.plugins.autograd.backward.validate_grads import refuse_unwanted
 from tt.plugins.autograd.formulas.table import Formula, zero
 from tt.plugins.autograd.record.inplace import InplaceRule
-from tt.plugins.autograd.record.rules import FACT, PLAIN, RESULT, TENSOR, TENSORS, Plan, Rule
+from tt.plugins.autograd.record.rules import FACT, PLAIN, RESULT, TENSOR, TENSORS, GradientRule, SavePlan
 
 __all__ = ["FACTS", "find_slot", "make_rule", "problems"]
 
@@ -109,7 +109,7 @@ def _slots(definition: OpDefinition, function: Callable[..., Any]) -> list[Slot]
     return [slot for slot in found if slot is not None]
 
 
-def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
+def make_rule(operator: Operator, formula: Formula, form: str) -> GradientRule:
     """Return the rule of a form of an operator."""
     definition = operator.definition
     wrong = problems(definition, formula)
@@ -128,20 +128,20 @@ def make_rule(operator: Operator, formula: Formula, form: str) -> Rule:
             )
     wanted = [_slots(definition, formula.gradients[argument]) for argument in ordered]
 
-    def make_plan(needs: int) -> Plan:
+    def make_plan(needs: int) -> SavePlan:
         slots: list[Slot] = []
         calls = []
         for place, argument in enumerate(ordered):
             if needs >> place & 1:
                 slots += [slot for slot in dict.fromkeys(wanted[place]) if slot not in slots]
                 calls.append((place, formula.gradients[argument], tuple(map(slots.index, wanted[place]))))
-        return Plan(tuple(slots), tuple(calls))
+        return SavePlan(tuple(slots), tuple(calls))
 
-    kind = InplaceRule if form == "inplace" else Rule
+    kind = InplaceRule if form == "inplace" else GradientRule
     return kind(operator, tuple(names.index(a) for a in ordered), make_plan, takes_all)
 
 
-def _make_joint(operator: Operator, formula: Formula, form: str) -> Rule:
+def _make_joint(operator: Operator, formula: Formula, form: str) -> GradientRule:
     """Return the rule of an operator that has one formula for all arguments."""
     function, signature = formula.joint, operator.definition.signature
     assert function is not None  # the caller looks
@@ -149,7 +149,7 @@ def _make_joint(operator: Operator, formula: Formula, form: str) -> Rule:
     places = tuple(i for i, a in enumerate(arguments) if a.type.is_tensor)
     wanted = [slot for name in formula.saves if (slot := find_slot(operator.definition, name)) is not None]
     slots = tuple(dict.fromkeys(wanted))
-    plan = Plan(slots, ((0, function, tuple(map(slots.index, wanted))),))
+    plan = SavePlan(slots, ((0, function, tuple(map(slots.index, wanted))),))
 
     def order(found: Any) -> Sequence[Any]:
         if isinstance(found, dict):
@@ -174,5 +174,5 @@ def _make_joint(operator: Operator, formula: Formula, form: str) -> Rule:
         )
 
     takes_all = next(iter(parameters(function)), "g") == "gs"
-    kind = InplaceRule if form == "inplace" else Rule
+    kind = InplaceRule if form == "inplace" else GradientRule
     return kind(operator, places, lambda needs: plan, takes_all, order)

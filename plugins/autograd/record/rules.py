@@ -10,7 +10,7 @@ from tt.core.library import OVERRIDDEN, Tensor, alias
 from tt.core.tensor.base import TensorBase, wrap_handle
 from tt.plugins.autograd.record import saved as saved_tensors
 from tt.plugins.autograd.record import views
-from tt.plugins.autograd.record.graph import STATE, Node, View, attach, start
+from tt.plugins.autograd.record.graph import STATE, Node, ViewMeta, attach, start
 
 # What a slot of a plan holds.
 PLAIN = 0
@@ -22,7 +22,7 @@ FACT = 4
 NO_NUMBERS = ((), (0,), (0, 0))
 
 
-class Plan:
+class SavePlan:
     """What to save and to compute when a certain set of arguments needs gradients.
 
     Attributes
@@ -51,9 +51,9 @@ class OpNode(Node):
 
     Attributes
     ----------
-    rule : Rule
+    rule : GradientRule
         Made the node.
-    plan : Plan
+    plan : SavePlan
         What is saved and what is computed.
     saved : tuple or None
         What fills the slots; None once released.
@@ -181,7 +181,7 @@ class OpNode(Node):
             results[begin] = found
 
 
-class Rule(LayerRule):
+class GradientRule(LayerRule):
     """What the layer does for the functional form of an operator with a formula.
 
     Parameters
@@ -191,7 +191,7 @@ class Rule(LayerRule):
     differentiable : tuple of int
         Positions of the arguments that have a formula.
     make_plan : callable
-        Bit set of needy arguments -> Plan.
+        Bit set of needy arguments -> SavePlan.
     takes_all : bool
         Whether the formulas take the gradients of all results as a list, instead of that of the first one.
     joint : callable or None
@@ -379,7 +379,7 @@ class Rule(LayerRule):
         root = source if source._root is None else source._root
         result._root = root
         storage = result._storage
-        record.view = View(root, self.operator, args, index, 0 if storage is None else storage.version)
+        record.view = ViewMeta(root, self.operator, args, index, 0 if storage is None else storage.version)
 
 
 def current(tensor):
@@ -404,7 +404,7 @@ def run_below(entry, args):
     if not below.direct:
         return entry.call_below(args)
     choice = below.choices[0]
-    if not choice.covers(args):
+    if not choice.accepts(args):
         return entry.call_below(args)
     tensor = args[0]
     value = None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tt.core.library import Entry, Operator
+from tt.core.library import CachedCall, Operator
 from tt.plugins.autograd.record.graph import Node
 
 PLAIN: Final = 0
@@ -12,7 +12,7 @@ TENSORS: Final = 2
 RESULT: Final = 3
 FACT: Final = 4
 
-class Plan:
+class SavePlan:
     calls: tuple[tuple[int, Callable[..., Any], tuple[int, ...]], ...]
     keeps_tensors: bool
     saves_self: bool
@@ -24,14 +24,14 @@ class Plan:
     ) -> None: ...
 
 class OpNode(Node):
-    plan: Plan
-    rule: Rule
+    plan: SavePlan
+    rule: GradientRule
     saved: tuple[Any, ...] | None
     starts: tuple[int, ...] | None
     versions: tuple[int, ...] | None
     def unpack(self) -> tuple[Any, ...]: ...
 
-class Rule:
+class GradientRule:
     differentiable: tuple[int, ...]
     is_view: bool
     list_places: frozenset[int]
@@ -42,17 +42,17 @@ class Rule:
         self,
         operator: Operator,
         differentiable: tuple[int, ...],
-        make_plan: Callable[[int], Plan],
+        make_plan: Callable[[int], SavePlan],
         takes_all: bool,
         joint: Callable[[Any], Sequence[Any]] | None = None,
     ) -> None: ...
-    def __call__(self, entry: Entry, args: tuple[Any, ...], /) -> Any: ...
+    def __call__(self, entry: CachedCall, args: tuple[Any, ...], /) -> Any: ...
     def edges(
         self, args: Sequence[Any]
     ) -> tuple[int, tuple[Node | None, ...], tuple[int, ...], tuple[int, ...]]: ...
-    def plan(self, needs: int) -> Plan: ...
+    def plan(self, needs: int) -> SavePlan: ...
 
 def node_name(op: str) -> str: ...
-def run_below(entry: Entry, args: tuple[Any, ...]) -> Any: ...
+def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any: ...
 def bare_alias(tensor: Any) -> Any: ...
 def save(node: OpNode, args: Sequence[Any], result: Any) -> None: ...

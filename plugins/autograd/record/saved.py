@@ -11,7 +11,7 @@ from tt.plugins.autograd.record.graph import STATE, Node, attach
 from tt.plugins.autograd.record.modes import recording
 
 if TYPE_CHECKING:
-    from tt.plugins.autograd.record.rules import OpNode, Plan
+    from tt.plugins.autograd.record.rules import OpNode, SavePlan
 
 __all__ = [
     "HOOKS",
@@ -56,7 +56,7 @@ def version_of(value: Any) -> int:
     return sum(version_of(item) for item in value) if isinstance(value, list | tuple) else 0
 
 
-def versions(plan: Plan, saved: Sequence[Any]) -> tuple[int, ...]:
+def versions(plan: SavePlan, saved: Sequence[Any]) -> tuple[int, ...]:
     """Return the version of what fills each slot; zero where it is no tensor."""
     return tuple(
         version_of(value) if kind in (1, 2, 3) else 0

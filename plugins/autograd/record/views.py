@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tt.core.library import Tensor, TensorBase, errors, ops
-from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, Node, Record, View
+from tt.plugins.autograd.record.graph import STATE, AccumulateGrad, AutogradMeta, Node, ViewMeta
 from tt.plugins.autograd.record.modes import recording
 from tt.plugins.autograd.record.refcount import ALONE, references
 from tt.plugins.autograd.record.saved import version_of
@@ -63,18 +63,18 @@ def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
         root = source if source._root is None else source._root
         for view in (result,) if isinstance(result, TensorBase) else result:
             view._root = root
-            view._record = Record(None, 0, False)
-            view._record.view = View(root, operator, (source,), -1, version_of(view))
+            view._record = AutogradMeta(None, 0, False)
+            view._record.view = ViewMeta(root, operator, (source,), -1, version_of(view))
             view._keys |= STATE.bit
     return result
 
 
-def explain(step: View, name: str, changed: str) -> str | None:
+def explain(step: ViewMeta, name: str, changed: str) -> str | None:
     """Return why what a view shows must not change, or None if it may.
 
     Parameters
     ----------
-    step : View
+    step : ViewMeta
         How the view was made.
     name : str
         Of the operation that made it.
@@ -100,7 +100,7 @@ def explain(step: View, name: str, changed: str) -> str | None:
     return None
 
 
-def refresh(tensor: TensorBase, record: Record) -> None:
+def refresh(tensor: TensorBase, record: AutogradMeta) -> None:
     """Tell the history of a view anew if the memory was changed in place since."""
     view = record.view
     if view is None:
@@ -124,7 +124,7 @@ def refresh(tensor: TensorBase, record: Record) -> None:
     record.node, record.number = again._record.node, again._record.number
 
 
-def maker(step: View) -> str:
+def maker(step: ViewMeta) -> str:
     """Return the name of the node that a view has, for messages."""
     from tt.plugins.autograd.record.rules import node_name
 
@@ -135,7 +135,7 @@ def maker(step: View) -> str:
     )
 
 
-def renew(tensor: TensorBase, record: Record) -> None:
+def renew(tensor: TensorBase, record: AutogradMeta) -> None:
     """Give a leaf whose data was replaced by data of another shape, dtype or device a new end of its paths."""
     new = AccumulateGrad(tensor)
     new.gradient, new.extras = record.node.gradient, record.node.extras
@@ -153,7 +153,7 @@ def edge(tensor: TensorBase) -> tuple[Node, int]:
     return record.node, record.number
 
 
-def steps_to(view: View) -> list[View]:
+def steps_to(view: ViewMeta) -> list[ViewMeta]:
     """Return the views that lead from the root to a view, in the order in which they were made."""
     steps = [view]
     while steps[-1].operator is not None and not isinstance(steps[-1].operator, Node):
@@ -164,7 +164,7 @@ def steps_to(view: View) -> list[View]:
     return steps[::-1]
 
 
-def replay(root: Any, steps: Sequence[View]) -> Any:
+def replay(root: Any, steps: Sequence[ViewMeta]) -> Any:
     for step in steps:
         if step.operator is None:
             root = _look(root, *step.args)
@@ -175,7 +175,7 @@ def replay(root: Any, steps: Sequence[View]) -> Any:
 
 
 def _look(root: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Any:
-    """View a tensor with a geometry whose offset counts from the tensor's own."""
+    """ViewMeta a tensor with a geometry whose offset counts from the tensor's own."""
     return ops.as_strided(root, size, stride, root.storage_offset() + offset)
 
 
@@ -183,7 +183,7 @@ def ensure_view(target: Any, root: Any) -> None:
     """Note how a tensor views its root, if it was made before the root had a history."""
     record = target._record
     if record is None or (record.leaf and not target._keys & STATE.bit):
-        record = Record(None, 0, False)
+        record = AutogradMeta(None, 0, False)
         target._record = record
     if record.view is None:
         geometry = (
@@ -191,7 +191,7 @@ def ensure_view(target: Any, root: Any) -> None:
             tuple(target.stride()),
             target.storage_offset() - root.storage_offset(),
         )
-        record.view = View(root, None, geometry, -1, -1 if record.node is None else version_of(target))
+        record.view = ViewMeta(root, None, geometry, -1, -1 if record.node is None else version_of(target))
     if not target._keys & STATE.bit and root._keys & STATE.bit:
         record.view.version = -1
         refresh(target, record)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tt.core.library import (
-    Entry,
+    CachedCall,
     Layer,
+    LayerFunction,
     Operator,
-    Rule,
     TensorBase,
     errors,
     ops,
@@ -75,7 +75,7 @@ class TransformLayer(Layer):
 
         return remove
 
-    def rule(self, operator: Operator, form: str) -> Rule | None:
+    def rule(self, operator: Operator, form: str) -> LayerFunction | None:
         """Return what the levels do with an operator; None: all of them go through its composite."""
         registered = self._rules.get(operator.name) if form == "functional" else None
         batch = registered[0] if registered else _batching_rule(operator, form)
@@ -89,7 +89,7 @@ class TransformLayer(Layer):
             return None
         definition = operator.definition
 
-        def run(entry: Entry, args: tuple[Any, ...]) -> Any:
+        def run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
             level = innermost(args)
             if isinstance(level, DualLevel):
                 if whole or not composed:
@@ -117,7 +117,7 @@ class TransformLayer(Layer):
         inside = textwrap.indent(repr(handle.value), "    ")
         return f"BatchedTensor(lvl={handle.level.depth + 1}, bdim={handle.dim}, value=\n{inside}\n)"
 
-    def unsupported(self, entry: Entry, args: tuple[Any, ...]) -> Any:
+    def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Run the call once for each example, and count that."""
         level = innermost(args)
         if isinstance(level, DualLevel):
@@ -127,7 +127,7 @@ class TransformLayer(Layer):
         return found
 
 
-def _with_tangents(level: DualLevel, entry: Entry, formula: Any, args: tuple[Any, ...]) -> Any:
+def _with_tangents(level: DualLevel, entry: CachedCall, formula: Any, args: tuple[Any, ...]) -> Any:
     operator = entry.operator
     if entry.form == "out":
         raise errors.GradientError(f"{operator.name}(): out= has no tangent; call it without out=")
@@ -146,7 +146,7 @@ def _takes_tensors(operator: Operator) -> bool:
     return any(argument.type.is_tensor for argument in operator.arguments)
 
 
-def _parts(entry: Entry, args: tuple[Any, ...]) -> Any:
+def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the composite on the wrapped tensors, so that its parts meet the level."""
     composite = entry.operator.registry.composite(entry.operator.name)
     assert composite is not None  # asked before
@@ -178,7 +178,7 @@ def _batching_rule(operator: Operator, form: str) -> BatchingRule | None:
     return None
 
 
-def _as_seen(entry: Entry, result: Any) -> Any:
+def _as_seen(entry: CachedCall, result: Any) -> Any:
     """Return a result in the dtype that the function expects: what has no dims for it may have some inside."""
     if not isinstance(result, TensorBase):
         pairs = zip(result, entry.resolution.results, strict=True)

@@ -82,9 +82,9 @@ def fits(signature: inspect.Signature, arguments: int, keywords: list[str | None
 
 def test_kernels_over_the_array_api_pass_what_cupy_takes():
     namespace, seen = LazyNamespace(lambda: np), 0
-    # What is guarded by `kit.has`, or asked of a namespace that has it.
+    # What is guarded by `builder.has`, or asked of a namespace that has it.
     optional = {"__array_namespace_info__"}
-    for place, name, arguments, keywords in calls("backends/array_api", "xp", "kit.xp", "self.xp"):
+    for place, name, arguments, keywords in calls("backends/array_api", "xp", "builder.xp", "self.xp"):
         own = getattr(LazyNamespace, name, None)
         if name in optional or place.startswith(("backend.py", "placement.py")):
             continue

@@ -16,7 +16,16 @@ from tt.core.errors import (
     UnknownOpError,
     ValueRangeError,
 )
-from tt.library import CompositeTable, Handle, KernelTable, Layer, Library, Mode, custom_op, scoped
+from tt.library import (
+    CompositeTable,
+    KernelTable,
+    Layer,
+    Library,
+    Mode,
+    RegistrationHandle,
+    custom_op,
+    scoped,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -326,7 +335,7 @@ def test_the_methods_have_the_names_of_pytorch_too():
 
 def test_a_handle_that_is_made_by_hand_is_a_handle():
     done = []
-    with Handle(lambda: done.append(1), "nothing"):
+    with RegistrationHandle(lambda: done.append(1), "nothing"):
         assert done == []
     assert done == [1]
 

@@ -14,7 +14,7 @@ from tt.core.errors import (
     SavedTensorError,
     SchemaError,
 )
-from tt.library import REGISTRY, ArrayApiBackend, Handle, KernelTable, custom_op
+from tt.library import REGISTRY, ArrayApiBackend, KernelTable, RegistrationHandle, custom_op
 
 
 @pytest.fixture
@@ -434,7 +434,7 @@ def test_a_table_of_kernels_says_inplace(define):
         x += by
 
     handle = REGISTRY.add(table)
-    assert isinstance(handle, Handle)
+    assert isinstance(handle, RegistrationHandle)
     x = tt.zeros(2)
     op(x, 2.0)
     assert x.tolist() == [2.0, 2.0]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tt.core.library import REGISTRY, Backend, KernelTable, Source, Tensor, wrap
+from tt.core.library import REGISTRY, Backend, KernelTable, Provider, Tensor, wrap
 from tt.core.library import dtype as Dtype
 
 
@@ -44,7 +44,9 @@ class Probe:
     """Registers on the probe device and takes everything back."""
 
     def __init__(self) -> None:
-        self.handles: list[Any] = [REGISTRY.add_backend(ProbeBackend(), Source("probe-dist", "1.0", "probe"))]
+        self.handles: list[Any] = [
+            REGISTRY.add_backend(ProbeBackend(), Provider("probe-dist", "1.0", "probe"))
+        ]
         self.backend = REGISTRY.backends["probe", "strided"]
 
     def kernel(
@@ -52,12 +54,12 @@ class Probe:
     ) -> Any:
         table = KernelTable(device="probe")
         table.kernel(op, function, **options)
-        handle = REGISTRY.add(table, Source(source, "1.0", "probe"))
+        handle = REGISTRY.add(table, Provider(source, "1.0", "probe"))
         self.handles.append(handle)
         return handle
 
     def add(self, table: Any, source: str = "probe-dist") -> Any:
-        handle = REGISTRY.add(table, Source(source, "1.0", "probe"))
+        handle = REGISTRY.add(table, Provider(source, "1.0", "probe"))
         self.handles.append(handle)
         return handle
 

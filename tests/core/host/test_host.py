@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tests.threads import in_threads
-from tt.core.dispatch.registry.registry import Source
+from tt.core.dispatch.registry.registry import Provider
 from tt.core.errors import (
     PluginFailedError,
 )
@@ -35,7 +35,7 @@ def test_the_first_use_of_a_declared_name_registers_once_and_names_the_source(pa
     assert host.activate("device", "onedev")
     assert host.activate("device", "onedev")
     assert host.activate("namespace", "one")
-    assert packages.module("one").calls == ["manifest", ("register", Source("tt-one", "2.5", "one"))]
+    assert packages.module("one").calls == ["manifest", ("register", Provider("tt-one", "2.5", "one"))]
     assert states(host) == {"one": "active", "two": "loaded"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tt.core.dispatch.registry.preference import Rule
+from tt.core.dispatch.registry.preference import PreferenceRule
 from tt.core.errors import (
     ArgumentError,
     ConfigurationError,
@@ -56,10 +56,10 @@ def test_a_variable_that_cannot_be_understood_is_refused(text):
 
 
 def test_a_rule_covers_overloads_and_devices():
-    rule = Rule(("a",), "cpu", "max*")
+    rule = PreferenceRule(("a",), "cpu", "max*")
     assert rule.covers("max.dim", "cpu") and rule.covers("maximum", "cpu")
     assert not rule.covers("max", "cuda") and not rule.covers("amax", "cpu") and not rule.covers("max", None)
-    assert Rule(("a",), ops="max").covers("max.dim", None)
+    assert PreferenceRule(("a",), ops="max").covers("max.dim", None)
 
 
 # --- files -------------------------------------------------------------------------------------------------------

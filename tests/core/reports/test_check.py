@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.host import host
 from tt.core.host.host import PluginState
@@ -36,7 +36,7 @@ Define = Callable[..., OpDefinition]
 def plugin() -> Iterator[Any]:
     """What a plugin's tt_register gets; what it adds is taken out after the test."""
     host.load()
-    registry = REGISTRY.for_plugin(Source("tt-acme", "1.2", "acme"))
+    registry = REGISTRY.for_plugin(Provider("tt-acme", "1.2", "acme"))
     yield registry
     registry.remove()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.library import CompositeTable, KernelTable
 from tt.core.schema.classes import dtype_names
@@ -27,7 +27,7 @@ def found_with(op, kernel, checks=None, **options):
     """Return the failed checks of an operator while the CPU has another kernel for it."""
     table = KernelTable(device="cpu")
     table.kernel(op, kernel, override=True, priority=100, **options)
-    with REGISTRY.add(table, Source("the test")):
+    with REGISTRY.add(table, Provider("the test")):
         return check_conformance("cpu", ops=[op], dtypes=["float32"], checks=checks).failures
 
 
@@ -97,7 +97,7 @@ def test_an_in_place_form_that_differs_is_found():
     def negate(self):
         self[...] = 7
 
-    with REGISTRY.add(table, Source("the test")):
+    with REGISTRY.add(table, Provider("the test")):
         failures = check_conformance("cpu", ops=["neg"], dtypes=["float32"]).failures
     assert "inplace" in {f.check for f in failures}
 
@@ -126,7 +126,7 @@ def test_an_inner_call_on_another_device_is_found():
         tt.ones(2, device="meta")
         return self
 
-    with REGISTRY.add(table, Source("the test")):
+    with REGISTRY.add(table, Provider("the test")):
         failures = check_conformance("cpu", ops=["positive"], dtypes=["float32"]).failures
     assert {(f.check, f.message) for f in failures} == {
         ("device", "inside of the call, ones returns a tensor on meta")
@@ -136,7 +136,7 @@ def test_an_inner_call_on_another_device_is_found():
 def test_a_wrong_gradient_is_found_with_code_that_shows_it():
     formulas = Formulas()
     formulas.of("tanhshrink", self=lambda g, self: g * 1.5)
-    with REGISTRY.add(formulas, Source("the test")):
+    with REGISTRY.add(formulas, Provider("the test")):
         failures = check_conformance("cpu", ops=["tanhshrink"], dtypes=["float32", "complex64"]).failures
     assert {f.check for f in failures} == {"gradient"}
     assert {f.dtype for f in failures} == {"float32", "complex64"}

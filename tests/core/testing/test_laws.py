@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.library import KernelTable
 from tt.core.schema.model import KINDS, RESULTS, TAGS, VARIANTS
 from tt.core.testing.conformance import CHECKS, check_conformance
@@ -47,7 +47,7 @@ def broken(op, kernel, dtype="float32", **options):
     """Return which laws of an operator are broken while the CPU has another kernel for it."""
     table = KernelTable(device="cpu")
     table.kernel(op, kernel, override=True, priority=100, **options)
-    with REGISTRY.add(table, Source("the test")):
+    with REGISTRY.add(table, Provider("the test")):
         failures = check_conformance("cpu", ops=[op], dtypes=[dtype], checks=["laws"]).failures
     return {f.message.split("'")[1] for f in failures if f.message.startswith("law ")}
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tt
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.errors import ValueRangeError
 from tt.core.library import KernelTable
 from tt.core.reports.coverage import Place
@@ -47,7 +47,7 @@ def test_kernels_composites_and_what_is_missing_are_told_apart():
 def test_a_run_reports_how_long_it_took_and_what_failed():
     table = KernelTable(device="cpu")
     table.kernel("neg", lambda self: self + 1, override=True, priority=100, takes=("self",))
-    with REGISTRY.add(table, Source("the test")):
+    with REGISTRY.add(table, Provider("the test")):
         (found,) = outcomes(CPU, [Target("neg", "float32")])
     assert found.seconds > 0 and not found.good
     assert "values" in found.failed

@@ -226,11 +226,11 @@ def test_an_output_of_another_shape_is_resized_and_of_another_dtype_cast():
 
 
 def test_a_kernel_of_the_program_goes_before_native_ones():
-    from tt.core.library import REGISTRY, KernelTable, PluginRegistry, Source
+    from tt.core.library import REGISTRY, KernelTable, PluginRegistry, Provider
 
     table = KernelTable(device="cpu")
     table.kernel("exp", lambda self: self + 100, override=True)
-    with PluginRegistry(REGISTRY, Source()).add(table):
+    with PluginRegistry(REGISTRY, Provider()).add(table):
         assert tt.exp(tt.zeros(1)).item() == 100
     assert tt.exp(tt.zeros(1)).item() == 1
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.call.argument_kinds import MISSED
+from tt.core.dispatch.call.argument_kinds import FALL_THROUGH
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.library import Mode
 from tt.core.types.state import STATE
@@ -120,11 +120,11 @@ def test_what_the_binder_refuses_is_refused_after_calls_that_went_the_quick_way(
 
 
 def test_a_call_that_was_met_before_goes_the_quick_way(operator):
-    assert operator.quick((X, Y), {}) is MISSED  # not resolved yet
+    assert operator.fast_path((X, Y), {}) is FALL_THROUGH  # not resolved yet
     operator(X, Y)
-    assert operator.quick((X, Y), {}) is not MISSED
-    assert operator.quick((X, Y), {"count": 2}) is not MISSED
-    assert operator.quick((X, Y), {"unknown": 2}) is MISSED
+    assert operator.fast_path((X, Y), {}) is not FALL_THROUGH
+    assert operator.fast_path((X, Y), {"count": 2}) is not FALL_THROUGH
+    assert operator.fast_path((X, Y), {"unknown": 2}) is FALL_THROUGH
 
 
 def test_the_quick_way_is_closed_while_a_mode_watches(operator):
@@ -137,10 +137,10 @@ def test_the_quick_way_is_closed_while_a_mode_watches(operator):
 
     operator(X, Y)
     with Watch():
-        assert operator.quick((X, Y), {}) is MISSED
+        assert operator.fast_path((X, Y), {}) is FALL_THROUGH
         operator(X, Y)
     assert seen[0] == "quick::all"
-    assert operator.quick((X, Y), {}) is not MISSED
+    assert operator.fast_path((X, Y), {}) is not FALL_THROUGH
 
 
 def test_sizes_may_be_given_one_by_one():

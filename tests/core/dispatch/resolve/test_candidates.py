@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.registry.preference import SETTING, Rule
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.preference import SETTING, PreferenceRule
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.errors import PluginConflictError, PluginError
 from tt.core.types.state import STATE
 from tt.library import CompositeTable, KernelTable, OpDefinition, Signature
@@ -38,7 +38,7 @@ def plugin():
     made = []
 
     def make(name, *held, **options):
-        made.append(REGISTRY.for_plugin(Source(f"tt-{name}", "1.0", name), Scope(*held, **options)))
+        made.append(REGISTRY.for_plugin(Provider(f"tt-{name}", "1.0", name), Scope(*held, **options)))
         return made[-1]
 
     yield make
@@ -66,11 +66,11 @@ X = tt.zeros(1)
 def test_a_kernel_for_others_takes_part_only_while_its_plugin_is_preferred(plugin, preferring):
     plugin("fast").add(kernels(7, priority=100, override=True))
     assert X.exp().item() == 1
-    preferring(Rule(("fast",)))
+    preferring(PreferenceRule(("fast",)))
     assert X.exp().item() == 7
-    preferring(Rule(("fast",), "cuda"), Rule(("fast",), ops="sin"))
+    preferring(PreferenceRule(("fast",), "cuda"), PreferenceRule(("fast",), ops="sin"))
     assert X.exp().item() == 1
-    preferring(Rule(("tt-fast",), "cpu", "e*"))
+    preferring(PreferenceRule(("tt-fast",), "cpu", "e*"))
     assert X.exp().item() == 7
     preferring()
     assert X.exp().item() == 1
@@ -81,16 +81,16 @@ def test_the_order_of_the_list_decides_before_any_priority_whatever_was_register
         registries = [plugin(name) for name in names]
         for name, registry in zip(names, registries, strict=True):
             registry.add(kernels({"one": 1000, "two": 2000}[name], priority={"one": 0, "two": 50}[name]))
-        preferring(Rule(("one", "two")))
+        preferring(PreferenceRule(("one", "two")))
         assert X.exp().item() == 1000
-        preferring(Rule(("two", "one")))
+        preferring(PreferenceRule(("two", "one")))
         assert X.exp().item() == 2000
-        preferring(Rule(("one",), ops="exp"), Rule(("two",)))
+        preferring(PreferenceRule(("one",), ops="exp"), PreferenceRule(("two",)))
         assert X.exp().item() == 1000
-        preferring(Rule(("*", "two", "one")))
+        preferring(PreferenceRule(("*", "two", "one")))
         assert X.exp().item() == 1
         preferring(
-            Rule(("*", "one")), Rule(("two",))
+            PreferenceRule(("*", "one")), PreferenceRule(("two",))
         )  # the second rule orders those that the first leaves together
         assert X.exp().item() == 2000
         for registry in registries:
@@ -103,7 +103,7 @@ def test_the_dtypes_and_arguments_that_the_preferred_one_does_not_serve_are_serv
     table = KernelTable(device="cpu")
     table.kernel("add", lambda self, other: self * 0 + 9, takes=("self", "other"), dtypes=("float32",))
     plugin("fast").add(table)
-    preferring(Rule(("fast",)))
+    preferring(PreferenceRule(("fast",)))
     assert (X + X).item() == 9
     assert (X.double() + 1).item() == 1
     assert tt.add(X, 1, alpha=3).item() == 3
@@ -114,7 +114,7 @@ def test_the_dtypes_and_arguments_that_the_preferred_one_does_not_serve_are_serv
 
 def test_what_the_program_registers_counts_as_preferred_first(plugin, preferring):
     plugin("fast").add(kernels(7))
-    preferring(Rule(("fast",)))
+    preferring(PreferenceRule(("fast",)))
     with REGISTRY.add(kernels(8, override=True)):
         assert X.exp().item() == 8
     assert X.exp().item() == 7
@@ -126,9 +126,9 @@ def test_a_composite_for_others_takes_part_only_while_its_plugin_is_preferred(pl
     plugin("fast").add(table)
     relu6 = tt.nn.functional.relu6
     assert relu6(X).item() == 0
-    preferring(Rule(("fast",)))
+    preferring(PreferenceRule(("fast",)))
     assert relu6(X).item() == 5
-    preferring(Rule(("fast",), "cpu"))  # a composite is on no device
+    preferring(PreferenceRule(("fast",), "cpu"))  # a composite is on no device
     assert relu6(X).item() == 0
 
 
@@ -160,7 +160,7 @@ def test_two_that_serve_rightly_with_one_priority_are_an_error_at_the_call_in_ei
             "the kernel of choice::f for cpu {bfloat16, float16, float32, float64} is brought by 2 plugins"
         )
         assert "tt-owner 1.0 (owner)" in text and "tt-other 1.0 (other)" in text and "TT_PREFER=other" in text
-        preferring(Rule(("other",)))
+        preferring(PreferenceRule(("other",)))
         assert tt.ops.choice.f(X).item() in (1, 2)
         preferring()
         for handle in handles:
@@ -185,7 +185,7 @@ def test_the_program_and_a_plugin_are_not_put_in_an_order_either(operator):
 
 def test_kernels_for_a_name_that_went_to_another_take_no_part_even_if_preferred(plugin, preferring):
     plugin("loser", lost=[("device", "cpu")]).add(kernels(7))
-    preferring(Rule(("loser",)))
+    preferring(PreferenceRule(("loser",)))
     assert X.exp().item() == 1
     steps = tt.explain("exp", ["cpu:float32"]).steps()
     assert [s["reason"] for s in steps if "loser" in s["source"]] == ["device cpu is another's"]

@@ -17,9 +17,9 @@ from tests.core.testing.faults.gradients import GRADIENTS
 from tests.core.testing.faults.kernels import KERNELS
 from tests.core.testing.faults.rules import RULES, options_of
 from tests.core.testing.faults.twin import TWIN, TwinBackend, kernels_of_cpu
-from tt.core.dispatch.registry.registry import REGISTRY, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.dispatch.registry.tables import taken_names
-from tt.core.library import Entry, KernelTable, OpDefinition, Tensor, TensorBase
+from tt.core.library import CachedCall, KernelTable, OpDefinition, Tensor, TensorBase
 from tt.core.reports.coverage import compute_dtype, kernel_dtypes
 from tt.core.schema.classes import dtype_names
 from tt.core.testing.conformance import Failure, Report
@@ -192,7 +192,7 @@ def kernel(fault: Fault, target: Target, backend: TwinBackend, counter: Counter)
             priority=100 + sound.priority,
             override=True,
         )
-    with REGISTRY.add(table, Source(f"a fault: {fault.name}")):
+    with REGISTRY.add(table, Provider(f"a fault: {fault.name}")):
         yield
 
 
@@ -237,7 +237,7 @@ def rule(
         "outs": lambda call: list(call.args.values())[-count:],
     }
 
-    def handle(entry: Entry, args: tuple[Any, ...]) -> Any:
+    def handle(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         shown = names + [f"out{i}" for i in range(len(args) - len(names))]
 
         def sound(*given: Any) -> Any:
@@ -256,7 +256,7 @@ def rule(
         operator.invalidate()
 
 
-def below(entry: Entry, args: tuple[Any, ...], form: str) -> Any:
+def below(entry: CachedCall, args: tuple[Any, ...], form: str) -> Any:
     from tests.core.testing.faults.twin import run_inplace_below
 
     return run_inplace_below(entry, args) if form == "inplace" else entry.call_below(args)

@@ -13,15 +13,15 @@ from typing import Any, Final
 import tt
 from tt.backends.cpu.backend import CpuBackend
 from tt.core.dispatch.call.entry import KERNEL
-from tt.core.dispatch.registry.registry import REGISTRY, KernelRegistration, Source
+from tt.core.dispatch.registry.registry import REGISTRY, Provider, Registration
 from tt.core.dispatch.registry.tables import Kernel, taken_names
-from tt.core.library import Entry, KernelTable, Layer, Operator
+from tt.core.library import CachedCall, KernelTable, Layer, Operator
 
 __all__ = ["TWIN", "Rule", "TwinBackend", "TwinLayer", "kernels_of_cpu", "twin"]
 
 TWIN: Final = "twin"
 
-Rule = Callable[[Entry, tuple[Any, ...]], Any]
+Rule = Callable[[CachedCall, tuple[Any, ...]], Any]
 
 
 class TwinLayer(Layer):
@@ -46,12 +46,12 @@ class TwinLayer(Layer):
         return True
 
 
-def run_below(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run what lies below the layer."""
     return entry.call_below(args)
 
 
-def run_inplace_below(entry: Entry, args: tuple[Any, ...]) -> Any:
+def run_inplace_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run what lies below the layer on aliases, and let the target have what becomes of its own."""
     if entry.below.kind == KERNEL:
         return entry.call_below(args)
@@ -70,7 +70,7 @@ class TwinBackend(CpuBackend):
         self.device_type, self.layer, self.layer_bits = TWIN, layer, layer.bit
 
 
-def kernels_of_cpu(op: str) -> list[KernelRegistration]:
+def kernels_of_cpu(op: str) -> list[Registration]:
     """Return the CPU's own kernels of an operator."""
     return REGISTRY.kernels_of(op, "cpu", ("strided",))
 
@@ -104,7 +104,7 @@ def twin() -> Iterator[TwinBackend]:
     backend, table = TwinBackend(layer), KernelTable(device=TWIN)
     for op in list(REGISTRY.kernels):
         table.kernels += [own(r.kernel) for r in reversed(kernels_of_cpu(op))]
-    source = Source("the twin")
+    source = Provider("the twin")
     with (
         REGISTRY.add_layer(layer, source),
         REGISTRY.add_backend(backend, source),

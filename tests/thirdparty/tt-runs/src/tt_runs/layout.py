@@ -76,7 +76,7 @@ def made(values, lengths, size):
     return wrap(Runs(handle_of(values), handle_of(lengths), size), backend.spec(values.dtype, values.device))
 
 
-def parts_of(tensor):
+def component_tensors(tensor):
     """Return values and lengths as strided tensors."""
     strided = REGISTRY.backend(tensor.device.type)
     handle, device = handle_of(tensor), tensor.device
@@ -94,7 +94,7 @@ def to_runs(self):
 def _found(self):
     backend = REGISTRY.backend(self.device.type, "runs")
     handle = backend.from_numpy(self.numpy())
-    return *parts_of(wrap(handle, backend.spec(self.dtype))), self.shape[0]
+    return *component_tensors(wrap(handle, backend.spec(self.dtype))), self.shape[0]
 
 
 # --- what its tensors do: kernels over tensors serve every device --------------------------------------------------
@@ -102,14 +102,14 @@ def _found(self):
 
 def _of_values(function):
     def kernel(self):
-        values, lengths = parts_of(self)
+        values, lengths = component_tensors(self)
         return made(function(values), lengths, self.shape[0])
 
     return kernel
 
 
 def _sum(self):
-    values, lengths = parts_of(self)
+    values, lengths = component_tensors(self)
     return ops.sum(values * lengths.to(values.dtype))
 
 
