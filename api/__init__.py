@@ -74,13 +74,13 @@ _LAZY = {
     "Parameter": "tt.core.methods.parameter",
     "set_printoptions": "tt.core.methods.printing",
     "printoptions": "tt.core.methods.printing",
-    "Generator": "tt.core.devices.generator",
-    "manual_seed": "tt.core.devices.generator",
-    "seed": "tt.core.devices.generator",
-    "initial_seed": "tt.core.devices.generator",
-    "default_generator": "tt.core.devices.generator",
-    "get_rng_state": "tt.core.devices.generator",
-    "set_rng_state": "tt.core.devices.generator",
+    "Generator": "tt.core.tensor.generator",
+    "manual_seed": "tt.core.tensor.generator",
+    "seed": "tt.core.tensor.generator",
+    "initial_seed": "tt.core.tensor.generator",
+    "default_generator": "tt.core.tensor.generator",
+    "get_rng_state": "tt.core.tensor.generator",
+    "set_rng_state": "tt.core.tensor.generator",
     "Stream": "tt.core.devices.streams",
     "Event": "tt.core.devices.streams",
     "get_device_module": "tt.core.devices.device_module",
@@ -162,7 +162,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'tt' has no attribute {name!r}")
     if name in _LAZY:
-        from tt.core.host.startup import start
+        from tt.core.startup import start
 
         start()
         found = getattr(importlib.import_module(_LAZY[name]), name)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, overload
 from tt.core.types.device import device as _device
 from tt.core.types.dtype import dtype as _dtype
 from tt.core.types.layout import layout as _layout
-from tt.core.devices.generator import Generator as _Generator
+from tt.core.tensor.generator import Generator as _Generator
 from tt.core.types.size import Size as _Size
 
 _Scalar: TypeAlias = _bool | _int | _float | _complex
@@ -88,13 +88,13 @@ from tt.core.tensor.tensor import Tensor as Tensor
 from tt.core.methods.parameter import Parameter as Parameter
 from tt.core.methods.printing import set_printoptions as set_printoptions
 from tt.core.methods.printing import printoptions as printoptions
-from tt.core.devices.generator import Generator as Generator
-from tt.core.devices.generator import manual_seed as manual_seed
-from tt.core.devices.generator import seed as seed
-from tt.core.devices.generator import initial_seed as initial_seed
-from tt.core.devices.generator import default_generator as default_generator
-from tt.core.devices.generator import get_rng_state as get_rng_state
-from tt.core.devices.generator import set_rng_state as set_rng_state
+from tt.core.tensor.generator import Generator as Generator
+from tt.core.tensor.generator import manual_seed as manual_seed
+from tt.core.tensor.generator import seed as seed
+from tt.core.tensor.generator import initial_seed as initial_seed
+from tt.core.tensor.generator import default_generator as default_generator
+from tt.core.tensor.generator import get_rng_state as get_rng_state
+from tt.core.tensor.generator import set_rng_state as set_rng_state
 from tt.core.devices.streams import Stream as Stream
 from tt.core.devices.streams import Event as Event
 from tt.core.devices.device_module import get_device_module as get_device_module

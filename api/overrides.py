@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tt.core.layers.tt_function_api import (
+from tt.core.methods.tt_function_api import (
     BaseTTFunctionMode,
     DisableTTFunction,
     DisableTTFunctionSubclass,

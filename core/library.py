@@ -24,7 +24,6 @@ from tt.core.custom_op.library import (
     register_vmap,
 )
 from tt.core.custom_op.scope import scoped
-from tt.core.devices.generator import Generator, default_states, reserve, set_default_states
 from tt.core.dispatch.call.entry import CachedCall
 from tt.core.dispatch.call.operator import Operator
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
@@ -45,16 +44,17 @@ from tt.core.dispatch.resolve.fallback import fallback_policy, set_fallback_poli
 from tt.core.forks import fork_safe_lock, fork_safe_properties
 from tt.core.hooks import Manifest, hookimpl
 from tt.core.layers.tt_dispatch import TTDispatchMode
-from tt.core.layers.tt_function_api import TTFunctionMode
 from tt.core.meta import MetaHandle, run_rule
 from tt.core.methods.creation import as_tensor
 from tt.core.methods.reading import handle_of
+from tt.core.methods.tt_function_api import TTFunctionMode
 from tt.core.schema.model import Argument, OpDefinition, Signature
 from tt.core.shapes import Result
 from tt.core.shapes.geometry import view_strides
 from tt.core.tensor.backend import Backend, contiguous_strides
 from tt.core.tensor.base import TensorBase, TensorSpec
 from tt.core.tensor.device_interface import DeviceInterface, DeviceProperties
+from tt.core.tensor.generator import Generator, default_states, reserve, set_default_states
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, alias, wrap
 from tt.core.types.device import Device, get_default_device

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tt.core.errors import DataDependentError, DtypeError, ShapeError, SizeLimitError, UnknownNameError
-from tt.core.tensor.backend import Backend, contiguous_strides
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import DataDependentError, ShapeError, SizeLimitError, UnknownNameError
+from tt.core.schema.int_range import refuse_wide
+from tt.core.shapes import find_rule
+from tt.core.shapes.geometry import broadcast
+from tt.core.shapes.pointwise import like_strides
+from tt.core.tensor.backend import Backend, contiguous_strides, dtype_of
 from tt.core.tensor.base import TensorBase
-from tt.core.types.dtype import DTYPES, dtype, from_numpy_dtype, to_dtype
-from tt.core.types.int_range import refuse_wide
+from tt.core.types.dtype import dtype, from_numpy_dtype, to_dtype
 from tt.core.types.promotion import DIM_BITS, ZERO_DIM_BITS, scalar_bit
 
 if TYPE_CHECKING:
@@ -122,21 +126,6 @@ def _describe_handle(handle: Any, backend: Backend, d: dtype) -> MetaHandle:
     return MetaHandle(tuple(handle.shape), d, tuple(backend.strides(handle)), backend.offset(handle), extent)
 
 
-def dtype_of(handle: Any, backend: Backend | None) -> dtype:
-    """Return the dtype of a native array."""
-    native = handle.dtype if backend is None else backend.dtype_of(handle)
-    if isinstance(native, dtype):
-        return native
-    if backend is not None:
-        for candidate in DTYPES:
-            try:
-                if backend.native_dtype(candidate) == native:
-                    return candidate
-            except (DtypeError, KeyError, TypeError, ValueError, NotImplementedError):
-                continue  # a backend need not have every dtype
-    return to_dtype(native if isinstance(native, np.dtype) else str(native).rpartition(".")[2])
-
-
 # --- running a rule --------------------------------------------------------------------------------------------
 
 
@@ -151,8 +140,6 @@ def bound_rule(definition: OpDefinition) -> Callable[[Sequence[Any]], Outcome]:
     UnknownNameError
         When nothing has the name that it declares.
     """
-    from tt.core.shapes import find_rule
-
     if not definition.meta:
         raise NotImplementedError(f"{definition.name} has no shape rule")
     arguments = definition.signature.arguments
@@ -189,7 +176,6 @@ def run_rule(
 
 def _result_dtypes(definition: OpDefinition, args: Sequence[Any]) -> tuple[dtype | None, ...]:
     """Return the dtypes that the dispatcher would resolve for described arguments."""
-    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.dispatch.resolve.dtypes import resolve_dtypes
 
     operator = REGISTRY.operator(definition.name)
@@ -321,8 +307,6 @@ class MetaBackend(Backend):
 
     def cast(self, handle: MetaHandle, native_dtype: Any) -> MetaHandle:
         """Return a handle of another dtype."""
-        from tt.core.shapes.pointwise import like_strides
-
         return fresh(handle.shape, native_dtype, like_strides(handle))
 
     def empty(self, shape: Sequence[int], native_dtype: Any) -> MetaHandle:
@@ -347,8 +331,6 @@ class MetaBackend(Backend):
 
     def copy_into(self, target: MetaHandle, source: Any) -> None:
         """Check that the shapes fit; there is nothing to copy."""
-        from tt.core.shapes.geometry import broadcast
-
         shape = tuple(source.shape)
         if broadcast("copy_", target.shape, shape) != target.shape:
             raise ShapeError(

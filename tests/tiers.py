@@ -34,7 +34,7 @@ SLICES: Final = 8
 BOTH_FORMS: Final = (
     "tests/core/dispatch",
     "tests/core/extension/test_over_tensors.py",
-    "tests/core/host/test_lazy_member.py",
+    "tests/core/methods/test_lazy_member.py",
     "tests/core/methods/test_creation.py",
     "tests/core/custom_op/test_custom_op.py",
     "tests/core/custom_op/test_mutating.py",
@@ -49,7 +49,7 @@ BOTH_FORMS: Final = (
     "tests/core/test_meta.py",
     "tests/core/methods/test_methods.py",
     "tests/core/custom_op/test_library.py",
-    "tests/core/layers/test_tt_function_api.py",
+    "tests/core/methods/test_tt_function_api.py",
     "tests/core/methods/test_parameter.py",
     "tests/core/layers/test_multi_device.py",
     "tests/core/methods/test_printing.py",

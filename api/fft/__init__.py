@@ -9,6 +9,6 @@ tensor([10.+0.j, -2.+2.j, -2.+0.j])
 
 from __future__ import annotations
 
-from tt.core.host.namespaces import namespace
+from tt.core.methods.namespaces import namespace
 
 __getattr__, __dir__ = namespace("fft")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, overload
 from tt.core.types.device import device as _device
 from tt.core.types.dtype import dtype as _dtype
 from tt.core.types.layout import layout as _layout
-from tt.core.devices.generator import Generator as _Generator
+from tt.core.tensor.generator import Generator as _Generator
 from tt.core.types.size import Size as _Size
 
 _Scalar: TypeAlias = _bool | _int | _float | _complex

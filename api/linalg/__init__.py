@@ -11,6 +11,6 @@ tensor([[0.5000, 0.0000],
 from __future__ import annotations
 
 from tt.core.errors import LinAlgError as LinAlgError
-from tt.core.host.namespaces import namespace
+from tt.core.methods.namespaces import namespace
 
 __getattr__, __dir__ = namespace("linalg")

@@ -10,6 +10,6 @@ tensor([0., 2.])
 
 from __future__ import annotations
 
-from tt.core.host.namespaces import namespace
+from tt.core.methods.namespaces import namespace
 
 __getattr__, __dir__ = namespace("nn.functional", also=("log_softmax", "relu", "sigmoid", "softmax", "tanh"))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tt.core.host.namespaces import namespace
+from tt.core.methods.namespaces import namespace
 
 __getattr__, __dir__ = namespace("special")

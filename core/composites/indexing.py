@@ -8,6 +8,8 @@ from tt.core.composites.helpers import as_type, check_shapes, number, python_val
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ArgumentError, DtypeError, IndexValueError, ShapeError, ValueRangeError
+from tt.core.shapes.geometry import broadcast
+from tt.core.shapes.indexing import take_along_dim as rule
 from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import int32, int64
 from tt.core.types.scalars import fitted_number
@@ -46,8 +48,6 @@ def take(self: Any, index: Any) -> Any:
 
 @composite("take_along_dim")
 def take_along_dim(self: Any, indices: Any, dim: int | None) -> Any:
-    from tt.core.shapes.indexing import take_along_dim as rule
-
     shape = rule(self, indices, dim, op="take_along_dim")
     if dim is None:
         return ops.gather(ops.reshape(self, (-1,)), 0, ops.reshape(indices, (-1,)))
@@ -144,7 +144,6 @@ def filling(value: Any, self: Any) -> Any:
 def masked_select(self: Any, mask: Any) -> Any:
     if mask.dtype.name != "bool":
         raise DtypeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
-    from tt.core.shapes.geometry import broadcast
 
     shape = broadcast("masked_select", tuple(self.shape), tuple(mask.shape))
     flat, chosen = (ops.reshape(ops.expand(t, shape), (-1,)) for t in (self, mask))

@@ -9,6 +9,7 @@ from tt.core.composites.indexing import along, filling
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.errors import ShapeError, ValueRangeError
+from tt.core.shapes.geometry import broadcast
 from tt.core.types.dtype import int64
 from tt.core.types.scalars import fitted_number
 
@@ -113,7 +114,6 @@ def put(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
 @composite("masked_scatter")
 def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
     check_shapes("masked_scatter", self, mask, source)
-    from tt.core.shapes.geometry import broadcast
 
     shape = broadcast("masked_scatter", tuple(self.shape), tuple(mask.shape))
     mask = ops.expand(mask, shape)

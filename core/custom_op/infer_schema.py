@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, Flag
 from typing import Any, Final, Literal, NoReturn, Union
 
-from tt.core.devices.generator import Generator
 from tt.core.dispatch.call.binding import Mismatch, converter
 from tt.core.errors import ArgumentError, did_you_mean
 from tt.core.schema.model import MISSING, Alias, Argument, Entries, Return, Signature, Type
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.generator import Generator
 from tt.core.types.device import Device
 from tt.core.types.dtype import dtype
 from tt.core.types.layout import layout

@@ -20,6 +20,7 @@ from tt.core.dispatch.registry.registry import REGISTRY, RegistrationHandle
 from tt.core.dispatch.registry.tables import CompositeTable, Form, KernelTable
 from tt.core.errors import ArgumentError, KernelContractError, did_you_mean
 from tt.core.schema.model import Signature
+from tt.core.shapes import ShapeRule, find_rule
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device
 from tt.core.types.dtype import DTYPES
@@ -266,8 +267,6 @@ def _on_tensors(name: str, function: Function) -> Function:
 
 def add_shape(operator: Operator, rule: str | Function) -> RegistrationHandle:
     """Give an operator a shape rule: the name of one, or a function that is one."""
-    from tt.core.shapes import ShapeRule, find_rule
-
     name = operator.name
     found = find_rule(rule) if isinstance(rule, str) else ShapeRule(getattr(rule, "__name__", name), rule)
     absent = found.missing(_names(operator))

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from tt.core.blocks import Block
 from tt.core.devices.streams import Stream, resolve_device
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError, PluginError, PluginFailedError, PluginMissingError
+from tt.core.startup import plugins
 from tt.core.types.device import Device, get_default_device
 
 if TYPE_CHECKING:
@@ -42,10 +44,8 @@ __all__ = [
 
 def _declared() -> list[str]:
     """Return the accelerators that plugins declare: the default device first, then tt's own, then by plugin."""
-    from tt.core.host import host
-
     found: list[str] = []
-    for plugin in host.plugins():
+    for plugin in plugins().plugins():
         if plugin.manifest is not None and plugin.state not in ("failed", "blocked"):
             found += plugin.manifest.accelerators
     default = get_default_device().type
@@ -54,8 +54,6 @@ def _declared() -> list[str]:
 
 def _backend(name: str) -> DeviceInterface | None:
     """Return the backend of a device type, or None when it cannot be used."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     try:
         backend = REGISTRY.backend(name)
     except (PluginError, PluginFailedError, PluginMissingError):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.blocks import Block, together
 from tt.core.devices.accelerator import current_accelerator, memory_info
 from tt.core.devices.streams import Event, Stream
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import (
     ArgumentError,
     DeviceError,
@@ -55,8 +56,6 @@ class DeviceModule(ModuleType):
         self.Event: type[Event] = type("Event", (_LooseEvent,), {"__doc__": Event.__doc__, **about})
 
     def _backend(self) -> Backend:
-        from tt.core.dispatch.registry.registry import REGISTRY
-
         return REGISTRY.backend(self.device_type)
 
     def _usable(self) -> Backend:
@@ -333,8 +332,6 @@ def get_device_module(device: Device | str | None = None) -> Any:
     >>> tt.get_device_module("cpu").device_count()
     1
     """
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     found = (current_accelerator(check_available=True) or Device("cpu")) if device is None else Device(device)
     module = REGISTRY.backend(found.type).module
     if module is not None:

@@ -27,6 +27,7 @@ from tt.core.errors import CompileError, NoCompilerError
 from tt.core.extension.build import BuildPlan, Unit, build
 from tt.core.extension.cache import default_folder
 from tt.core.extension.parameters import CODES, NUMPY_DTYPES, Passed, Specification, failed, make_like
+from tt.core.shapes.geometry import broadcast
 
 __all__ = ["CtypesCaller", "load_native", "make_caller"]
 
@@ -181,8 +182,6 @@ class CtypesCaller:
         return self._specification._check(parameter, value) is value
 
     def _lifted(self, args: tuple[Any, ...]) -> Any:
-        from tt.core.shapes.geometry import broadcast
-
         specification = self._specification
         shape = broadcast(specification.name, *(a.shape for a in args if isinstance(a, np.ndarray)))
         result = make_like(shape, NUMPY_DTYPES[CODES[specification.result_dtype]], args)

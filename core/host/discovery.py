@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from tt.core.errors import PluginConflictError, PluginError, UnknownNameError
+from tt.core.hooks import Hooks
 from tt.core.host.manifest import API_VERSION, Manifest, major_and_minor
 from tt.core.host.plugin import Plugin
 
@@ -148,8 +149,6 @@ def read_manifest(plugin: Plugin) -> None:
         When it has none, is for another version of tt, or is named otherwise than its entry point.
     """
     import pluggy
-
-    from tt.core.hooks import Hooks
 
     match = _VERSIONED.fullmatch(plugin.entry.group)
     if match is not None:  # before anything is imported that may not exist any more

@@ -18,18 +18,20 @@ from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.dispatch.registry.preference import OTHERS, PreferenceRule
+from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.errors import PluginConflictError, PluginError
 from tt.core.forks import fork_safe_lock
 from tt.core.host.commands import commands_of
 from tt.core.host.configuration import configured_rules
 from tt.core.host.discovery import GROUP, discover, installed, named_plugins, namesakes, read_manifest
-from tt.core.host.lazy_member import LazyMember, MissingMember
 from tt.core.host.manifest import Declares
 from tt.core.host.name_owners import Claims, PluginScope
 from tt.core.host.plugin import BROKEN, KNOWN_PLUGINS, Plugin, PluginState, first_line
 from tt.core.host.plugin_code import PLUGIN_CODE
 from tt.core.host.plugin_errors import cannot_prefer, failed_to_load, refuse_known, unknown_name
 from tt.core.host.preferences import Preferences
+from tt.core.methods.lazy_member import LazyMember, MissingMember
+from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import CORE_DEVICES
 from tt.core.types.state import STATE, DispatchState
 
@@ -161,8 +163,6 @@ class Host:
 
     def _class(self) -> type:
         if self._tensor_class is None:
-            from tt.core.tensor.tensor import Tensor
-
             self._tensor_class = Tensor
         return self._tensor_class
 
@@ -340,9 +340,11 @@ class Host:
             self._activating.remove(plugin)
             plugin.load_time += time.perf_counter() - start
 
-    def _view(self, plugin: Plugin) -> PluginRegistry:
-        from tt.core.dispatch.registry.registry import REGISTRY, Provider
+    def current_registry(self) -> PluginRegistry | None:
+        """Return the view of the registry of the plugin whose code this thread runs, or None."""
+        return PLUGIN_CODE.current_registry()
 
+    def _view(self, plugin: Plugin) -> PluginRegistry:
         registry = REGISTRY if self._registry is None else self._registry
         source = Provider(plugin.distribution, plugin.version, plugin.name)
         view: PluginRegistry = registry.for_plugin(
@@ -390,7 +392,7 @@ activate = HOST.activate
 activate_all = HOST.activate_all
 activate_extending = HOST.activate_extending
 commands = HOST.commands
-current_registry = PLUGIN_CODE.current_registry
+current_registry = HOST.current_registry
 declares = HOST.declares
 names = HOST.names
 plugins = HOST.plugins

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.devices import generator as tt_random
 from tt.core.methods import printing
+from tt.core.tensor import generator as tt_random
 from tt.core.types import device
 from tt.core.types.state import STATE
 from tt.core.types.thread_state import THREAD

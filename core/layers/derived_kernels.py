@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.layers.functionalise import positions
 from tt.core.meta import MetaHandle, bound_rule, fresh, to_handles
+from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
 
 if TYPE_CHECKING:
@@ -72,8 +74,6 @@ def _spread(backend: Backend, handle: Any, shape: Sequence[int]) -> Any:
 
 
 def _made_on_host(backend: Backend, operator: Operator, args: Sequence[Any], dtype: Dtype | None) -> Any:
-    from tt.core.types.device import Device
-
     given = list(args)
     given[operator.device_at], given[operator.dtype_at] = Device("cpu"), dtype
     return backend.from_numpy(operator.caller().execute(tuple(given))._handle)
@@ -90,8 +90,6 @@ def _view(backend: Backend, operator: Operator, args: Sequence[Any], results: Se
     )
 
     def taken(geometry: MetaHandle) -> Any:
-        from tt.core.layers.functionalise import positions
-
         return backend.reshape(backend.take(flat, positions(geometry)), geometry.shape)
 
     return [taken(one) for one in found] if isinstance(found, list | tuple) else taken(found)

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 from tt.core.dispatch.intercept.layers import Layer, LayerFunction
 from tt.core.dispatch.intercept.modes import Mode, entry_with_modes
 from tt.core.dispatch.mutate.mutation import refuse_written, targets_of, with_targets_of
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.dispatch.resolve.no_kernel_errors import lacks_fake, missing_fake
 from tt.core.errors import CastError, DataDependentError, DeviceMismatchError, DispatchError, InplaceError
 from tt.core.meta import bound_rule, depends_on_data, describe, to_handles
+from tt.core.schema.int_range import refuse_wide
 from tt.core.tensor.base import TensorBase, TensorSpec
 from tt.core.tensor.storage import Storage
 from tt.core.tensor.tensor import Tensor, wrap
-from tt.core.types.device import Device, to_device
-from tt.core.types.int_range import refuse_wide
+from tt.core.types.device import Device, get_default_device, to_device
 from tt.core.types.keys import KEYS, PYTHON
 from tt.core.types.layout import layout, strided
 from tt.core.types.promotion import can_cast
@@ -49,8 +50,6 @@ _INDICES = {"index": "indices", "index_put": "indices"}
 
 
 def _meta_backend(laid_out: str = "strided") -> Backend:
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     return REGISTRY.backend("meta", laid_out)
 
 
@@ -366,8 +365,6 @@ class FakeMode(Mode):
 
     def _make(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
         """Run a factory on the meta device, and say that the result is on the one asked for."""
-        from tt.core.types.device import get_default_device
-
         at = caller.operator.device_at
         if at < 0:
             return caller.dispatch(args)

@@ -37,6 +37,7 @@ from tt.core.types.device import get_default_device, to_device
 from tt.core.types.dtype import to_dtype
 from tt.core.types.keys import KEYS, PYTHON
 from tt.core.types.layout import strided, to_layout
+from tt.core.types.promotion import get_default_dtype
 from tt.core.types.size import Size
 from tt.core.types.state import STATE, without
 from tt.core.types.thread_state import THREAD
@@ -368,7 +369,6 @@ def make_wrapper_subclass(
             f"_make_wrapper_subclass(): {cls.__name__} must define __tt_dispatch__, which answers all operators on it\n"
             "  try: x.as_subclass(cls), for a class that adds no more than attributes and methods"
         )
-    from tt.core.types.promotion import get_default_dtype
 
     found = make_wrapper(
         cls,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import (
     ArgumentError,
     DataTypeError,
@@ -18,6 +19,7 @@ from tt.core.errors import (
     LayoutError,
     describe,
 )
+from tt.core.layers.functionalise import ensure_view_storage
 from tt.core.methods.basic_indexing import getitem
 from tt.core.methods.conversion import CONVERSION_MEMBERS
 from tt.core.methods.copying import COPYING_MEMBERS
@@ -127,8 +129,6 @@ def untyped_storage(self: Tensor) -> Storage:
             f"a tensor of the layout {self.layout} has no storage of its own\n  try: that of its components"
         )
     if self._spec.backend.functionalised:
-        from tt.core.layers.functionalise import ensure_view_storage
-
         return ensure_view_storage(self).base  # type: ignore[return-value]  # what stands in its place
     return self._ensure_storage()  # type: ignore[no-any-return]
 
@@ -210,8 +210,6 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     >>> tt.tensor([1, 2]).where(tt.tensor([True, False]), 0)
     tensor([1, 0])
     """
-    from tt.core.dispatch.registry.registry import ops
-
     return ops.where.default(condition, self, other)  # type: ignore[no-any-return]
 
 
@@ -283,15 +281,12 @@ def iterate(self: Tensor) -> Iterator[Tensor]:
     """Return an iterator over the views along the first dimension."""
     if self.ndim == 0:
         raise TypeError("a tensor without dimensions has nothing to iterate over; item() gives its number")
-    from tt.core.dispatch.registry.registry import ops
 
     return iter(ops.unbind(self, 0))
 
 
 def reverse(self: Tensor) -> Tensor:
     """Return the tensor with all dimensions reversed, as PyTorch does."""
-    from tt.core.dispatch.registry.registry import ops
-
     return self if self.ndim == 0 else ops.flip(self, tuple(range(self.ndim)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import (
     DeviceError,
 )
@@ -40,15 +41,11 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 def _convert(
     self: Tensor, device: Device, dtype: Any = None, memory_format: Any = None, non_blocking: bool = False
 ) -> Tensor:
-    from tt.core.dispatch.registry.registry import ops
-
     return ops.to.device(self, device, dtype, non_blocking, memory_format=memory_format)  # type: ignore[no-any-return]
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """Return the tensor with the dtype and on the device of another."""
-    from tt.core.dispatch.registry.registry import ops
-
     return ops.to.other(self, other)  # type: ignore[no-any-return]
 
 

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.resolve.components import component_tensors
 from tt.core.errors import DtypeError, GradientError, ValueRangeError
+from tt.core.layers.tt_dispatch import make_wrapper
+from tt.core.layers.tt_dispatch import make_wrapper_subclass as make
+from tt.core.methods.creation import from_array
 from tt.core.methods.foreign import check_array
 from tt.core.methods.reading import detached, host_array, requires_gradient
 from tt.core.tensor.backend import is_non_overlapping_and_dense
@@ -65,8 +70,6 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
             f"as_subclass(): a {type(self).__name__} has no data of its own that another class could show\n"
             "  try: the methods of its class"
         )
-    from tt.core.dispatch.intercept.tt_function import DisableTTFunctionSubclass
-    from tt.core.dispatch.registry.registry import ops
 
     with DisableTTFunctionSubclass():
         view = ops.alias(self)
@@ -117,8 +120,6 @@ def _bytes_of(owner: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _new_storage(memory: np.ndarray[Any, Any]) -> Storage:
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     return Storage(memory, REGISTRY.backend("cpu"))
 
 
@@ -187,14 +188,10 @@ def _pack(self: Tensor) -> tuple[Any, ...]:
 
 
 def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
-    from tt.core.dispatch.registry.registry import REGISTRY, ops
-
     if form == "place":
         storage, dtype, shape, strides, offset = parts
         return _place_in(storage, to_dtype(dtype), shape, strides, offset, kind)
     if form == "array":
-        from tt.core.methods.creation import from_array
-
         array, device, *more = parts
         check_array(array, "pickled array")
         if not array.flags.writeable:  # of buffers outside of the pickle
@@ -206,8 +203,6 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
             ).copy_(values)
         return as_kind(values, kind)
     if form == "wrapper":
-        from tt.core.layers.tt_dispatch import make_wrapper
-
         dtype, shape, strides, device = parts
         return make_wrapper(kind, shape, dtype, Device(device), strides)  # type: ignore[no-any-return]  # of the class
     if form == "meta":
@@ -289,8 +284,6 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _deep_copied_values(self: Tensor, kind: type[Kind], memo: dict[int, Any]) -> Kind:
-    from tt.core.dispatch.registry.registry import ops
-
     if is_wrapper(self):
         return _fresh_wrapper(self)  # type: ignore[return-value]  # of the same class
     if not _shares_host_memory(self):
@@ -360,8 +353,6 @@ def make_subclass(cls: type[Kind], data: Tensor, require_grad: bool = False) -> 
 
 def make_wrapper_subclass(cls: type[Kind], size: Any, **options: Any) -> Kind:
     """Return a tensor of a class with `__tt_dispatch__` that has no data; see `tt.core.layers.tt_dispatch`."""
-    from tt.core.layers.tt_dispatch import make_wrapper_subclass as make
-
     return make(cls, size, **options)  # type: ignore[no-any-return]
 
 

@@ -14,6 +14,7 @@ from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import ArgumentError, ValueRangeError, describe
 from tt.core.methods.foreign import check_array, has_buffer, is_array_like, is_elsewhere, share
+from tt.core.methods.interop import import_array
 from tt.core.methods.nested import array_from_nested
 from tt.core.methods.reading import detached, requires_gradient
 from tt.core.tensor.base import TensorBase
@@ -320,7 +321,6 @@ def from_dlpack(
         raise TypeError(
             f"from_dlpack() takes an object with __dlpack__ and __dlpack_device__, not {type(ext_tensor).__name__}"
         )
-    from tt.core.methods.interop import import_array
 
     new = import_array(ext_tensor)
     if device is not None and to_device(device) != new.device:

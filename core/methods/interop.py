@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import DeviceError, ExportError, ValueRangeError
+from tt.core.layers.functionalise import refresh
 from tt.core.methods.foreign import check_array, from_interface
 from tt.core.methods.reading import detached, host_array, requires_gradient
 from tt.core.tensor.read_only import protect
 from tt.core.tensor.tensor import Tensor, wrap
 from tt.core.types.device import Device, to_device
-from tt.core.types.dtype import bfloat16
+from tt.core.types.dtype import bfloat16, from_numpy_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,9 +49,6 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
 
 def import_array(source: Any) -> Tensor:
     """Return a tensor over the memory of an object with `__dlpack__` (or `__cuda_array_interface__`)."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.types.dtype import from_numpy_dtype
-
     if isinstance(source, Tensor):
         return detached(source)
     code, index = (
@@ -155,8 +154,6 @@ def export_array(
     own = dlpack_device(tensor)
     options: dict[str, Any] = {"max_version": max_version, "copy": copy}
     if tensor.device.type != "cpu":
-        from tt.core.layers.functionalise import refresh
-
         refresh(tensor)
         options |= {"stream": stream, "dl_device": dl_device}
         given = {name: value for name, value in options.items() if value is not None}

@@ -13,9 +13,13 @@ import numpy as np
 from tt.core.dispatch.call.overloads import lookup
 from tt.core.dispatch.intercept.tt_function import overrides
 from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.methods.attributes import MEMBERS
+from tt.core.methods.creation import as_tensor
 from tt.core.schema.snapshot import methods, properties
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
+from tt.core.types.dtype import to_dtype
+from tt.core.types.promotion import get_default_dtype
 
 __all__ = ["LazyMethod", "install"]
 
@@ -56,8 +60,6 @@ _ARRAYS = frozenset((np.ndarray, np.memmap))
 
 def _from_array(array: Any) -> Any:
     """Return an array as a tensor; one that tensors cannot share is copied."""
-    from tt.core.methods.creation import as_tensor
-
     if not array.dtype.isnative or any(step < 0 or step % array.itemsize for step in array.strides):
         array = array.astype(array.dtype.newbyteorder("="), order="C")
     return as_tensor(array, device="cpu")
@@ -116,9 +118,6 @@ def _as_tensor(other: Any, like: Any) -> Any:
 
 
 def _dtype_of(value: Any) -> Any:
-    from tt.core.types.dtype import to_dtype
-    from tt.core.types.promotion import get_default_dtype
-
     if isinstance(value, np.generic):
         value = value.item()
     return get_default_dtype().to_complex() if isinstance(value, complex) else to_dtype(type(value))
@@ -189,7 +188,6 @@ def install() -> None:
     """Put operators, Python's operators and the core's members on `Tensor`; doing it twice does nothing."""
     if "__add__" in vars(Tensor):
         return
-    from tt.core.methods.attributes import MEMBERS
 
     for name, member in MEMBERS.items():
         setattr(Tensor, name, member)

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 
 from tt.core.errors import describe
+from tt.core.methods.copying import as_kind
+from tt.core.methods.creation import from_array
+from tt.core.methods.reading import detached, requires_gradient
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
+from tt.core.types.device import get_default_device
+from tt.core.types.promotion import get_default_dtype
 
 __all__ = ["Parameter"]
 
@@ -54,12 +59,6 @@ class Parameter(Tensor, metaclass=_ParameterKind):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """Make the parameter; see the class."""
-        from tt.core.methods.copying import as_kind
-        from tt.core.methods.creation import from_array
-        from tt.core.methods.reading import detached, requires_gradient
-        from tt.core.types.device import get_default_device
-        from tt.core.types.promotion import get_default_dtype
-
         if data is None:
             data = from_array(np.empty(0, get_default_dtype().numpy), get_default_device())
         if not isinstance(data, TensorBase):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from tt.core.devices.accelerator import current_accelerator
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DeviceError
 from tt.core.methods.reading import values_are_hidden
 from tt.core.tensor.tensor import wrap
@@ -17,9 +19,6 @@ __all__ = ["PINNING_MEMBERS"]
 
 def _pinning_backend(device: Any) -> Any:
     """Return the backend whose device copies page-locked memory: that of the accelerator by default."""
-    from tt.core.devices.accelerator import current_accelerator
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     found = current_accelerator(check_available=True) if device is None else to_device(device)
     return None if found is None else REGISTRY.backend(found.type)
 
@@ -37,8 +36,6 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     DeviceError
         When the tensor is not on the CPU, or there is no accelerator with such memory.
     """
-    from tt.core.dispatch.registry.registry import REGISTRY, ops
-
     if self.device.type != "cpu" or self.layout.name != "strided":
         raise DeviceError(
             f"pin_memory(): only dense CPU tensors can be pinned, not one on {self.device} ({self.layout})"

@@ -10,16 +10,16 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from tt.core.blocks import swapped
 from tt.core.errors import UnknownNameError, ValueRangeError
+from tt.core.methods.reading import host_array, layers_of, requires_gradient, values_are_hidden
+from tt.core.tensor.tensor import Tensor
 from tt.core.types import dtype as dt
-
-if TYPE_CHECKING:
-    from tt.core.tensor.tensor import Tensor
+from tt.core.types.promotion import get_default_dtype
 
 __all__ = [
     "PrintOptions",
@@ -341,8 +341,6 @@ def format_tensor(tensor: Tensor, contents: str | None = None) -> str:
     >>> print(format_tensor(tt.tensor([1, 2], dtype=tt.int8)))
     tensor([1, 2], dtype=tt.int8)
     """
-    from tt.core.methods.reading import layers_of, values_are_hidden
-
     for layer in layers_of(tensor):
         text = layer.format_tensor(tensor)
         if text is not None:
@@ -360,22 +358,22 @@ def format_tensor(tensor: Tensor, contents: str | None = None) -> str:
 
 
 def _prefix(tensor: Tensor) -> str:
-    from tt.core.methods.parameter import Parameter
-    from tt.core.tensor.tensor import Tensor
-
-    return "tensor(" if type(tensor) in (Tensor, Parameter) else f"{type(tensor).__name__}("
+    return "tensor(" if type(tensor) in (Tensor, _parameter()) else f"{type(tensor).__name__}("
 
 
 def _is_parameter(tensor: Tensor) -> bool:
+    return isinstance(tensor, _parameter())
+
+
+def _parameter() -> type[Tensor]:
+    # A subclass of `Tensor` can only be made when the members are known, which print.
     from tt.core.methods.parameter import Parameter
 
-    return isinstance(tensor, Parameter)
+    return Parameter
 
 
 def gradient_suffixes(tensor: Tensor) -> list[str]:
     """Return what the autograd plugin knows of the tensor; nothing where there is no such plugin."""
-    from tt.core.methods.reading import requires_gradient
-
     if not requires_gradient(tensor):
         return []
     node = getattr(tensor, "grad_fn", None)
@@ -388,8 +386,6 @@ def gradient_suffixes(tensor: Tensor) -> list[str]:
 def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[str]]:
     """Return the values and the suffixes that do not concern gradients."""
     from tt.core.dispatch.resolve.components import component_tensors
-    from tt.core.methods.reading import host_array, values_are_hidden
-    from tt.core.types.promotion import get_default_dtype
 
     default = get_default_dtype()
     usual = tensor.dtype in (default, default.to_complex(), dt.int64, dt.bool_)
@@ -418,8 +414,6 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
 
 def _format_parts(parts: dict[str, Tensor], indent: int, hidden: bool) -> str:
     """Return the strided tensors that a tensor of another layout is made of, each with its name."""
-    from tt.core.methods.reading import host_array
-
     lines = []
     for name, part in parts.items():
         head = f"{name}=tensor("

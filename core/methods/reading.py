@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tt.core.dispatch.call.kernel_errors import method_failed
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DataDependentError, HiddenValuesError, LayoutError, describe
+from tt.core.layers.functionalise import refresh
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import wrap
 from tt.core.types.keys import KEYS, PYTHON
 
 if TYPE_CHECKING:
@@ -34,7 +37,6 @@ def layers_of(tensor: Tensor) -> list[Layer]:
     """Return the layers that hold a tensor, the outermost first."""
     if not tensor._keys & KEYS.mask("layer"):
         return []
-    from tt.core.dispatch.registry.registry import REGISTRY
 
     found = [REGISTRY.layers[name] for name in KEYS.names("layer", tensor._keys) if name in REGISTRY.layers]
     return sorted(found, key=lambda layer: -layer.order)
@@ -42,16 +44,12 @@ def layers_of(tensor: Tensor) -> list[Layer]:
 
 def detached(tensor: TensorBase) -> Tensor:
     """Return a tensor over the same memory that autograd does not know."""
-    from tt.core.dispatch.registry.registry import ops
-
     found: Tensor = ops.detach(tensor)
     return found
 
 
 def bare(tensor: Tensor) -> Tensor:
     """Return a plain tensor over the data of one whose class has `__tt_dispatch__`; no layer holds it."""
-    from tt.core.tensor.tensor import wrap
-
     new = wrap(tensor._handle, tensor._spec)
     new._storage = tensor._ensure_storage()
     return new
@@ -78,8 +76,6 @@ def handle_of(tensor: TensorBase) -> Any:
     if not isinstance(tensor, TensorBase):
         raise TypeError(f"handle_of() takes a tensor, not {describe(tensor)}")
     if tensor._spec.backend.functionalised:
-        from tt.core.layers.functionalise import refresh
-
         refresh(tensor)
     return tensor._handle
 
@@ -127,8 +123,6 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
     if tensor._keys & PYTHON:
         tensor = bare(tensor)
     if tensor._keys & KEYS.mask("layer"):
-        from tt.core.dispatch.registry.registry import ops
-
         tensor = ops.clone(detached(tensor))
         for layer in layers_of(tensor):
             if tensor._spec.keys & layer.bit == 0 and not layer.transparent:

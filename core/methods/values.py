@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, intercept
+from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import (
     DataDependentError,
     ElementCountError,
@@ -16,12 +17,11 @@ from tt.core.errors import (
     ValueRangeError,
 )
 from tt.core.methods.conversion import cpu
+from tt.core.methods.interop import export_array
 from tt.core.methods.reading import detached, host_array, requires_gradient, values_are_hidden
+from tt.core.tensor.tensor import Tensor
 from tt.core.types import dtype as dt
 from tt.core.types.state import STATE
-
-if TYPE_CHECKING:
-    from tt.core.tensor.tensor import Tensor
 
 __all__ = ["VALUE_MEMBERS"]
 
@@ -51,7 +51,6 @@ def item(self: Tensor) -> bool | int | float | complex:
     count = self.numel()
     if count != 1:
         raise ElementCountError(f"only a tensor of one element is a number; this one has {count}")
-    from tt.core.dispatch.registry.registry import ops
 
     return ops.item(self)  # type: ignore[no-any-return]
 
@@ -116,8 +115,6 @@ def to_complex(self: Tensor) -> complex:
 
 def format_(self: Tensor, format_spec: str) -> str:
     """Format the element of a zero-dimensional tensor; others take no format."""
-    from tt.core.tensor.tensor import Tensor
-
     if self.ndim == 0 and type(self) is Tensor and not values_are_hidden(self):
         return format(item(self), format_spec)
     return object.__format__(self, format_spec)
@@ -248,8 +245,6 @@ def dlpack(
     BufferError
         When the memory cannot be shared.
     """
-    from tt.core.methods.interop import export_array
-
     return export_array(self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
 

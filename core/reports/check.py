@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.dispatch.resolve.kernels import taken_positions
 from tt.core.errors import KernelContractError, SchemaError, SchemaProblem, TTError, UnknownNameError
-from tt.core.reports.coverage import Place, coverage, places
+from tt.core.host import host
+from tt.core.reports.coverage import Place, compute_dtype, coverage, dtypes_in_words, places
+from tt.core.schema import snapshot
+from tt.core.schema.classes import dtype_names
+from tt.core.schema.load import load
+from tt.core.shapes import find_rule
+from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
@@ -66,8 +72,6 @@ class Problem:
 
 def check_files(files: Iterable[str]) -> list[Problem]:
     """Check schema files on their own, without registering anything."""
-    from tt.core.schema.load import load
-
     problems = []
     for file in files:
         try:
@@ -165,8 +169,6 @@ def _anybody(source: Provider) -> bool:
 
 def check_plugins(theirs: Callable[[Provider], bool] = _anybody) -> Iterator[Problem]:
     """Find plugins that failed."""
-    from tt.core.host import host
-
     for plugin in host.plugins():
         if plugin.state == "failed" and theirs(Provider(plugin.distribution, plugin.version, plugin.name)):
             yield Problem("plugins", plugin.name, plugin.reason.splitlines()[0], hint="see: tt plugins list")
@@ -183,8 +185,6 @@ def check_own_schema(path: str | None = None) -> list[Problem]:
     path : str, optional
         Another file than tt's own.
     """
-    from tt.core.schema import snapshot
-
     path = snapshot.source_path() if path is None else path
     if not os.path.exists(path):
         return []
@@ -223,8 +223,6 @@ def check_description(definition: OpDefinition) -> Iterator[Problem]:
 
 def check_shape_rule(definition: OpDefinition) -> Iterator[Problem]:
     """Find operators whose shape rule does not exist or needs arguments that they lack."""
-    from tt.core.shapes import find_rule
-
     if not definition.meta:
         returns = definition.signature.returns
         if "data_dependent_shape" in definition.tags or not any(r.type.is_tensor for r in returns):
@@ -364,8 +362,6 @@ def check_backend(place: Place) -> list[Problem]:
         elif found.how == "kernel" and backend is not None and not promises_nothing(definition):
             absent = unserved_dtypes(REGISTRY.operator(definition.name), set(found.dtypes))
             if absent:
-                from tt.core.reports.coverage import dtypes_in_words
-
                 problems.append(
                     Problem(
                         f"backend {place}",
@@ -379,10 +375,6 @@ def check_backend(place: Place) -> list[Problem]:
 
 def unserved_dtypes(operator: Operator, served: set[str]) -> list[str]:
     """Return the promised dtypes whose compute dtype no kernel serves."""
-    from tt.core.reports.coverage import compute_dtype
-    from tt.core.schema.classes import dtype_names
-    from tt.core.types.dtype import to_dtype
-
     if REGISTRY.composite(operator.name) is not None:
         return []
     absent = []

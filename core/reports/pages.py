@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.host import host
 from tt.core.reports.coverage import coverage, dtypes_in_words, places
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ def pages(namespace: str = "tt") -> dict[str, str]:
     >>> print(pages()["exp.md"].splitlines()[2])
     # tt.exp
     """
-    from tt.core.host import host
-
     host.activate_all()
     groups: dict[str, list[OpDefinition]] = {}
     for definition in REGISTRY.definitions():

@@ -11,21 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tt.core.errors import DeviceError, ExportError
+import numpy as np
+
+from tt.core.errors import DeviceError, DtypeError, ExportError
 from tt.core.forks import fork_safe_properties
 from tt.core.tensor.base import TensorSpec
 from tt.core.tensor.device_interface import DeviceInterface
 from tt.core.types.device import Device
+from tt.core.types.dtype import DTYPES, to_dtype
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
 
-if TYPE_CHECKING:
-    import numpy as np
-
-__all__ = ["Backend", "contiguous_strides", "is_non_overlapping_and_dense"]
+__all__ = ["Backend", "contiguous_strides", "dtype_of", "is_non_overlapping_and_dense"]
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -338,3 +338,18 @@ class Backend(DeviceInterface):
     def storage_data_ptr(self, owner: Any) -> int:
         """Return the address of an owner's memory."""
         return self.data_ptr(owner)
+
+
+def dtype_of(handle: Any, backend: Backend | None) -> Dtype:
+    """Return the dtype of a native array."""
+    native = handle.dtype if backend is None else backend.dtype_of(handle)
+    if isinstance(native, Dtype):
+        return native
+    if backend is not None:
+        for candidate in DTYPES:
+            try:
+                if backend.native_dtype(candidate) == native:
+                    return candidate
+            except (DtypeError, KeyError, TypeError, ValueError, NotImplementedError):
+                continue  # a backend need not have every dtype
+    return to_dtype(native if isinstance(native, np.dtype) else str(native).rpartition(".")[2])

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from tt.core.blocks import Block
 from tt.core.errors import DeviceError
+from tt.core.tensor.generator import generator_of
 from tt.core.tensor.synchronous import SynchronousEvent, SynchronousStream
 from tt.core.types.device import Device
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from tt.core.devices.generator import Generator
+    from tt.core.tensor.generator import Generator
 
 __all__ = ["DeviceInterface", "DeviceProperties"]
 
@@ -288,6 +289,4 @@ class DeviceInterface(Protocol):
 
     def generator(self, device: Device | None = None) -> Generator:
         """Return the generator of random numbers that is used where none is given; one for all devices of the type."""
-        from tt.core.devices.generator import generator_of
-
         return generator_of(self.device_type)

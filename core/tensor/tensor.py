@@ -57,7 +57,7 @@ class Tensor(TensorBase):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        from tt.core.layers.tt_function_api import prepare_subclass
+        from tt.core.methods.tt_function_api import prepare_subclass
 
         prepare_subclass(cls)
 
@@ -88,7 +88,7 @@ class Tensor(TensorBase):
         object
             The result, or NotImplemented to leave the call to the class of another argument.
         """
-        from tt.core.layers.tt_function_api import call_preserving
+        from tt.core.methods.tt_function_api import call_preserving
 
         return call_preserving(cls, func, types, args, kwargs)
 

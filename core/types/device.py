@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tt.core.errors import DeviceError
+from tt.core.startup import plugins
 
 __all__ = ["CORE_DEVICES", "Device", "device", "get_default_device", "set_default_device", "to_device"]
 
@@ -75,9 +76,7 @@ class Device:
         if found is not None:
             return found
         if (name, None) not in cls._known and name not in CORE_DEVICES:
-            from tt.core.host import host
-
-            host.require("device", name)
+            plugins().require("device", name)
         return cls._intern(name, index)
 
     @classmethod
@@ -88,9 +87,7 @@ class Device:
     @classmethod
     def known_types(cls) -> frozenset[str]:
         """Return the device types that are registered or declared by an installed plugin."""
-        from tt.core.host import host
-
-        return frozenset([*CORE_DEVICES, *host.names("device"), *(name for name, _ in list(cls._known))])
+        return frozenset([*CORE_DEVICES, *plugins().names("device"), *(name for name, _ in list(cls._known))])
 
     @classmethod
     def _intern(cls, name: str, index: int | None) -> Device:

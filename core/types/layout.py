@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tt.core.startup import plugins
 from tt.core.types.keys import KEYS
 
 __all__ = ["LAYOUTS", "layout", "register_layout", "strided", "to_layout"]
@@ -61,7 +62,5 @@ def to_layout(value: Any) -> layout:
     name = str(value).removeprefix("tt.")
     if name in LAYOUTS:
         return LAYOUTS[name]
-    from tt.core.host import host
-
-    host.require("layout", name)
+    plugins().require("layout", name)
     return register_layout(name)

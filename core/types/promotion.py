@@ -20,6 +20,7 @@ from typing import Any, Final
 from tt.core.errors import DtypeError, PromotionError
 from tt.core.types import dtype as dt
 from tt.core.types.dtype import DTYPES, dtype, to_dtype
+from tt.core.types.state import STATE, changed
 
 __all__ = [
     "DIM_BITS",
@@ -221,8 +222,6 @@ def get_default_dtype() -> dtype:
     >>> tt.get_default_dtype()
     tt.float32
     """
-    from tt.core.types.state import STATE
-
     return STATE.default_dtype
 
 
@@ -238,8 +237,6 @@ def set_default_dtype(d: dtype | str) -> None:
     --------
     default_dtype : the same for a block of code.
     """
-    from tt.core.types.state import STATE
-
     STATE.set_default_dtype(_floating(d))
 
 
@@ -260,6 +257,4 @@ def default_dtype(d: dtype | str) -> AbstractContextManager[None]:
     ...     tt.tensor(1.5).dtype
     tt.float64
     """
-    from tt.core.types.state import changed
-
     return changed("default_dtype", _floating(d))

@@ -145,7 +145,7 @@ def _any(value: Any) -> Any:
 
 
 def _generator(value: Any) -> Any:
-    from tt.core.devices.generator import Generator
+    from tt.core.tensor.generator import Generator
 
     if isinstance(value, Generator):
         return value

@@ -25,9 +25,9 @@ from tt.core.errors import (
     TTError,
     ValueRangeError,
 )
+from tt.core.schema.int_range import refuse_wide
 from tt.core.tensor.backend import Backend
 from tt.core.tensor.base import TensorBase
-from tt.core.types.int_range import refuse_wide
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.entry import BoundKernel, CachedCall

@@ -9,6 +9,7 @@ from tt.core.dispatch.call.packets import OpOverloadPacket
 from tt.core.dispatch.call.unary_binary import UnaryOverload
 from tt.core.dispatch.intercept.tt_function import NOT_HANDLED, call_refused, intercept
 from tt.core.errors import ArgumentError, UnknownOpError
+from tt.core.startup import plugins
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -162,9 +163,7 @@ def lookup(registry: Registry, namespace: str, name: str) -> Any:
         return registry.packets.setdefault(
             (qualified.removesuffix("_" * (form == "inplace")), form), PacketOp(name, callers)
         )
-    if not namespace:
-        from tt.core.host import host
-
-        if any(n.startswith(f"{name}::") for n in list(registry._extra)) or host.activate("namespace", name):
-            return Operators(registry, name)
+    known = any(n.startswith(f"{name}::") for n in list(registry._extra))
+    if not namespace and (known or plugins().activate("namespace", name)):
+        return Operators(registry, name)
     raise UnknownOpError(qualified, registry.names())

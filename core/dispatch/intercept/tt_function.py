@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tt.core.blocks import Block
 from tt.core.errors import NoOverrideError
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
-from tt.core.types.state import STATE
+from tt.core.types.state import STATE, without
 from tt.core.types.thread_state import THREAD
 
 if TYPE_CHECKING:
@@ -164,8 +164,6 @@ def call_overrides(
     types = tuple(map(type, found))
     mode = None
     if modes:
-        from tt.core.types.state import without
-
         mode, before = modes[-1], THREAD.modes
         THREAD.modes = without(before, mode)
         try:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.kernel_errors import method_escaped
+from tt.core.dispatch.call.results import verify_one
 from tt.core.dispatch.mutate.overlap import refuse_overlap, refuse_self_overlap, shared_place, shares_memory
 from tt.core.errors import InplaceError, KernelContractError
 from tt.core.tensor.base import TensorBase
@@ -151,8 +152,6 @@ def with_targets(entry: CachedCall, choice: BoundKernel, args: Sequence[Any], ha
 
     A kernel returns the others, or all; what it returns in the place of an argument does not count.
     """
-    from tt.core.dispatch.call.results import verify_one
-
     operator = entry.operator
     fresh = [number for number, position in enumerate(operator.returned) if position < 0]
     given = list(handles) if isinstance(handles, tuple | list) else [handles]

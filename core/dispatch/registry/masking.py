@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.types.state import STATE, changed
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ def is_masked(definition: OpDefinition, kernel: Kernel, device: str) -> bool:
     name = definition.name
     for pattern in patterns:
         if pattern == NON_CORE:
-            from tt.core.dispatch.registry.registry import REGISTRY
-
             if not definition.core and REGISTRY.composite(name) is not None:
                 return True
         elif fnmatchcase(name, pattern) or fnmatchcase(name.split(".")[0], pattern):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tt.core.startup import start
+
 if TYPE_CHECKING:
     from tt.core.dispatch.registry.registry import Registry
 
@@ -24,7 +26,6 @@ class Operators:
         if name.startswith("__"):
             raise AttributeError(name)
         from tt.core.dispatch.call.overloads import lookup
-        from tt.core.host.startup import start
 
         start()
         found = lookup(self._registry, self._namespace, name)

@@ -24,6 +24,9 @@ from tt.core.dispatch.registry.sources import (
 from tt.core.dispatch.registry.tables import CompositeTable, Kernel, KernelTable, taken_names
 from tt.core.errors import DeviceError, DuplicateRegistrationError, UnknownNameError, UnknownOpError
 from tt.core.forks import fork_safe_lock
+from tt.core.schema.classes import dtype_names
+from tt.core.schema.model import OpDefinition
+from tt.core.startup import plugins
 from tt.core.types.device import Device
 from tt.core.types.keys import KEYS
 from tt.core.types.layout import register_layout
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
     from tt.core.dispatch.call.overloads import PacketOp
     from tt.core.dispatch.intercept.layers import Layer
-    from tt.core.schema.model import OpDefinition
     from tt.core.tensor.backend import Backend
 
 __all__ = [
@@ -128,9 +130,7 @@ class Registry:
         namespace, separator, _ = name.partition("::")
         if not separator:
             return False
-        from tt.core.host import host
-
-        return host.activate("namespace", namespace)
+        return plugins().activate("namespace", namespace)
 
     def original(self, name: str) -> str:
         """Return the name that an alias stands for ("subtract": "sub", "subtract_": "sub_"); other names unchanged."""
@@ -168,9 +168,7 @@ class Registry:
 
     def _registering(self) -> PluginRegistry | None:
         """Return the view of the plugin that is registering just now: what it adds is its, not the program's."""
-        from tt.core.host import host
-
-        view = host.current_registry()
+        view = plugins().current_registry()
         return view if view is not None and view.registry is self else None
 
     def open_scope(self, handles: list[RegistrationHandle]) -> None:
@@ -216,6 +214,9 @@ class Registry:
         """
         if source is None and (plugin := self._registering()) is not None:
             return plugin.add(table)
+        if source is None and isinstance(table, KernelTable) and any("::" not in k.op for k in table.kernels):
+            # What the program says of tt's operators comes after what the device's plugin does.
+            plugins().activate("device", table.device)
         return self.note(self._add(table, source or Provider(), scope), source)
 
     def _add(self, table: Any, source: Provider, scope: PluginNames | None = None) -> RegistrationHandle:
@@ -225,9 +226,7 @@ class Registry:
             return self._add_composites(table, source, scope)
         layer = getattr(table, "layer", None)
         if isinstance(layer, str):
-            from tt.core.host import host
-
-            host.activate("layer", layer)
+            plugins().activate("layer", layer)
             undo = self.layers[layer].accept(table, source)
             self.invalidate_all()
 
@@ -243,8 +242,6 @@ class Registry:
     def _add_kernels(
         self, table: KernelTable, source: Provider, scope: PluginNames | None
     ) -> RegistrationHandle:
-        from tt.core.schema.classes import dtype_names
-
         for layout in table.layouts:
             register_layout(layout)
         new = [
@@ -466,15 +463,13 @@ class Registry:
             self._add_backend(_load(_CORE_BACKENDS[device_type])(), TT_SOURCE)
             found = self.backends.get((device_type, layout))
         if found is None:
-            from tt.core.host import host
-
-            host.activate("device", device_type)
-            host.activate("layout", layout)
+            plugins().activate("device", device_type)
+            plugins().activate("layout", layout)
             found = self.backends.get((device_type, layout))
         if found is None:
             places = ["/".join(place) for place in self.backends]
             if not any(place[0] == device_type for place in self.backends):
-                host.require("device", device_type)  # names the nearest, or what would bring it
+                plugins().require("device", device_type)  # names the nearest, or what would bring it
                 raise UnknownNameError("device", device_type, {place[0] for place in self.backends})
             raise DeviceError(
                 f"device {device_type!r} has no tensors of layout {layout!r}; there are: {', '.join(places)}"
@@ -488,9 +483,7 @@ class Registry:
             if name in _CORE_LAYERS:
                 self._add_layer(_load(_CORE_LAYERS[name])(), TT_SOURCE)
             else:
-                from tt.core.host import host
-
-                host.activate("layer", name)
+                plugins().activate("layer", name)
             found = self.layers.get(name)
         if found is None:
             raise UnknownNameError("layer", name, {*self.layers, *_CORE_LAYERS})
@@ -546,7 +539,6 @@ def read_definitions(definitions: Any) -> list[OpDefinition]:
         With all mistakes of the file.
     """
     from tt.core.schema.load import load
-    from tt.core.schema.model import OpDefinition
 
     if isinstance(definitions, OpDefinition):
         return [definitions]

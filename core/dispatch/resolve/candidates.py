@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tt.core.dispatch.registry.masking import is_masked
 from tt.core.dispatch.registry.preference import Rank, ranks_of
 from tt.core.dispatch.resolve.dtypes import HALF, CallDtypes
 from tt.core.dispatch.resolve.resolution import Resolution
@@ -32,8 +33,6 @@ def eligible_kernels(
     operator: Operator, resolution: Resolution, device: str, layouts: tuple[str, ...], dtypes: CallDtypes
 ) -> list[EligibleKernel]:
     """Return the kernels that serve the dtype, the most preferred first."""
-    from tt.core.dispatch.registry.masking import is_masked
-
     compute = dtypes.compute
     found = operator.registry.all_kernels_of(operator.name, device, layouts)
     if not found:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.tensor.backend import dtype_of
+from tt.core.tensor.tensor import wrap
+
 if TYPE_CHECKING:
     from tt.core.tensor.base import TensorBase
     from tt.core.tensor.tensor import Tensor
@@ -20,9 +24,6 @@ def component_tensors(tensor: TensorBase) -> dict[str, Tensor]:
     parts = spec.backend.parts(tensor._handle)
     if not parts:
         return {}
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.meta import dtype_of
-    from tt.core.tensor.tensor import wrap
 
     strided = REGISTRY.backend(spec.backend.device_type)
     return {

@@ -13,6 +13,7 @@ from tt.core.dispatch.resolve.mixed_devices import Operand, plan
 from tt.core.dispatch.resolve.resolution import Resolution
 from tt.core.errors import ArgumentError, DataDependentError, DispatchError, TTError, UnknownNameError
 from tt.core.schema.model import MISSING
+from tt.core.startup import plugins
 from tt.core.types.device import Device
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import to_dtype
@@ -215,13 +216,11 @@ def explain(name: str, specs: list[str] | tuple[str, ...], form: str = "function
     >>> tt.explain("add", ["cpu:float32", "cpu:int64"]).resolution.compute
     tt.float32
     """
-    from tt.core.host import host
-
-    host.load()
+    plugins().load()
     operator, form = _find(name, form, len(specs))
     arguments = [parse_spec(text) for text in specs]
     for device in dict.fromkeys(argument.device for argument in arguments if argument.device):
-        host.activate_extending(device)  # to tell why their kernels serve or do not
+        plugins().activate_extending(device)  # to tell why their kernels serve or do not
     if not arguments and (missing := _missing(operator, arguments)) is not None:
         return Explanation(operator.name, form, str(operator.signature(form)), [], error=missing)
     keys, bits, named, operands = _keys_and_bits(operator, form, arguments)

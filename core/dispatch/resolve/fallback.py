@@ -11,9 +11,12 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from tt.core.dispatch.call.kernel_errors import method_failed
+from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
+from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.dispatch.resolve.mixed_devices import transfer
 from tt.core.errors import UnknownNameError
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import wrap
 from tt.core.types.device import Device
 from tt.core.types.state import STATE, changed
 
@@ -95,13 +98,8 @@ def run_fallback(entry: CachedCall, args: tuple[Any, ...]) -> Any:
         moved = (*moved[: operator.device_at], Device(there), *moved[operator.device_at + 1 :])
     result = operator.caller(entry.form).execute(moved)
     if entry.form == "inplace":
-        from tt.core.dispatch.registry.registry import ops
-
         return ops.copy_(args[0], result)
     if operator.mutates:
-        from tt.core.dispatch.mutate.mutation import targets_of, with_targets_of
-        from tt.core.dispatch.registry.registry import ops
-
         for target, new in zip(targets_of(operator, args), targets_of(operator, moved), strict=True):
             ops.copy_(target, _move(new, home))
         result = with_targets_of(operator, args, result)
@@ -122,8 +120,6 @@ def run_strided(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     strided = tuple(_strided(value) for value in args)
     result = operator.caller("functional" if entry.form == "inplace" else entry.form).execute(strided)
     if entry.form == "inplace":
-        from tt.core.dispatch.registry.registry import ops
-
         return ops.copy_(args[0], result)  # which refuses unless the target is strided
     return result
 
@@ -138,9 +134,6 @@ def _strided(value: Any) -> Any:
 
 def strided_tensor(tensor: TensorBase) -> TensorBase:
     """Return the content of a tensor of another layout as a strided tensor."""
-    from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.tensor.tensor import wrap
-
     backend = tensor._spec.backend
     strided = REGISTRY.backend(backend.device_type)
     device = tensor.device if tensor.device.type == strided.device_type else None

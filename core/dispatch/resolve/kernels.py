@@ -19,6 +19,7 @@ from tt.core.dispatch.call.entry import (
 )
 from tt.core.dispatch.call.kernel_errors import check_limits
 from tt.core.dispatch.call.quiet import quiet
+from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
 from tt.core.dispatch.registry.sources import code_location
 from tt.core.dispatch.registry.tables import taken_names
 from tt.core.dispatch.resolve.candidates import (
@@ -334,8 +335,6 @@ def _set_results(entry: CachedCall, operator: Operator, backend: Backend, dtypes
 
 def _allow_direct(entry: CachedCall, operator: Operator, dtypes: CallDtypes) -> None:
     """Set the kernel that a caller may call with bare handles; `verify` switches it on after the first run."""
-    from tt.core.dispatch.call.unary_binary import BinaryOverload, UnaryOverload
-
     caller = operator.caller(entry.form)
     leading = 2 if isinstance(caller, BinaryOverload) else 1 if isinstance(caller, UnaryOverload) else 0
     choice = entry.choices[0]

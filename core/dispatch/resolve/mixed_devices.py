@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tt.core.dispatch.call.kernel_errors import method_failed
-from tt.core.errors import DeviceMismatchError
+from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.errors import DeviceError, DeviceMismatchError
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.read_only import refuse_read_only
 from tt.core.tensor.tensor import Tensor, wrap
@@ -31,9 +32,7 @@ def transfer(tensor: TensorBase, device: Device, non_blocking: bool = False) -> 
 
     To the meta device only the shape goes; from it nothing can come.
     """
-    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.dispatch.resolve.components import component_tensors
-    from tt.core.errors import DeviceError
 
     if parts := component_tensors(tensor):
         there = REGISTRY.backend(device.type, tensor.layout.name)

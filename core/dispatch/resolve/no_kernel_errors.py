@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from tt.core.errors import DtypeNotServedError, MissingFakeError, NoKernelError, TTError
+from tt.core.startup import plugins
 from tt.core.tensor.base import TensorBase
 
 if TYPE_CHECKING:
@@ -118,11 +119,9 @@ def _describe(value: TensorBase) -> str:
 
 def _places(operator: Operator) -> str:
     """Return where kernels exist: "cpu, cpu/sparse_csr {float32, float64}; cuda {float32}"."""
-    from tt.core.host import host
-
-    for device in host.names("device"):
+    for device in plugins().names("device"):
         with contextlib.suppress(TTError):  # a plugin that fails has nothing to offer
-            host.activate("device", device)
+            plugins().activate("device", device)
     served: dict[str, set[str]] = {}
     for registration in operator.registry.kernels.get(operator.name, ()):
         if not registration.eligibility().refusal and registration.device != "meta":

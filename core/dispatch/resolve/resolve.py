@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.call.entry import COMPOSITE, KERNEL, LAYER, PYTHON, REROUTE, CachedCall
 from tt.core.dispatch.mutate.mutation import with_targets_of
+from tt.core.dispatch.mutate.out import run_out
 from tt.core.dispatch.mutate.overlap import refuse_shared
+from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.sources import code_location
 from tt.core.dispatch.resolve.dtypes import CallDtypes, describe_level_2, resolve_dtypes
 from tt.core.dispatch.resolve.kernels import kernel_entry, make_entry, out_entry
 from tt.core.dispatch.resolve.no_kernel_errors import NOT_ALL_ARGUMENTS, no_kernel
 from tt.core.dispatch.resolve.resolution import Resolution
-from tt.core.errors import CastError, NoKernelError, TargetDtypeError
+from tt.core.errors import CastError, InplaceError, NoKernelError, TargetDtypeError
+from tt.core.schema.classes import dtype_names
 from tt.core.types.keys import KEYS
 from tt.core.types.keys import PYTHON as PYTHON_BIT
 from tt.core.types.promotion import can_cast
@@ -93,8 +96,6 @@ def _resolve_out(
 
 
 def _run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    from tt.core.dispatch.mutate.out import run_out
-
     return run_out(entry, args)
 
 
@@ -243,8 +244,6 @@ def _resolve_device(
 
 def _declared(operator: Operator) -> tuple[str, ...]:
     """Return the dtypes that the schema declares for an operator."""
-    from tt.core.schema.classes import dtype_names
-
     return dtype_names(operator.definition.dtypes)
 
 
@@ -298,9 +297,6 @@ def _inplace_of_composite(function: Callable[..., Any]) -> Callable[[CachedCall,
     """Return the in-place form of a composite: run it and copy the result into the target."""
 
     def inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        from tt.core.dispatch.registry.registry import ops
-        from tt.core.errors import InplaceError
-
         target, definition = args[0], entry.operator.definition
         if target._storage is not None:
             refuse_shared(entry, target, args)

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from tt.core.dispatch.registry.preference import ranks_of
 from tt.core.dispatch.registry.registry import REGISTRY
+from tt.core.dispatch.resolve.dtypes import resolve_dtypes
 from tt.core.dispatch.resolve.fallback import policy_of
 from tt.core.errors import DtypeError, UnknownNameError
+from tt.core.host import host
 from tt.core.schema.snapshot import public_names
 from tt.core.types.dtype import DTYPES, to_dtype
+from tt.core.types.promotion import DIM_BITS
 
 if TYPE_CHECKING:
     from tt.core.dispatch.call.operator import Operator
@@ -107,8 +110,6 @@ def definitions_of(name: str) -> list[OpDefinition]:
     UnknownOpError
         When no operator has the name.
     """
-    from tt.core.host import host
-
     host.load()
     if "::" in name:
         host.activate("namespace", name.partition("::")[0])
@@ -127,8 +128,6 @@ def definitions_of(name: str) -> list[OpDefinition]:
 
 def places() -> list[Place]:
     """Return every device and layout that a working plugin, or tt itself, brings."""
-    from tt.core.host import host
-
     host.activate_all()
     REGISTRY.backend("meta")
     return sorted(
@@ -148,7 +147,6 @@ def parse_place(text: str) -> Place:
     for place in known:
         if text in (str(place), f"{place.device}/{place.layout}"):
             return place
-    from tt.core.host import host
 
     host.require("device", text.partition("/")[0])
     raise UnknownNameError("backend", text, [str(place) for place in known])
@@ -196,9 +194,6 @@ def computed_by(kernel: Kernel) -> str:
 
 def compute_dtype(operator: Operator, dtype: Dtype) -> Dtype | None:
     """Return the dtype in which a call computes whose arguments have a dtype; None where no argument decides it."""
-    from tt.core.dispatch.resolve.dtypes import resolve_dtypes
-    from tt.core.types.promotion import DIM_BITS
-
     if operator.group:
         bits = DIM_BITS[dtype.code]
     elif operator.others:

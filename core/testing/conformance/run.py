@@ -56,8 +56,8 @@ def select(patterns: Sequence[str]) -> list[OpDefinition]:
         When no operator fits one of the patterns.
     """
     from tt.core.dispatch.registry.registry import REGISTRY
-    from tt.core.host.startup import start
     from tt.core.reports.coverage.matrix import matching
+    from tt.core.startup import start
 
     start()
     for namespace in {pattern.partition("::")[0] for pattern in patterns if "::" in pattern}:

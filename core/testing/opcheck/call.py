@@ -161,7 +161,7 @@ def find(op: Any) -> Any:
     """Return the caller of an operator, or its overloads, that a user named in one of several ways."""
     from tt.core.custom_op.custom_op import CustomOp
     from tt.core.dispatch.registry.registry import REGISTRY, ops
-    from tt.core.host.startup import start
+    from tt.core.startup import start
 
     start()
     if isinstance(op, CustomOp):

@@ -142,7 +142,7 @@ TIMES = 3
 
 def probe_determinism(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make the same call several times, and compare the results bit by bit."""
-    from tt.core.devices.generator import get_rng_state
+    from tt.core.tensor.generator import get_rng_state
 
     if undefined(call):
         log.note("the values are undefined")

@@ -131,7 +131,7 @@ def test_inplace_only_there_is_no_other_form():
 
 def test_random_a_given_generator_is_the_only_one_that_moves():
     def kernel(size, generator, dtype):
-        from tt.core.devices.generator import reserve
+        from tt.core.tensor.generator import reserve
 
         reserve(None, 4)
         return np.zeros(size, np.float32)

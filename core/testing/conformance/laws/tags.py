@@ -21,7 +21,7 @@ def random(case: Case) -> Iterator[str]:
     if "generator" not in case.bound or case.inplace_only:
         yield SKIPPED
         return
-    from tt.core.devices.generator import Generator, generator_of
+    from tt.core.tensor.generator import Generator, generator_of
 
     device = str(case.device).partition(":")[0]
     default = generator_of(device)

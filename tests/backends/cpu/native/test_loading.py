@@ -130,14 +130,14 @@ def test_levels_names_those_that_can_run_and_why_the_others_cannot():
 
 def test_without_native_kernels_every_level_is_missing_with_the_reason(monkeypatch):
     monkeypatch.setenv("TT_NATIVE", "0")
-    monkeypatch.setattr(loading, "examine", lambda: loading.Status(False, "switched off", ()))
+    monkeypatch.setattr(loading, "examine", lambda: loading.NativeStatus(False, "switched off", ()))
     assert levels() == Levels((), dict.fromkeys(LEVELS, "switched off"), (), ())
 
 
 @native
 def test_levels_that_were_not_compiled_are_named(monkeypatch):
     kept = tuple(module for module in examine().modules if level_of(module) in ("", "baseline"))
-    monkeypatch.setattr(loading, "examine", lambda: loading.Status(True, "", kept))
+    monkeypatch.setattr(loading, "examine", lambda: loading.NativeStatus(True, "", kept))
     found = levels()
     assert found.usable == found.compiled == ("baseline",)
     assert found.missing == {"avx2": "not compiled", "avx512": "not compiled"}

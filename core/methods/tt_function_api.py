@@ -21,6 +21,12 @@ from tt.core.dispatch.intercept.tt_function import (
     operator_of,
     overrides,
 )
+from tt.core.dispatch.registry.registry import ops
+from tt.core.errors import NoOverrideError
+from tt.core.methods.attributes import MEMBERS
+from tt.core.methods.methods import DUNDERS
+from tt.core.methods.namespaces import names_of
+from tt.core.startup import start
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor, disabled_tt_function_impl
 from tt.core.types.keys import FUNCTION, PYTHON
@@ -75,7 +81,7 @@ class SeenMember:
         self.name = name
 
     def _member(self) -> Any:
-        from tt.core.host.lazy_member import LazyMember
+        from tt.core.methods.lazy_member import LazyMember
 
         found = vars(Tensor).get(self.name)
         if found is None:
@@ -135,9 +141,6 @@ _UNSEEN = frozenset(
 
 
 def _member_names() -> list[str]:
-    from tt.core.host.startup import start
-    from tt.core.methods.attributes import MEMBERS
-    from tt.core.methods.methods import DUNDERS
     from tt.core.schema.snapshot import methods, properties
 
     start()
@@ -331,8 +334,6 @@ def handle_tt_function(
     relevant = list(relevant_args)
     found = call_overrides(public_api, relevant, args, kwargs)
     if found is NOT_HANDLED:
-        from tt.core.errors import NoOverrideError
-
         raise NoOverrideError(name_of(public_api), "__tt_function__", [], None)
     return found
 
@@ -389,8 +390,6 @@ _NAMESPACES = ("", "nn.functional", "linalg", "special", "fft")
 
 
 def _operators(module: str) -> dict[str, Any]:
-    from tt.core.dispatch.registry.registry import ops
-    from tt.core.host.namespaces import names_of
     from tt.core.schema.snapshot import definitions
 
     own = {definition.signature.name for definition in definitions().values()}

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tt.core.dispatch.registry.registry import REGISTRY, ops
+from tt.core.errors import UnknownOpError
+
 __all__ = ["names_of", "namespace"]
 
 
@@ -14,12 +17,10 @@ def names_of(module: str) -> dict[str, str]:
 
     Examples
     --------
-    >>> from tt.core.host.namespaces import names_of
+    >>> from tt.core.methods.namespaces import names_of
     >>> names_of("linalg")["svd"]
     'linalg_svd'
     """
-    from tt.core.dispatch.registry.registry import REGISTRY
-
     found: dict[str, str] = {}
     for definition in REGISTRY.definitions():
         for public in definition.public_names:
@@ -45,9 +46,6 @@ def namespace(module: str, also: Iterable[str] = ()) -> tuple[Callable[[str], An
     shared = dict.fromkeys(also)
 
     def find(name: str) -> Any:
-        from tt.core.dispatch.registry.registry import ops
-        from tt.core.errors import UnknownOpError
-
         names = {**{s: s for s in shared}, **names_of(module)}
         if name not in names or name.startswith("__"):
             raise UnknownOpError(f"{module}.{name}", [f"{module}.{known}" for known in names])

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import tt
-from tt.core.layers.tt_function_api import TTFunctionMode
+from tt.core.methods.tt_function_api import TTFunctionMode
 from tt.overrides import resolve_name
 
 # ruff: noqa: N806 - scenarios make their classes for the library that they run in.
