@@ -61,8 +61,8 @@ MINIATURE = {
     "backends/__init__.py": "",
     "backends/cpu/__init__.py": "",
     "backends/cpu/native/__init__.py": "",
-    "backends/cpu/native/number.h": "#define NUMBER 42\n",
-    "backends/cpu/native/threads.c": """
+    "backends/cpu/native/include/number.h": "#define NUMBER 42\n",
+    "backends/cpu/native/src/threads.c": """
         #include <Python.h>
         #include "number.h"
         static PyObject *cpu_level(PyObject *self, PyObject *none) { return PyUnicode_FromString("level"); }

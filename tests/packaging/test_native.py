@@ -59,15 +59,17 @@ def test_current_kernels_are_used_and_a_level_that_is_not_known_counts_as_the_ba
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("changed", ["threads.c", "number.h"])
+@pytest.mark.parametrize("changed", ["src/threads.c", "include/number.h"])
 def test_a_changed_source_or_header_leaves_numpy_to_serve_until_it_is_built(native_miniature, changed):
     with (native_miniature / "backends" / "cpu" / "native" / changed).open("a") as file:
-        file.write("#undef NUMBER\n#define NUMBER 43\n" if changed == "number.h" else "/* changed */\n")
+        file.write(
+            "#undef NUMBER\n#define NUMBER 43\n" if changed == "include/number.h" else "/* changed */\n"
+        )
     expected = (False, "stale: threads.c has changed since it was compiled", "None")
     assert report(native_miniature / ".editable") == expected
     assert "native kernels: compiled 1 of 1 extensions" in build_in_place(native_miniature)
     active, _, number = report(native_miniature / ".editable")
-    assert (active, number) == (True, "43" if changed == "number.h" else "42")
+    assert (active, number) == (True, "43" if changed == "include/number.h" else "42")
 
 
 def test_what_is_current_is_not_built_again(native_miniature):
@@ -143,8 +145,8 @@ def family_once(native_once: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     base = tmp_path_factory.mktemp("family")
     project = make_miniature(base / "project")
     folder = project / "backends" / "cpu" / "native"
-    (folder / "pointwise.c").write_text(FAMILY)
-    threads = folder / "threads.c"
+    (folder / "src" / "pointwise.c").write_text(FAMILY)
+    threads = folder / "src" / "threads.c"
     threads.write_text(threads.read_text().replace('"level")', '"avx2")'))
     succeed(install_editable(project, base / "built", TT_BUILD="native"))
     return project
@@ -173,10 +175,10 @@ def test_the_environment_chooses_the_instruction_set(family):
 
 @pytest.mark.exhaustive
 def test_only_what_changed_is_compiled_again(family):
-    kept = family / "backends" / "cpu" / "native" / "threads.c"
+    kept = family / "backends" / "cpu" / "native" / "src" / "threads.c"
     kept.write_text(kept.read_text() + "/* changed */\n")
     assert "native kernels: compiled 1 of 4 extensions" in build_in_place(family)
-    source = family / "backends" / "cpu" / "native" / "pointwise.c"
+    source = family / "backends" / "cpu" / "native" / "src" / "pointwise.c"
     source.write_text(source.read_text() + "/* changed */\n")
     assert "native kernels: compiled 3 of 4 extensions" in build_in_place(family)
 
@@ -246,7 +248,7 @@ def test_asking_for_native_kernels_without_a_compiler_fails_and_says_why(miniatu
 
 
 def test_a_source_that_the_compiler_refuses_is_named(native_miniature):
-    with (native_miniature / "backends" / "cpu" / "native" / "threads.c").open("a") as file:
+    with (native_miniature / "backends" / "cpu" / "native" / "src" / "threads.c").open("a") as file:
         file.write("no C\n")
     done = run("-m", "tt.backends.cpu.native.building", cwd=native_miniature / ".editable")
     assert done.returncode == 1

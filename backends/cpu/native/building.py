@@ -1,7 +1,7 @@
 """Compiles the native kernels: for the build hook of the project, and in place for developers (`make native`).
 
 The build hook loads this module by its path, so it imports nothing of tt.  A family is compiled once for each
-instruction set, as an extension of its own: pointwise.c becomes `_pointwise_baseline`, `_pointwise_avx2` and
+instruction set, as an extension of its own: src/pointwise.c becomes `_pointwise_baseline`, `_pointwise_avx2` and
 `_pointwise_avx512`, and `loading` takes one of them.  Each extension is compiled again only when a file that it is made
 of, or its flags, have changed; `_native.json` in the root of the package records what was compiled from what.
 """
@@ -72,6 +72,12 @@ WIDE_VECTORS: Final = frozenset({"activation", "pointwise"})
 to a third faster.  For AVX-512 compilers prefer 256 bits, and for all that moves data
 they are right: transposing a matrix takes half as long again with 512."""
 
+SOURCES: Final = "src"
+"""The folder of the sources and of the templates (.inc) that they include."""
+
+HEADERS: Final = "include"
+"""The folder of the headers, beside the folder of the sources; extensions lie in the folder that holds both."""
+
 INCLUDED: Final = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
@@ -83,7 +89,7 @@ class NotBuiltError(Exception):
 
 
 def native_modules(root: Path, paths: Iterable[str], machine: str = platform.machine()) -> dict[str, Path]:
-    """Map the import names of the extensions to their sources: pointwise.c becomes `_pointwise_avx2` and others.
+    """Map the import names of the extensions to their sources: src/pointwise.c becomes `_pointwise_avx2` and others.
 
     Parameters
     ----------
@@ -99,7 +105,7 @@ def native_modules(root: Path, paths: Iterable[str], machine: str = platform.mac
     for source in [root / path for path in paths]:
         if not source.is_file():
             continue
-        prefix = ".".join(["tt", *source.relative_to(root).parent.parts, f"_{source.stem}"])
+        prefix = ".".join(["tt", *source.relative_to(root).parent.parent.parts, f"_{source.stem}"])
         own = FAMILY_LEVELS.get(source.stem, LEVELS)
         names = [f"{prefix}_{level}" for level in own if level in levels] if own else [prefix]
         modules |= dict.fromkeys(names, source)
@@ -125,14 +131,21 @@ def family_of(module: str) -> str:
     return name.removesuffix(f"_{level_of(module)}") if level_of(module) else name
 
 
+def include_folders(source: Path) -> list[Path]:
+    """Return where the compiler looks for what a source includes: templates lie with sources, headers apart."""
+    return [source.parent, source.parent.with_name(HEADERS)]
+
+
 def made_of(source: Path) -> list[Path]:
-    """Return a source and all files beside it that it includes, also by way of others."""
+    """Return a source and all templates and headers that it includes, also by way of others."""
+    folders = include_folders(source)
     found, open_files = [source], [source]
     while open_files:
         file = open_files.pop()
         for name in INCLUDED.findall(file.read_bytes()):
-            included = file.parent / name.decode()
-            if included.is_file() and included not in found:
+            places = [folder / name.decode() for folder in folders]
+            included = next((place for place in places if place.is_file()), None)
+            if included is not None and included not in found:
                 found.append(included)
                 open_files.append(included)
     return [source, *sorted(found[1:])]
@@ -180,12 +193,13 @@ def digest(module: str, source: Path, contents: dict[Path, bytes] | None = None)
 
 def source_of(module: str, package: Path) -> Path:
     """Return where the source of an extension lies under the root of the package."""
-    return Path(package, *module.split(".")[1:-1], f"{family_of(module)}.c")
+    return Path(package, *module.split(".")[1:-1], SOURCES, f"{family_of(module)}.c")
 
 
 def library_of(module: str, package: Path) -> Path:
     """Return where the library of an extension lies under the root of the package."""
-    return source_of(module, package).with_name(module.rpartition(".")[2] + EXTENSION_SUFFIXES[0])
+    *folders, name = module.split(".")[1:]
+    return Path(package, *folders, name + EXTENSION_SUFFIXES[0])
 
 
 # --- the record ---
@@ -308,11 +322,13 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    flags = flags_of(name)
+    flags, folders = flags_of(name), [str(folder) for folder in include_folders(source)]
+    if flags:  # not as include_dirs: <memory.h> and <threads.h> are headers of the system, too
+        flags += [word for folder in folders for word in ("-iquote", folder)]
     extension = Extension(
         name,
         [str(source)],
-        include_dirs=[numpy_headers],
+        include_dirs=[numpy_headers] if flags else [numpy_headers, *folders],
         depends=[str(file) for file in made_of(source)],
         extra_compile_args=flags,
         extra_link_args=["-pthread"] if flags else [],
@@ -332,7 +348,7 @@ def compile_one(name: str, source: Path, into: Path, numpy_headers: str) -> Path
 def build_in_place(
     root: Path, package: Path, modules: Mapping[str, Path], say: Any = None, pool: Executor | None = None
 ) -> str:
-    """Compile the extensions whose sources have changed, beside their sources; return what was done in a line."""
+    """Compile the extensions whose sources have changed, above the sources' folder; return what was done in a line."""
     record = read_record(package)
     modules = without(modules, record.get("refused", ()))
     before = record.get("modules", {}) if record.get("suffix") == EXTENSION_SUFFIXES[0] else {}

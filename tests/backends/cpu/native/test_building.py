@@ -18,20 +18,22 @@ SOURCES = ("pointwise.c", "scan.c", "sorting.c", "threads.c")
 
 @pytest.fixture
 def sources(tmp_path):
-    """A root with a few families, of which one includes a header that includes another."""
+    """A root with a few families, of which one includes a header, that another one, and that a template."""
     folder = tmp_path / "backends" / "cpu" / "native"
-    folder.mkdir(parents=True)
+    (folder / "src").mkdir(parents=True)
+    (folder / "include").mkdir()
     for name in SOURCES:
-        (folder / name).write_text(f"int {name[:-2]};\n", encoding="utf-8")
-    (folder / "scan.c").write_text('#include "lines.h"\n#include <math.h>\n', encoding="utf-8")
-    (folder / "lines.h").write_text(' # include "rows.h"\n', encoding="utf-8")
-    (folder / "rows.h").write_text("int rows;\n", encoding="utf-8")
+        (folder / "src" / name).write_text(f"int {name[:-2]};\n", encoding="utf-8")
+    (folder / "src" / "scan.c").write_text('#include "lines.h"\n#include <math.h>\n', encoding="utf-8")
+    (folder / "include" / "lines.h").write_text(' # include "rows.h"\n', encoding="utf-8")
+    (folder / "include" / "rows.h").write_text('#include "fold.inc"\n', encoding="utf-8")
+    (folder / "src" / "fold.inc").write_text("int rows;\n", encoding="utf-8")
     return tmp_path
 
 
 def modules(root: Path, machine: str = "x86_64") -> dict[str, Path]:
     found = building.native_modules(
-        root, [f"backends/cpu/native/{name}" for name in (*SOURCES, "gone.c")], machine
+        root, [f"backends/cpu/native/src/{name}" for name in (*SOURCES, "gone.c")], machine
     )
     return {name.rpartition("._")[2]: path for name, path in found.items()}
 
@@ -56,17 +58,18 @@ def test_other_processors_have_the_baseline_alone(sources):
 
 def test_an_extension_is_made_of_all_that_its_source_includes(sources):
     scan = modules(sources)["scan_avx2"]
-    assert [path.name for path in building.made_of(scan)] == ["scan.c", "lines.h", "rows.h"]
+    assert [path.name for path in building.made_of(scan)] == ["scan.c", "lines.h", "rows.h", "fold.inc"]
 
 
-def test_a_digest_changes_with_a_header_and_with_the_flags(sources):
+@pytest.mark.parametrize("changed", ["include/rows.h", "src/fold.inc"])
+def test_a_digest_changes_with_a_header_a_template_and_the_flags(sources, changed):
     scan = modules(sources)["scan_avx2"]
     name = "tt.backends.cpu.native._scan_"
     before = {level: building.digest(name + level, scan) for level in ("baseline", "avx2")}
     assert before["baseline"] != before["avx2"]
     contents: dict[Path, bytes] = {}
     assert building.digest(name + "avx2", scan, contents) == before["avx2"] and scan in contents
-    (scan.parent / "rows.h").write_text("int more_rows;\n", encoding="utf-8")
+    (scan.parent.parent / changed).write_text("int more_rows;\n", encoding="utf-8")
     assert building.digest(name + "avx2", scan, contents) == before["avx2"]  # as it was read before
     assert building.digest(name + "avx2", scan) != before["avx2"]
 
@@ -104,12 +107,14 @@ class Checkout:
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / "backends" / "cpu" / "native"
-        self.folder.mkdir(parents=True)
+        self.sources, self.headers = self.folder / "src", self.folder / "include"
+        self.sources.mkdir(parents=True)
+        self.headers.mkdir()
         for name in ("threads", "random"):
-            (self.folder / f"{name}.c").write_text(EMPTY % {"name": name}, encoding="utf-8")
-            (self.folder / f"{name}.h").write_text("", encoding="utf-8")
+            (self.sources / f"{name}.c").write_text(EMPTY % {"name": name}, encoding="utf-8")
+            (self.headers / f"{name}.h").write_text("", encoding="utf-8")
         self.modules = {
-            f"tt.backends.cpu.native._{name}": self.folder / f"{name}.c" for name in ("threads", "random")
+            f"tt.backends.cpu.native._{name}": self.sources / f"{name}.c" for name in ("threads", "random")
         }
 
     def build(self, **options) -> tuple[str, list[str]]:
@@ -133,7 +138,7 @@ def checkout(tmp_path):
     return Checkout(tmp_path)
 
 
-def test_what_has_changed_is_compiled_beside_its_source(checkout):
+def test_what_has_changed_is_compiled_into_the_folder_above_its_source(checkout):
     line, said = checkout.build()
     assert line == "native kernels: compiled 2 of 2 extensions"
     assert said == [f"compiled tt.backends.cpu.native._{name}" for name in ("random", "threads")]
@@ -142,7 +147,7 @@ def test_what_has_changed_is_compiled_beside_its_source(checkout):
     assert record["modules"].keys() == checkout.modules.keys() and record["refused"] == []
     assert checkout.build() == ("native kernels: 2 extensions are current", [])
 
-    (checkout.folder / "random.h").write_text("int more;\n", encoding="utf-8")
+    (checkout.headers / "random.h").write_text("int more;\n", encoding="utf-8")
     with ThreadPoolExecutor(1) as pool:
         line, said = checkout.build(pool=pool)
     assert (line, said) == (
@@ -166,7 +171,7 @@ def test_what_was_compiled_can_be_withdrawn_with_a_reason(checkout):
 def test_a_source_that_does_not_compile_changes_nothing(checkout):
     checkout.build()
     before = checkout.record()
-    (checkout.folder / "random.h").write_text("int more\n", encoding="utf-8")
+    (checkout.headers / "random.h").write_text("int more\n", encoding="utf-8")
     with pytest.raises(NotBuiltError, match=r"compiling random\.c failed: "):
         checkout.build()
     assert checkout.record() == before and checkout.libraries() == ["_random", "_threads"]
@@ -194,14 +199,14 @@ def test_the_command_compiles_a_checkout_and_refuses_other_places(checkout, monk
     refusal = "native kernels are compiled in a checkout of the project, which this is not\n"
     assert tuple(capsys.readouterr()) == ("", refusal)
 
-    hook = '[tool.hatch.build.hooks.custom]\nnative-modules = ["backends/cpu/native/threads.c"]\n'
+    hook = '[tool.hatch.build.hooks.custom]\nnative-modules = ["backends/cpu/native/src/threads.c"]\n'
     (checkout.root / "pyproject.toml").write_text(hook, encoding="utf-8")
     assert building.main() == 0
     output, said = capsys.readouterr()
     assert output == "native kernels: compiled 1 of 1 extensions\n"
     assert said == "compiled tt.backends.cpu.native._threads\n"
 
-    (checkout.folder / "threads.h").write_text("int more\n", encoding="utf-8")
+    (checkout.headers / "threads.h").write_text("int more\n", encoding="utf-8")
     assert building.main() == 1
     output, said = capsys.readouterr()
     assert output == "" and said.startswith("native kernels: compiling threads.c failed: ")

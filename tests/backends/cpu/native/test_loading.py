@@ -227,5 +227,5 @@ def test_extensions_of_one_family_have_one_source_and_different_digests(tmp_path
     source = Path(tmp_path, "some.c")
     source.write_text("/* some */\n")
     names = [f"tt.n._some_{level}" for level in LEVELS]
-    assert {source_of(name, tmp_path) for name in names} == {tmp_path / "n" / "some.c"}
+    assert {source_of(name, tmp_path) for name in names} == {tmp_path / "n" / "src" / "some.c"}
     assert len({digest(name, source) for name in names}) == len(names)
