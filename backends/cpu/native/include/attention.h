@@ -18,63 +18,13 @@ typedef struct {
     _Atomic int failed;
 } attention;
 
-#define TT_ATTENTION(T, EXP) \
-    /* Turns scores into weights; those that are masked count as -inf, and rows without any become zeros. \
-     * Returns the logarithm of the sum of their exponentials. */ \
-    static T soften_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, int masked) \
-    { \
-        T most[16], sum[16]; \
-        npy_intp j = 0; \
-        if (mask != NULL && step == 1) for (j = 0; j < seen; j++) s[j] = mask[j] ? s[j] * scale : -INFINITY; \
-        else if (mask != NULL) for (j = 0; j < seen; j++) s[j] = mask[j * step] ? s[j] * scale : -INFINITY; \
-        else for (j = 0; j < seen; j++) s[j] *= scale; \
-        for (int l = 0; l < 16; l++) most[l] = -INFINITY, sum[l] = 0; \
-        for (j = 0; j + 16 <= seen; j += 16) for (int l = 0; l < 16; l++) most[l] = s[j + l] > most[l] ? s[j + l] : most[l]; \
-        for (; j < seen; j++) most[0] = s[j] > most[0] ? s[j] : most[0]; \
-        for (int l = 1; l < 16; l++) most[0] = most[l] > most[0] ? most[l] : most[0]; \
-        for (j = seen; j < keys; j++) s[j] = 0; \
-        if (masked && most[0] == -INFINITY) { \
-            int nan = 0; \
-            for (j = 0; j < seen; j++) nan |= s[j] != s[j]; \
-            if (!nan) { \
-                for (j = 0; j < seen; j++) s[j] = 0; \
-                return -INFINITY; \
-            } \
-        } \
-        for (j = 0; j < seen; j++) s[j] = EXP(s[j] - most[0]); \
-        for (j = 0; j + 16 <= seen; j += 16) for (int l = 0; l < 16; l++) sum[l] += s[j + l]; \
-        for (; j < seen; j++) sum[0] += s[j]; \
-        for (int l = 1; l < 16; l++) sum[0] += sum[l]; \
-        T factor = 1 / sum[0]; \
-        for (j = 0; j < seen; j++) s[j] *= factor; \
-        return most[0] + (T)log((double)sum[0]); \
-    } \
-    /* Turns scores into weights again, given the logarithm of the sum of their exponentials. */ \
-    static void weigh_##T(T *s, npy_intp seen, npy_intp keys, T scale, const char *mask, npy_intp step, T total) \
-    { \
-        npy_intp j = 0; \
-        if (total == -INFINITY) seen = 0; /* no key takes part */ \
-        if (mask != NULL && step == 1) for (j = 0; j < seen; j++) s[j] = mask[j] ? s[j] * scale - total : -INFINITY; \
-        else if (mask != NULL) for (j = 0; j < seen; j++) s[j] = mask[j * step] ? s[j] * scale - total : -INFINITY; \
-        else for (j = 0; j < seen; j++) s[j] = s[j] * scale - total; \
-        for (j = 0; j < seen; j++) s[j] = EXP(s[j]); \
-        for (j = seen; j < keys; j++) s[j] = 0; \
-    } \
-    /* The gradient of scores from that of weights, in place of the latter, given its mean by the weights. */ \
-    static void harden_##T(T *g, const T *weights, npy_intp seen, T scale, T mean) \
-    { \
-        for (npy_intp j = 0; j < seen; j++) g[j] = weights[j] * (g[j] - mean) * scale; \
-    } \
-    /* The product of two rows, whose steps are in bytes. */ \
-    static T dot_##T(const char *a, npy_intp step_a, const char *b, npy_intp step_b, npy_intp n) \
-    { \
-        double sum = 0; \
-        for (npy_intp j = 0; j < n; j++) sum += (double)*(const T *)(a + j * step_a) * (double)*(const T *)(b + j * step_b); \
-        return (T)sum; \
-    }
-TT_ATTENTION(float, tt_exp_f)
-TT_ATTENTION(double, tt_exp)
-#undef TT_ATTENTION
+#define T float
+#define EXP tt_exp_f
+#include "attention_rows.inc"
+
+#define T double
+#define EXP tt_exp
+#include "attention_rows.inc"
 
 /* The matrices of one element of the batch. */
 typedef struct { const char *q, *k, *v, *mask, *grad, *found, *sums; } attention_part;

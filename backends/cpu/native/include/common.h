@@ -36,6 +36,12 @@
 #define TT_IVDEP _Pragma("GCC ivdep")
 #endif
 
+/* Names in templates: FN(name) there is usually TT_CAT(name, SUFFIX). */
+#define TT_CAT(a, b) TT_CAT_OF(a, b)
+#define TT_CAT_OF(a, b) a##b
+#define TT_TEXT(name) TT_TEXT_OF(name)
+#define TT_TEXT_OF(name) #name
+
 /* A number that is read from memory once.  Another thread may write to it meanwhile, and compilers may read it again for each
  * use; `volatile` would forbid that, too, but keeps loads out of addresses and of sign extensions. */
 TT_INLINE int64_t tt_once(int64_t value)

@@ -2,36 +2,11 @@
 
 #define TT_MANY_FILTERS 128 /* from here on copying windows costs little beside the product */
 
-#define EXACT(T) \
-    static void exact_##T(const geometry *g, const T *x, const T *y, T *w) \
-    { \
-        npy_intp in = volume(g->in), out = volume(g->out), channels = g->groups * g->c, filters = g->groups * g->m; \
-        for (npy_intp o = 0; o < filters; o++) for (npy_intp c = 0; c < g->c; c++) \
-        for (npy_intp i = 0; i < g->kernel[0]; i++) for (npy_intp j = 0; j < g->kernel[1]; j++) \
-        for (npy_intp k = 0; k < g->kernel[2]; k++, w++) { \
-            T sum = 0; \
-            for (npy_intp n = 0; n < g->n; n++) for (npy_intp a = 0; a < g->out[0]; a++) for (npy_intp b = 0; b < g->out[1]; b++) { \
-                npy_intp z = a * g->stride[0] + i * g->dilation[0] - g->padding[0]; \
-                npy_intp v = b * g->stride[1] + j * g->dilation[1] - g->padding[1]; \
-                if (z < 0 || z >= g->in[0] || v < 0 || v >= g->in[1]) continue; \
-                const T *row = x + (n * channels + o / g->m * g->c + c) * in + (z * g->in[1] + v) * g->in[2]; \
-                const T *grad = y + (n * filters + o) * out + (a * g->out[1] + b) * g->out[2]; \
-                for (npy_intp e = 0; e < g->out[2]; e++) { \
-                    npy_intp u = e * g->stride[2] + k * g->dilation[2] - g->padding[2]; \
-                    if (u >= 0 && u < g->in[2]) sum += row[u] * grad[e]; \
-                } \
-            } \
-            *w = sum; \
-        } \
-    } \
-    static bool all_finite_##T(const T *w, npy_intp count) \
-    { \
-        T sum = 0; \
-        for (npy_intp i = 0; i < count; i++) sum += w[i] * 0; \
-        return sum == 0; \
-    }
-EXACT(float)
-EXACT(double)
+#define T float
+#include "convolution_exact.inc"
+
+#define T double
+#include "convolution_exact.inc"
 
 /* Computes the gradient of all filters; false without memory.  Runs without the GIL. */
 static bool weigh_all(const tt_convolution_code *code, const geometry *g, tt_convolution *job, tt_phase *phase, const char *x,

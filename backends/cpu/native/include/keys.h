@@ -26,28 +26,35 @@ TT_INLINE uint64_t key_f64(double x)
     return x != x ? UINT64_MAX : key;
 }
 
-#define LOADED(NAME, TYPE, EXPRESSION) \
-    static void load_##NAME(const char *from, npy_intp step, int64_t n, uint64_t *items, uint32_t flip) \
-    { \
-        if (step == sizeof(TYPE)) { \
-            for (int64_t i = 0; i < n; i++) { \
-                TYPE x = ((const TYPE *)from)[i]; \
-                items[i] = (uint64_t)((uint32_t)(EXPRESSION) ^ flip) << 32 | (uint64_t)i; \
-            } \
-        } else { \
-            for (int64_t i = 0; i < n; i++) { \
-                TYPE x = *(const TYPE *)(from + i * step); \
-                items[i] = (uint64_t)((uint32_t)(EXPRESSION) ^ flip) << 32 | (uint64_t)i; \
-            } \
-        } \
-    }
+#define NAME f32
+#define TYPE float
+#define EXPRESSION key_f32(x)
+#include "keys_loading.inc"
 
-LOADED(f32, float, key_f32(x))
-LOADED(i32, int32_t, (uint32_t)x ^ 0x80000000u)
-LOADED(i16, int16_t, (uint32_t)((int32_t)x + 32768))
-LOADED(i8, int8_t, (uint32_t)((int32_t)x + 128))
-LOADED(u8, uint8_t, x)
-LOADED(truth, uint8_t, x != 0) /* bytes of bools that came from elsewhere may be others than 0 and 1 */
+#define NAME i32
+#define TYPE int32_t
+#define EXPRESSION (uint32_t)x ^ 0x80000000u
+#include "keys_loading.inc"
+
+#define NAME i16
+#define TYPE int16_t
+#define EXPRESSION (uint32_t)((int32_t)x + 32768)
+#include "keys_loading.inc"
+
+#define NAME i8
+#define TYPE int8_t
+#define EXPRESSION (uint32_t)((int32_t)x + 128)
+#include "keys_loading.inc"
+
+#define NAME u8
+#define TYPE uint8_t
+#define EXPRESSION x
+#include "keys_loading.inc"
+
+#define NAME truth /* bytes of bools that came from elsewhere may be others than 0 and 1 */
+#define TYPE uint8_t
+#define EXPRESSION x != 0
+#include "keys_loading.inc"
 
 static void load_narrow_i64(const char *from, npy_intp step, int64_t n, uint64_t *items, uint32_t flip, int64_t smallest)
 {
@@ -136,64 +143,6 @@ TT_INLINE uint64_t row_key(const Row *row, int64_t i)
 
 #define FEW 40 /* up to here insertion is fastest */
 
-/* LESS compares whole items, places among them; DIGIT is byte number b of the key. */
-#define SORTING(NAME, ITEM, LESS, DIGITS, DIGIT) \
-    static void insert_##NAME(ITEM *items, int64_t n) \
-    { \
-        for (int64_t i = 1; i < n; i++) { \
-            ITEM item = items[i]; \
-            int64_t at = i; \
-            for (; at > 0 && LESS(item, items[at - 1]); at--) items[at] = items[at - 1]; \
-            items[at] = item; \
-        } \
-    } \
-    /* By one byte after the other, the lowest first; bytes that are all alike are left out. */ \
-    static ITEM *radix_##NAME(ITEM *items, ITEM *spare, int64_t n) \
-    { \
-        uint32_t counts[DIGITS][256]; \
-        memset(counts, 0, sizeof counts); \
-        for (int64_t i = 0; i < n; i++) \
-            for (int b = 0; b < DIGITS; b++) counts[b][DIGIT(items[i], b)]++; \
-        for (int b = 0; b < DIGITS; b++) { \
-            if (counts[b][DIGIT(items[0], b)] == n) continue; \
-            uint32_t sum = 0; \
-            for (int d = 0; d < 256; d++) { \
-                uint32_t here = counts[b][d]; \
-                counts[b][d] = sum; \
-                sum += here; \
-            } \
-            for (int64_t i = 0; i < n; i++) spare[counts[b][DIGIT(items[i], b)]++] = items[i]; \
-            ITEM *last = items; \
-            items = spare; \
-            spare = last; \
-        } \
-        return items; \
-    } \
-    /* Moves the k smallest to the front, in any order. */ \
-    static void select_##NAME(ITEM *items, int64_t n, int64_t k) \
-    { \
-        int64_t low = 0, high = n - 1; \
-        while (high - low > 16 && k > low && k <= high) { \
-            int64_t middle = low + (high - low) / 2; \
-            ITEM a = items[low], b = items[middle], c = items[high]; \
-            ITEM pivot = LESS(a, b) ? (LESS(b, c) ? b : LESS(a, c) ? c : a) : (LESS(a, c) ? a : LESS(b, c) ? c : b); \
-            int64_t i = low, j = high; \
-            while (i <= j) { \
-                while (LESS(items[i], pivot)) i++; \
-                while (LESS(pivot, items[j])) j--; \
-                if (i <= j) { \
-                    ITEM other = items[i]; \
-                    items[i++] = items[j]; \
-                    items[j--] = other; \
-                } \
-            } \
-            if (k <= j + 1) high = j; \
-            else if (k >= i) low = i; \
-            else return; \
-        } \
-        if (k > low && k <= high) insert_##NAME(items + low, high - low + 1); \
-    }
-
 #define WORD_LESS(a, b) ((a) < (b))
 #define WORD_DIGIT(item, b) ((uint8_t)((item) >> (32 + 8 * (b))))
 #define PAIR_LESS(a, b) ((a).key < (b).key || ((a).key == (b).key && (a).place < (b).place))
@@ -202,11 +151,34 @@ TT_INLINE uint64_t row_key(const Row *row, int64_t i)
 #define WHOLE_WORD_DIGIT(item, b) ((uint8_t)((item) >> (8 * (b))))
 #define WHOLE_PAIR_DIGIT(item, b) ((uint8_t)(((b) < 8 ? (item).place : (item).key) >> (8 * ((b) & 7))))
 
-SORTING(words, uint64_t, WORD_LESS, 4, WORD_DIGIT)
-SORTING(pairs, tt_pair, PAIR_LESS, 8, PAIR_DIGIT)
+#define NAME words
+#define ITEM uint64_t
+#define LESS WORD_LESS
+#define DIGITS 4
+#define DIGIT WORD_DIGIT
+#include "keys_sorting.inc"
+
+#define NAME pairs
+#define ITEM tt_pair
+#define LESS PAIR_LESS
+#define DIGITS 8
+#define DIGIT PAIR_DIGIT
+#include "keys_sorting.inc"
+
 /* By the places as well, of items that are no longer in their order. */
-SORTING(whole_words, uint64_t, WORD_LESS, 8, WHOLE_WORD_DIGIT)
-SORTING(whole_pairs, tt_pair, PAIR_LESS, 16, WHOLE_PAIR_DIGIT)
+#define NAME whole_words
+#define ITEM uint64_t
+#define LESS WORD_LESS
+#define DIGITS 8
+#define DIGIT WHOLE_WORD_DIGIT
+#include "keys_sorting.inc"
+
+#define NAME whole_pairs
+#define ITEM tt_pair
+#define LESS PAIR_LESS
+#define DIGITS 16
+#define DIGIT WHOLE_PAIR_DIGIT
+#include "keys_sorting.inc"
 
 /* `ordered`: the items are in the order of their places. */
 static void row_sort(Row *row, bool ordered)

@@ -30,6 +30,7 @@ static void moments_merge(char *acc, const char *other, int64_t count)
 #define C float
 #define S f32
 #include "moments.inc"
+
 #define C double
 #define S f64
 #include "moments.inc"

@@ -15,35 +15,13 @@ typedef struct {
     _Atomic int wrong;
 } picking;
 
-#define PICK(NAME, T) \
-    static void pick_##NAME(int64_t begin, int64_t end, void *context) \
-    { \
-        picking *p = context; \
-        const T *weight = (const T *)p->weight; \
-        for (int64_t piece = begin; piece < end; piece++) { \
-            int64_t first = piece * PICKING_GRAIN, last = first + PICKING_GRAIN < p->count ? first + PICKING_GRAIN : p->count; \
-            double sum = 0, kept = 0; \
-            for (int64_t i = first; i < last; i++) { \
-                int64_t target = tt_once(p->target[i]); \
-                T loss = 0; \
-                if (target != p->ignored) { \
-                    if ((uint64_t)target >= (uint64_t)p->classes) { \
-                        p->wrong = 1; \
-                        return; \
-                    } \
-                    loss = -*(const T *)(p->x + i * p->row + target * p->column); \
-                    if (weight != NULL) loss *= weight[target]; \
-                    kept += weight != NULL ? (double)weight[target] : 1; \
-                } \
-                sum += (double)loss; \
-                if (p->each != NULL) ((T *)p->each)[i] = loss; \
-            } \
-            p->sums[piece] = sum; \
-            p->kept[piece] = kept; \
-        } \
-    }
-PICK(float, float)
-PICK(double, double)
+#define NAME float
+#define T float
+#include "picking.inc"
+
+#define NAME double
+#define T double
+#include "picking.inc"
 
 /* nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"): of lines of classes, or of one line */
 static PyObject *nll_loss(PyObject *module, PyObject *const *args, Py_ssize_t nargs)

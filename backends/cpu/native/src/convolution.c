@@ -19,18 +19,14 @@ static const tt_convolution_code *code_of(tt_dtype dtype) { return TT_CODE_OF(dt
 
 /* --- the operators --- */
 
-#define DIMS(N) \
-    static PyObject *conv##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        return convolve(args, count, N); \
-    } \
-    static PyObject *conv_transpose##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        return transpose(args, count, N); \
-    }
-DIMS(1)
-DIMS(2)
-DIMS(3)
+#define N 1
+#include "convolution_dims.inc"
+
+#define N 2
+#include "convolution_dims.inc"
+
+#define N 3
+#include "convolution_dims.inc"
 
 static PyMethodDef methods[] = {
     TT_METHOD(conv1d, "conv1d(input, weight, bias, stride, padding, dilation, groups)"),

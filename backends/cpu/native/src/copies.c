@@ -116,18 +116,21 @@ static PyObject *call_fill(PyObject *module, PyObject *const *args, Py_ssize_t c
 
 /* --- choices ------------------------------------------------------------------------------------------------ */
 
-#define CHOICE(NAME, T) \
-    static void NAME(char *const *data, npy_intp count, const void *params) \
-    { \
-        const uint8_t *mask = (const uint8_t *)data[0]; \
-        const T *a = (const T *)data[1], *b = (const T *)data[2]; \
-        T *y = (T *)data[3]; \
-        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T one = a[i], other = b[i]; y[i] = mask[i] ? one : other; } \
-    }
-CHOICE(choose_1, uint8_t)
-CHOICE(choose_2, uint16_t)
-CHOICE(choose_4, uint32_t)
-CHOICE(choose_8, uint64_t)
+#define NAME choose_1
+#define T uint8_t
+#include "copies_choice.inc"
+
+#define NAME choose_2
+#define T uint16_t
+#include "copies_choice.inc"
+
+#define NAME choose_4
+#define T uint32_t
+#include "copies_choice.inc"
+
+#define NAME choose_8
+#define T uint64_t
+#include "copies_choice.inc"
 
 static void choose_16(char *const *data, npy_intp count, const void *params)
 {
@@ -175,15 +178,13 @@ static PyObject *call_where(PyObject *module, PyObject *const *args, Py_ssize_t 
 
 /* --- complex numbers ---------------------------------------------------------------------------------------- */
 
-#define PAIRS(NAME, T) \
-    static void NAME(char *const *data, npy_intp count, const void *params) \
-    { \
-        const T *re = (const T *)data[0], *im = (const T *)data[1]; \
-        T *y = (T *)data[2]; \
-        for (npy_intp i = 0; i < count; i++) y[2 * i] = re[i], y[2 * i + 1] = im[i]; \
-    }
-PAIRS(pairs_float, float)
-PAIRS(pairs_double, double)
+#define NAME pairs_float
+#define T float
+#include "copies_pairs.inc"
+
+#define NAME pairs_double
+#define T double
+#include "copies_pairs.inc"
 
 /* complex(real, imag) */
 static PyObject *call_complex(PyObject *module, PyObject *const *args, Py_ssize_t count)

@@ -47,6 +47,10 @@ static npy_intp offset_of(const batch *job, int64_t at, const npy_intp *strides)
 #define SQRT sqrt
 #define NAME(x) x##_double
 #include "decomposition.inc"
+#undef T
+#undef FABS
+#undef SQRT
+#undef NAME
 
 /* Describes a batch of matrices; NULL where it is left to NumPy. */
 static PyArrayObject *matrices(PyObject *object, batch *job, bool square)
@@ -253,19 +257,11 @@ static PyObject *linalg_solve_triangular(PyObject *module, PyObject *const *args
 
 TT_PYTHON(numpy_cross, "tt.backends.cpu.linalg", "cross");
 
-#define CROSS(T) \
-    static void cross_##T(const char *a, const char *b, T *c, npy_intp count, npy_intp as, npy_intp bs, npy_intp ai, npy_intp bi) \
-    { \
-        for (npy_intp n = 0; n < count; n++, a += as, b += bs, c += 3) { \
-            T x = *(const T *)a, y = *(const T *)(a + ai), z = *(const T *)(a + 2 * ai); \
-            T u = *(const T *)b, v = *(const T *)(b + bi), w = *(const T *)(b + 2 * bi); \
-            c[0] = y * w - z * v; \
-            c[1] = z * u - x * w; \
-            c[2] = x * v - y * u; \
-        } \
-    }
-CROSS(float)
-CROSS(double)
+#define T float
+#include "decomposition_cross.inc"
+
+#define T double
+#include "decomposition_cross.inc"
 
 /* linalg_cross(self, other, dim): vectors along the last dimension of one or two. */
 static PyObject *linalg_cross(PyObject *module, PyObject *const *args, Py_ssize_t count)

@@ -141,21 +141,13 @@ static PyObject *take(PyObject *module, PyObject *const *args, Py_ssize_t count)
     return result;
 }
 
-#define REPEAT(NAME, TYPE) \
-    static bool repeat_##NAME(const char *counts, npy_intp step, npy_intp n, TYPE *out, int64_t total) \
-    { \
-        int64_t at = 0; \
-        for (npy_intp i = 0; i < n; i++) { \
-            int64_t times = *(const volatile TYPE *)(counts + i * step); \
-            if (times < 0 || times > total - at) return false; /* it has changed */ \
-            for (int64_t j = 0; j < times; j++) out[at + j] = (TYPE)i; \
-            at += times; \
-        } \
-        return at == total; \
-    }
+#define NAME i32
+#define TYPE int32_t
+#include "indexing_repeat.inc"
 
-REPEAT(i32, int32_t)
-REPEAT(i64, int64_t)
+#define NAME i64
+#define TYPE int64_t
+#include "indexing_repeat.inc"
 
 /* repeat_interleave(repeats, output_size): each place as often as its number says. */
 static PyObject *repeat_interleave(PyObject *module, PyObject *const *args, Py_ssize_t count)

@@ -14,6 +14,7 @@ enum { LOSS_PIECE = 4096, LOSS_TILE = 16 };
 #define LOG tt_log_f
 #define LOG1P tt_log1p_f
 #include "loss.inc"
+
 #define C double
 #define S f64
 #define ABS fabs

@@ -29,6 +29,7 @@ typedef struct {
 #define C float
 #define S f32
 #include "normalization.inc"
+
 #define C double
 #define S f64
 #include "normalization.inc"

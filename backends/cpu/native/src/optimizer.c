@@ -21,117 +21,15 @@ typedef struct {
 
 /* The loops are made once for each way to take a step: `decays`, `nesterov` and `largest` are constants in each. */
 
-#define SGD(NAME, TYPE) \
-    TT_INLINE void sgd_loop_##NAME(int64_t begin, int64_t end, const Step *s, bool decays, bool nesterov) \
-    { \
-        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict buffers = (TYPE *)s->arrays[2]; \
-        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
-        const TYPE lr = (TYPE)s->lr, decay = (TYPE)s->decay, momentum = (TYPE)s->momentum, sign = (TYPE)s->sign; \
-        const TYPE rest = (TYPE)(1 - s->dampening); \
-        for (int64_t i = begin; i < end; i++) { \
-            TYPE grad = grads[i] * sign; \
-            if (decays) grad += decay * params[i]; \
-            TYPE moved = buffers[i] * momentum + grad * rest; \
-            buffers[i] = moved; \
-            params[i] -= lr * (nesterov ? grad + moved * momentum : moved); \
-        } \
-    } \
-    static void sgd_##NAME(int64_t begin, int64_t end, void *context) \
-    { \
-        const Step *s = context; \
-        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict buffers = (TYPE *)s->arrays[2]; \
-        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
-        const TYPE lr = (TYPE)s->lr, decay = (TYPE)s->decay, sign = (TYPE)s->sign; \
-        const TYPE more = (TYPE)(s->nesterov ? 1 + s->momentum : 1); \
-        const bool decays = decay != 0; \
-        if (buffers == NULL) { \
-            for (int64_t i = begin; i < end; i++) \
-                params[i] -= lr * (decays ? grads[i] * sign + decay * params[i] : grads[i] * sign); \
-        } else if (s->first) { \
-            for (int64_t i = begin; i < end; i++) { \
-                TYPE grad = decays ? grads[i] * sign + decay * params[i] : grads[i] * sign; \
-                buffers[i] = grad; \
-                params[i] -= lr * (grad * more); \
-            } \
-        } else if (decays) { \
-            if (s->nesterov) sgd_loop_##NAME(begin, end, s, true, true); \
-            else sgd_loop_##NAME(begin, end, s, true, false); \
-        } else { \
-            if (s->nesterov) sgd_loop_##NAME(begin, end, s, false, true); \
-            else sgd_loop_##NAME(begin, end, s, false, false); \
-        } \
-    }
+#define NAME f32
+#define TYPE float
+#define ROOT sqrtf
+#include "optimizer_steps.inc"
 
-#define ADAM(NAME, TYPE, ROOT) \
-    TT_INLINE void adam_loop_##NAME(int64_t begin, int64_t end, const Step *s, bool decays, bool amsgrad) \
-    { \
-        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict largest = (TYPE *)s->arrays[4]; \
-        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
-        TYPE *restrict means = (TYPE *)s->arrays[2], *restrict squares = (TYPE *)s->arrays[3]; \
-        const TYPE decay = (TYPE)s->decay, kept = (TYPE)(s->decoupled ? 1 - s->lr * s->decay : 1); \
-        const TYPE beta2 = (TYPE)s->beta2, rest1 = (TYPE)(1 - s->beta1), rest2 = (TYPE)(1 - s->beta2); \
-        const TYPE eps = (TYPE)s->eps, size = (TYPE)s->step_size, root = (TYPE)(1 / s->root), sign = (TYPE)s->sign; \
-        for (int64_t i = begin; i < end; i++) { \
-            TYPE grad = grads[i] * sign, param = params[i] * kept; \
-            if (decays) grad += decay * param; \
-            TYPE mean = means[i] + (grad - means[i]) * rest1; \
-            TYPE square = squares[i] * beta2 + rest2 * grad * grad; \
-            means[i] = mean; \
-            squares[i] = square; \
-            if (amsgrad) { \
-                square = square > largest[i] || square != square ? square : largest[i]; \
-                largest[i] = square; \
-            } \
-            params[i] = param - size * mean / (ROOT(square) * root + eps); \
-        } \
-    } \
-    static void adam_##NAME(int64_t begin, int64_t end, void *context) \
-    { \
-        const Step *s = context; \
-        bool decays = s->decay != 0 && !s->decoupled; \
-        if (s->arrays[4] == NULL) { \
-            if (decays) adam_loop_##NAME(begin, end, s, true, false); \
-            else adam_loop_##NAME(begin, end, s, false, false); \
-        } else { \
-            if (decays) adam_loop_##NAME(begin, end, s, true, true); \
-            else adam_loop_##NAME(begin, end, s, false, true); \
-        } \
-    }
-
-#define ADAGRAD(NAME, TYPE, ROOT) \
-    static void adagrad_##NAME(int64_t begin, int64_t end, void *context) \
-    { \
-        const Step *s = context; \
-        TYPE *restrict params = (TYPE *)s->arrays[0], *restrict sums = (TYPE *)s->arrays[2]; \
-        const TYPE *restrict grads = (const TYPE *)s->arrays[1]; \
-        const TYPE decay = (TYPE)s->decay, eps = (TYPE)s->eps, size = (TYPE)s->step_size, sign = (TYPE)s->sign; \
-        const bool decays = decay != 0; \
-        for (int64_t i = begin; i < end; i++) { \
-            TYPE grad = decays ? grads[i] * sign + decay * params[i] : grads[i] * sign; \
-            TYPE sum = sums[i] + grad * grad; \
-            sums[i] = sum; \
-            params[i] -= size * grad / (ROOT(sum) + eps); \
-        } \
-    }
-
-/* What scalers of gradients ask for is done before the step. */
-#define UNSCALE(NAME, TYPE) \
-    static void unscale_##NAME(int64_t begin, int64_t end, void *context) \
-    { \
-        const Step *s = context; \
-        TYPE *grads = (TYPE *)s->arrays[1]; \
-        const TYPE scale = (TYPE)s->scale; \
-        for (int64_t i = begin; i < end; i++) grads[i] /= scale; \
-    }
-
-SGD(f32, float)
-SGD(f64, double)
-ADAM(f32, float, sqrtf)
-ADAM(f64, double, sqrt)
-ADAGRAD(f32, float, sqrtf)
-ADAGRAD(f64, double, sqrt)
-UNSCALE(f32, float)
-UNSCALE(f64, double)
+#define NAME f64
+#define TYPE double
+#define ROOT sqrt
+#include "optimizer_steps.inc"
 
 /* --- lists --------------------------------------------------------------------------------------------------- */
 

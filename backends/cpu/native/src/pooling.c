@@ -308,28 +308,14 @@ static PyObject *_adaptive_avg_unpool(PyObject *module, PyObject *const *args, P
     return mean_pool(args[0], (int)dims, args[1], NULL, NULL, NULL, NULL);
 }
 
-#define DIMS(N) \
-    static PyObject *max_pool##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        return max_pool(args, count, N, false); \
-    } \
-    static PyObject *adaptive_max_pool##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        return max_pool(args, count, N, true); \
-    } \
-    static PyObject *avg_pool##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        if (!tt_expect_count("avg_pool", count, 6, 7)) return NULL; \
-        return mean_pool(args[0], N, NULL, args + 1, args[4], args[5], count == 7 ? args[6] : NULL); \
-    } \
-    static PyObject *adaptive_avg_pool##N##d(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        if (!tt_expect_count("adaptive_avg_pool", count, 2, 2)) return NULL; \
-        return mean_pool(args[0], N, NULL, args + 1, NULL, NULL, NULL); \
-    }
-DIMS(1)
-DIMS(2)
-DIMS(3)
+#define N 1
+#include "pooling_dims.inc"
+
+#define N 2
+#include "pooling_dims.inc"
+
+#define N 3
+#include "pooling_dims.inc"
 
 #define METHODS(N) \
     TT_METHOD_AS("max_pool" #N "d_with_indices", max_pool##N##d, \

@@ -283,19 +283,11 @@ typedef struct {
     npy_intp xs, ys, columns; /* strides in bytes */
 } pairs;
 
-#define PAIRS(T) \
-    static void pairs_##T(const pairs *all, int64_t begin, int64_t end) \
-    { \
-        npy_intp columns = all->columns, ys = all->ys; \
-        for (int64_t i = begin; i < end; i++) { \
-            T factor = *(const T *)(all->x + i * all->xs), *to = (T *)all->result + i * columns; \
-            const T *y = (const T *)all->y; \
-            if (ys == sizeof(T)) for (npy_intp j = 0; j < columns; j++) to[j] = factor * y[j]; \
-            else for (npy_intp j = 0; j < columns; j++) to[j] = factor * *(const T *)(all->y + j * ys); \
-        } \
-    }
-PAIRS(float)
-PAIRS(double)
+#define T float
+#include "products_pairs.inc"
+
+#define T double
+#include "products_pairs.inc"
 
 static void pairs_of(int64_t begin, int64_t end, void *context)
 {

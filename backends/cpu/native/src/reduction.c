@@ -83,6 +83,7 @@ static void lse_merge(char *acc, const char *other, int64_t count)
 #define S f32
 #define EXP tt_exp_f
 #include "lse.inc"
+
 #define C double
 #define S f64
 #define EXP tt_exp

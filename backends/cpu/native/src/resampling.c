@@ -27,92 +27,11 @@ TT_INLINE void copy_run(char *to, const char *from, size_t bytes)
     }
 }
 
-#define TT_RESAMPLE(T) \
-    /* Neighbours in memory belong to the same new element: sums of whole rows. */ \
-    static void add_row_##T(T *to, const T *row, T weight, npy_intp count, int first) \
-    { \
-        if (first) for (npy_intp i = 0; i < count; i++) to[i] = row[i] * weight; \
-        else for (npy_intp i = 0; i < count; i++) to[i] += row[i] * weight; \
-    } \
-    static void two_rows_##T(T *to, const T *one, const T *other, T a, T b, npy_intp count) \
-    { \
-        for (npy_intp i = 0; i < count; i++) to[i] = one[i] * a + other[i] * b; \
-    } \
-    static void four_rows_##T(T *to, const T *r0, const T *r1, const T *r2, const T *r3, T a, T b, T c, T d, npy_intp count) \
-    { \
-        for (npy_intp i = 0; i < count; i++) to[i] = (r0[i] * a + r1[i] * b) + (r2[i] * c + r3[i] * d); \
-    } \
-    static void along_##T(T *to, const T *row, const int32_t *place, const T *weight, npy_intp count, npy_intp taps) \
-    { \
-        if (taps == 1) { for (npy_intp i = 0; i < count; i++) to[i] = row[place[i]] * weight[i]; return; } \
-        if (taps == 2) { \
-            for (npy_intp i = 0; i < count; i++) to[i] = row[place[i]] * weight[i] + row[place[count + i]] * weight[count + i]; \
-            return; \
-        } \
-        memset(to, 0, (size_t)count * sizeof(T)); \
-        for (npy_intp k = 0; k < taps; k++, place += count, weight += count) { \
-            for (npy_intp i = 0; i < count; i++) to[i] += row[place[i]] * weight[i]; \
-        } \
-    } \
-    static void forth_##T(int64_t begin, int64_t end, void *context) \
-    { \
-        const resampling *job = context; \
-        npy_intp inner = job->inner, count = job->count, taps = job->taps; \
-        const T *weight = job->weight; \
-        for (int64_t at = begin; at < end; at++) { \
-            const T *x = (const T *)job->x + at * job->size * inner; \
-            T *y = (T *)job->y + at * count * inner; \
-            if (job->runs > 0) { \
-                for (npy_intp r = 0; r < job->runs; r++) { \
-                    const int32_t *run = job->run + 3 * r; \
-                    if (run[2] * inner == 1) y[run[1]] = x[run[0]]; \
-                    else copy_run((char *)(y + run[1] * inner), (const char *)(x + run[0] * inner), (size_t)(run[2] * inner) * sizeof(T)); \
-                } \
-                continue; \
-            } \
-            if (inner == 1) { \
-                along_##T(y, x, job->place, weight, count, taps); \
-                continue; \
-            } \
-            for (npy_intp i = 0; i < count; i++, y += inner) { \
-                const int32_t *p = job->place + i; \
-                const T *w = weight + i; \
-                if (taps == 2) { \
-                    two_rows_##T(y, x + p[0] * inner, x + p[count] * inner, w[0], w[count], inner); \
-                } else if (taps == 4) { \
-                    four_rows_##T(y, x + p[0] * inner, x + p[count] * inner, x + p[2 * count] * inner, x + p[3 * count] * inner, \
-                                  w[0], w[count], w[2 * count], w[3 * count], inner); \
-                } else { \
-                    for (npy_intp k = 0; k < taps; k++) add_row_##T(y, x + p[k * count] * inner, w[k * count], inner, k == 0); \
-                } \
-            } \
-        } \
-    } \
-    static void back_##T(int64_t begin, int64_t end, void *context) \
-    { \
-        const resampling *job = context; \
-        npy_intp inner = job->inner, count = job->count; \
-        for (int64_t at = begin; at < end; at++) { \
-            const T *g = (const T *)job->x + at * count * inner; \
-            T *to = (T *)job->y + at * job->size * inner; \
-            memset(to, 0, (size_t)(job->size * inner) * sizeof(T)); \
-            for (npy_intp r = 0; r < job->runs; r++) { \
-                const int32_t *run = job->run + 3 * r; \
-                if (run[2] * inner == 1) to[run[0]] += g[run[1]]; \
-                else add_row_##T(to + run[0] * inner, g + run[1] * inner, 1, run[2] * inner, 0); \
-            } \
-            for (npy_intp k = 0; k < job->taps && job->runs == 0; k++) { \
-                const int32_t *p = job->place + k * count; \
-                const T *w = (const T *)job->weight + k * count; \
-                for (npy_intp i = 0; i < count; i++) { \
-                    if (inner == 1) to[p[i]] += g[i] * w[i]; \
-                    else add_row_##T(to + p[i] * inner, g + i * inner, w[i], inner, 0); \
-                } \
-            } \
-        } \
-    }
-TT_RESAMPLE(float)
-TT_RESAMPLE(double)
+#define T float
+#include "resampling.inc"
+
+#define T double
+#include "resampling.inc"
 
 /* (self, places, weights, dim), and with the size of the dimension before it for the transpose */
 static PyObject *resample(PyObject *const *args, int back)

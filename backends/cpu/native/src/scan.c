@@ -11,10 +11,12 @@ enum { SCAN_BLOCK = 1024 };
 #define S f32
 #define A double
 #include "scan.inc"
+
 #define C double
 #define S f64
 #define A double
 #include "scan.inc"
+
 #define C int64_t
 #define S i64
 #define A uint64_t /* wraps around without undefined behaviour */
@@ -39,16 +41,13 @@ static inline double lse_next(lse_carry *c, double x)
     return c->base == -INFINITY && c->sum == 0 ? -INFINITY : c->base + log(c->sum);
 }
 
-#define LSE(S, C)                                                                                                      \
-    static void logcumsumexp_line_##S(char *const *data, int64_t n, const void *params)                                \
-    {                                                                                                                  \
-        const C *x = (const C *)data[0];                                                                               \
-        C *y = (C *)data[1];                                                                                           \
-        lse_carry carry = {-INFINITY, 0};                                                                              \
-        for (int64_t i = 0; i < n; i++) y[i] = (C)lse_next(&carry, (double)x[i]);                                      \
-    }
-LSE(f32, float)
-LSE(f64, double)
+#define S f32
+#define C float
+#include "scan_lse.inc"
+
+#define S f64
+#define C double
+#include "scan_lse.inc"
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 

@@ -93,20 +93,25 @@ static bool identity_of(tt_combination how, tt_dtype dtype, tt_wide *element)
     return true;
 }
 
-#define DIVIDE(NAME, TYPE, EXPRESSION) \
-    static void divide_##NAME(TYPE *values, const int64_t *counts, int64_t n, int64_t more) \
-    { \
-        for (int64_t i = 0; i < n; i++) { \
-            if (counts[i] == 0) continue; \
-            TYPE a = values[i], b = (TYPE)(counts[i] + more); \
-            values[i] = (TYPE)(EXPRESSION); \
-        } \
-    }
+#define NAME f32
+#define TYPE float
+#define EXPRESSION a / b
+#include "scattering_means.inc"
 
-DIVIDE(f32, float, a / b)
-DIVIDE(f64, double, a / b)
-DIVIDE(i64, int64_t, a / b - (a % b != 0 && a < 0))
-DIVIDE(i32, int32_t, a / b - (a % b != 0 && a < 0))
+#define NAME f64
+#define TYPE double
+#define EXPRESSION a / b
+#include "scattering_means.inc"
+
+#define NAME i64
+#define TYPE int64_t
+#define EXPRESSION a / b - (a % b != 0 && a < 0)
+#include "scattering_means.inc"
+
+#define NAME i32
+#define TYPE int32_t
+#define EXPRESSION a / b - (a % b != 0 && a < 0)
+#include "scattering_means.inc"
 
 /* Divides by the numbers of elements that came to each place. */
 static bool divide_means(PyArrayObject *self, const Walk *walk, int axis, PyArrayObject *index, bool slices, bool include)

@@ -8,6 +8,7 @@
 #define S f32
 #define EXP tt_exp_f
 #include "softmax.inc"
+
 #define C double
 #define S f64
 #define EXP tt_exp

@@ -122,21 +122,21 @@ TT_INLINE void copy_item(char *to, const char *from, npy_intp size)
     }
 }
 
-#define WRITE_ROW(NAME, TYPE) \
-    static void write_row_##NAME(const Rows *r, const Row *row, int64_t count, const char *from, char *values, int64_t *places) \
-    { \
-        const npy_intp step = r->step, out_step = r->out_step; \
-        for (int64_t i = 0; i < count; i++) { \
-            int64_t place = row_place(row, i); \
-            if (values != NULL) ((TYPE *)values)[i * out_step] = *(const TYPE *)(from + place * step); \
-            places[i * out_step] = place; \
-        } \
-    }
+#define NAME 1
+#define TYPE uint8_t
+#include "sorting_rows.inc"
 
-WRITE_ROW(1, uint8_t)
-WRITE_ROW(2, uint16_t)
-WRITE_ROW(4, uint32_t)
-WRITE_ROW(8, uint64_t)
+#define NAME 2
+#define TYPE uint16_t
+#include "sorting_rows.inc"
+
+#define NAME 4
+#define TYPE uint32_t
+#include "sorting_rows.inc"
+
+#define NAME 8
+#define TYPE uint64_t
+#include "sorting_rows.inc"
 
 static void write_row(const Rows *r, const Row *row, int64_t count, const char *from, char *values, int64_t *places)
 {
@@ -192,35 +192,15 @@ static PyObject *argsort(PyObject *module, PyObject *const *args, Py_ssize_t cou
     return result != NULL || PyErr_Occurred() ? result : tt_leave(&numpy_argsort, args, count);
 }
 
-/* Of a row of words the `taken` smallest, by way of a buffer of those below the largest that was kept. */
-#define KEEP_BEST(NAME, ITEM, LESS) \
-    static int64_t keep_best_##NAME(ITEM *items, int64_t n, int64_t k) \
-    { \
-        int64_t room = k + (k > 64 ? k : 64), held = 0; \
-        if (n <= room) { \
-            select_##NAME(items, n, k); \
-            return n; \
-        } \
-        held = room; /* the first ones are candidates where they lie */ \
-        select_##NAME(items, held, k); \
-        held = k; \
-        ITEM limit = items[0]; \
-        for (int64_t i = 1; i < k; i++) limit = LESS(limit, items[i]) ? items[i] : limit; \
-        for (int64_t i = room; i < n; i++) { \
-            if (!LESS(items[i], limit)) continue; \
-            items[held++] = items[i]; \
-            if (held < room) continue; \
-            select_##NAME(items, held, k); \
-            held = k; \
-            limit = items[0]; \
-            for (int64_t j = 1; j < k; j++) limit = LESS(limit, items[j]) ? items[j] : limit; \
-        } \
-        select_##NAME(items, held, k); \
-        return held; \
-    }
+#define NAME words
+#define ITEM uint64_t
+#define LESS WORD_LESS
+#include "sorting_best.inc"
 
-KEEP_BEST(words, uint64_t, WORD_LESS)
-KEEP_BEST(pairs, tt_pair, PAIR_LESS)
+#define NAME pairs
+#define ITEM tt_pair
+#define LESS PAIR_LESS
+#include "sorting_best.inc"
 
 static void topk_row(const Rows *r, void *memory, const char *from, char *values, int64_t *places)
 {
