@@ -239,10 +239,9 @@ TT_INLINE PyArrayObject *tt_empty_of(int ndim, const npy_intp *shape, PyArrayObj
 
 #define TT_GIL_LIMIT 16384 /* elements; giving the GIL up and asking for it again costs as much as adding 1000 */
 
-#define TT_BEGIN_WORK(count) \
-    { PyThreadState *tt_saved = (count) >= TT_GIL_LIMIT ? PyEval_SaveThread() : NULL;
-#define TT_END_WORK \
-    if (tt_saved != NULL) PyEval_RestoreThread(tt_saved); }
+#define TT_BEGIN_WORK(count) TT_BEGIN_LONG_WORK((count) >= TT_GIL_LIMIT)
+#define TT_BEGIN_LONG_WORK(is_long) { PyThreadState *tt_saved = (is_long) ? PyEval_SaveThread() : NULL;
+#define TT_END_WORK if (tt_saved != NULL) PyEval_RestoreThread(tt_saved); }
 
 static const tt_threads_api *tt_threads = NULL; /* set by TT_INIT */
 
@@ -291,22 +290,6 @@ static int tt_init_common(void)
     Py_DECREF(descr);
     return 0;
 }
-
-/* TT_MODULE(_pointwise, methods, "What it holds.") defines the module's entry.  The build defines TT_LEVEL as the
- * instruction set that it compiles for, which ends the name of the extension: _pointwise_avx2. */
-#if defined(TT_LEVEL)
-#define TT_MODULE(NAME, METHODS, DOC) TT_MODULE_AT(NAME, TT_LEVEL, METHODS, DOC)
-#else
-#define TT_MODULE(NAME, METHODS, DOC) TT_MODULE_NAMED(NAME, METHODS, DOC)
-#endif
-#define TT_MODULE_AT(NAME, LEVEL, METHODS, DOC) TT_MODULE_JOINED(NAME, LEVEL, METHODS, DOC)
-#define TT_MODULE_JOINED(NAME, LEVEL, METHODS, DOC) TT_MODULE_NAMED(NAME##_##LEVEL, METHODS, DOC)
-#define TT_MODULE_NAMED(NAME, METHODS, DOC) \
-    static int tt_exec(PyObject *module) { (void)module; return tt_init_common(); } \
-    static PyModuleDef_Slot tt_slots[] = {{Py_mod_exec, (void *)tt_exec}, {0, NULL}}; \
-    static struct PyModuleDef tt_definition = { \
-        PyModuleDef_HEAD_INIT, #NAME, DOC, 0, METHODS, tt_slots, NULL, NULL, NULL}; \
-    PyMODINIT_FUNC PyInit_##NAME(void) { return PyModuleDef_Init(&tt_definition); }
 
 /* One line of a method table: TT_METHOD(exp, "exp(self, out=None)"). */
 #define TT_METHOD(NAME, DOC) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, DOC}

@@ -46,32 +46,25 @@ typedef struct {
 
 /* --- copies into and out of blocks -------------------------------------------------------------------------- */
 
-#define TT_STRIDED_COPY(TYPE) \
-    for (npy_intp i = 0; i < count; i++) \
-        *(TYPE *)(to + i * to_step) = *(const TYPE *)(from + i * from_step);
+#define NAME 1
+#define TYPE uint8_t
+#include "elementwise_runs.inc"
 
-/* Elements that lie in steps, one after the other: repeated, backwards and every other one with vectors. */
-#define TT_GATHER_RUN(NAME, TYPE) \
-    static void NAME(TYPE *restrict to, const char *from, npy_intp step, npy_intp count) \
-    { \
-        const TYPE *x = (const TYPE *)from; \
-        if (step == 0) { \
-            const TYPE value = *x; \
-            for (npy_intp i = 0; i < count; i++) to[i] = value; \
-        } else if (step == -(npy_intp)sizeof(TYPE)) { \
-            for (npy_intp i = 0; i < count; i++) to[i] = x[-i]; \
-        } else if (step == 2 * (npy_intp)sizeof(TYPE)) { \
-            npy_intp whole = count > 0 ? count - 1 : 0; /* vectors would read beyond the last one */ \
-            for (npy_intp i = 0; i < whole; i++) to[i] = x[2 * i]; \
-            if (count > 0) to[whole] = x[2 * whole]; \
-        } else { \
-            for (npy_intp i = 0; i < count; i++) to[i] = *(const TYPE *)(from + i * step); \
-        } \
-    }
-TT_GATHER_RUN(tt_gather_run_1, uint8_t)
-TT_GATHER_RUN(tt_gather_run_2, uint16_t)
-TT_GATHER_RUN(tt_gather_run_4, uint32_t)
-TT_GATHER_RUN(tt_gather_run_8, uint64_t)
+#define NAME 2
+#define TYPE uint16_t
+#include "elementwise_runs.inc"
+
+#define NAME 4
+#define TYPE uint32_t
+#include "elementwise_runs.inc"
+
+#define NAME 8
+#define TYPE uint64_t
+#include "elementwise_runs.inc"
+
+#define NAME 16
+#define TYPE tt_c128
+#include "elementwise_runs.inc"
 
 static void tt_copy_strided(char *to, npy_intp to_step, const char *from, npy_intp from_step, npy_intp count, npy_intp size)
 {
@@ -89,11 +82,11 @@ static void tt_copy_strided(char *to, npy_intp to_step, const char *from, npy_in
         }
     }
     switch (size) {
-    case 1: TT_STRIDED_COPY(uint8_t) break;
-    case 2: TT_STRIDED_COPY(uint16_t) break;
-    case 4: TT_STRIDED_COPY(uint32_t) break;
-    case 8: TT_STRIDED_COPY(uint64_t) break;
-    default: TT_STRIDED_COPY(tt_c128) break;
+    case 1: tt_strided_copy_1(to, to_step, from, from_step, count); break;
+    case 2: tt_strided_copy_2(to, to_step, from, from_step, count); break;
+    case 4: tt_strided_copy_4(to, to_step, from, from_step, count); break;
+    case 8: tt_strided_copy_8(to, to_step, from, from_step, count); break;
+    default: tt_strided_copy_16(to, to_step, from, from_step, count); break;
     }
 }
 

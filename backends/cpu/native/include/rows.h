@@ -37,28 +37,24 @@ TT_INLINE int rows_is_native(tt_dtype type)
 
 /* --- lines ------------------------------------------------------------------------------------------------------- */
 
-#define ROWS_READ(C, T, FROM)                                                                                          \
-    if (stride == (npy_intp)sizeof(T)) {                                                                               \
-        const T *restrict from = (const T *)source;                                                                    \
-        for (int64_t i = 0; i < n; i++) to[i] = (C)FROM(from[i]);                                                      \
-    } else                                                                                                             \
-        for (int64_t i = 0; i < n; i++) to[i] = (C)FROM(*(const T *)(source + i * stride));                            \
-    break
+#define NAME half
+#define TYPE tt_half
+#define LINE float
+#define FROM tt_float_of_half
+#define TO tt_half_of_float
+#include "rows_lines.inc"
 
-#define ROWS_WRITE(T, TO)                                                                                              \
-    if (stride == (npy_intp)sizeof(T)) {                                                                               \
-        T *restrict to = (T *)target;                                                                                  \
-        for (int64_t i = 0; i < n; i++) to[i] = TO(T, from[i]);                                                        \
-    } else                                                                                                             \
-        for (int64_t i = 0; i < n; i++) *(T *)(target + i * stride) = TO(T, from[i]);                                  \
-    break
+#define NAME bfloat
+#define TYPE tt_bfloat
+#define LINE float
+#define FROM tt_float_of_bfloat
+#define TO tt_bfloat_of_float
+#include "rows_lines.inc"
 
-#define ROWS_SAME(x) (x)
-#define ROWS_TRUTH(x) ((x) != 0)
-#define ROWS_CAST(T, x) (T)(x)
-#define ROWS_FLAG(T, x) ((x) != 0)
-#define ROWS_HALF(T, x) tt_half_of_float(x)
-#define ROWS_BFLOAT(T, x) tt_bfloat_of_float(x)
+#define NAME float
+#define TYPE float
+#define LINE float
+#include "rows_lines.inc"
 
 static void rows_read_f32(tt_dtype type, const char *source, npy_intp stride, int64_t n, float *restrict to)
 {
@@ -68,9 +64,10 @@ static void rows_read_f32(tt_dtype type, const char *source, npy_intp stride, in
             tt_floats_of_halves(to, (const tt_half *)source, (npy_intp)n);
             break;
         }
-        ROWS_READ(float, tt_half, tt_float_of_half);
-    case TT_BF16: ROWS_READ(float, tt_bfloat, tt_float_of_bfloat);
-    default: ROWS_READ(float, float, ROWS_SAME);
+        rows_read_half(source, stride, n, to);
+        break;
+    case TT_BF16: rows_read_bfloat(source, stride, n, to); break;
+    default: rows_read_float(source, stride, n, to);
     }
 }
 
@@ -82,35 +79,79 @@ static void rows_write_f32(tt_dtype type, char *target, npy_intp stride, int64_t
             tt_halves_of_floats((tt_half *)target, from, (npy_intp)n);
             break;
         }
-        ROWS_WRITE(tt_half, ROWS_HALF);
-    case TT_BF16: ROWS_WRITE(tt_bfloat, ROWS_BFLOAT);
-    default: ROWS_WRITE(float, ROWS_CAST);
+        rows_write_half(target, stride, n, from);
+        break;
+    case TT_BF16: rows_write_bfloat(target, stride, n, from); break;
+    default: rows_write_float(target, stride, n, from);
     }
 }
 
 #ifndef ROWS_FLOATING /* a family whose kernels take no integers needs none of this */
+#define ROWS_TRUTH(x) ((x) != 0)
+#define NAME truth
+#define TYPE uint8_t
+#define LINE int64_t
+#define FROM ROWS_TRUTH
+#define TO ROWS_TRUTH
+#include "rows_lines.inc"
+
+#define NAME u8
+#define TYPE uint8_t
+#define LINE int64_t
+#include "rows_lines.inc"
+
+#define NAME i8
+#define TYPE int8_t
+#define LINE int64_t
+#include "rows_lines.inc"
+
+#define NAME u16
+#define TYPE uint16_t
+#define LINE int64_t
+#include "rows_lines.inc"
+
+#define NAME i16
+#define TYPE int16_t
+#define LINE int64_t
+#include "rows_lines.inc"
+
+#define NAME u32
+#define TYPE uint32_t
+#define LINE int64_t
+#include "rows_lines.inc"
+
+#define NAME i32
+#define TYPE int32_t
+#define LINE int64_t
+#include "rows_lines.inc"
+
+#define NAME i64_line
+#define TYPE int64_t
+#define LINE int64_t
+#include "rows_lines.inc"
+
 static void rows_read_i64(tt_dtype type, const char *source, npy_intp stride, int64_t n, int64_t *restrict to)
 {
     switch (type) {
-    case TT_BOOL: ROWS_READ(int64_t, uint8_t, ROWS_TRUTH);
-    case TT_U8: ROWS_READ(int64_t, uint8_t, ROWS_SAME);
-    case TT_I8: ROWS_READ(int64_t, int8_t, ROWS_SAME);
-    case TT_U16: ROWS_READ(int64_t, uint16_t, ROWS_SAME);
-    case TT_I16: ROWS_READ(int64_t, int16_t, ROWS_SAME);
-    case TT_U32: ROWS_READ(int64_t, uint32_t, ROWS_SAME);
-    case TT_I32: ROWS_READ(int64_t, int32_t, ROWS_SAME);
-    default: ROWS_READ(int64_t, int64_t, ROWS_SAME);
+    case TT_BOOL: rows_read_truth(source, stride, n, to); break;
+    case TT_U8: rows_read_u8(source, stride, n, to); break;
+    case TT_I8: rows_read_i8(source, stride, n, to); break;
+    case TT_U16: rows_read_u16(source, stride, n, to); break;
+    case TT_I16: rows_read_i16(source, stride, n, to); break;
+    case TT_U32: rows_read_u32(source, stride, n, to); break;
+    case TT_I32: rows_read_i32(source, stride, n, to); break;
+    default: rows_read_i64_line(source, stride, n, to);
     }
 }
 
 static void rows_write_i64(tt_dtype type, char *target, npy_intp stride, int64_t n, const int64_t *restrict from)
 {
     switch (type) {
-    case TT_BOOL: ROWS_WRITE(uint8_t, ROWS_FLAG);
-    case TT_U8: case TT_I8: ROWS_WRITE(uint8_t, ROWS_CAST);
-    case TT_U16: case TT_I16: ROWS_WRITE(uint16_t, ROWS_CAST);
-    case TT_U32: case TT_I32: ROWS_WRITE(uint32_t, ROWS_CAST);
-    default: ROWS_WRITE(int64_t, ROWS_CAST);
+    case TT_BOOL: rows_write_truth(target, stride, n, from); break;
+    case TT_U8: case TT_I8: rows_write_u8(target, stride, n, from); break;
+    case TT_U16: case TT_I16: rows_write_u16(target, stride, n, from); break;
+    case TT_U32: case TT_I32: rows_write_u32(target, stride, n, from); break;
+    default: rows_write_i64_line(target, stride, n, from);
     }
 }
 #else
@@ -226,18 +267,10 @@ static int rows_axes(PyObject *value, int ndim, unsigned char *marked)
     return 0;
 }
 
-#define ROWS_EXPECT(name, least, most)                                                                                 \
-    if (!tt_expect_count(name, nargs, least, most)) return NULL
+#define ROWS_EXPECT(name, least, most) if (!tt_expect_count(name, nargs, least, most)) return NULL
 
 /* Runs a statement without the GIL where it works on many elements. */
-#define ROWS_RELEASED(elements, statement)                                                                             \
-    do {                                                                                                               \
-        if ((elements) >= ROWS_PARALLEL) {                                                                             \
-            Py_BEGIN_ALLOW_THREADS statement;                                                                          \
-            Py_END_ALLOW_THREADS                                                                                       \
-        } else {                                                                                                       \
-            statement;                                                                                                 \
-        }                                                                                                              \
-    } while (0)
+#define ROWS_RELEASED(elements, statement) \
+    do { TT_BEGIN_LONG_WORK((elements) >= ROWS_PARALLEL) statement; TT_END_WORK } while (0)
 
 #endif

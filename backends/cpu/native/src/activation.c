@@ -312,4 +312,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_activation, methods, "Activation functions and their gradients.")
+#define NAME _activation
+#define DOC "Activation functions and their gradients."
+#include "module.inc"

@@ -39,4 +39,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_convolution, methods, "Convolutions and their gradients.")
+#define NAME _convolution
+#define DOC "Convolutions and their gradients."
+#include "module.inc"

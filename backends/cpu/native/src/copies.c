@@ -274,4 +274,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_copies, methods, "Copies between dtypes and memory orders, fills, choices by a mask, joining.")
+#define NAME _copies
+#define DOC "Copies between dtypes and memory orders, fills, choices by a mask, joining."
+#include "module.inc"

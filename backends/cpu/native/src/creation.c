@@ -420,4 +420,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_creation, methods, "Making tensors.")
+#define NAME _creation
+#define DOC "Making tensors."
+#include "module.inc"

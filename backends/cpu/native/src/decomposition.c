@@ -305,4 +305,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_decomposition, methods, "Batches of small matrices: factors, inverses, determinants, triangular equations.")
+#define NAME _decomposition
+#define DOC "Batches of small matrices: factors, inverses, determinants, triangular equations."
+#include "module.inc"

@@ -194,4 +194,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_indexing, methods, "Reading at places, and masks.")
+#define NAME _indexing
+#define DOC "Reading at places, and masks."
+#include "module.inc"

@@ -260,4 +260,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_loss, methods, "Losses and their gradients.")
+#define NAME _loss
+#define DOC "Losses and their gradients."
+#include "module.inc"

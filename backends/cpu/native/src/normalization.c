@@ -307,4 +307,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_normalization, methods, "Layer, group, batch and RMS normalisation with their gradients.")
+#define NAME _normalization
+#define DOC "Layer, group, batch and RMS normalisation with their gradients."
+#include "module.inc"

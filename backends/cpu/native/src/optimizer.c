@@ -262,4 +262,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_optimizer, methods, "Steps of optimizers.")
+#define NAME _optimizer
+#define DOC "Steps of optimizers."
+#include "module.inc"

@@ -232,4 +232,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_pointwise, methods, "Functions of one to three arguments, element by element.")
+#define NAME _pointwise
+#define DOC "Functions of one to three arguments, element by element."
+#include "module.inc"

@@ -335,4 +335,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_pooling, methods, "Pooling and its gradients.")
+#define NAME _pooling
+#define DOC "Pooling and its gradients."
+#include "module.inc"

@@ -450,4 +450,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_products, methods, "Products of vectors and matrices.")
+#define NAME _products
+#define DOC "Products of vectors and matrices."
+#include "module.inc"

@@ -380,4 +380,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_random, methods, "Random numbers.")
+#define NAME _random
+#define DOC "Random numbers."
+#include "module.inc"

@@ -291,4 +291,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_reduction, methods, "Reductions along any dimensions.")
+#define NAME _reduction
+#define DOC "Reductions along any dimensions."
+#include "module.inc"

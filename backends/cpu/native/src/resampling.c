@@ -121,4 +121,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_resampling, methods, "Sums of weighted elements along a dimension.")
+#define NAME _resampling
+#define DOC "Sums of weighted elements along a dimension."
+#include "module.inc"

@@ -112,4 +112,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_scan, methods, "Scans along a dimension.")
+#define NAME _scan
+#define DOC "Scans along a dimension."
+#include "module.inc"

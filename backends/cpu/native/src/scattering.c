@@ -230,4 +230,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_scattering, methods, "Writing at places.")
+#define NAME _scattering
+#define DOC "Writing at places."
+#include "module.inc"

@@ -411,4 +411,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_shaping, methods, "Views: other shapes and strides over the same memory.")
+#define NAME _shaping
+#define DOC "Views: other shapes and strides over the same memory."
+#include "module.inc"

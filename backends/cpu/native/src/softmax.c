@@ -75,4 +75,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_softmax, methods, "Softmax along a dimension, its logarithm, and their gradients.")
+#define NAME _softmax
+#define DOC "Softmax along a dimension, its logarithm, and their gradients."
+#include "module.inc"

@@ -254,4 +254,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_sorting, methods, "Sorting, selecting, counting.")
+#define NAME _sorting
+#define DOC "Sorting, selecting, counting."
+#include "module.inc"

@@ -436,4 +436,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-TT_MODULE(_sparse, methods, "Products of matrices by compressed rows, and sorting of coordinates.")
+#define NAME _sparse
+#define DOC "Products of matrices by compressed rows, and sorting of coordinates."
+#include "module.inc"
