@@ -13,34 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compilers.h"
 #include "memory.h"
 #include "threads.h"
-
-/* --- compilers ---------------------------------------------------------------------------------------------- */
-
-#define TT_INLINE static inline __attribute__((always_inline))
-#define TT_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TT_UNLIKELY(x) __builtin_expect(!!(x), 0)
-/* An error that ends a loop: what is only unlikely lets compilers believe that the loop is short. */
-#if defined(__clang__) || __GNUC__ >= 9
-#define TT_NEVER(x) __builtin_expect_with_probability(!!(x), 0, 1.0)
-#define TT_SELDOM(x) __builtin_expect_with_probability(!!(x), 0, 0.999)
-#else
-#define TT_NEVER(x) TT_UNLIKELY(x)
-#define TT_SELDOM(x) TT_UNLIKELY(x)
-#endif
-
-#if defined(__clang__)
-#define TT_IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TT_IVDEP _Pragma("GCC ivdep")
-#endif
-
-/* Names in templates: FN(name) there is usually TT_CAT(name, SUFFIX). */
-#define TT_CAT(a, b) TT_CAT_OF(a, b)
-#define TT_CAT_OF(a, b) a##b
-#define TT_TEXT(name) TT_TEXT_OF(name)
-#define TT_TEXT_OF(name) #name
 
 /* A number that is read from memory once.  Another thread may write to it meanwhile, and compilers may read it again for each
  * use; `volatile` would forbid that, too, but keeps loads out of addresses and of sign extensions. */

@@ -525,53 +525,41 @@ static PyObject *tt_call(const tt_op *op, PyObject *const *args, Py_ssize_t coun
                           compute == TT_F32 ? op->of_float : op->of_double, numbers, op->grain);
 }
 
-/* The numbers of a loop, read before it: a compiler that would have to read them in one branch only leaves the branch. */
-#define TT_NUMBERS_OF(PARAMS) \
-    const double *given = PARAMS; \
-    const double number[TT_NUMBERS] = {given ? given[0] : 0, given ? given[1] : 0, given ? given[2] : 0, given ? given[3] : 0}; \
-    (void)number;
+/* Loops over arrays of T, which give arrays of RESULT (elementwise_loops.inc). */
+#define NAME float
+#define T float
+#define RESULT float
+#include "elementwise_loops.inc"
 
-/* Loops over 1, 2 and 3 arrays; BODY is an expression in a, b, c, and T the type. */
-#define TT_LOOP1(NAME, T, RESULT, BODY) \
-    static void NAME(char *const *data, npy_intp count, const void *params) \
-    { \
-        const T *x0 = (const T *)data[0]; \
-        RESULT *y = (RESULT *)data[1]; \
-        TT_NUMBERS_OF(params) \
-        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i]; y[i] = BODY; } \
-    }
-#define TT_LOOP2(NAME, T, RESULT, BODY) \
-    static void NAME(char *const *data, npy_intp count, const void *params) \
-    { \
-        const T *x0 = (const T *)data[0], *x1 = (const T *)data[1]; \
-        RESULT *y = (RESULT *)data[2]; \
-        TT_NUMBERS_OF(params) \
-        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i], b = x1[i]; y[i] = BODY; } \
-    }
-#define TT_LOOP3(NAME, T, RESULT, BODY) \
-    static void NAME(char *const *data, npy_intp count, const void *params) \
-    { \
-        const T *x0 = (const T *)data[0], *x1 = (const T *)data[1], *x2 = (const T *)data[2]; \
-        RESULT *y = (RESULT *)data[3]; \
-        TT_NUMBERS_OF(params) \
-        TT_IVDEP for (npy_intp i = 0; i < count; i++) { const T a = x0[i], b = x1[i], c = x2[i]; y[i] = BODY; } \
-    }
+#define NAME double
+#define T double
+#define RESULT double
+#include "elementwise_loops.inc"
 
-/* An operator from the expressions for float and for double. */
-#define TT_OP(NAME, ARRAYS, NUMBERS, GRAIN, OF_FLOAT, OF_DOUBLE) \
-    TT_LOOP##ARRAYS(NAME##_float, float, float, OF_FLOAT) \
-    TT_LOOP##ARRAYS(NAME##_double, double, double, OF_DOUBLE) \
-    TT_CALL(NAME, ARRAYS, NUMBERS, false, GRAIN)
-#define TT_TEST(NAME, ARRAYS, BODY) \
-    TT_LOOP##ARRAYS(NAME##_float, float, uint8_t, BODY) \
-    TT_LOOP##ARRAYS(NAME##_double, double, uint8_t, BODY) \
-    TT_CALL(NAME, ARRAYS, 0, true, TT_GRAIN_CHEAP)
-#define TT_CALL(NAME, ARRAYS, NUMBERS, TEST, GRAIN) \
-    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        static const tt_op op = {#NAME, ARRAYS, NUMBERS, TEST, GRAIN, NAME##_float, NAME##_double}; \
-        return tt_call(&op, args, count); \
-    }
+#define NAME float_test
+#define T float
+#define RESULT uint8_t
+#include "elementwise_loops.inc"
+
+#define NAME double_test
+#define T double
+#define RESULT uint8_t
+#include "elementwise_loops.inc"
+
+/* TT_OP: an operator from expressions in a, b, c and number[], one for floats and one for doubles.  Each becomes a function of
+ * elements, which a loop for the number of arrays calls inline; TT_TEST gives bools. */
+#define TT_OP(NAME, ARRAYS, NUMBERS, GRAIN, F, D) TT_LOOPS(NAME, ARRAYS, , F, D) TT_CALL(NAME, ARRAYS, NUMBERS, false, GRAIN)
+#define TT_TEST(NAME, ARRAYS, E) TT_LOOPS(NAME, ARRAYS, _test, E, E) TT_CALL(NAME, ARRAYS, 0, true, TT_GRAIN_CHEAP)
+#define TT_LOOPS(NAME, ARRAYS, KIND, F, D) TT_LOOP(NAME##_float, ARRAYS, float##KIND, F) TT_LOOP(NAME##_double, ARRAYS, double##KIND, D)
+#define TT_LOOP(NAME, ARRAYS, KIND, E) TT_ELEMENT(NAME##_of, KIND, E) TT_LOOP_OVER(NAME, tt_loop##ARRAYS##_##KIND, NAME##_of)
+#define TT_ELEMENT(NAME, KIND, E) TT_INLINE tt_result_##KIND NAME(TT_ELEMENTS(KIND), const double *number) { return E; }
+#define TT_ELEMENTS(KIND) tt_element_##KIND a, tt_element_##KIND b, tt_element_##KIND c
+#define TT_LOOP_OVER(NAME, LOOP, OF) static void NAME(char *const *data, npy_intp count, const void *params) { LOOP(data, count, params, OF); }
+
+/* The function of the module for loops NAME_float and NAME_double. */
+#define TT_CALL(NAME, ARRAYS, NUMBERS, TEST, GRAIN) TT_OP_OF(NAME, ARRAYS, NUMBERS, TEST, GRAIN) TT_ENTRY(NAME, tt_call, NAME##_op)
+#define TT_OP_OF(NAME, ...) static const tt_op NAME##_op = {#NAME, __VA_ARGS__, NAME##_float, NAME##_double};
+#define TT_ENTRY(NAME, CALL, OP) static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t count) { return CALL(&OP, args, count); }
 #define TT_OP_METHOD(NAME, ARGUMENTS) TT_METHOD_AS(#NAME, call_##NAME, #NAME "(" ARGUMENTS ", out=None)")
 
 #endif

@@ -6,7 +6,6 @@
 #ifndef TT_RANDOM_MATH_H
 #define TT_RANDOM_MATH_H
 
-#include "common.h"
 #include "vector_math.h"
 
 TT_INLINE void sin_cos_f32(float angle, float *sine, float *cosine)

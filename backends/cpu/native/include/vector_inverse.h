@@ -150,18 +150,18 @@ TT_INLINE double tt_sine(double x)
 
 /* log(|gamma(x)|) of up to TT_LGAMMA_BLOCK numbers, to about 10^-14: that leaves floats all digits about zeros, too.  In
  * steps, as compilers would branch around what only some numbers need. */
-TT_INLINE void tt_lgamma_block(double *x, npy_intp n)
+TT_INLINE void tt_lgamma_block(double *x, ptrdiff_t n)
 {
     double right[TT_LGAMMA_BLOCK], sine[TT_LGAMMA_BLOCK];
     int left = 0;
-    for (npy_intp i = 0; i < n; i++) left |= x[i] < 0.5;
-    for (npy_intp i = 0; i < n; i++) right[i] = tt_lgamma_right(x[i] < 0.5 ? 1.0 - x[i] : x[i]);
+    for (ptrdiff_t i = 0; i < n; i++) left |= x[i] < 0.5;
+    for (ptrdiff_t i = 0; i < n; i++) right[i] = tt_lgamma_right(x[i] < 0.5 ? 1.0 - x[i] : x[i]);
     if (left) {
-        for (npy_intp i = 0; i < n; i++) sine[i] = tt_sine(x[i]);
-        for (npy_intp i = 0; i < n; i++) sine[i] = tt_log(sine[i]);
-        for (npy_intp i = 0; i < n; i++) right[i] = x[i] < 0.5 ? -sine[i] - right[i] : right[i];
+        for (ptrdiff_t i = 0; i < n; i++) sine[i] = tt_sine(x[i]);
+        for (ptrdiff_t i = 0; i < n; i++) sine[i] = tt_log(sine[i]);
+        for (ptrdiff_t i = 0; i < n; i++) right[i] = x[i] < 0.5 ? -sine[i] - right[i] : right[i];
     }
-    for (npy_intp i = 0; i < n; i++) {
+    for (ptrdiff_t i = 0; i < n; i++) {
         double y = (x[i] == 1.0) | (x[i] == 2.0) ? 0.0 : right[i];
         x[i] = fabs(x[i]) == (double)INFINITY ? (double)INFINITY : y;
     }

@@ -6,7 +6,13 @@
 #ifndef TT_VECTOR_MATH_H
 #define TT_VECTOR_MATH_H
 
-#include "common.h"
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compilers.h"
 
 /* --- bits --------------------------------------------------------------------------------------------------- */
 
