@@ -1,8 +1,15 @@
 /* Functions of one to three arguments, element by element. */
+#include "arithmetic.h"
 #include "elementwise.h"
 #include "fallback.h"
 #include "vector_math.h"
 #include "vector_inverse.h"
+
+#define T float
+#include "pointwise_loops.inc"
+
+#define T double
+#include "pointwise_loops.inc"
 
 /* --- functions of one argument ------------------------------------------------------------------------------ */
 
@@ -66,28 +73,11 @@ static PyObject *call_lgamma(PyObject *module, PyObject *const *args, Py_ssize_t
     return tt_call(&op, args, count);
 }
 
-/* Beyond the reach of the reduction, C's function; such arguments are rare and come in blocks. */
-#define WAVE_LOOP(NAME, T, FUNCTION, LIMIT, LARGEST, LIBRARY) \
-    static void NAME(char *const *data, npy_intp count, const void *params) \
-    { \
-        const T *x = (const T *)data[0]; \
-        T *y = (T *)data[1]; \
-        for (npy_intp begin = 0; begin < count; begin += 512) { \
-            npy_intp end = begin + 512 < count ? begin + 512 : count; \
-            int far = 0; \
-            for (npy_intp i = begin; i < end; i++) far |= (x[i] > LIMIT) | (x[i] < -LIMIT); \
-            if (TT_UNLIKELY(far)) { \
-                for (npy_intp i = begin; i < end; i++) y[i] = LIBRARY(x[i]); \
-            } else { \
-                TT_IVDEP for (npy_intp i = begin; i < end; i++) y[i] = FUNCTION(x[i]); \
-            } \
-        } \
-    }
-#define WAVE(NAME) \
-    WAVE_LOOP(NAME##_float, float, tt_##NAME##_f, TT_TURNS_F, FLT_MAX, NAME##f) \
-    WAVE_LOOP(NAME##_double, double, tt_##NAME, TT_TURNS, DBL_MAX, NAME) \
-    TT_CALL(NAME, 1, 0, false, TT_GRAIN_DEAR)
-
+/* sin, cos, tan */
+#define WAVE(NAME) WAVE_FLOAT(NAME) WAVE_DOUBLE(NAME) TT_CALL(NAME, 1, 0, false, TT_GRAIN_DEAR)
+#define WAVE_FLOAT(NAME) WAVE_LOOP(NAME##_float, wave_loop_float(data, count, TT_TURNS_F, tt_##NAME##_f, NAME##f))
+#define WAVE_DOUBLE(NAME) WAVE_LOOP(NAME##_double, wave_loop_double(data, count, TT_TURNS, tt_##NAME, NAME))
+#define WAVE_LOOP(NAME, LOOP) static void NAME(char *const *data, npy_intp count, const void *params) { LOOP; }
 WAVE(sin)
 WAVE(cos)
 WAVE(tan)
@@ -111,40 +101,11 @@ TT_OP(rsub_scaled, 2, 1, TT_GRAIN_CHEAP, b - (float)number[0] * a, b - number[0]
 TT_OP(copysign, 2, 0, TT_GRAIN_CHEAP, copysignf(a, b), copysign(a, b))
 TT_OP(atan2, 2, 0, TT_GRAIN_DEAR, tt_atan2_f(a, b), tt_atan2(a, b))
 
-TT_INLINE float hypot_of_floats(float a, float b)
-{
-    float y = (float)sqrt((double)a * a + (double)b * b);
-    return fabsf(a) == INFINITY || fabsf(b) == INFINITY ? INFINITY : y;
-}
+TT_OP(hypot, 2, 0, TT_GRAIN_CHEAP, tt_hypot_f(a, b), tt_hypot(a, b))
 
-TT_INLINE double hypot_of_doubles(double a, double b)
-{
-    double x = fabs(a), y = fabs(b), large = x > y ? x : y, small = x > y ? y : x, r = small / large;
-    double z = large * sqrt(1.0 + r * r);
-    z = large == 0.0 ? large : z;
-    z = x != x || y != y ? (double)NAN : z;
-    return x == (double)INFINITY || y == (double)INFINITY ? (double)INFINITY : z;
-}
-
-TT_OP(hypot, 2, 0, TT_GRAIN_CHEAP, hypot_of_floats(a, b), hypot_of_doubles(a, b))
-
-/* Equal ones, which may be infinite, are no distance apart. */
-TT_INLINE float logaddexp_f(float a, float b)
-{
-    float large = a > b ? a : b, apart = fabsf(a - b), size = a == b ? 0.0f : apart;
-    return large + tt_log1p_unit_f(tt_exp_f(-size));
-}
-
-TT_INLINE double logaddexp_d(double a, double b)
-{
-    double large = a > b ? a : b, apart = fabs(a - b), size = a == b ? 0.0 : apart;
-    return large + tt_log1p_unit(tt_exp(-size));
-}
-
-TT_OP(logaddexp, 2, 0, TT_GRAIN_DEAR, logaddexp_f(a, b), logaddexp_d(a, b))
-TT_OP(xlogy, 2, 0, TT_GRAIN_DEAR, a == 0.0f && b == b ? 0.0f : a * tt_log_f(b), a == 0.0 && b == b ? 0.0 : a * tt_log(b))
-TT_OP(xlog1py, 2, 0, TT_GRAIN_DEAR, a == 0.0f && b == b ? 0.0f : a * tt_log1p_f(b),
-      a == 0.0 && b == b ? 0.0 : a * tt_log1p(b))
+TT_OP(logaddexp, 2, 0, TT_GRAIN_DEAR, tt_logaddexp_f(a, b), tt_logaddexp(a, b))
+TT_OP(xlogy, 2, 0, TT_GRAIN_DEAR, tt_xlogy_f(a, b), tt_xlogy(a, b))
+TT_OP(xlog1py, 2, 0, TT_GRAIN_DEAR, tt_xlog1py_f(a, b), tt_xlog1py(a, b))
 
 #include "pointwise_division.inc"
 #include "pointwise_power.inc"
@@ -170,25 +131,39 @@ TT_TEST(logical_not, 1, a == 0)
 
 TT_OP(plain_addcmul, 3, 1, TT_GRAIN_CHEAP, a + (float)number[0] * (b * c), a + number[0] * (b * c))
 
-/* Counted from the nearer of the two, so that both are met exactly. */
-TT_OP(plain_lerp, 3, 0, TT_GRAIN_CHEAP, fabsf(c) < 0.5f ? a + c * (b - a) : b - (b - a) * (1.0f - c),
-      fabs(c) < 0.5 ? a + c * (b - a) : b - (b - a) * (1.0 - c))
+TT_OP(plain_lerp, 3, 0, TT_GRAIN_CHEAP, tt_lerp_f(a, b, c), tt_lerp(a, b, c))
 
 /* --- what refuses some numbers ------------------------------------------------------------------------------ */
 
 /* The NumPy kernel of another module says what is wrong with a number that is complex or a bool. */
-#define REAL_NUMBER(NAME, CALLED, TAKES, AT, MODULE, FUNCTION) \
-    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t count) \
-    { \
-        if (!tt_expect_count(#NAME, count, TAKES, TAKES + 1)) return NULL; \
-        if (TT_LIKELY(PyFloat_Check(args[AT]) || (PyLong_Check(args[AT]) && !PyBool_Check(args[AT])))) \
-            return CALLED(module, args, count); \
-        return tt_call_python("tt.backends.cpu." MODULE, FUNCTION, args, TAKES); \
-    }
-REAL_NUMBER(add_alpha, call_add_scaled, 3, 2, "pointwise", "add")
-REAL_NUMBER(sub_alpha, call_sub_scaled, 3, 2, "pointwise", "sub")
-REAL_NUMBER(rsub_alpha, call_rsub_scaled, 3, 2, "pointwise", "rsub")
-REAL_NUMBER(addcmul, call_plain_addcmul, 4, 3, "binary", "addcmul")
+static bool is_real(PyObject *number)
+{
+    return TT_LIKELY(PyFloat_Check(number) || (PyLong_Check(number) && !PyBool_Check(number)));
+}
+
+static PyObject *call_add_alpha(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("add_alpha", count, 3, 4)) return NULL;
+    return is_real(args[2]) ? call_add_scaled(module, args, count) : tt_call_python("tt.backends.cpu.pointwise", "add", args, 3);
+}
+
+static PyObject *call_sub_alpha(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("sub_alpha", count, 3, 4)) return NULL;
+    return is_real(args[2]) ? call_sub_scaled(module, args, count) : tt_call_python("tt.backends.cpu.pointwise", "sub", args, 3);
+}
+
+static PyObject *call_rsub_alpha(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("rsub_alpha", count, 3, 4)) return NULL;
+    return is_real(args[2]) ? call_rsub_scaled(module, args, count) : tt_call_python("tt.backends.cpu.pointwise", "rsub", args, 3);
+}
+
+static PyObject *call_addcmul(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    if (!tt_expect_count("addcmul", count, 4, 5)) return NULL;
+    return is_real(args[3]) ? call_plain_addcmul(module, args, count) : tt_call_python("tt.backends.cpu.binary", "addcmul", args, 4);
+}
 
 /* lerp(self, end, weight): a weight without dimensions may have another dtype. */
 static PyObject *call_lerp(PyObject *module, PyObject *const *args, Py_ssize_t count)
