@@ -110,8 +110,7 @@ static void attend_back(int64_t begin, int64_t end, void *context)
     attention *job = context;
     const tt_gemm_code *code = tt_gemm_code_of(job->dtype);
     npy_intp size = job->size, nd = job->ndim, keys = job->keys, width = job->width, out = job->out;
-#define STRIDES(X, NAME) \
-    npy_intp NAME##r = PyArray_STRIDE(job->X, (int)nd) / size, NAME##c = PyArray_STRIDE(job->X, (int)nd + 1) / size
+#define STRIDES(X, NAME) npy_intp NAME##r = PyArray_STRIDE(job->X, (int)nd) / size, NAME##c = PyArray_STRIDE(job->X, (int)nd + 1) / size
     STRIDES(q, q);
     STRIDES(k, k);
     STRIDES(v, v);

@@ -3,12 +3,12 @@
 
 #define NV 3
 #define T float
-#define S(name) name##_f32
+#define S(name) TT_CAT(name, _f32)
 #include TT_SOURCE
 #undef S
 #undef T
 #define T double
-#define S(name) name##_f64
+#define S(name) TT_CAT(name, _f64)
 #include TT_SOURCE
 #undef S
 #undef T

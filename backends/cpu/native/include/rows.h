@@ -269,8 +269,10 @@ static int rows_axes(PyObject *value, int ndim, unsigned char *marked)
 
 #define ROWS_EXPECT(name, least, most) if (!tt_expect_count(name, nargs, least, most)) return NULL
 
+/* A function of a module that is one call. */
+#define ROWS_ENTRY(NAME, CALL) static PyObject *NAME(PyObject *module, PyObject *const *args, Py_ssize_t nargs) { return CALL; }
+
 /* Runs a statement without the GIL where it works on many elements. */
-#define ROWS_RELEASED(elements, statement) \
-    do { TT_BEGIN_LONG_WORK((elements) >= ROWS_PARALLEL) statement; TT_END_WORK } while (0)
+#define ROWS_RELEASED(elements, statement) do { TT_BEGIN_LONG_WORK((elements) >= ROWS_PARALLEL) statement; TT_END_WORK } while (0)
 
 #endif

@@ -422,14 +422,8 @@ static PyObject *addmm(PyObject *module, PyObject *const *args, Py_ssize_t count
     }
     job.c = PyArray_DATA(product);
     int failed = run(dtype, &job);
-#define COMBINE(T) \
-    for (npy_intp i = 0; i < total; i++) { \
-        T *to = (T *)PyArray_DATA(result) + i; \
-        *to = (T)beta * *to + (T)alpha * ((const T *)PyArray_DATA(product))[i]; \
-    }
-    if (dtype == TT_F32) COMBINE(float)
-    else COMBINE(double)
-#undef COMBINE
+    if (dtype == TT_F32) combine_float(PyArray_DATA(result), PyArray_DATA(product), total, (float)beta, (float)alpha);
+    else combine_double(PyArray_DATA(result), PyArray_DATA(product), total, beta, alpha);
     Py_DECREF(product);
     return finish(result, failed);
 }

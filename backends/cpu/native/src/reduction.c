@@ -151,12 +151,8 @@ done:
     return (PyObject *)out;
 }
 
-#define REDUCTION(NAME, ...)                                                                                           \
-    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t nargs)                            \
-    {                                                                                                                  \
-        static const reduction op = {#NAME, __VA_ARGS__};                                                              \
-        return call_reduction(&op, args, nargs);                                                                       \
-    }
+#define REDUCTION(NAME, ...) REDUCTION_OF(NAME, __VA_ARGS__) ROWS_ENTRY(call_##NAME, call_reduction(&NAME##_op, args, nargs))
+#define REDUCTION_OF(NAME, ...) static const reduction NAME##_op = {#NAME, __VA_ARGS__};
 
 REDUCTION(sum, &sum_f32, &sum_f64, &sum_i64, 0)
 REDUCTION(mean, &sum_f32, &sum_f64, NULL, FACT_COUNT)
@@ -214,11 +210,7 @@ done:
     return result;
 }
 
-#define MOMENTS(NAME, ROOT, BOTH)                                                                                      \
-    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t nargs)                            \
-    {                                                                                                                  \
-        return call_moments(#NAME, ROOT, BOTH, args, nargs);                                                           \
-    }
+#define MOMENTS(NAME, ROOT, BOTH) ROWS_ENTRY(call_##NAME, call_moments(#NAME, ROOT, BOTH, args, nargs))
 
 MOMENTS(var, 0, 0)
 MOMENTS(var_mean, 0, 1)
@@ -253,12 +245,7 @@ done:
     return result;
 }
 
-#define PLACE_OF(NAME, VALUES, ...)                                                                                    \
-    static PyObject *call_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t nargs)                            \
-    {                                                                                                                  \
-        static const reduction op = {#NAME, __VA_ARGS__, 0};                                                           \
-        return call_place(&op, VALUES, args, nargs);                                                                   \
-    }
+#define PLACE_OF(NAME, VALUES, ...) REDUCTION_OF(NAME, __VA_ARGS__, 0) ROWS_ENTRY(call_##NAME, call_place(&NAME##_op, VALUES, args, nargs))
 
 PLACE_OF(max_dim, 1, &max_place_f32, &max_place_f64, &max_place_i64)
 PLACE_OF(min_dim, 1, &min_place_f32, &min_place_f64, &min_place_i64)

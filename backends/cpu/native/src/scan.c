@@ -88,12 +88,8 @@ done:
     return result;
 }
 
-#define SCAN(NAME, PLACES, ...)                                                                                        \
-    static PyObject *NAME(PyObject *module, PyObject *const *args, Py_ssize_t nargs)                                   \
-    {                                                                                                                  \
-        static const scan_op op = {#NAME, PLACES, __VA_ARGS__};                                                        \
-        return call_scan(&op, args, nargs);                                                                            \
-    }
+#define SCAN(NAME, PLACES, ...) SCAN_OF(NAME, PLACES, __VA_ARGS__) ROWS_ENTRY(NAME, call_scan(&NAME##_op, args, nargs))
+#define SCAN_OF(NAME, ...) static const scan_op NAME##_op = {#NAME, __VA_ARGS__};
 #define OF_ALL(NAME)                                                                                                   \
     {NAME##_line_f32, NAME##_line_f64, NAME##_line_i64}, {NAME##_columns_f32, NAME##_columns_f64, NAME##_columns_i64}
 

@@ -69,18 +69,22 @@ static int read_sizes(PyObject *object, npy_intp *values)
     return (int)count;
 }
 
-#define BEGIN(NAME, COUNT) \
-    if (!tt_expect_count(NAME, count, COUNT, COUNT)) return NULL; \
-    PyArrayObject *self = tt_array(args[0], "self"); \
-    if (self == NULL) return NULL; \
-    geometry g; \
-    read_geometry(self, &g)
+/* The array that a function with so many arguments begins with, and its geometry; NULL with an error. */
+TT_INLINE PyArrayObject *begin(const char *name, PyObject *const *args, Py_ssize_t count, Py_ssize_t expected, geometry *g)
+{
+    if (!tt_expect_count(name, count, expected, expected)) return NULL;
+    PyArrayObject *self = tt_array(args[0], "self");
+    if (self != NULL) read_geometry(self, g);
+    return self;
+}
 
 /* --- the same elements in another shape --------------------------------------------------------------------- */
 
 static PyObject *alias(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("alias", 1);
+    geometry g;
+    PyArrayObject *self = begin("alias", args, count, 1, &g);
+    if (self == NULL) return NULL;
     return make_view(self, &g);
 }
 
@@ -126,7 +130,9 @@ static bool cut_anew(const geometry *old, geometry *new, npy_intp itemsize)
 
 static PyObject *view(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("view", 2);
+    geometry g;
+    PyArrayObject *self = begin("view", args, count, 2, &g);
+    if (self == NULL) return NULL;
     geometry new;
     new.data = g.data;
     new.ndim = read_sizes(args[1], new.shape);
@@ -164,7 +170,9 @@ static PyObject *view(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
 static PyObject *transpose(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("transpose", 3);
+    geometry g;
+    PyArrayObject *self = begin("transpose", args, count, 3, &g);
+    if (self == NULL) return NULL;
     int a = read_dim(args[1], g.ndim), b = a < 0 ? -1 : read_dim(args[2], g.ndim);
     if (a < 0 || b < 0) return NULL;
     if (g.ndim) {
@@ -179,7 +187,9 @@ static PyObject *transpose(PyObject *module, PyObject *const *args, Py_ssize_t c
 
 static PyObject *t(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("t", 1);
+    geometry g;
+    PyArrayObject *self = begin("t", args, count, 1, &g);
+    if (self == NULL) return NULL;
     if (g.ndim > 2) {
         PyErr_SetString(PyExc_ValueError, "t() takes at most two dimensions");
         return NULL;
@@ -196,7 +206,9 @@ static PyObject *t(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
 static PyObject *permute(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("permute", 2);
+    geometry g;
+    PyArrayObject *self = begin("permute", args, count, 2, &g);
+    if (self == NULL) return NULL;
     geometry new;
     new.data = g.data;
     new.ndim = read_sizes(args[1], new.shape);
@@ -221,7 +233,9 @@ static PyObject *permute(PyObject *module, PyObject *const *args, Py_ssize_t cou
 
 static PyObject *expand(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("expand", 2);
+    geometry g;
+    PyArrayObject *self = begin("expand", args, count, 2, &g);
+    if (self == NULL) return NULL;
     geometry new;
     new.data = g.data;
     new.ndim = read_sizes(args[1], new.shape);
@@ -251,7 +265,9 @@ static PyObject *expand(PyObject *module, PyObject *const *args, Py_ssize_t coun
 
 static PyObject *unsqueeze(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("unsqueeze", 2);
+    geometry g;
+    PyArrayObject *self = begin("unsqueeze", args, count, 2, &g);
+    if (self == NULL) return NULL;
     int dim = read_dim(args[1], g.ndim + 1);
     if (dim < 0) return NULL;
     if (g.ndim == NPY_MAXDIMS) {
@@ -281,7 +297,9 @@ static PyObject *without_ones(PyArrayObject *self, geometry *g, const bool *aske
 
 static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("squeeze", 1);
+    geometry g;
+    PyArrayObject *self = begin("squeeze", args, count, 1, &g);
+    if (self == NULL) return NULL;
     bool asked[NPY_MAXDIMS];
     for (int i = 0; i < g.ndim; i++) asked[i] = true;
     return without_ones(self, &g, asked);
@@ -289,7 +307,9 @@ static PyObject *squeeze(PyObject *module, PyObject *const *args, Py_ssize_t cou
 
 static PyObject *squeeze_dim(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("squeeze", 2);
+    geometry g;
+    PyArrayObject *self = begin("squeeze", args, count, 2, &g);
+    if (self == NULL) return NULL;
     npy_intp dims[NPY_MAXDIMS];
     int given = read_sizes(args[1], dims), limit = g.ndim ? g.ndim : 1;
     if (given < 0) return NULL;
@@ -309,7 +329,9 @@ static PyObject *squeeze_dim(PyObject *module, PyObject *const *args, Py_ssize_t
 
 static PyObject *select_(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("select", 3);
+    geometry g;
+    PyArrayObject *self = begin("select", args, count, 3, &g);
+    if (self == NULL) return NULL;
     if (g.ndim == 0) {
         PyErr_SetString(PyExc_IndexError, "select() of a number");
         return NULL;
@@ -344,7 +366,9 @@ static bool read_bound(PyObject *object, npy_intp size, npy_intp absent, npy_int
 
 static PyObject *slice(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("slice", 5);
+    geometry g;
+    PyArrayObject *self = begin("slice", args, count, 5, &g);
+    if (self == NULL) return NULL;
     if (g.ndim == 0) {
         PyErr_SetString(PyExc_IndexError, "slice() of a number");
         return NULL;
@@ -368,7 +392,9 @@ static PyObject *slice(PyObject *module, PyObject *const *args, Py_ssize_t count
 
 static PyObject *diagonal(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    BEGIN("diagonal", 4);
+    geometry g;
+    PyArrayObject *self = begin("diagonal", args, count, 4, &g);
+    if (self == NULL) return NULL;
     Py_ssize_t offset = PyLong_AsSsize_t(args[1]);
     if (offset == -1 && PyErr_Occurred()) return NULL;
     int a = read_dim(args[2], g.ndim), b = a < 0 ? -1 : read_dim(args[3], g.ndim);

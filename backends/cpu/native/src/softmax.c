@@ -54,13 +54,9 @@ done:
     return (PyObject *)arrays[count];
 }
 
-#define SOFTMAX(NAME, INPUTS)                                                                                          \
-    static PyObject *run_##NAME(PyObject *module, PyObject *const *args, Py_ssize_t nargs)                            \
-    {                                                                                                                  \
-        static const softmax_op op = {                                                                                 \
-            #NAME, INPUTS, {NAME##_line_f32, NAME##_line_f64}, {NAME##_columns_f32, NAME##_columns_f64}};              \
-        return call_softmax(&op, args, nargs);                                                                         \
-    }
+#define SOFTMAX(NAME, INPUTS) SOFTMAX_OF(NAME, INPUTS) ROWS_ENTRY(run_##NAME, call_softmax(&NAME##_entry, args, nargs))
+#define SOFTMAX_OF(NAME, INPUTS) static const softmax_op NAME##_entry = {#NAME, INPUTS, OF_BOTH(NAME##_line), OF_BOTH(NAME##_columns)};
+#define OF_BOTH(NAME) {NAME##_f32, NAME##_f64}
 
 SOFTMAX(softmax, 1)
 SOFTMAX(log_softmax, 1)

@@ -12,11 +12,11 @@
 #define WORK_PER_PART 65536 /* multiplications that are worth a thread */
 
 /* What a row found that was out of range is an error when all rows are done. */
-#define SPARSE_DONE(OUT, WRONG) \
-    do { \
-        if (TT_UNLIKELY(WRONG) && !tt_refuse_changed()) Py_CLEAR(OUT); \
-        return (PyObject *)(OUT); \
-    } while (0)
+static PyObject *finished(PyArrayObject *out, bool wrong)
+{
+    if (TT_UNLIKELY(wrong) && !tt_refuse_changed()) Py_CLEAR(out);
+    return (PyObject *)out;
+}
 
 static void sort_columns(int64_t *values, npy_intp count)
 {
@@ -167,7 +167,7 @@ static PyObject *times(PyObject *self, PyObject *const *args, Py_ssize_t count)
     BY_TYPES(m, RUN);
 #undef RUN
     TT_END_WORK
-    SPARSE_DONE(out, wrong);
+    return finished(out, wrong);
 }
 
 static PyObject *transposed_times(PyObject *self, PyObject *const *args, Py_ssize_t count)
@@ -192,7 +192,7 @@ static PyObject *transposed_times(PyObject *self, PyObject *const *args, Py_ssiz
     BY_TYPES(m, RUN);
 #undef RUN
     TT_END_WORK
-    SPARSE_DONE(out, wrong);
+    return finished(out, wrong);
 }
 
 /* --- products of two sparse matrices -------------------------------------------------------------------------- */
@@ -321,7 +321,7 @@ static PyObject *sampled(PyObject *self, PyObject *const *args, Py_ssize_t count
     else { RUN(f64_i64); }
 #undef RUN
     TT_END_WORK
-    SPARSE_DONE(out, wrong);
+    return finished(out, wrong);
 }
 
 /* --- sorting ------------------------------------------------------------------------------------------------------ */
