@@ -16,7 +16,7 @@ from tt.core.errors import (
 )
 from tt.core.host.choosing import prefer
 
-from .conftest import states
+from tests.core.host.conftest import states
 
 MEMBERS = """
     from tt.core.hooks import Manifest, hookimpl
