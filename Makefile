@@ -18,7 +18,7 @@ WHEEL_BUILD := $(or $(TT_BUILD),auto)
 
 # An installation is remembered by a file that names its form and the entries of api/, each of which is a link in the
 # editable layout: asking for the other form, and a new entry, install again.
-ENTRIES := $(firstword $(shell echo $(sort $(filter-out api/__pycache__,$(wildcard api/*))) | cksum))
+ENTRIES := $(firstword $(shell echo $(sort $(filter-out api/__pycache__ %.pyi,$(wildcard api/*))) | cksum))
 INSTALLED := $(firstword $(subst -, ,$(patsubst $(VENV)/.installed-%,%,$(firstword $(wildcard $(VENV)/.installed-*)))))
 TT_BUILD ?= $(or $(INSTALLED),auto)
 export TT_BUILD
@@ -85,10 +85,12 @@ native: $(BIN)/python ## compile the native kernels whose sources have changed
 lint: $(STAMP) $(VENV)/.tools ## style, types and the rules of who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tt.core.schema.stubs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 types: $(STAMP) $(VENV)/.tools ## both type checkers
+	$(BIN)/python -m tt.core.schema.stubs
 	$(BIN)/mypy
 	$(BIN)/pyright
 
@@ -112,6 +114,8 @@ bench: $(STAMP) ## everything that is measured, as tables and a picture in build
 
 clean: ## remove all that these commands made
 	rm -rf $(VENV) .editable build dist htmlcov .coverage .coverage.* coverage.xml
+	rm -rf core/schema/_snapshot.py core/tensor/tensor.pyi core/dispatch/registry/typed_ops.pyi docs/operators
+	rm -rf api/__init__.pyi api/*/__init__.pyi api/nn/functional.pyi
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find api core backends plugins cli examples tests benchmarks \
 		\( -name '*.so' -o -name '*.pyd' -o -name __pycache__ \) -prune -exec rm -rf {} +
@@ -120,7 +124,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tt needs Python 3.11 or newer; try: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 
-$(STAMP): $(BIN)/python pyproject.toml hatch_build.py $(wildcard ops.yaml)
+$(STAMP): $(BIN)/python pyproject.toml hatch_build.py
 	@$(MAKE) --no-print-directory develop
 
 $(VENV)/.tools: $(BIN)/python pyproject.toml

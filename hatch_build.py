@@ -3,6 +3,9 @@
 Import names are `tt.` + path, except for `api/`, whose entries are the root of the package.  A wheel gets copies under
 `tt/`; an editable install gets a folder of symbolic links, `.editable/tt`, that its .pth file points to.
 
+What follows from ops.yaml and is not committed, the snapshot and the type stubs, is made first, in the folders
+themselves: a source distribution holds it, too.
+
 The environment variable TT_BUILD says whether the hot modules and the native kernels, both listed in pyproject.toml,
 are compiled: `auto`, the default, if a C compiler is there; `interpreted` never; `compiled` always, failing if it
 cannot be done; `native` compiles the native kernels alone.
@@ -73,9 +76,10 @@ class LayoutHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling before it builds a target."""
+        root = Path(self.root)
+        make_generated(root)
         if self.target_name != "wheel":
             return
-        root = Path(self.root)
         editable = version == "editable"
         choice = chosen()
         hot = hot_modules(root, self.config.get("hot-modules", []))
@@ -256,6 +260,16 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
     partial = path.with_suffix(".partial")
     partial.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     partial.replace(path)
+
+
+def make_generated(root: Path) -> None:
+    """Have the snapshot of ops.yaml and the stubs made; mistakes of ops.yaml are shown, all of them."""
+    script = root / "core" / "schema" / "make.py"
+    if not script.is_file():
+        return
+    done = subprocess.run([sys.executable, "-P", str(script)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"tt: snapshot and stubs of ops.yaml cannot be made\n{done.stderr}")
 
 
 # --- editable installs ---

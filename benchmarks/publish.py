@@ -1,8 +1,9 @@
 """Measures everything, and writes it down: `python -m benchmarks.publish`, or `make bench`.
 
-Into a folder go the report (JSON), the tables (text) and the picture (PNG and SVG).  With `--readme`, the folder is
-benchmarks/results, and the sections of README.md and docs/benchmarks.md that hold figures are written anew; a test
-compares them with the report.  `--draw` measures nothing and writes the same from the report that is there.
+Into a folder go the report (JSON), the tables (text) and the picture (PNG and SVG).  With `--readme`, report and tables
+go to benchmarks/results, the picture, which is not committed, to build/benchmarks, and the sections of README.md and
+docs/benchmarks.md that hold figures are written again; a test compares them with the report.  `--draw` measures nothing
+and writes the same from the report that is there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ __all__ = ["RESULTS", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+BUILT = ROOT / "build" / "benchmarks"
 SUITES = ("small_calls", "training", "large", "sparse", "programs", "custom_ops")
 REPORT = "report.json"
 TABLES = "tables.txt"
@@ -38,9 +40,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         prog="python -m benchmarks.publish", description=(__doc__ or "").split("\n\n")[1]
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--to", type=Path, default=ROOT / "build" / "benchmarks", help="the folder (%(default)s)"
-    )
+    where.add_argument("--to", type=Path, default=BUILT, help="the folder (%(default)s)")
     where.add_argument(
         "--readme", action="store_true", help="write benchmarks/results, README.md and docs/benchmarks.md"
     )
@@ -70,7 +70,7 @@ def main(words: list[str] | None = None) -> int:
         report, tables, status = measure(options)
         (options.to / REPORT).write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
         (options.to / TABLES).write_text(tables, encoding="utf-8")
-    drawn = draw(report, options.to)
+    drawn = draw(report, BUILT if options.readme else options.to)
     if options.readme:
         written.replace(ROOT / "README.md", written.readme(report))
         written.replace(ROOT / "docs" / "benchmarks.md", written.page(report))
@@ -84,6 +84,7 @@ def draw(report: dict[str, Any], folder: Path) -> str:
         return "; no picture: matplotlib is not installed"
     from benchmarks.picture import draw_report
 
+    folder.mkdir(parents=True, exist_ok=True)
     return "".join(f", {path.name}" for path in draw_report(report, folder))
 
 

@@ -117,8 +117,6 @@ def readme(report: dict[str, Any]) -> str:
     imported = report["import"]
     return "\n".join(
         [
-            "![tt against PyTorch and others](benchmarks/results/benchmarks.png)",
-            "",
             group_table(report),
             "",
             f"`import tt` takes {imported['difference']:.0f} ms more than `import numpy`. More figures, and how they "

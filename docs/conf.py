@@ -29,7 +29,11 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 LINK = re.compile(r"\[([^\]\n]*)\]\(([\w./-]+?)(#[\w-]+)?\)")
 # The pages that list others, and what they list if not what they link to.
-INDEXES = {"README": ["docs/README.md", "CONTRIBUTING.md", "CHANGELOG.md"], "docs/README": []}
+INDEXES = {
+    "README": ["docs/README.md", "CONTRIBUTING.md", "CHANGELOG.md"],
+    "docs/README": [],
+    "docs/operators": ["operators/README"],
+}
 
 
 def fit(app: Any, name: str, source: list[str]) -> None:
@@ -51,7 +55,9 @@ def fit(app: Any, name: str, source: list[str]) -> None:
     if name in INDEXES:
         linked = (target for _, target, _ in LINK.findall(source[0]) if target.endswith(".md"))
         listed = INDEXES[name] or dict.fromkeys(target for target in linked if not target.startswith("../"))
-        source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(listed) + "\n```\n"
+        # That of the operators is made by `make docs`: no link leads there yet.
+        options = "" if name == "docs/operators" else ":hidden:\n"
+        source[0] += f"\n\n```{{toctree}}\n{options}\n" + "\n".join(listed) + "\n```\n"
     elif name.startswith("docs/operators/") and not name.endswith("/README"):
         source[0] = "---\norphan: true\n---\n" + source[0]
 

@@ -18,28 +18,21 @@ def write_pages(
     namespace: Annotated[
         str, typer.Option(help="The namespace of a plugin's operators, for instance acme.")
     ] = "tt",
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with 1 and a list if a page is not current.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write a Markdown page for each operator, with an index: signature, rules, gradient, example, who serves it."""
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import UnknownNameError
     from tt.core.host import host
-    from tt.core.reports.pages import pages, stale, write
+    from tt.core.reports.pages import pages, write
 
     wanted = pages(namespace)
     if not wanted:
         host.activate_all()
         known = sorted({definition.signature.namespace for definition in REGISTRY.definitions()})
         raise UnknownNameError("namespace", namespace, known)
-    changed = stale(folder, wanted) if check else write(folder, wanted)
+    changed = write(folder, wanted)
     if as_json:
-        output.as_json({"pages": len(wanted), "stale" if check else "written": changed})
-    elif check and changed:
-        output.text(*(f"{folder / name}: not current" for name in changed))
+        output.as_json({"pages": len(wanted), "written": changed})
     else:
-        output.text(f"{len(wanted)} pages, {'all current' if check else f'{len(changed)} written'}")
-    if check and changed:
-        raise typer.Exit(1)
+        output.text(f"{len(wanted)} pages, {len(changed)} written")

@@ -178,7 +178,7 @@ def check_plugins(theirs: Callable[[Provider], bool] = _anybody) -> Iterator[Pro
 
 
 def check_own_schema(path: str | None = None) -> list[Problem]:
-    """Find mistakes in ops.yaml, and a snapshot that was made from another one.
+    """Find mistakes in ops.yaml.
 
     Parameters
     ----------
@@ -186,18 +186,7 @@ def check_own_schema(path: str | None = None) -> list[Problem]:
         Another file than tt's own.
     """
     path = snapshot.source_path() if path is None else path
-    if not os.path.exists(path):
-        return []
-    problems = check_files([path])
-    if not problems:
-        from tt.core.schema import _snapshot
-
-        if snapshot.is_stale(_snapshot.SIZE, _snapshot.SHA256, path):
-            hint = "run: python -m tt.core.schema.snapshot"
-            problems.append(
-                Problem("schema", "ops.yaml", "its snapshot was made from another version", hint=hint)
-            )
-    return problems
+    return check_files([path]) if os.path.exists(path) else []
 
 
 def check_core_size(definitions: list[OpDefinition]) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ import sys
 from typing import Any, Final
 
 from tt.core.schema.fields import FIELDS, SCHEMA_VERSION, TOP_LEVEL, Field
-from tt.core.schema.snapshot import write
+from tt.core.schema.generate import write
 
 __all__ = ["json_schema"]
 
@@ -74,7 +74,14 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m tt.core.schema.json_schema [--check]", file=sys.stderr)
         return 2
     text = json.dumps(json_schema(), indent=2) + "\n"
-    return write(PATH, text, check="--check" in arguments, command="tt.core.schema.json_schema")
+    if "--check" not in arguments:
+        write(PATH, text)
+        return 0
+    with open(PATH, encoding="utf-8") as file:
+        current = file.read() == text
+    if not current:
+        print("ops.schema.json is stale; run: python -m tt.core.schema.json_schema", file=sys.stderr)
+    return int(not current)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 """The snapshot: ops.yaml as a generated module, so that importing tt reads no YAML.
 
-`python -m tt.core.schema.snapshot` writes `_snapshot.py`; with `--check` it exits with 1 if that file is stale.
+Every build makes `_snapshot.py` (see `generate`), and git ignores it.
 
-Note [Staleness]
+Note [Freshness]
 ----------------
-The snapshot records the size and the SHA-256 of the ops.yaml that it was made from.  Where another file lies beside
-the package (somebody edited it), the YAML is parsed instead, so an edit takes effect at once.  The hash is computed
-only if the size is equal and the YAML is newer than the snapshot; usually two `stat` calls decide.
+The snapshot holds a digest of ops.yaml and of the modules that made it.  In a checkout (ops.yaml lies next to
+hatch_build.py) the first use compares the digest, and where it differs the YAML is parsed and the snapshot written
+again, and the stubs with it.  The whole content is hashed (0.5 ms): times of files say nothing after a checkout of
+another branch, and Python's own cache of the snapshot is as coarse as a second.  An installed package is never
+compared.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -20,7 +21,10 @@ from typing import Any, Final, TypeAlias
 
 from tt.core.schema.model import MISSING, Alias, Argument, OpDefinition, Return, Signature, Type
 
-__all__ = ["Definitions", "definitions", "methods", "overloads", "properties", "public_names", "source_path"]
+__all__ = [
+    "FIELDS", "SNAPSHOT_PATH", "Definitions", "State", "definitions", "digest", "methods", "overloads", "properties",
+    "public_names", "source_path",
+]  # fmt: skip
 
 _HERE: Final = os.path.dirname(os.path.realpath(__file__))
 SNAPSHOT_PATH: Final = os.path.join(_HERE, "_snapshot.py")
@@ -29,9 +33,17 @@ FIELDS: Final = ("kind", "meta", "promote", "result", "dtypes", "variants", "gra
 """The fields of a definition that a record holds as they are, in its order."""
 
 
+_MAKERS: Final = ("snapshot", "generate", "load", "fields", "grammar", "model", "words", "classes")
+
+
+def root() -> str:
+    """Return the folder that holds core: that of the project, or the installed package."""
+    return os.path.dirname(os.path.dirname(_HERE))
+
+
 def source_path() -> str:
-    """Return where ops.yaml lies: beside the folders of the project, or in the installed package."""
-    return os.path.join(os.path.dirname(os.path.dirname(_HERE)), "ops.yaml")
+    """Return where ops.yaml lies: next to core."""
+    return os.path.join(root(), "ops.yaml")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------
@@ -87,11 +99,6 @@ def _make_type(fields: tuple[Any, ...]) -> Type:
     return replace(found, items=tuple(map(_make_type, fields[7]))) if len(fields) == 8 else found
 
 
-def _type_fields(t: Type) -> tuple[Any, ...]:
-    fields = (t.base, t.optional, t.list, t.size, t.element_optional, t.or_scalar)
-    return (*fields, t.choices, tuple(map(_type_fields, t.items))) if t.choices or t.items else fields
-
-
 State: TypeAlias = tuple[
     Mapping[str, OpDefinition], Mapping[str, tuple[str, ...]], tuple[str, ...], Mapping[str, str], Mapping[str, str]
 ]  # fmt: skip
@@ -100,39 +107,31 @@ State: TypeAlias = tuple[
 
 @cache
 def _state() -> State:
-    """Return what the snapshot holds, or (see Note [Staleness]) the YAML."""
+    """Return what the snapshot holds; in a checkout it is made again if it is not current (see Note [Freshness])."""
+    checkout = os.path.exists(os.path.join(root(), "hatch_build.py"))
     try:
         from tt.core.schema import _snapshot as s
-    except ImportError:  # a checkout in which it was deleted to be generated anew
-        return _parsed()
-    if is_stale(s.SIZE, s.SHA256):
-        return _parsed()
+    except ImportError:
+        found = ""
+    else:
+        found = getattr(s, "DIGEST", "of an older form")
+    current = digest() if checkout else found
+    if not found or found != current:
+        from tt.core.schema.generate import refresh
+
+        return refresh(current if checkout else "", missing=not found)
     return Definitions(s.OPS, s.TYPES, s.ALIASES), s.OVERLOADS, s.METHODS, s.PUBLIC_NAMES, s.PROPERTIES
 
 
-def _parsed() -> State:
-    from tt.core.schema.load import load
+def digest() -> str:
+    """Return a digest of ops.yaml and of the modules that decide what a snapshot of it holds."""
+    from hashlib import sha256
 
-    found = load([source_path()])
-    return found, _overloads(found), _methods(found), _public_names(found), _properties(found)
-
-
-def is_stale(size: int, digest: str, source: str | None = None, snapshot: str = SNAPSHOT_PATH) -> bool:
-    """Tell whether ops.yaml is there and is not the one that a snapshot was made from."""
-    source = source_path() if source is None else source
-    try:
-        found = os.stat(source)
-    except OSError:
-        return False
-    if found.st_size != size:
-        return True
-    try:
-        if found.st_mtime_ns <= os.stat(snapshot).st_mtime_ns:
-            return False
-    except OSError:
-        pass
-    with open(source, "rb") as file:
-        return _digest(file.read()) != digest
+    found = sha256()
+    for path in (source_path(), *(os.path.join(_HERE, f"{name}.py") for name in _MAKERS)):
+        with open(path, "rb") as file:
+            found.update(file.read() + b"\0")
+    return found.hexdigest()
 
 
 def definitions() -> Mapping[str, OpDefinition]:
@@ -189,159 +188,3 @@ def properties() -> Mapping[str, str]:
     True
     """
     return _state()[4]
-
-
-# --- what is derived from all definitions ----------------------------------------------------------------------
-
-
-def _base(definition: OpDefinition) -> str:
-    return definition.name.removesuffix(f".{definition.signature.overload}")
-
-
-def _overloads(found: Mapping[str, OpDefinition]) -> dict[str, tuple[str, ...]]:
-    names: dict[str, tuple[str, ...]] = {}
-    for definition in found.values():
-        base = _base(definition)
-        names[base] = (*names.get(base, ()), definition.name)
-    return names
-
-
-def _methods(found: Mapping[str, OpDefinition]) -> tuple[str, ...]:
-    names: dict[str, None] = {}
-    for definition in found.values():
-        for name in (definition.signature.name, *definition.aliases):
-            if definition.has_method and "." not in name:
-                names[name] = None
-            # As in PyTorch, what is only a function of a namespace has its in-place form there, too.
-            if (
-                definition.has_inplace
-                and "." not in name
-                and (definition.has_method or not definition.module)
-            ):
-                names[f"{name}_"] = None
-    return tuple(names)
-
-
-def _properties(found: Mapping[str, OpDefinition]) -> dict[str, str]:
-    return {d.signature.name: d.doc for d in found.values() if d.has_property}
-
-
-def _public_names(found: Mapping[str, OpDefinition]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for definition in found.values():
-        for name in definition.public_names:
-            names.setdefault(name, _base(definition))
-    return names
-
-
-# --- writing ---------------------------------------------------------------------------------------------------
-
-
-def _digest(data: bytes) -> str:
-    from hashlib import sha256
-
-    return sha256(data).hexdigest()
-
-
-def render(source: str | None = None) -> str:
-    """Return the text of `_snapshot.py` for an ops.yaml."""
-    from tt.core.schema.load import loads
-
-    source = source_path() if source is None else source
-    with open(source, "rb") as file:
-        data = file.read()
-    found = loads(data.decode("utf-8"), "ops.yaml")
-    types: dict[Type, int] = {}
-    aliases: dict[Alias | None, int] = {None: 0}
-    records = {}
-    for name, definition in found.items():
-        signature = definition.signature
-        arguments = tuple(
-            (
-                a.name,
-                types.setdefault(a.type, len(types)),
-                a.keyword_only,
-                aliases.setdefault(a.alias, len(aliases)),
-            )
-            + (() if a.default is MISSING else (a.default,))
-            for a in signature.arguments
-        )
-        returns = tuple(
-            (r.name, types.setdefault(r.type, len(types)), aliases.setdefault(r.alias, len(aliases)))
-            for r in signature.returns
-        )
-        head = (signature.namespace, signature.name, signature.overload, arguments, returns)
-        fields = tuple(getattr(definition, field) for field in FIELDS)
-        records[name] = (head, definition.location[1], *fields)
-    lines = [
-        '"""ops.yaml, generated by `python -m tt.core.schema.snapshot`; do not edit."""',
-        "",
-        "# ruff: noqa",
-        "# fmt: off",
-        "from __future__ import annotations",
-        "",
-        "from typing import Any",
-        "",
-        f"SIZE = {len(data)}",
-        f'SHA256 = "{_digest(data)}"',
-        "TYPES: tuple[tuple[Any, ...], ...] = (",
-        *(f"    {_literal(_type_fields(t))}," for t in types),
-        ")",
-        "ALIASES: tuple[tuple[Any, ...], ...] = (",
-        *(f"    {_literal((a.sets, a.write, a.contained))}," for a in aliases if a is not None),
-        ")",
-        "OPS: dict[str, tuple[Any, ...]] = {",
-        *(f"    {name!r}: {_literal(record)}," for name, record in records.items()),
-        "}",
-        "OVERLOADS: dict[str, tuple[str, ...]] = {",
-        *(f"    {name!r}: {_literal(names)}," for name, names in _overloads(found).items()),
-        "}",
-        f"METHODS: tuple[str, ...] = {_literal(_methods(found))}",
-        "PUBLIC_NAMES: dict[str, str] = {",
-        *(f"    {name!r}: {op!r}," for name, op in _public_names(found).items()),
-        "}",
-        "PROPERTIES: dict[str, str] = {",
-        *(f"    {name!r}: {doc!r}," for name, doc in _properties(found).items()),
-        "}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _literal(value: Any) -> str:
-    """Return Python source that the compiler folds to a constant, infinities and NaN included."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, float) and value != value:
-        return "(1e999 - 1e999)"
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "1e999" if value > 0 else "-1e999"
-    return repr(str(value)) if isinstance(value, str) else repr(value)
-
-
-def write(path: str, text: str, *, check: bool, command: str) -> int:
-    """Write a generated file, or with `check` only tell whether it is current; return the exit code."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            current = file.read()
-    except OSError:
-        current = None
-    if current == text:
-        return 0
-    if check:
-        print(f"{os.path.basename(path)} is stale; run: python -m {command}", file=sys.stderr)
-        return 1
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    return 0
-
-
-def main(arguments: list[str]) -> int:
-    """Run the command; the arguments are those after its name."""
-    if set(arguments) - {"--check"}:
-        print("usage: python -m tt.core.schema.snapshot [--check]", file=sys.stderr)
-        return 2
-    return write(SNAPSHOT_PATH, render(), check="--check" in arguments, command="tt.core.schema.snapshot")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

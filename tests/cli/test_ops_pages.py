@@ -32,18 +32,6 @@ def test_the_pages_of_a_plugin_are_written(run: Run, tmp_path: Path) -> None:
     assert json.loads(again.out) == {"pages": 3, "written": []}
 
 
-@pytest.mark.usefixtures("acme")
-def test_a_check_lists_what_is_not_current_and_writes_nothing(run: Run, tmp_path: Path) -> None:
-    run("ops", "pages", str(tmp_path), "--namespace", "acme")
-    assert (
-        run("ops", "pages", str(tmp_path), "--namespace", "acme", "--check").out == "3 pages, all current\n"
-    )
-    (tmp_path / "acme.thrice.md").write_text("old")
-    ran = run("ops", "pages", str(tmp_path), "--namespace", "acme", "--check")
-    assert (ran.out, ran.code) == (f"{tmp_path / 'acme.thrice.md'}: not current\n", 1)
-    assert (tmp_path / "acme.thrice.md").read_text() == "old"
-
-
 def test_an_unknown_namespace_is_refused(run: Run, tmp_path: Path) -> None:
     ran = run("ops", "pages", str(tmp_path), "--namespace", "nowhere")
     assert ran.code == 2

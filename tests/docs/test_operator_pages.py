@@ -1,13 +1,17 @@
-"""The pages of operators are current and complete."""
+"""The pages of operators are complete, and their links lead somewhere."""
 
 from __future__ import annotations
 
 import copy
+import doctest
+import re
 
 import pytest
 
+from tests.docs.conftest import Page
+from tests.docs.test_links import LINK
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
-from tt.core.reports.pages import pages, stale, write
+from tt.core.reports.pages import pages, write
 from tt.core.schema.snapshot import definitions
 
 
@@ -16,9 +20,26 @@ def wanted():
     return pages()
 
 
-def test_the_pages_are_current(root, wanted):
-    found = stale(root / "docs" / "operators", wanted)
-    assert not found, f"run `tt ops pages docs/operators`: {', '.join(found)}"
+def test_the_index_leads_to_every_page_and_no_link_elsewhere(wanted, tmp_path):
+    write(tmp_path, wanted)
+    index = Page(tmp_path / "README.md", wanted["README.md"])
+    linked = [target for target in LINK.findall(index.prose) if not target.startswith("https:")]
+    assert sorted(linked) == sorted(path.name for path in tmp_path.iterdir() if path.name != "README.md")
+    for name, text in wanted.items():
+        for target in LINK.findall(Page(tmp_path / name, text).prose):
+            assert (tmp_path / target).is_file(), f"{name}: {target}"
+
+
+def test_the_same_registrations_give_the_same_pages(wanted):
+    assert pages() == wanted
+
+
+def test_the_examples_of_the_pages_are_doctests_that_end(wanted):
+    for name, text in wanted.items():
+        for block in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
+            examples = doctest.DocTestParser().get_examples(block, name)
+            assert examples[0].source == "import tt\n" and block.endswith("\n\n"), name
+            assert "```" not in "".join(example.want for example in examples), name
 
 
 def test_backends_of_others_do_not_change_the_pages_of_tt(wanted):
@@ -50,7 +71,6 @@ def test_writing_brings_a_folder_up_to_date_and_leaves_other_files_alone(tmp_pat
     (tmp_path / "notes.md").write_text("mine")
     (tmp_path / "exp.md").write_text("old")
     (tmp_path / "gone.md").write_text(wanted["log.md"])
-    assert stale(tmp_path, few) == ["exp.md", "gone.md", "notes.md"]
     assert write(tmp_path, few) == ["exp.md", "gone.md"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "exp.md", "notes.md"]
     assert (tmp_path / "exp.md").read_text() == wanted["exp.md"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,6 +20,10 @@ from .conftest import ROOT, build, import_from, install_editable, succeed
 pytestmark = pytest.mark.exhaustive
 
 FOLDERS = ("core", "backends", "plugins", "cli", "examples")
+MADE = {  # by the hook, from ops.yaml
+    "core/schema/_snapshot.py", "core/tensor/tensor.pyi", "api/__init__.pyi", "api/linalg/__init__.pyi",
+    "api/nn/functional.pyi",
+}  # fmt: skip
 
 
 def sources() -> set[str]:
@@ -64,6 +69,7 @@ def test_a_wheel_holds_every_source_and_its_data_and_nothing_else(wheel):
         "tt/_native.json",
         "tt/core/tensor/storage.pxd",
     } <= package
+    assert {f"tt/{name.removeprefix('api/')}" for name in MADE} <= package
     assert all(name.startswith("tt/") for name in package)
     assert not [name for name in names if "__pycache__" in name or name.endswith((".so", ".pyc"))]
     # Those that Cython writes are left out; what extensions are compiled with is part of the package.
@@ -85,9 +91,17 @@ def test_a_wheel_is_imported_from_where_it_is_installed(site):
         print(tt.__file__)
         print(tt.__version__, importlib.metadata.version("tt-tensor"))
         print(F.relu(tt.tensor([-1.0, 2.0])).tolist())
+        import sys
+        print("yaml" in sys.modules, "tt.core.schema._snapshot" in sys.modules)
         """,
     )
-    assert lines == [str(site / "tt" / "__init__.py"), "0.1.0 0.1.0", "[0.0, 2.0]"]
+    assert lines == [str(site / "tt" / "__init__.py"), "0.1.0 0.1.0", "[0.0, 2.0]", "False True"]
+
+
+def test_an_installed_package_reads_its_snapshot_whatever_became_of_the_yaml(wheel, tmp_path):
+    shutil.unpack_archive(wheel, tmp_path, "zip")
+    (tmp_path / "tt" / "ops.yaml").write_text("no schema")
+    assert import_from(tmp_path, "import tt; print(tt.ones(1).item())") == ["1.0"]
 
 
 def test_a_wheel_brings_the_templates_of_new_packages(site, tmp_path):
@@ -164,6 +178,7 @@ def test_an_sdist_holds_the_sources_the_tests_and_the_build(sdist):
         "CHANGELOG.md",
     }
     wanted |= {path.relative_to(ROOT).as_posix() for name in FOLDERS for path in (ROOT / name).rglob("*.py")}
+    wanted |= MADE
     wanted |= {"api/__init__.py", "api/py.typed", "tests/conftest.py", "tests/packaging/test_layout.py"}
     wanted |= {
         path.relative_to(ROOT).as_posix() for path in (ROOT / "cli" / "new" / "templates").rglob("*.in")
@@ -181,6 +196,20 @@ def test_a_wheel_from_the_sdist_equals_a_wheel_from_the_repository(sdist, wheel,
     again, _ = build(project, "wheel", tmp_path / "dist", TT_BUILD="interpreted")
     with zipfile.ZipFile(wheel) as first, zipfile.ZipFile(again) as second:
         assert sorted(second.namelist()) == sorted(first.namelist())
+        for name in (f"tt/{name.removeprefix('api/')}" for name in MADE):
+            assert second.read(name) == first.read(name)
+
+
+def test_a_mistake_in_the_schema_stops_the_build_and_is_shown(sdist, tmp_path):
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (project,) = tmp_path.iterdir()
+    source = project / "ops.yaml"
+    source.write_text(source.read_text().replace("kind: pointwise", "kind: pointwis", 2))
+    done = install_editable(project, tmp_path / "built", TT_BUILD="interpreted")
+    assert done.returncode != 0
+    assert "tt: snapshot and stubs of ops.yaml cannot be made" in done.stderr
+    assert done.stderr.count("unknown kind 'pointwis'") == 2 and "Traceback" not in done.stderr
 
 
 # --- editable installation ---

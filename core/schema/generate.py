@@ -1,0 +1,231 @@
+"""Makes what follows from ops.yaml and is not committed: the snapshot, and through `make` the type stubs.
+
+The build calls it, and so does the first use of a checkout whose ops.yaml has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from importlib.util import cache_from_source
+from typing import Any
+
+from tt.core.schema.load import load
+from tt.core.schema.model import MISSING, Alias, OpDefinition, Type
+from tt.core.schema.snapshot import FIELDS, SNAPSHOT_PATH, State, digest, source_path
+
+__all__ = ["make_snapshot", "refresh", "render", "write"]
+
+
+def refresh(digest: str, *, missing: bool) -> State:
+    """Return what ops.yaml holds now, and write snapshot and stubs, where the folder can be written.
+
+    Parameters
+    ----------
+    digest : str
+        That of what is read here, taken before; empty where nothing shall be written.
+    missing : bool
+        There was no snapshot.
+
+    Raises
+    ------
+    SchemaError
+        With every mistake; the snapshot is left as it was.
+    """
+    began = time.perf_counter()
+    found = load([source_path()])
+    if digest:
+        what = "there is no snapshot of ops.yaml" if missing else "ops.yaml or its loader has changed"
+        try:
+            write(SNAPSHOT_PATH, render(found, digest))
+            forget_bytecode()
+        except OSError as error:
+            say(f"{what}, and every process reads the YAML, since the snapshot cannot be written: {error}")
+        else:
+            failed = make_stubs()
+            made = (
+                f"snapshot made; its type stubs failed: {failed}"
+                if failed
+                else "snapshot and type stubs made"
+            )
+            say(f"{what}: {made} in {time.perf_counter() - began:.1f} s")
+    return found, _overloads(found), _methods(found), _public_names(found), _properties(found)
+
+
+def make_snapshot() -> None:
+    """Write the snapshot, if it is not there as it shall be."""
+    now = digest()
+    write(SNAPSHOT_PATH, render(load([source_path()]), now))
+
+
+def forget_bytecode() -> None:
+    """Remove Python's cache of the snapshot: two versions of one second and one size are one to it."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(cache_from_source(SNAPSHOT_PATH))
+
+
+def make_stubs() -> str:
+    """Make the stubs in a process of its own, since tt may be half imported here; return why that failed."""
+    script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "make.py")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", script, "stubs"], capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        return str(error)
+    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return lines[-1] if done.returncode else ""
+
+
+def say(message: str) -> None:
+    """Print one line to the standard error, where there is one."""
+    if sys.stderr is not None:
+        print(f"tt: {message}", file=sys.stderr)
+
+
+def write(path: str, text: str) -> bool:
+    """Write a generated file at once, so that no process reads half of it; tell whether it had to be written."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            if file.read() == text:
+                return False
+    except FileNotFoundError:
+        pass
+    folder, name = os.path.split(path)
+    partial = os.path.join(folder, f".{name}.{os.getpid()}.{threading.get_ident()}.partial")
+    try:
+        with open(partial, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(partial, path)
+    except OSError:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
+    return True
+
+
+# --- what is derived from all definitions ----------------------------------------------------------------------
+
+
+def _base(definition: OpDefinition) -> str:
+    return definition.name.removesuffix(f".{definition.signature.overload}")
+
+
+def _overloads(found: Mapping[str, OpDefinition]) -> dict[str, tuple[str, ...]]:
+    names: dict[str, tuple[str, ...]] = {}
+    for definition in found.values():
+        base = _base(definition)
+        names[base] = (*names.get(base, ()), definition.name)
+    return names
+
+
+def _methods(found: Mapping[str, OpDefinition]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for definition in found.values():
+        for name in (definition.signature.name, *definition.aliases):
+            if definition.has_method and "." not in name:
+                names[name] = None
+            # As in PyTorch, what is only a function of a namespace has its in-place form there, too.
+            if (
+                definition.has_inplace
+                and "." not in name
+                and (definition.has_method or not definition.module)
+            ):
+                names[f"{name}_"] = None
+    return tuple(names)
+
+
+def _properties(found: Mapping[str, OpDefinition]) -> dict[str, str]:
+    return {d.signature.name: d.doc for d in found.values() if d.has_property}
+
+
+def _public_names(found: Mapping[str, OpDefinition]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for definition in found.values():
+        for name in definition.public_names:
+            names.setdefault(name, _base(definition))
+    return names
+
+
+# --- writing ---------------------------------------------------------------------------------------------------
+
+
+# --- the text of the snapshot --------------------------------------------------------------------------------------
+
+
+def render(found: Mapping[str, OpDefinition], digest: str) -> str:
+    """Return the text of `_snapshot.py`."""
+    types: dict[Type, int] = {}
+    aliases: dict[Alias | None, int] = {None: 0}
+    records = {}
+    for name, definition in found.items():
+        signature = definition.signature
+        arguments = tuple(
+            (
+                a.name,
+                types.setdefault(a.type, len(types)),
+                a.keyword_only,
+                aliases.setdefault(a.alias, len(aliases)),
+            )
+            + (() if a.default is MISSING else (a.default,))
+            for a in signature.arguments
+        )
+        returns = tuple(
+            (r.name, types.setdefault(r.type, len(types)), aliases.setdefault(r.alias, len(aliases)))
+            for r in signature.returns
+        )
+        head = (signature.namespace, signature.name, signature.overload, arguments, returns)
+        fields = tuple(getattr(definition, field) for field in FIELDS)
+        records[name] = (head, definition.location[1], *fields)
+    lines = [
+        '"""Made from ops.yaml by `tt.core.schema.generate`."""',
+        "",
+        "# ruff: noqa",
+        "# fmt: off",
+        "from __future__ import annotations",
+        "",
+        "from typing import Any",
+        "",
+        f'DIGEST = "{digest}"',
+        "TYPES: tuple[tuple[Any, ...], ...] = (",
+        *(f"    {_literal(_type_fields(t))}," for t in types),
+        ")",
+        "ALIASES: tuple[tuple[Any, ...], ...] = (",
+        *(f"    {_literal((a.sets, a.write, a.contained))}," for a in aliases if a is not None),
+        ")",
+        "OPS: dict[str, tuple[Any, ...]] = {",
+        *(f"    {name!r}: {_literal(record)}," for name, record in records.items()),
+        "}",
+        "OVERLOADS: dict[str, tuple[str, ...]] = {",
+        *(f"    {name!r}: {_literal(names)}," for name, names in _overloads(found).items()),
+        "}",
+        f"METHODS: tuple[str, ...] = {_literal(_methods(found))}",
+        "PUBLIC_NAMES: dict[str, str] = {",
+        *(f"    {name!r}: {op!r}," for name, op in _public_names(found).items()),
+        "}",
+        "PROPERTIES: dict[str, str] = {",
+        *(f"    {name!r}: {doc!r}," for name, doc in _properties(found).items()),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: Any) -> str:
+    """Return Python source that the compiler folds to a constant, infinities and NaN included."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, float) and value != value:
+        return "(1e999 - 1e999)"
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "1e999" if value > 0 else "-1e999"
+    return repr(str(value)) if isinstance(value, str) else repr(value)
+
+
+def _type_fields(t: Type) -> tuple[Any, ...]:
+    fields = (t.base, t.optional, t.list, t.size, t.element_optional, t.or_scalar)
+    return (*fields, t.choices, tuple(map(_type_fields, t.items))) if t.choices or t.items else fields

@@ -1,0 +1,58 @@
+"""Makes snapshot and stubs from the sources alone: `python -P core/schema/make.py [stubs]`, which the build hook runs.
+
+It needs no installation: `tt` is laid out here as the folders lie, and only .py files are imported, since compiled
+modules may be of other sources.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class SourceFinder:
+    """Finds the modules of tt, and of them the sources only."""
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module of tt."""
+        for folder in path or () if name.startswith("tt.") else ():
+            spec = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES)).find_spec(name)
+            if spec is not None and spec.loader is not None:
+                return spec
+        return None
+
+
+def main(arguments: list[str]) -> None:
+    """Make the snapshot, unless only `stubs` are asked for, and the stubs."""
+    api = ROOT / "api"
+    spec = spec_from_file_location(
+        "tt", api / "__init__.py", submodule_search_locations=[str(api), str(ROOT)]
+    )
+    assert spec is not None and spec.loader is not None
+    sys.modules["tt"] = tt = module_from_spec(spec)
+    sys.meta_path.insert(0, SourceFinder())
+    if "stubs" not in arguments:  # before tt is imported, which reads the snapshot
+        from tt.core.errors import SchemaError
+        from tt.core.schema.generate import make_snapshot
+
+        try:
+            make_snapshot()
+        except SchemaError as error:
+            sys.exit(str(error))
+    spec.loader.exec_module(tt)
+    from tt.core.schema.stubs import main as make_stubs
+
+    sys.exit(make_stubs([]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
