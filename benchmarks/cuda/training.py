@@ -51,11 +51,12 @@ class TrainingStep:
         x = functional.dropout(functional.relu(self._linear(x, weight) + bias), 0.3)
         loss = functional.cross_entropy(self._linear(x, last), self.targets)
         loss.backward()
+        first, second = self.moments
         with tt.no_grad():
             for number in self.steps:
                 number.add_(1)
             tt.ops._fused_adamw_(
-                self.parameters, [leaf.grad for leaf in leaves], *self.moments, [], self.steps, lr=0.01, beta1=0.9,
+                self.parameters, [leaf.grad for leaf in leaves], first, second, [], self.steps, lr=0.01, beta1=0.9,
                 beta2=0.99, weight_decay=0.01, eps=1e-8, amsgrad=False, maximize=False,
             )  # fmt: skip
         return loss.detach()

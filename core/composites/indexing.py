@@ -74,12 +74,12 @@ def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
     total = python_value(ops.select(ends, 0, -1))
     if total is None:
         check_shapes("repeat_interleave.Tensor", repeats, output_size)
+        total = output_size
     elif output_size is not None and total != output_size:
         raise ShapeError(
             f"repeat_interleave(): the repeats add up to {total}, but output_size is {output_size}"
         )
-    count = output_size if total is None else total
-    places = ops.arange.default(count, device=repeats.device)
+    places = ops.arange.default(total, device=repeats.device)
     return as_type(ops._searchsorted(ends, places, True), repeats.dtype)
 
 

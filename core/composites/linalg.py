@@ -169,9 +169,9 @@ def tensordot(a: Any, b: Any, dims: Any) -> Any:
     columns = [d for d in range(b.ndim) if d not in right]
     inner = prod(a.shape[d] for d in left)
     shape = [a.shape[d] for d in rows] + [b.shape[d] for d in columns]
-    one = ops.reshape(ops.permute(a, (*rows, *left)), (prod(a.shape[d] for d in rows), inner))
-    two = ops.reshape(ops.permute(b, (*right, *columns)), (inner, prod(b.shape[d] for d in columns)))
-    return ops.reshape(ops.mm(one, two), tuple(shape))
+    first = ops.reshape(ops.permute(a, (*rows, *left)), (prod(a.shape[d] for d in rows), inner))
+    second = ops.reshape(ops.permute(b, (*right, *columns)), (inner, prod(b.shape[d] for d in columns)))
+    return ops.reshape(ops.mm(first, second), tuple(shape))
 
 
 composite("einsum", lambda equation, operands: contract(parse(equation, operands), operands))

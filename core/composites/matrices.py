@@ -203,13 +203,13 @@ def matrix_power(A: Any, n: int) -> Any:
     if n < 0:
         A, n = ops.linalg_inv(A), -n
     # Powers of two of A, of which the binary digits of n choose.
-    result = None
-    while n:
+    while not n & 1:
+        A, n = ops.matmul(A, A), n >> 1
+    result = A
+    while n := n >> 1:
+        A = ops.matmul(A, A)
         if n & 1:
-            result = A if result is None else ops.matmul(result, A)
-        n >>= 1
-        if n:
-            A = ops.matmul(A, A)
+            result = ops.matmul(result, A)
     return ops.clone(result)
 
 

@@ -165,8 +165,8 @@ def batch_norm(
     _check_channels(
         "batch_norm", input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var
     )
-    parameters = (None if p is None else widened(p) for p in (weight, bias, running_mean, running_var))
-    result, mean, var = ops._batch_norm(widened(input), *parameters, training, eps)
+    w, b, m, v = (None if p is None else widened(p) for p in (weight, bias, running_mean, running_var))
+    result, mean, var = ops._batch_norm(widened(input), w, b, m, v, training, eps)
     if training:
         _move(running_mean, mean, momentum)
         # The variance of all numbers, of which the batch is a sample.
@@ -250,8 +250,8 @@ def instance_norm(
         _move(running_var, ops.mul(ops.mean.dim(var, batch), count / max(count - 1, 1)), momentum)
     if not channels:
         return ops.clone(input)
-    parameters = (None if p is None else widened(p) for p in (weight, bias))
-    return as_type(ops.group_norm(x, channels, *parameters, eps), input.dtype)
+    w, b = (None if p is None else widened(p) for p in (weight, bias))
+    return as_type(ops.group_norm(x, channels, w, b, eps), input.dtype)
 
 
 def _grouped(input: Any, num_groups: int, eps: float) -> tuple[Any, Any]:

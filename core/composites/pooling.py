@@ -310,9 +310,10 @@ def adaptive_avg_pool(op: str, count: int) -> Callable[..., Any]:
                 x = ops.mean.dim(parts, (dim + 1,))
                 continue
             windows = adaptive(x, size, new)
-            counts = ops.sum.dim(windows.inside, (1,)) if windows.inside is not None else 1
-            counts = ops.reshape(counts, (-1, *(1,) * (x.ndim - dim - 1))) if new else 1
-            x = ops.div.default(summed(x, dim, windows), counts)
+            x = summed(x, dim, windows)
+            if new and windows.inside is not None:
+                counts = ops.sum.dim(windows.inside, (1,))
+                x = ops.div.default(x, ops.reshape(counts, (-1, *(1,) * (x.ndim - dim - 1))))
         return as_type(ops.clone(x) if x is input else x, input.dtype)
 
     return pool

@@ -210,7 +210,7 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     >>> tt.tensor([1, 2]).where(tt.tensor([True, False]), 0)
     tensor([1, 0])
     """
-    return ops.where.default(condition, self, other)  # type: ignore[no-any-return]
+    return ops.where.default(condition, self, other)
 
 
 # --- what it is ----------------------------------------------------------------------------------------------------

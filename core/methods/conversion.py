@@ -41,12 +41,12 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 def _convert(
     self: Tensor, device: Device, dtype: Any = None, memory_format: Any = None, non_blocking: bool = False
 ) -> Tensor:
-    return ops.to.device(self, device, dtype, non_blocking, memory_format=memory_format)  # type: ignore[no-any-return]
+    return ops.to.device(self, device, dtype, non_blocking, memory_format=memory_format)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """Return the tensor with the dtype and on the device of another."""
-    return ops.to.other(self, other)  # type: ignore[no-any-return]
+    return ops.to.other(self, other)
 
 
 _TYPE_NAMES: Final = {

@@ -146,7 +146,7 @@ def _select(view: Tensor, dim: int, index: int, given: int) -> Tensor:
     size = view._handle.shape[dim]
     if not -size <= index < size:
         raise IndexValueError(f"index {index} is out of bounds for dimension {given} with size {size}")
-    return ops.select(view, dim, index)  # type: ignore[no-any-return]
+    return ops.select(view, dim, index)
 
 
 def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
@@ -155,7 +155,7 @@ def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
     if start is None and stop is None and step == 1:
         return view
     start, stop, step = slice(start, stop, step).indices(view._handle.shape[dim])
-    return ops.slice(view, dim, start, max(start, stop), step)  # type: ignore[no-any-return]
+    return ops.slice(view, dim, start, max(start, stop), step)
 
 
 def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
@@ -254,7 +254,7 @@ def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
             return found  # type: ignore[no-any-return]
     view, advanced = _apply(self, index)
     if advanced:
-        return ops.index(view, advanced)  # type: ignore[no-any-return]
+        return ops.index(view, advanced)
     return ops.alias(self) if view is self else view
 
 
@@ -282,7 +282,7 @@ def _fit(value: Tensor, ndim: int) -> Tensor:
     shape = tuple(value.shape)
     extra = len(shape) - ndim
     if extra > 0 and all(size == 1 for size in shape[:extra]):
-        return ops.reshape(value, shape[extra:])  # type: ignore[no-any-return]
+        return ops.reshape(value, shape[extra:])
     return value
 
 

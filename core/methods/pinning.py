@@ -49,7 +49,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     cpu_backend = REGISTRY.backend("cpu")
     array = backend.pinned_memory(tuple(self.shape), self.dtype.numpy)
     new = wrap(cpu_backend.from_numpy(array, self.device), cpu_backend.spec(self.dtype))
-    return ops.copy_(new, self)  # type: ignore[no-any-return]
+    return ops.copy_(new, self)
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:

@@ -52,7 +52,7 @@ def item(self: Tensor) -> bool | int | float | complex:
     if count != 1:
         raise ElementCountError(f"only a tensor of one element is a number; this one has {count}")
 
-    return ops.item(self)  # type: ignore[no-any-return]
+    return ops.item(self)
 
 
 def tolist(self: Tensor) -> Any:

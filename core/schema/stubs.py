@@ -1,8 +1,8 @@
 """Type stubs from the schema, so that an editor knows every function and method with its signature and description.
 
-The build makes core/tensor/tensor.pyi, api/__init__.pyi and one stub for each namespace with operators, and so does
-`python -m tt.core.schema.stubs`; git ignores them.  What is no operator is read from the modules themselves; the few
-members whose Python signatures say too little are written by hand in `stub_templates`.
+The build makes core/tensor/tensor.pyi, api/__init__.pyi, one stub for each namespace with operators and that of `ops`,
+and so does `python -m tt.core.schema.stubs`; git ignores them.  What is no operator is read from the modules
+themselves; the few members whose Python signatures say too little are written by hand in `stub_templates`.
 
 This is a tool that looks at the finished package from outside, so it imports what it describes by name.
 """
@@ -18,11 +18,14 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
 from tt.core.schema.generate import write
+from tt.core.schema.load import load
 from tt.core.schema.model import OpDefinition
 from tt.core.schema.snapshot import definitions, root
+from tt.core.schema.stub_ops import ops_stub
 from tt.core.schema.stub_render import (
     ALIASES,
     HEADER_TYPES,
@@ -48,6 +51,7 @@ def stubs() -> dict[str, str]:
     found = {
         os.path.join("core", "tensor", "tensor.pyi"): tensor_stub(),
         os.path.join("api", "__init__.pyi"): api_stub(),
+        os.path.join("core", "dispatch", "registry", "typed_ops.pyi"): ops_stub(_NOTICE, namespaces()),
     }
     for module in sorted({d.module for d in definitions().values() if d.module}):
         parts = module.split(".")
@@ -57,6 +61,16 @@ def stubs() -> dict[str, str]:
         )
         if os.path.exists(os.path.join(root(), file)):
             found[file + "i"] = namespace_stub(module)
+    return found
+
+
+def namespaces() -> dict[str, list[OpDefinition]]:
+    """Return the operators of tt and of its own plugins, which bring theirs as YAML, by namespace."""
+    found = {"tt": list(definitions().values())}
+    for plugin in _PLUGINS:
+        folder = Path(str(importlib.import_module(plugin).__file__)).parent
+        for definition in load(sorted(folder.glob("*.yaml"))).values():
+            found.setdefault(definition.signature.namespace, []).append(definition)
     return found
 
 

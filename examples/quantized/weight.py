@@ -126,6 +126,10 @@ def _beside(scale: tt.Tensor, ndim: int) -> tt.Tensor:
     return scale.reshape(-1, *[1] * (ndim - 1))
 
 
+def _plain(tensor: tt.Tensor) -> tt.Tensor:
+    return tensor.dequantize() if isinstance(tensor, Int8Weight) else tensor
+
+
 # --- functions and operators ---------------------------------------------------------------------------------------
 
 
@@ -146,7 +150,7 @@ def _operator(*funcs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 def _linear(input: tt.Tensor, weight: tt.Tensor, bias: tt.Tensor | None = None) -> Any:
     """Multiply by the int8 numbers, then scale the few results instead of the many weights."""
     if not isinstance(weight, Int8Weight):
-        return F.linear(input.dequantize() if isinstance(input, Int8Weight) else input, weight, bias)
+        return F.linear(_plain(input), weight, bias)
     found = F.linear(input, weight.numbers.to(input.dtype)) * weight.scale
     return found if bias is None else found + bias
 
@@ -155,8 +159,7 @@ def _linear(input: tt.Tensor, weight: tt.Tensor, bias: tt.Tensor | None = None) 
 def _conv2d(input: tt.Tensor, weight: tt.Tensor, bias: tt.Tensor | None = None, *options: Any) -> Any:
     """Convolve with the int8 numbers, then scale the channels of the result."""
     if not isinstance(weight, Int8Weight) or isinstance(input, Int8Weight):
-        plain = [t.dequantize() if isinstance(t, Int8Weight) else t for t in (input, weight, bias)]
-        return tt.ops.conv2d(*plain, *options)
+        return tt.ops.conv2d(_plain(input), _plain(weight), None if bias is None else _plain(bias), *options)
     found = tt.ops.conv2d(input, weight.numbers.to(input.dtype), None, *options) * weight.scale[:, None, None]
     return found if bias is None else found + bias[:, None, None]
 

@@ -69,14 +69,14 @@ def _compressed(array: Any, check: bool | None) -> Tensor:
     compressed, plain, values = (as_tensor(part) for part in (array.indptr, array.indices, array.data))
     shape = tuple(array.shape)
     check_compressed("from_scipy()", layout, compressed, plain, values, shape, check)
-    return ops.sparse.compressed(compressed, plain, values, shape, layout)  # type: ignore[no-any-return]
+    return ops.sparse.compressed(compressed, plain, values, shape, layout)
 
 
 def _coordinates(array: Any, check: bool | None) -> Tensor:
     indices, values = as_tensor(_joined(array.coords)), as_tensor(array.data)
     shape, coalesced = tuple(array.shape), bool(array.has_canonical_format)
     check_coo("from_scipy()", indices, values, shape, False, check)
-    return ops.sparse.coo(indices, values, shape, coalesced and _is_row_major(array))  # type: ignore[no-any-return]
+    return ops.sparse.coo(indices, values, shape, coalesced and _is_row_major(array))
 
 
 def _is_row_major(array: Any) -> bool:

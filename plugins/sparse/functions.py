@@ -63,13 +63,13 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
     """
     _matrices("mm", mat1, mat2)
     if reduce == "sum":
-        return ops.sparse.mm(mat1, mat2)  # type: ignore[no-any-return]
+        return ops.sparse.mm(mat1, mat2)
     if (mat1.layout.name, mat2.layout.name) != ("sparse_csr", "strided"):
         raise errors.LayoutError(
             f"mm(): reduce={reduce!r} is for a matrix of the layout tt.sparse_csr and a dense one, not for "
             f"{mat1.layout} and {mat2.layout}\n  try: mat1.to_sparse_csr()"
         )
-    return ops.sparse.mm_reduce(mat1, mat2, reduce)[0]  # type: ignore[no-any-return]
+    return ops.sparse.mm_reduce(mat1, mat2, reduce)[0]
 
 
 def _matrices(op: str, *tensors: Tensor) -> None:
@@ -91,7 +91,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: An
     _matrices("addmm", mat1, mat2)
     product = ops.sparse.mm(mat1, mat2)
     product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else (mat if beta == 1 else mat * beta) + product  # type: ignore[no-any-return]
+    return product if beta == 0 else (mat if beta == 1 else mat * beta) + product
 
 
 def sampled_addmm(
@@ -152,7 +152,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     >>> tt.smm(tt.eye(2).to_sparse(), tt.ones(2, 1)).layout
     tt.sparse_coo
     """
-    return ops.sparse.to_layout(_sparse_dense("smm", input, mat), "sparse_coo")  # type: ignore[no-any-return]
+    return ops.sparse.to_layout(_sparse_dense("smm", input, mat), "sparse_coo")
 
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -182,7 +182,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     1
     """
     product = _sparse_dense("hspmm", mat1, mat2)
-    return ops.sparse.to_layout(product, "sparse_coo", sparse_dim=1)  # type: ignore[no-any-return]
+    return ops.sparse.to_layout(product, "sparse_coo", sparse_dim=1)
 
 
 def _sparse_dense(op: str, sparse: Tensor, dense: Tensor) -> Tensor:
@@ -216,7 +216,7 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     >>> tt.sparse.spsolve(tt.tensor([[2.0, 0.0], [1.0, 4.0]]).to_sparse_csr(), tt.tensor([2.0, 9.0]))
     tensor([1., 2.])
     """
-    return ops.sparse.spsolve(input, other, left)  # type: ignore[no-any-return]
+    return ops.sparse.spsolve(input, other, left)
 
 
 # --- reductions --------------------------------------------------------------------------------------------------
@@ -251,9 +251,9 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: dtype | No
     tensor([1., 6.])
     """
     if dim is not None:
-        return ops.sum.dim(input, dim, dtype=dtype)  # type: ignore[no-any-return]
+        return ops.sum.dim(input, dim, dtype=dtype)
     once = ops.sparse.coalesce(input) if input.layout.name == "sparse_coo" else input
-    return ops.sum(ops.sparse.values(once), dtype=dtype)  # type: ignore[no-any-return]
+    return ops.sum(ops.sparse.values(once), dtype=dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
@@ -266,7 +266,7 @@ def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
     tensor([[0.5000, 0.5000],
             [0.0000, 1.0000]])
     """
-    return ops.sparse.softmax(_in_dtype(input, dtype), dim, False)  # type: ignore[no-any-return]
+    return ops.sparse.softmax(_in_dtype(input, dtype), dim, False)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
@@ -278,7 +278,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tenso
     >>> tt.sparse.log_softmax(tt.tensor([[3.0, 3.0], [0.0, 1.0]]).to_sparse(), 1).values()
     tensor([-0.6931, -0.6931,  0.0000])
     """
-    return ops.sparse.softmax(_in_dtype(input, dtype), dim, True)  # type: ignore[no-any-return]
+    return ops.sparse.softmax(_in_dtype(input, dtype), dim, True)
 
 
 def _in_dtype(input: Tensor, dtype: dtype | None) -> Tensor:

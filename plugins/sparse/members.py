@@ -193,7 +193,7 @@ def crow_indices(self: Tensor) -> Tensor:
     tensor([0, 1, 3])
     """
     _expect(self, "crow_indices", _ROWS)
-    return ops.sparse.compressed_indices(self)  # type: ignore[no-any-return]
+    return ops.sparse.compressed_indices(self)
 
 
 def col_indices(self: Tensor) -> Tensor:
@@ -206,7 +206,7 @@ def col_indices(self: Tensor) -> Tensor:
     tensor([1, 0, 1])
     """
     _expect(self, "col_indices", _ROWS)
-    return ops.sparse.plain_indices(self)  # type: ignore[no-any-return]
+    return ops.sparse.plain_indices(self)
 
 
 def ccol_indices(self: Tensor) -> Tensor:
@@ -219,7 +219,7 @@ def ccol_indices(self: Tensor) -> Tensor:
     tensor([0, 1, 3])
     """
     _expect(self, "ccol_indices", _COLUMNS)
-    return ops.sparse.compressed_indices(self)  # type: ignore[no-any-return]
+    return ops.sparse.compressed_indices(self)
 
 
 def row_indices(self: Tensor) -> Tensor:
@@ -232,7 +232,7 @@ def row_indices(self: Tensor) -> Tensor:
     tensor([1, 0, 1])
     """
     _expect(self, "row_indices", _COLUMNS)
-    return ops.sparse.plain_indices(self)  # type: ignore[no-any-return]
+    return ops.sparse.plain_indices(self)
 
 
 def coalesce(self: Tensor) -> Tensor:
@@ -247,7 +247,7 @@ def coalesce(self: Tensor) -> Tensor:
     _expect(self, "coalesce", ("sparse_coo",))
     if handle_of(self).coalesced:
         return self
-    return ops.sparse.coalesce(self)  # type: ignore[no-any-return]
+    return ops.sparse.coalesce(self)
 
 
 # --- other layouts -------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def to_sparse(
         raise errors.ArgumentError("to_sparse", "takes sparse_dim or layout, not both")
     if name == self.layout.name and sparse_dim is None and dense_dim is None and blocksize is None:
         return self
-    return ops.sparse.to_layout(self, name, sparse_dim, blocksize, dense_dim)  # type: ignore[no-any-return]
+    return ops.sparse.to_layout(self, name, sparse_dim, blocksize, dense_dim)
 
 
 def to_sparse_coo(self: Tensor) -> Tensor:
@@ -403,7 +403,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             f"sparse_mask() expected a mask of a sparse layout, but got {mask.layout}\n  try: mask.to_sparse()"
         )
     pattern = coalesce(mask) if mask.layout.name == "sparse_coo" else mask
-    return ops.sparse.with_values(pattern, ops.sparse.values_at(self, pattern))  # type: ignore[no-any-return]
+    return ops.sparse.with_values(pattern, ops.sparse.values_at(self, pattern))
 
 
 def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
@@ -421,7 +421,7 @@ def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim
     tt.Size([3, 4])
     """
     _expect(self, "sparse_resize_", ("sparse_coo",))
-    return ops.sparse.resize_(self, size, sparse_dim, dense_dim)  # type: ignore[no-any-return]
+    return ops.sparse.resize_(self, size, sparse_dim, dense_dim)
 
 
 def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
@@ -434,7 +434,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int,
     0
     """
     _expect(self, "sparse_resize_and_clear_", ("sparse_coo",))
-    return ops.sparse.clear_(self, size, sparse_dim, dense_dim)  # type: ignore[no-any-return]
+    return ops.sparse.clear_(self, size, sparse_dim, dense_dim)
 
 
 def resize_as_sparse_(self: Tensor, the_template: Tensor) -> Tensor:

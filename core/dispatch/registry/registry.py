@@ -556,5 +556,8 @@ def _load(reference: str) -> Any:
 
 REGISTRY = Registry()
 """The registry of this process."""
-ops = Operators(REGISTRY)
+if TYPE_CHECKING:
+    from tt.core.dispatch.registry.typed_ops import ops  # made from ops.yaml: the signature of each operator
+else:
+    ops = Operators(REGISTRY)
 """All operators by attribute."""

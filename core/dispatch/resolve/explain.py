@@ -297,7 +297,7 @@ def _value(spec: ArgumentSpec) -> Any:
         return spec.text == "True"
     if spec.scalar is not None:
         return spec.scalar(spec.text)
-    return ops.empty(spec.shape, dtype=spec.dtype, device=Device("meta"))
+    return ops.empty(spec.shape or (), dtype=spec.dtype, device=Device("meta"))
 
 
 def _find(name: str, form: str, count: int) -> tuple[Operator, str]:

@@ -51,8 +51,8 @@ def weight_of(
     x: Any, y: Any, size: Sequence[int], stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     """Return the gradient of the filters."""
-    how = (each(value, len(size) - 2) for value in (stride, padding, dilation))
-    return ops._conv_weight(x, y, tuple(size), *how, groups)
+    hops, pads, gaps = (each(value, len(size) - 2) for value in (stride, padding, dilation))
+    return ops._conv_weight(x, y, tuple(size), hops, pads, gaps, groups)
 
 
 def bias_of(g: Any, weight_shape: Sequence[int]) -> Any:

@@ -50,7 +50,7 @@ COMPARISONS: Final = {
 def _stored(self: Tensor, linear: bool) -> Tensor:
     """Return a tensor whose elements are stored once, unless the function is linear."""
     if not linear and self.layout.name == "sparse_coo" and not handle_of(self).coalesced:
-        return ops.sparse.coalesce(self)  # type: ignore[no-any-return]
+        return ops.sparse.coalesce(self)
     return self
 
 
@@ -62,7 +62,7 @@ def on_values(function: Callable[..., Tensor], self: Tensor, *rest: Any, linear:
     ).known:  # no data, and nobody knows how much: the dtype is all that there is to find out
         values = function(component(handle_of(stored).values, stored.device), *rest)
         return as_tensor_of(handle_of(stored).with_values(handle_of(values)), stored.device)
-    return ops.sparse.with_values(stored, function(ops.sparse.values(stored), *rest))  # type: ignore[no-any-return]
+    return ops.sparse.with_values(stored, function(ops.sparse.values(stored), *rest))
 
 
 def _names(op: str) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def with_dense(self: Tensor, other: Tensor) -> Tensor:
         return on_values(ops.mul, sparse, dense, linear=True)
     dense = expanded(dense, sparse)
     values = ops.mul(ops.sparse.values(sparse), ops.sparse.values_at(dense, sparse))
-    return ops.sparse.with_values(sparse, values)  # type: ignore[no-any-return]
+    return ops.sparse.with_values(sparse, values)
 
 
 def expanded(dense: Tensor, sparse: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def expanded(dense: Tensor, sparse: Tensor) -> Tensor:
     if tuple(dense.shape) == tuple(sparse.shape):
         return dense
     try:
-        return ops.expand(dense, tuple(sparse.shape))  # type: ignore[no-any-return]
+        return ops.expand(dense, tuple(sparse.shape))
     except errors.TTError as error:
         raise errors.ShapeError(
             f"mul(): a dense tensor of size {list(dense.shape)} does not broadcast to the size {list(sparse.shape)} "

@@ -47,7 +47,7 @@ def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Any) 
                 f"sum(): reduction operations on {self.layout} tensors are for matrices of the layout tt.sparse_csr "
                 "with keepdim=True\n  try: self.to_sparse().sum(dim)"
             )
-        return ops.sparse.sum_dims(_in_dtype(self, dtype), list(dims), True)  # type: ignore[no-any-return]
+        return ops.sparse.sum_dims(_in_dtype(self, dtype), list(dims), True)
     return sum_dims(_in_dtype(self, dtype), dim, keepdim)  # type: ignore[no-any-return]
 
 
@@ -63,25 +63,25 @@ def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
         found = ops.linalg_vector_norm(ops.new_zeros(values, (1,)), ord if ord >= 0 else 1, dtype=dtype)
     else:
         found = ops.linalg_vector_norm(values, ord, dtype=dtype)
-    return ops.reshape(found, (1,) * x.ndim) if keepdim else found  # type: ignore[no-any-return]
+    return ops.reshape(found, (1,) * x.ndim) if keepdim else found
 
 
 def any_(self: Tensor) -> Tensor:
     """Tell whether a stored element is not zero."""
-    return ops.any(ops.sparse.values(_once(self)))  # type: ignore[no-any-return]
+    return ops.any(ops.sparse.values(_once(self)))
 
 
 def all_(self: Tensor) -> Tensor:
     """Tell whether all elements are stored and none is zero."""
     values = ops.sparse.values(_once(self))
     if values.numel() < self.numel():
-        return ops.zeros_like(ops.any(values))  # type: ignore[no-any-return]
-    return ops.all(values)  # type: ignore[no-any-return]
+        return ops.zeros_like(ops.any(values))
+    return ops.all(values)
 
 
 def mean(self: Tensor, dtype: Any) -> Tensor:
     """Divide the sum by the number of all elements, stored or not."""
-    return ops.div(ops.sum(self, dtype=dtype), self.numel())  # type: ignore[no-any-return]
+    return ops.div(ops.sum(self, dtype=dtype), self.numel())
 
 
 def nonzero(self: Tensor) -> Tensor:
@@ -91,9 +91,9 @@ def nonzero(self: Tensor) -> Tensor:
         whole = ops.sparse.coalesce(ops.sparse.to_layout(self, "sparse_coo"))
     handle: Any = handle_of(whole)
     if handle.dense_dim:
-        return ops.nonzero(ops.sparse.to_dense(whole))  # type: ignore[no-any-return]
+        return ops.nonzero(ops.sparse.to_dense(whole))
     found = ops.ne(ops.sparse.values(whole), 0)
-    return ops.index(ops.transpose(ops.sparse.indices(whole), 0, 1), [found])  # type: ignore[no-any-return]
+    return ops.index(ops.transpose(ops.sparse.indices(whole), 0, 1), [found])
 
 
 def kernels_of_reductions() -> dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]]:

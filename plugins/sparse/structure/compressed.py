@@ -66,11 +66,11 @@ def _back(found: Tensor, like: Tensor) -> Tensor:
         raise errors.LayoutError(
             f"a result of size {list(found.shape)} is not made of blocks of {list(blocks)}\n  try: x.to_sparse()"
         )
-    return ops.sparse.to_layout(found, handle.layout, None, blocks)  # type: ignore[no-any-return]
+    return ops.sparse.to_layout(found, handle.layout, None, blocks)
 
 
 def _coordinates(self: Tensor) -> Tensor:
-    return ops.sparse.to_layout(self, "sparse_coo")  # type: ignore[no-any-return]
+    return ops.sparse.to_layout(self, "sparse_coo")
 
 
 # --- order of dimensions -------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
     batch = handle.batch_ndim
     gone = sorted({d for d in (wrap_dim("squeeze", d, self.ndim) for d in dim) if self.shape[d] == 1})
     if not gone:
-        return ops.alias(self)  # type: ignore[no-any-return]
+        return ops.alias(self)
     if any(batch <= d < batch + 2 for d in gone):
         raise errors.LayoutError(
             f"squeeze(): the rows and columns of a tensor of the layout tt.{handle.layout} stay\n"
@@ -215,7 +215,7 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
     first, last, _ = slice(start, end, 1).indices(self.shape[at])
     last = max(first, last)
     if (first, last, step) == (0, self.shape[at], 1):
-        return ops.alias(self)  # type: ignore[no-any-return]
+        return ops.alias(self)
     shape = (*self.shape[:at], -(-(last - first) // step), *self.shape[at + 1 :])
     compressed, plain, values = components(self)
     if at < batch:

@@ -93,7 +93,7 @@ def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     first, second = wrap_dim("transpose", dim0, self.ndim), wrap_dim("transpose", dim1, self.ndim)
     order = list(range(self.ndim))
     if not order or first == second:
-        return ops.alias(self)  # type: ignore[no-any-return]
+        return ops.alias(self)
     if (first < _sparse_dim(self)) != (second < _sparse_dim(self)):
         raise errors.LayoutError(
             f"transpose(): transposed dimensions must both be sparse or both be dense. Got sparse_dim: "
@@ -132,7 +132,7 @@ def squeeze_dim(self: Tensor, dim: Sequence[int]) -> Tensor:
     wanted = {wrap_dim("squeeze", d, self.ndim) for d in dim} if self.ndim else set()
     gone = sorted(d for d in wanted if self.shape[d] == 1)
     if not gone:
-        return ops.alias(self)  # type: ignore[no-any-return]
+        return ops.alias(self)
     sparse = _sparse_dim(self)
     indices, values = components(self)
     rows = [d for d in range(sparse) if d not in gone]
@@ -153,7 +153,7 @@ def flat_places(indices: Tensor, sizes: Sequence[int]) -> Tensor:
     found = ops.zeros((indices.shape[1],), dtype=indices.dtype, device=indices.device)
     for dim, size in enumerate(sizes):
         found = found * size + indices[dim]
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
@@ -221,19 +221,19 @@ def select(self: Tensor, dim: int, index: int) -> Tensor:
         return coo_tensor(indices, values, shape, handle_of(self).coalesced, handle_of(self).known)
     if not has_data(self):
         if sparse == 1:
-            return ops.empty(shape, dtype=self.dtype, device=self.device)  # type: ignore[no-any-return]
+            return ops.empty(shape, dtype=self.dtype, device=self.device)
         return _unknown(self, shape, sparse - 1)
     keep = _true(indices[at] == index)
     if sparse == 1:  # nothing sparse is left: PyTorch returns the sum of the values
         picked = ops.index_select(values, 0, keep)
-        return ops.sum(picked, 0, dtype=self.dtype)  # type: ignore[no-any-return]
+        return ops.sum(picked, 0, dtype=self.dtype)
     rows = [ops.index_select(indices[d], 0, keep) for d in range(sparse) if d != at]
     return _picked(self, keep, rows, shape)
 
 
 def _true(mask: Tensor) -> Tensor:
     """Return the positions where a one-dimensional mask is true."""
-    return ops.squeeze(ops.nonzero(mask), [1])  # type: ignore[no-any-return]
+    return ops.squeeze(ops.nonzero(mask), [1])
 
 
 def _bounds(size: int, start: int | None, end: int | None) -> tuple[int, int]:
@@ -250,7 +250,7 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
     first, last = _bounds(self.shape[at], start, end)
     shape = (*self.shape[:at], -(-(last - first) // step), *self.shape[at + 1 :])
     if (first, last, step) == (0, self.shape[at], 1):
-        return ops.alias(self)  # type: ignore[no-any-return]
+        return ops.alias(self)
     indices, values = components(self)
     if at >= sparse:
         values = ops.slice(values, at - sparse + 1, first, last, step)
@@ -335,9 +335,9 @@ def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
                 f"The shape of the mask [{item.shape[0]}] at index 0 does not match the shape of the indexed tensor "
                 f"{list(self.shape)} at index {dim}"
             )
-        return ops.index_select(self, dim, _true(item))  # type: ignore[no-any-return]
+        return ops.index_select(self, dim, _true(item))
     found = item.to(to_dtype("int64"))
-    return ops.index_select(self, dim, ops.where(found < 0, found + size, found))  # type: ignore[no-any-return]
+    return ops.index_select(self, dim, ops.where(found < 0, found + size, found))
 
 
 # --- joining -------------------------------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
     if not indices:
         indices, values = [ops.zeros((2, 0), dtype=to_dtype("int64"), device=rows.device)], [rows.reshape(-1)]
     made = ops.sparse.coo(ops.cat(indices, 1), ops.cat(values), (height, width), False)
-    return made if layout is None else made.to_sparse(layout=layout)  # type: ignore[no-any-return]
+    return made if layout is None else made.to_sparse(layout=layout)
 
 
 # --- other sizes ---------------------------------------------------------------------------------------------------
