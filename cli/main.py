@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -61,13 +61,13 @@ def root(
 def build() -> typer.Typer:
     """Return the command with all its subcommands, those of plugins included."""
     # Boxes around the help are for eyes; a pipe gets plain text.
-    markup = "rich" if sys.stdout.isatty() else None
+    markup: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
     app = typer.Typer(
         name="tt",
         cls=Commands,
         invoke_without_command=True,
         pretty_exceptions_enable=False,
-        rich_markup_mode=markup,  # type: ignore[arg-type]  # typer types the literal, not str
+        rich_markup_mode=markup,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(root)

@@ -41,8 +41,9 @@ class Hooks:
 
     @staticmethod
     @hookspec(firstresult=True)
-    def tt_manifest() -> Manifest:  # type: ignore[empty-body]
+    def tt_manifest() -> Manifest:
         """Return what the plugin is called and what it brings."""
+        raise NotImplementedError
 
     @staticmethod
     @hookspec(firstresult=True)
@@ -58,8 +59,9 @@ class Hooks:
 
     @staticmethod
     @hookspec(firstresult=True)
-    def tt_commands() -> Mapping[str, str]:  # type: ignore[empty-body]
+    def tt_commands() -> Mapping[str, str]:
         """Return further commands of `tt`: name -> "module:attribute" of a function or a typer application.
 
         The module is imported when the command, or the help of `tt`, is asked for.
         """
+        raise NotImplementedError

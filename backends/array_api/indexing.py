@@ -72,7 +72,10 @@ def put_flat(
 
 def adding(builder: KernelBuilder, self: Any) -> Callable[[Any, Any], Any]:
     """Return how two elements are added: a sum of bools tells whether one of them is true."""
-    return builder.xp.logical_or if builder.is_kind(self, "bool") else builder.xp.add  # type: ignore[no-any-return]
+    how: Callable[[Any, Any], Any] = (
+        builder.xp.logical_or if builder.is_kind(self, "bool") else builder.xp.add
+    )
+    return how
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:

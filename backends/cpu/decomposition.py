@@ -155,7 +155,7 @@ def qr(A: Array, mode: str) -> Any:
     expect(A.ndim >= 2 and mode in ("reduced", "complete", "r"), "linalg.qr() takes matrices")
     if mode == "r":
         return np.empty((0,), A.dtype), np.linalg.qr(A, "r")
-    Q, R = np.linalg.qr(A, mode)  # type: ignore[call-overload]  # the modes are checked above
+    Q, R = np.linalg.qr(A, "complete" if mode == "complete" else "reduced")
     return Q, R
 
 

@@ -87,7 +87,7 @@ class Drawing:
 
     def units(
         self, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0, shift: float = 0.0
-    ) -> Any:
+    ) -> StridedHandle:
         """Return uniform numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
         out = self.mover.empty(size, dtype)
         name, parts = PARTS.get(name_of(dtype), (name_of(dtype), 1))
@@ -99,7 +99,7 @@ class Drawing:
 
     def normals(
         self, size: Sequence[int], generator: Any, dtype: Any, scale: float = 1.0, shift: float = 0.0
-    ) -> Any:
+    ) -> StridedHandle:
         """Return normal numbers, scaled and shifted; of complex dtypes real and imaginary part by turns."""
         out = self.mover.empty(size, dtype)
         name, parts = PARTS.get(name_of(dtype), (name_of(dtype), 1))
@@ -143,12 +143,12 @@ def _of_a_size(table: KernelTable, drawing: Drawing) -> None:
     @table.kernel("rand", dtypes="floating_complex", half="native", priority=1)
     def rand(size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
         _count(size)
-        return drawing.units(tuple(size), generator, dtype)  # type: ignore[no-any-return]
+        return drawing.units(tuple(size), generator, dtype)
 
     @table.kernel("randn", dtypes="floating_complex", half="native", priority=1)
     def randn(size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
         _count(size)
-        return drawing.normals(tuple(size), generator, dtype)  # type: ignore[no-any-return]
+        return drawing.normals(tuple(size), generator, dtype)
 
     @table.kernel("randint.low", dtypes="real", half="native", priority=1)
     def randint(low: int, high: int, size: Sequence[int], generator: Any, dtype: Any) -> StridedHandle:
@@ -189,12 +189,12 @@ def _like_a_tensor(table: KernelTable, drawing: Drawing) -> None:
     @table.kernel("uniform", dtypes="floating_complex", half="native", priority=1)
     def uniform(self: StridedHandle, from_: float, to: float, generator: Any) -> StridedHandle:
         check_uniform(from_, to)
-        return drawing.units(self.shape, generator, self.dtype, to - from_, from_)  # type: ignore[no-any-return]
+        return drawing.units(self.shape, generator, self.dtype, to - from_, from_)
 
     @table.kernel("normal", dtypes="floating_complex", half="native", priority=1)
     def normal(self: StridedHandle, mean: float, std: float, generator: Any) -> StridedHandle:
         check_normal(std)
-        return drawing.normals(self.shape, generator, self.dtype, std, mean)  # type: ignore[no-any-return]
+        return drawing.normals(self.shape, generator, self.dtype, std, mean)
 
     @table.kernel("bernoulli.p", half="native", priority=1)
     def bernoulli_p(self: StridedHandle, p: float, generator: Any) -> StridedHandle:

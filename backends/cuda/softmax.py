@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tt.backends.cuda.handle import StridedHandle
@@ -23,16 +23,15 @@ PROGRAM: Final = Program("softmax.cuh")
 def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTable]:
     """Return the kernels of a backend; nothing is compiled before it is called."""
     table, tuning = KernelTable(device="cuda"), tuning or Tuning()
-    options = {"dtypes": FLOATING, "half": "native", "priority": 1}
+    kernel = partial(table.kernel, dtypes=FLOATING, half="native", priority=1)
     for op, name in (("softmax", "Softmax"), ("log_softmax", "LogSoftmax")):
         forward = _kernel(backend, f"{name}Forward", tuning)
         backward = _kernel(backend, f"{name}Backward", tuning)
-        table.kernel(op, lambda self, dim, f=forward: f(dim, self), takes=("self", "dim"), **options)  # type: ignore[arg-type]
-        table.kernel(
+        kernel(op, lambda self, dim, f=forward: f(dim, self), takes=("self", "dim"))
+        kernel(
             f"_{op}_backward",
             lambda grad, output, dim, f=backward: f(dim, grad, output),
             takes=("grad", "output", "dim"),
-            **options,  # type: ignore[arg-type]
         )
     return [table]
 

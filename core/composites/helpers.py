@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import REGISTRY, ops
 from tt.core.errors import DataDependentError
@@ -13,6 +13,9 @@ from tt.core.tensor.base import TensorBase
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import float32, iinfo, int64
 from tt.core.types.promotion import result_type
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 __all__ = [
     "as_type",
@@ -28,12 +31,13 @@ __all__ = [
 ]
 
 
-def as_type(self: Any, dtype: Dtype) -> Any:
+def as_type(self: Any, dtype: Dtype) -> Tensor:
     """Return the tensor in a dtype, itself if it has it."""
-    return self if self.dtype is dtype else ops._to_copy(self, dtype=dtype)
+    found: Tensor = self if self.dtype is dtype else ops._to_copy(self, dtype=dtype)
+    return found
 
 
-def number(value: Any, like: Any, dtype: Dtype | None = None) -> Any:
+def number(value: Any, like: Any, dtype: Dtype | None = None) -> Tensor:
     """Return a number as a tensor without dimensions, with the device and (unless given) the dtype of another."""
     return ops.full((), value, dtype=dtype or like.dtype, device=like.device)
 
@@ -55,14 +59,14 @@ def is_integral(dtype: Dtype) -> bool:
     return dtype.kind in ("bool", "signed", "unsigned")
 
 
-def widened(self: Any) -> Any:
+def widened(self: Any) -> Tensor:
     """Return float16 and bfloat16 in float32, in which composites of many steps compute them."""
-    return as_type(self, float32) if self.dtype.name in ("float16", "bfloat16") else self
+    return as_type(self, float32 if self.dtype.name in ("float16", "bfloat16") else self.dtype)
 
 
-def floating(self: Any) -> Any:
+def floating(self: Any) -> Tensor:
     """Return integers and bools in the default dtype."""
-    return as_type(self, result_type(self, 1.0)) if is_integral(self.dtype) else self
+    return as_type(self, result_type(self, 1.0) if is_integral(self.dtype) else self.dtype)
 
 
 def computed(function: Callable[..., Any]) -> Callable[..., Any]:

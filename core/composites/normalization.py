@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, widened
 from tt.core.dispatch.registry.registry import ops
@@ -14,6 +14,9 @@ from tt.core.shapes.geometry import broadcast
 from tt.core.shapes.normalization import check_parameters
 from tt.core.types.dtype import finfo
 from tt.core.types.promotion import result_type
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -54,13 +57,13 @@ def _leading(x: Any, count: int) -> tuple[int, ...]:
     return tuple(range(x.ndim - count))
 
 
-def _summed(x: Any, dims: tuple[int, ...], dtype: Any) -> Any:
+def _summed(x: Any, dims: tuple[int, ...], dtype: Any) -> Tensor:
     """Return the sum along dimensions, of which there may be none."""
     return as_type(ops.sum.dim(x, dims) if dims else ops.clone(x), dtype)
 
 
 @composite("layer_norm")
-def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Tensor:
     _check_dtypes("layer_norm", input)
     check_shapes("layer_norm", input, normalized_shape, weight, bias)
     dims = tuple(range(-len(normalized_shape), 0))
@@ -81,14 +84,14 @@ def layer_norm_backward(
     )
 
 
-def _root(x: Any, dims: tuple[int, ...], eps: float | None) -> Any:
+def _root(x: Any, dims: tuple[int, ...], eps: float | None) -> Tensor:
     """Return one over the root of the mean of squares."""
     eps = finfo(x.dtype.to_real()).eps if eps is None else eps
     return ops.rsqrt(ops.add(ops.mean.dim(ops.square(x), dims, True), eps))
 
 
 @composite("rms_norm")
-def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Any:
+def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any, eps: float | None) -> Tensor:
     check_shapes("rms_norm", input, normalized_shape, weight)
     if not (input.dtype.is_floating_point or input.dtype.is_complex):
         raise DtypeNotServedError("rms_norm", f"rms_norm(): is not defined for {input.dtype}")
@@ -190,8 +193,8 @@ def batch_norm_statistics(
     scale = scale if weight is None else ops.mul(scale, _by_channel(weight, input.ndim))
     result = _affine(ops.mul(ops.sub(x, mean), scale), None, _by_channel(bias, input.ndim))
     # Copies: what a kernel returns shares no memory with its arguments.
-    statistics = (as_type(ops.clone(ops.reshape(s, (-1,))), input.dtype) for s in (mean, var))
-    return as_type(result, input.dtype), *statistics
+    mean, var = (as_type(ops.clone(ops.reshape(s, (-1,))), input.dtype) for s in (mean, var))
+    return as_type(result, input.dtype), mean, var
 
 
 @composite("_batch_norm_backward")
@@ -262,7 +265,7 @@ def _grouped(input: Any, num_groups: int, eps: float) -> tuple[Any, Any]:
 
 
 @composite("group_norm")
-def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Tensor:
     _check_dtypes("group_norm", input)
     check_shapes("group_norm", input, num_groups, weight, bias)
     if not input.numel():
@@ -296,18 +299,18 @@ def group_norm_backward(
 # --- vectors ---------------------------------------------------------------------------------------------------
 
 
-def _unit(x: Any, dim: int, eps: float, p: float = 2) -> Any:
+def _unit(x: Any, dim: int, eps: float, p: float = 2) -> Tensor:
     """Return vectors divided by their norm, or by eps where that is smaller."""
     return ops.div.default(x, ops.clamp(ops.linalg_vector_norm(x, p, dim, True), eps))
 
 
 @composite("normalize")
-def normalize(input: Any, p: float, dim: int, eps: float) -> Any:
+def normalize(input: Any, p: float, dim: int, eps: float) -> Tensor:
     return as_type(_unit(widened(input), dim, eps, p), input.dtype)
 
 
 @composite("cosine_similarity")
-def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
+def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Tensor:
     dtype = result_type(x1, x2)
     if not dtype.is_floating_point:
         raise DtypeError(

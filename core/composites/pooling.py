@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.composites.helpers import as_type, check_shapes, is_integral, widened
 from tt.core.dispatch.registry.registry import ops
 from tt.core.dispatch.registry.tables import CompositeTable
 from tt.core.shapes.convolution import each
 from tt.core.shapes.pooling import strides_of, windows_in
+
+if TYPE_CHECKING:
+    from tt.core.tensor.tensor import Tensor
 
 composites: Final = CompositeTable()
 composite = composites.composite
@@ -35,11 +38,11 @@ class Windows:
         Which elements were not replaced; None if none was.
     """
 
-    places: Any
-    inside: Any
+    places: Tensor
+    inside: Tensor | None
 
 
-def _numbers(count: int, like: Any) -> Any:
+def _numbers(count: int, like: Any) -> Tensor:
     return ops.arange(count, device=like.device)
 
 
@@ -69,7 +72,7 @@ def adaptive(like: Any, size: int, out: int) -> Windows:
     return Windows(ops.where.default(inside, places, ops.unsqueeze(first, 1)), inside)
 
 
-def take(x: Any, dim: int, windows: Windows) -> Any:
+def take(x: Any, dim: int, windows: Windows) -> Tensor:
     """Return x with a dimension replaced by two: the windows and their elements."""
     found = ops.index_select(x, dim, ops.reshape(windows.places, (-1,)))
     return ops.reshape(found, (*x.shape[:dim], *windows.places.shape, *x.shape[dim + 1 :]))
@@ -218,7 +221,7 @@ def avg_pool1d(
     return pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-def summed(x: Any, dim: int, windows: Windows) -> Any:
+def summed(x: Any, dim: int, windows: Windows) -> Tensor:
     """Return the sums of the windows along a dimension."""
     found = take(x, dim, windows)
     if windows.inside is not None:
@@ -227,7 +230,9 @@ def summed(x: Any, dim: int, windows: Windows) -> Any:
     return ops.sum.dim(found, dim + 1)
 
 
-def elements(like: Any, size: int, width: int, hop: int, pad: int, out: int, count_include_pad: bool) -> Any:
+def elements(
+    like: Any, size: int, width: int, hop: int, pad: int, out: int, count_include_pad: bool
+) -> Tensor:
     """Return how many elements each window along a dimension has."""
     start = ops.sub(ops.mul(_numbers(out, like), hop), pad)
     stop = ops.clamp(ops.add(start, width), max=size + pad)
@@ -271,7 +276,7 @@ def avg_unpool(
 
 
 @composite("_adaptive_avg_unpool")
-def adaptive_avg_unpool(grad: Any, size: Sizes) -> Any:
+def adaptive_avg_unpool(grad: Any, size: Sizes) -> Tensor:
     check_shapes("_adaptive_avg_unpool", grad, size)
     x, lead = widened(grad), grad.ndim - len(size)
     for dim, whole in enumerate(size, lead):
@@ -283,7 +288,7 @@ def adaptive_avg_unpool(grad: Any, size: Sizes) -> Any:
     return as_type(x, grad.dtype)
 
 
-def spread_along(x: Any, dim: int, windows: Windows, size: int) -> Any:
+def spread_along(x: Any, dim: int, windows: Windows, size: int) -> Tensor:
     """Add the elements along a dimension to all places of their windows."""
     shape = (*x.shape[: dim + 1], windows.places.shape[1], *x.shape[dim + 1 :])
     wide = ops.expand(ops.unsqueeze(x, dim + 1), shape)

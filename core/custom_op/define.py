@@ -277,5 +277,5 @@ def _only_on(name: str, function: Callable[..., Any], devices: tuple[str, ...]) 
                 )
         return function(*args, **kwargs)
 
-    composite.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    vars(composite)["__signature__"] = inspect.signature(function)
     return composite

@@ -67,8 +67,10 @@ class DeviceModule(ModuleType):
         backend = self._usable()
         if device is None:
             return backend.default_device()
-        is_index = isinstance(device, int) and not isinstance(device, bool)
-        wanted = Device(self.device_type, device) if is_index else Device(device)  # type: ignore[arg-type]
+        if isinstance(device, int) and not isinstance(device, bool):
+            wanted = Device(self.device_type, device)
+        else:
+            wanted = Device(device)
         if wanted.type != self.device_type:
             raise DeviceError(f"Expected a {self.device_type} device, but got: {wanted}")
         return backend.place(wanted)

@@ -122,14 +122,14 @@ def load_inline(
     ...     assert module.squares(tt.tensor([3.0, 6.0]), 4.0).tolist() == [25.0, 52.0]
     ...     module.remove()
     """
-    texts = {
+    texts: dict[str, tuple[Language, str]] = {
         **{
             f"{name}:cpp_sources[{i}]": ("c++", text)
             for i, text in enumerate(_listed("cpp_sources", cpp_sources))
         },
         **{f"{name}:c_sources[{i}]": ("c", text) for i, text in enumerate(_listed("c_sources", c_sources))},
     }
-    sources = [ExtensionSource(file, language, text) for file, (language, text) in texts.items()]  # type: ignore[arg-type]
+    sources = [ExtensionSource(file, language, text) for file, (language, text) in texts.items()]
     device = None
     if cuda_sources is not None and with_cuda is not False:
         found = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from tt.core.custom_op.custom_op import CustomOp, make_op
 from tt.core.custom_op.define import check_name
@@ -299,11 +299,14 @@ def specification(operator: Operator, instance: Instance) -> Specification:
             parameters.append(Passed(argument.name, "text"))
         else:
             parameters.append(Passed(argument.name, "element" if function.elementwise else "number", dtype))
-    result = {"number": "element" if function.elementwise else "number", "tensor": "tensor"}
+    result: dict[str, Literal["element", "tensor", "number"]] = {
+        "number": "element" if function.elementwise else "number",
+        "tensor": "tensor",
+    }
     return Specification(
         operator.name,
         tuple(parameters),
-        result.get(function.result.kind, "none"),  # type: ignore[arg-type]  # a literal of the table above
+        result.get(function.result.kind, "none"),
         instance.dtype_of(function.result),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterator
 from math import prod
+from operator import eq
 from typing import TYPE_CHECKING, Any
 
 from tt.core.dispatch.registry.registry import ops
@@ -130,7 +131,8 @@ def untyped_storage(self: Tensor) -> Storage:
         )
     if self._spec.backend.functionalised:
         return ensure_view_storage(self).base  # type: ignore[return-value]  # what stands in its place
-    return self._ensure_storage()  # type: ignore[no-any-return]
+    storage: Storage = self._ensure_storage()
+    return storage
 
 
 def data_ptr(self: Tensor) -> int:
@@ -296,7 +298,8 @@ def contains(self: Tensor, element: Any) -> bool:
         raise DataTypeError(
             f"`in` looks for a number or a tensor among the elements, not for {type(element).__name__}"
         )
-    return bool((self == element).any())  # type: ignore[attr-defined]
+    same: Tensor = eq(self, element)
+    return bool(same.any())
 
 
 def represent(self: Tensor) -> str:

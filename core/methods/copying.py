@@ -111,7 +111,9 @@ def _shares_host_memory(tensor: Tensor) -> bool:
 
 
 def _byte_offset(handle: np.ndarray[Any, Any], owner: np.ndarray[Any, Any]) -> int:
-    return handle.__array_interface__["data"][0] - owner.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    begin: int = owner.__array_interface__["data"][0]
+    place: int = handle.__array_interface__["data"][0]
+    return place - begin
 
 
 def _bytes_of(owner: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -204,7 +206,8 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
         return as_kind(values, kind)
     if form == "wrapper":
         dtype, shape, strides, device = parts
-        return make_wrapper(kind, shape, dtype, Device(device), strides)  # type: ignore[no-any-return]  # of the class
+        made: Kind = make_wrapper(kind, shape, dtype, Device(device), strides)
+        return made
     if form == "meta":
         dtype, shape, strides, device = parts
         return as_kind(ops.empty_strided(shape, strides, dtype=dtype, device=Device(device)), kind)
@@ -264,7 +267,8 @@ def deep_copy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         For a tensor that is the result of a differentiated operation.
     """
     if id(self) in memo:
-        return memo[id(self)]  # type: ignore[no-any-return]
+        known: Tensor = memo[id(self)]
+        return known
     if requires_gradient(self) and not getattr(self, "is_leaf", True):
         raise GradientError(
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment\n"
@@ -353,7 +357,8 @@ def make_subclass(cls: type[Kind], data: Tensor, require_grad: bool = False) -> 
 
 def make_wrapper_subclass(cls: type[Kind], size: Any, **options: Any) -> Kind:
     """Return a tensor of a class with `__tt_dispatch__` that has no data; see `tt.core.layers.tt_dispatch`."""
-    return make(cls, size, **options)  # type: ignore[no-any-return]
+    new: Kind = make(cls, size, **options)
+    return new
 
 
 COPYING_MEMBERS: dict[str, Any] = {

@@ -124,9 +124,11 @@ def tensor(
     """
     if STATE.modes:
         options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
-        seen = intercept(tensor, (data,), {k: v for k, v in options.items() if v not in (None, False)})
+        seen: Tensor = intercept(
+            tensor, (data,), {k: v for k, v in options.items() if v not in (None, False)}
+        )
         if seen is not NOT_HANDLED:
-            return seen  # type: ignore[no-any-return]
+            return seen
     if pin_memory:
         return _with_gradient(tensor(data, dtype=dtype, device=device).pin_memory(), requires_grad)
     wanted = _dtype_argument("tensor", dtype)
@@ -172,13 +174,13 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Device | str | int 
     """
     if STATE.modes:
         options = {"dtype": dtype, "device": device}
-        seen = intercept(as_tensor, (data,), {k: v for k, v in options.items() if v is not None})
+        seen: Tensor = intercept(as_tensor, (data,), {k: v for k, v in options.items() if v is not None})
         if seen is not NOT_HANDLED:
-            return seen  # type: ignore[no-any-return]
+            return seen
     wanted = _dtype_argument("as_tensor", dtype)
-    if isinstance(data, TensorBase):
+    if isinstance(data, Tensor):
         place = data.device if device is None else to_device(device)
-        return data.to(place, wanted or data.dtype)  # type: ignore[attr-defined, no-any-return]
+        return data.to(place, wanted or data.dtype)
     if is_array_like(data):
         shared = share(data)
         if not isinstance(shared, np.ndarray):
@@ -367,8 +369,8 @@ def asarray(
     (True, False)
     """
     wanted = _dtype_argument("asarray", dtype)
-    if isinstance(obj, TensorBase):
-        found: Tensor = obj  # type: ignore[assignment]
+    if isinstance(obj, Tensor):
+        found = obj
     elif is_array_like(obj):
         shared = share(obj)
         if isinstance(shared, np.ndarray):

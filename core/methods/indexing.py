@@ -249,9 +249,9 @@ def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
 def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
     """Return `self[index]` for any index; `function` is what the user called, for modes that watch calls."""
     if STATE.modes:
-        found = intercept(function, (self, index), None)
+        found: Tensor = intercept(function, (self, index), None)
         if found is not NOT_HANDLED:
-            return found  # type: ignore[no-any-return]
+            return found
     view, advanced = _apply(self, index)
     if advanced:
         return ops.index(view, advanced)

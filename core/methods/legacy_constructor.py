@@ -15,7 +15,6 @@ from tt.core.dispatch.registry.registry import ops
 from tt.core.errors import describe
 from tt.core.methods.copying import as_kind, as_subclass
 from tt.core.methods.creation import tensor
-from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
 from tt.core.types.device import Device
 from tt.core.types.promotion import get_default_dtype
@@ -52,10 +51,8 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
         if data:
             raise TypeError(f"{cls.__name__}() got an unexpected keyword argument {next(iter(data))!r}")
     first = args[0] if len(args) == 1 else None
-    if isinstance(first, TensorBase):
-        if device is not None:
-            first = first.to(device)  # type: ignore[attr-defined]
-        return as_subclass(first, cls)  # type: ignore[arg-type]
+    if isinstance(first, Tensor):
+        return as_subclass(first if device is None else first.to(device), cls)
     if first is not None and not isinstance(first, Size) and _is_data(first):
         made = tensor(first, dtype=get_default_dtype(), device=device)
     else:

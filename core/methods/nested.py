@@ -14,6 +14,7 @@ import numpy as np
 
 from tt.core.errors import DataTypeError, ValueRangeError
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import Tensor
 from tt.core.types.dtype import dtype as Dtype
 from tt.core.types.dtype import from_numpy_dtype
 from tt.core.types.promotion import promote_types
@@ -148,8 +149,8 @@ def _plain(leaf: Any) -> Any:
     """Return a leaf as a Python number where it is one, otherwise as NumPy's."""
     if type(leaf) in _NUMBERS:
         return leaf
-    if isinstance(leaf, TensorBase | np.ndarray | np.generic):
-        return leaf.item()  # type: ignore[union-attr]
+    if isinstance(leaf, Tensor | np.ndarray | np.generic):
+        return leaf.item()
     kinds: tuple[Any, ...] = (bool, int, float, complex)
     for kind in kinds:
         if isinstance(leaf, kind):

@@ -66,7 +66,8 @@ class Parameter(Tensor, metaclass=_ParameterKind):
                 f"Parameter data should be a Tensor, not {describe(data)}\n  try: tt.tensor(data)"
             )
         if type(data) is not Tensor and not type.__instancecheck__(Parameter, data):
-            return _of_another_class(data, requires_grad)  # type: ignore[no-any-return]  # a Parameter to isinstance
+            like: Parameter = _of_another_class(data, requires_grad)  # to isinstance
+            return like
         new: Parameter = as_kind(detached(data), cls)
         if requires_grad or requires_gradient(new):
             new.requires_grad = requires_grad

@@ -487,7 +487,7 @@ def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:
     except (TypeError, ValueError):  # several overloads, or a descriptor of C
         return dummy
     plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    dummy.__signature__ = inspect.Signature(plain)  # type: ignore[attr-defined]  # what `inspect` looks for
+    vars(dummy)["__signature__"] = inspect.Signature(plain)  # what `inspect` looks for
     return dummy
 
 

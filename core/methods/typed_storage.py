@@ -32,17 +32,17 @@ class TypedStorage:
     def __init__(self, tensor: Tensor) -> None:
         self._untyped: Storage = tensor.untyped_storage()
         count = self._untyped.nbytes() // tensor.element_size()
-        self._elements: Any = tensor.detach().as_strided((count,), (1,), 0)
+        self._elements = tensor.detach().as_strided((count,), (1,), 0)
 
     @property
     def dtype(self) -> Dtype:
         """The dtype of the elements."""
-        return self._elements.dtype  # type: ignore[no-any-return]
+        return self._elements.dtype
 
     @property
     def device(self) -> Device:
         """Where the memory is."""
-        return self._elements.device  # type: ignore[no-any-return]
+        return self._elements.device
 
     def untyped(self) -> Storage:
         """Return the memory as bytes: what `untyped_storage()` returns."""
@@ -58,7 +58,7 @@ class TypedStorage:
 
     def element_size(self) -> int:
         """Return the size of an element in bytes."""
-        return self._elements.element_size()  # type: ignore[no-any-return]
+        return self._elements.element_size()
 
     def data_ptr(self) -> int:
         """Return the address of the first byte."""
@@ -66,7 +66,8 @@ class TypedStorage:
 
     def tolist(self) -> list[Any]:
         """Return the elements as numbers."""
-        return self._elements.tolist()  # type: ignore[no-any-return]
+        found: list[Any] = self._elements.tolist()
+        return found
 
     def __len__(self) -> int:
         return len(self._elements)

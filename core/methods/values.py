@@ -45,9 +45,9 @@ def item(self: Tensor) -> bool | int | float | complex:
     2.5
     """
     if STATE.modes:
-        found = intercept(item, (self,), None)
+        found: bool | int | float | complex = intercept(item, (self,), None)
         if found is not NOT_HANDLED:
-            return found  # type: ignore[no-any-return]
+            return found
     count = self.numel()
     if count != 1:
         raise ElementCountError(f"only a tensor of one element is a number; this one has {count}")
@@ -159,9 +159,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray[Any, Any]:
     array([1, 2])
     """
     if STATE.modes:
-        found = intercept(numpy, (self,), {"force": force})
+        found: np.ndarray[Any, Any] = intercept(numpy, (self,), {"force": force})
         if found is not NOT_HANDLED:
-            return found  # type: ignore[no-any-return]
+            return found
     if force:
         self = cpu(detached(self))
         if self.layout.name != "strided":

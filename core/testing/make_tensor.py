@@ -67,8 +67,8 @@ def make_tensor(
     """
     import tt
 
-    whole = len(shape) == 1 and isinstance(shape[0], Sequence)
-    size: Any = tuple(shape[0]) if whole else shape  # type: ignore[arg-type]  # `whole` has just said so
+    listed = shape[0] if len(shape) == 1 else None
+    size: Any = tuple(listed) if isinstance(listed, Sequence) else shape
     if noncontiguous and memory_format is not None:
         raise ValueRangeError(
             f"make_tensor(): noncontiguous=True and memory_format={memory_format} exclude each other"

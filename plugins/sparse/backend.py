@@ -145,7 +145,8 @@ class SparseBackend(Backend):
 
     def item(self, handle: Any) -> bool | int | float | complex:
         """Return the only element."""
-        return self.to_numpy(handle).item()  # type: ignore[no-any-return]
+        found: bool | int | float | complex = self.to_numpy(handle).item()
+        return found
 
     def clone(self, handle: Any) -> Any:
         """Return a copy of all components."""

@@ -90,7 +90,7 @@ d = formulas
 
 def is_strided(value: Any) -> bool:
     """Tell whether a tensor is dense."""
-    return value.layout.name == "strided"  # type: ignore[no-any-return]
+    return bool(value.layout.name == "strided")
 
 
 def dense(value: Any) -> Any:

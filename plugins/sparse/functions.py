@@ -169,7 +169,8 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
     if input.layout.name != "sparse_coo":
         raise errors.LayoutError(f"sspaddmm(): input must have the layout tt.sparse_coo, not {input.layout}")
     product = ops.sparse.to_layout(_sparse_dense("sspaddmm", mat1, mat2), "sparse_coo")
-    return input * beta + product * alpha  # type: ignore[no-any-return]
+    found: Tensor = input * beta + product * alpha
+    return found
 
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:

@@ -49,9 +49,10 @@ def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Any) -> SparseHan
     axis = 0 if kind.rows else 1
     starts = (*batch, matrix[axis] // block[axis] + 1)
     values = (*batch, 0, *(block if kind.blocked else ()), *dense)
-    return kind(  # type: ignore[no-any-return]  # one of the classes in HANDLES
+    found: SparseHandle = kind(
         _empty(starts, int64), _empty((*batch, 0), int64), _empty(values, dtype), shape, known=False
     )
+    return found
 
 
 def convert(handle: Any, wanted: Conversion) -> Any:

@@ -39,7 +39,8 @@ def flip(self: Array, dims: Sequence[int]) -> Array:
     """Return a copy with the elements along some dimensions in the opposite order."""
     if not self.ndim and (len(dims) > 1 or any(dim not in (0, -1) for dim in dims)):
         raise IndexError("dimensions that a number does not have")
-    return NATIVE.clone(np.flip(self, tuple(dims)) if self.ndim and dims else self)  # type: ignore[no-any-return]
+    new: Array = NATIVE.clone(np.flip(self, tuple(dims)) if self.ndim and dims else self)
+    return new
 
 
 if NATIVE is not None:

@@ -105,7 +105,8 @@ class Allocator:
             return made
         before = cuda.get_allocator()
         if getattr(before, "__self__", None) is not self.cupy.get_default_memory_pool():
-            return before  # type: ignore[no-any-return]
+            earlier: Callable[[int], Any] = before
+            return earlier
         self.pool = self.new_pool()
         found: Callable[[int], Any] = self.pool.malloc
         return found

@@ -158,4 +158,5 @@ def import_cupy() -> ModuleType:
             f"  try: python -c 'import cupy', which shows the whole traceback; pip install --force-reinstall mends a "
             f"package that is broken"
         ) from error
-    return cupy  # type: ignore[no-any-return]
+    module: ModuleType = cupy
+    return module

@@ -42,7 +42,8 @@ def backend(usable: bool = True) -> CudaBackend:
     found: Any = REGISTRY.backend("cuda")
     if usable:
         found.require_available()
-    return found  # type: ignore[no-any-return]
+    backend: CudaBackend = found
+    return backend
 
 
 def place(device: Device | str | int | None = None) -> Device:
@@ -56,8 +57,9 @@ def place(device: Device | str | int | None = None) -> Device:
     found = backend()
     if device is None:
         return found.default_device()
-    is_index = isinstance(device, int) and not isinstance(device, bool)
-    wanted = Device("cuda", device) if is_index else Device(device)  # type: ignore[arg-type]
+    if isinstance(device, int) and not isinstance(device, bool):
+        return found.place(Device("cuda", device))
+    wanted = Device(device)
     if wanted.type != "cuda":
         raise errors.DeviceError(f"Expected a cuda device, but got: {wanted}")
     return found.place(wanted)

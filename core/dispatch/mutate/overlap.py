@@ -75,7 +75,7 @@ def refuse_overlap(name: str, target: TensorBase, operand: TensorBase) -> None:
         if 0 in shape or not is_non_overlapping_and_dense(shape, strides):
             return
         begin = offset * tensor.dtype.itemsize
-        places.append((begin, begin + tensor.numel() * tensor.dtype.itemsize, strides))  # type: ignore[attr-defined]
+        places.append((begin, begin + tensor.shape.numel() * tensor.dtype.itemsize, strides))
     (start, end, order), (first, last, other) = places
     if (start, end, order) != (first, last, other) and start < last and first < end:
         raise InplaceError(

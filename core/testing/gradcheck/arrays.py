@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.tensor.base import TensorBase
+from tt.core.tensor.tensor import Tensor
 
 __all__ = [
     "Array",
@@ -53,12 +54,12 @@ def tensors(values: Any) -> list[Any]:
 
 def differentiable(tensor: Any) -> bool:
     """Tell whether a value is a tensor that requires a gradient."""
-    return isinstance(tensor, TensorBase) and bool(tensor.requires_grad)  # type: ignore[attr-defined]
+    return isinstance(tensor, TensorBase) and bool(getattr(tensor, "requires_grad", False))
 
 
 def plain(value: Any) -> Any:
     """Return a tensor without its history, and other values as they are."""
-    return value.detach() if isinstance(value, TensorBase) else value  # type: ignore[attr-defined]
+    return value.detach() if isinstance(value, Tensor) else value
 
 
 def floating(value: Any) -> bool:

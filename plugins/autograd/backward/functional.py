@@ -147,8 +147,8 @@ def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: 
     keep = create_graph if retain_graph is None else retain_graph
     if captures is not None:
         for tensor in _as_tuple(inputs):
-            if isinstance(tensor, TensorBase):
-                tensor.retain_grad()  # type: ignore[attr-defined]  # a member of autograd
+            if isinstance(tensor, Tensor):
+                tensor.retain_grad()
     engine.run(roots, initial, bool(keep), bool(create_graph), captures, captures is not None)
 
 

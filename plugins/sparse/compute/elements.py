@@ -165,7 +165,8 @@ def gather(lib: ArrayLibrary, source: Any, mask: Any) -> Any:
 
 
 def _sparse_ndim(handle: Any) -> int:
-    return handle.ndim - handle.dense_dim  # type: ignore[no-any-return]
+    count: int = handle.ndim - handle.dense_dim
+    return count
 
 
 def _places(handle: Any) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ def _in_dtype(self: Tensor, dtype: Any) -> Tensor:
     return self if dtype is None or dtype is self.dtype else ops._to_copy(self, dtype=dtype)
 
 
-def sum_dims(self: Any, dim: Any, keepdim: bool) -> Any:
+def sum_dims(self: Any, dim: Any, keepdim: bool) -> Tensor:
     """Add elements along dimensions: dense where no sparse dimension is left."""
     ends = self.ndim - handle_of(self).dense_dim
     dims = normal_dims(dim, self.ndim)
@@ -48,7 +48,7 @@ def sum_dim(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: Any) 
                 "with keepdim=True\n  try: self.to_sparse().sum(dim)"
             )
         return ops.sparse.sum_dims(_in_dtype(self, dtype), list(dims), True)
-    return sum_dims(_in_dtype(self, dtype), dim, keepdim)  # type: ignore[no-any-return]
+    return sum_dims(_in_dtype(self, dtype), dim, keepdim)
 
 
 def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:

@@ -387,7 +387,8 @@ def compressed_to_dense(handle: Any) -> Array:
     rows, columns = handle.grid
     if handle.rows and not handle.blocked and not handle.batch_shape and moves(handle):
         check_ends(handle)
-        return NATIVE.to_dense(*handle.components.values(), columns)  # type: ignore[no-any-return]
+        made: Array = NATIVE.to_dense(*handle.components.values(), columns)
+        return made
     check_indices(handle)
     row, column = major_of(flat), flat.plain
     if not handle.rows:
@@ -404,7 +405,8 @@ def compressed_to_dense(handle: Any) -> Array:
         and count == 1
         and not handle.batch_shape
     ):
-        return in_scipy(handle).toarray()  # type: ignore[no-any-return]
+        found: Array = in_scipy(handle).toarray()
+        return found
     else:
         out = np.zeros((count * rows, columns, *dense), handle.dtype)
         out[row, column] = flat.values

@@ -183,13 +183,15 @@ def _sum_equal(matrix: Any, values: Array) -> Array:
 
 def major_of(handle: Any) -> Array:
     """Return the row (or column, where columns are compressed) of each element of a single matrix."""
-    return rows_of(handle.compressed)  # type: ignore[no-any-return]
+    rows: Array = rows_of(handle.compressed)
+    return rows
 
 
 def compress(major: Array, count: int, dtype: Any = np.int64) -> Array:
     """Return where each of `count` rows begins, given the row of each element."""
     if dtype == major.dtype == np.int64:
-        return starts_of(major, count)  # type: ignore[no-any-return]
+        starts: Array = starts_of(major, count)
+        return starts
     compressed = np.zeros(count + 1, dtype)
     np.cumsum(np.bincount(major, minlength=count), out=compressed[1:])
     return compressed

@@ -97,7 +97,8 @@ class CudaLibrary(ArrayLibrary):
         """Return the same tensor with unique coordinates in row-major order."""
         if handle.coalesced:
             return handle
-        return converted(self, handle, "sparse_coo", None, None)  # type: ignore[no-any-return]
+        found: CooHandle = converted(self, handle, "sparse_coo", None, None)
+        return found
 
     def convert(self, handle: Any, layout: str, blocksize: Sequence[int] | None = None) -> Any:
         """Return a sparse tensor in another sparse layout."""
