@@ -21,8 +21,8 @@ pytestmark = pytest.mark.exhaustive
 
 FOLDERS = ("core", "backends", "plugins", "cli", "examples")
 MADE = {  # by the hook, from ops.yaml
-    "core/schema/_snapshot.py", "core/tensor/tensor.pyi", "api/__init__.pyi", "api/linalg/__init__.pyi",
-    "api/nn/functional.pyi",
+    "core/schema/_snapshot.py", "core/tensor/tensor.pyi", "core/dispatch/registry/typed_ops.pyi", "api/__init__.pyi",
+    "api/linalg/__init__.pyi", "api/nn/functional.pyi",
 }  # fmt: skip
 
 
@@ -260,6 +260,9 @@ from tt.core.library import KernelTable
 
 x: tt.dtype = tt.float32
 y: int = tt.float32
+z: int = tt.ops.add(tt.ones(2), 1)
+values: tt.Tensor = tt.ops.max.dim(tt.ones(2), 0).values
+anything: int = tt.ops.acme.twice(1)
 """
 
 
@@ -280,5 +283,5 @@ def test_type_checkers_resolve_the_installed_package(checker, tmp_path):
     errors = [
         line for line in done.stdout.splitlines() if "error" in line and Path("program.py").name in line
     ]
-    assert len(errors) == 1, done.stdout + done.stderr  # the wrong assignment, and no import
-    assert ":6:" in errors[0]
+    assert len(errors) == 2, done.stdout + done.stderr  # the wrong assignments, and no import
+    assert ":6:" in errors[0] and ":7:" in errors[1]
