@@ -1,11 +1,12 @@
 """Makes snapshot and stubs from the sources alone: `python -P core/schema/make.py [stubs]`, which the build hook runs.
 
 It needs no installation: `tt` is laid out here as the folders lie, and only .py files are imported, since compiled
-modules may be of other sources.
+modules may be of other sources.  Settings in the environment do not count.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
@@ -33,6 +34,8 @@ class SourceFinder:
 
 def main(arguments: list[str]) -> None:
     """Make the snapshot, unless only `stubs` are asked for, and the stubs."""
+    for name in [name for name in os.environ if name.startswith("TT_")]:
+        del os.environ[name]
     api = ROOT / "api"
     spec = spec_from_file_location(
         "tt", api / "__init__.py", submodule_search_locations=[str(api), str(ROOT)]

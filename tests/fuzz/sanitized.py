@@ -121,6 +121,7 @@ def build(levels: tuple[str, ...]) -> None:
         if _is_wanted(building, name, levels)
     }  # fmt: skip
     package = FOLDER / "tt"
+    hook.make_generated(ROOT)
     _copy_sources(hook, package)
     # What the package checks at import are the digests of an ordinary build; whether to compile is asked of these.
     ordinary = {name: building.digest(name, source) for name, source in native.items()}
