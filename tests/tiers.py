@@ -34,7 +34,7 @@ SLICES: Final = 8
 BOTH_FORMS: Final = (
     "tests/core/dispatch",
     "tests/core/extension/test_over_tensors.py",
-    "tests/core/methods/test_lazy_member.py",
+    "tests/core/host/test_lazy_member.py",
     "tests/core/methods/test_creation.py",
     "tests/core/custom_op/test_custom_op.py",
     "tests/core/custom_op/test_mutating.py",

@@ -16,7 +16,7 @@ from tt.core.errors import (
 )
 from tt.core.host.choosing import prefer
 
-from tests.core.host.conftest import states
+from .conftest import states
 
 MEMBERS = """
     from tt.core.hooks import Manifest, hookimpl
