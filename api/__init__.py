@@ -145,7 +145,7 @@ _MODULES = (
 
 
 def is_tensor(obj: Any) -> Any:
-    """Tell whether an object is a tensor.
+    """Return whether an object is a tensor.
 
     Examples
     --------

@@ -35,7 +35,7 @@ FOLDER = Path(__file__).parent / "cases"
 class Case:
     """One statement to be timed, as written for each library (see cases/small_calls.toml).
 
-    The statement `built_in` is timed beside it, where there is one (see cases/custom_ops.toml).
+    The statement `built_in`, if any, is timed with it (see cases/custom_ops.toml).
     """
 
     name: str
@@ -59,14 +59,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Group:
-    """Cases whose ratios to the first peer have aims, for their mean and for the worst: by form of tt, or for `any`."""
+    """Cases with targets for their ratios to the first peer, mean and worst: by form of tt, or for `any`."""
 
     name: str
     aim: dict[str, float] = field(default_factory=dict)
     worst: dict[str, float] = field(default_factory=dict)
 
     def aim_of(self, form: str) -> float | None:
-        """Return the aim of the mean for a form of tt."""
+        """Return the target of the mean for a form of tt."""
         return self.aim.get(form, self.aim.get("any"))
 
     def worst_of(self, form: str) -> float | None:
@@ -154,7 +154,7 @@ def function():
 
 
 def statement_of(case: Case, library: str, *, built_in: bool = False) -> str:
-    """Return what is timed for a library; empty if the case is not written for it."""
+    """Return the timed statement for a library; empty if the case has none for it."""
     if built_in:
         return case.built_in.strip() if library in ("tt", "torch") else ""
     written: str = getattr(case, "tensor" if library in ("tt", "torch") else library)
@@ -190,7 +190,7 @@ def make_loop(
 
 
 def make_once(case: Case, library: str, *, built_in: bool = False) -> Callable[[], Any]:
-    """Return a function that runs the statement once and returns its value, or what it calls `result`."""
+    """Return a function that runs the statement once and returns its value, or the variable `result`."""
     statement = statement_of(case, library, built_in=built_in)
     returned = f"{statement}\nreturn result" if "\n" in statement else f"return {statement}"
     return make_function(case, library, ONCE, returned)

@@ -2,7 +2,7 @@
 
 Note [Regressions]
 ------------------
-Times of two runs are not compared, only ratios to a peer that was measured beside.  A ratio has become worse if it grew
+Times of two runs are not compared, only ratios to a peer measured in the same run.  A ratio has become worse if it grew
 by more than three times the noise of both runs together (measure.py, Note [Noise]), and by more than a twentieth: the
 noise within a run does not see what differs between two processes (where memory lies, which pages are large).
 """
@@ -34,7 +34,7 @@ class Change:
 
     @property
     def threshold(self) -> float:
-        """The relative change above which it is no noise."""
+        """The relative change above which it is not noise."""
         return max(LEAST, ERRORS * self.noise)
 
     @property

@@ -15,7 +15,7 @@ from benchmarks.cases import Case, find_case, make_loop
 __all__ = ["DIVIDER", "LOOP", "PARTS_PER_CASE", "WARM_UP"]
 
 LOOP = Case("the loop", tensor="pass", numpy="pass")
-"""Runs nothing: what it costs is no part of a call."""
+"""Runs nothing; its cost is subtracted."""
 
 DIVIDER = "getppid"
 PARTS_PER_CASE = 3

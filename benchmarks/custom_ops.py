@@ -1,6 +1,6 @@
 """The custom operators of cases/custom_ops.toml, each as tt's and as torch's users would write it.
 
-They compute what a built-in operator computes, so that the difference is what defining it oneself costs.
+They compute the same as built-in operators, so the difference is the cost of a custom definition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""On what the benchmarks ran: versions, processor, date, and which form of tt."""
+"""The environment of the benchmarks: versions, processor, date, and the form of tt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def form_of_tt() -> tuple[str, str]:
 
 
 def environment(libraries: Sequence[str], threads: int, *, busy: bool = False) -> dict[str, str]:
-    """Return what a reader of the numbers must know."""
+    """Return the conditions of the measurements."""
     facts = {
         "date": datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": commit(),

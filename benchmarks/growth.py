@@ -1,8 +1,8 @@
-"""How costs grow: with what is installed, with the size of a graph, and with the size of tensors.
+"""How costs grow: with installed operators, with the size of a graph, and with the size of tensors.
 
-A call must cost the same however many operators, plugins and devices there are; a backward pass must cost the same for
-each node however many there are; and the throughput of large tensors is shown beside what the machine's memory and
-its matrix products allow, both measured here.
+A call must cost the same however many operators, plugins and devices are installed; a backward pass must cost the same
+per node however many nodes there are; and the throughput of large tensors is compared with the machine's memory and
+matrix products, both measured here.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ STATEMENTS = {"x + y": 12, "exp(x)": 8, "x.sum()": 4}
 """Statements over n elements of float32, and the bytes that they read and write for each."""
 
 
-# --- with what is installed ---
+# --- with installed operators, plugins and devices ---
 
 
 def crowd_cost(kind: str, counts: Sequence[int], *, busy: bool = False) -> list[dict[str, Any]]:
-    """Return what an addition costs beside so many operators, plugins or devices, each in a process of its own."""
+    """Return the cost of an addition with many operators, plugins or devices, each in its own process."""
     found = []
     for count in counts:
         command = [
@@ -108,7 +108,7 @@ def best(function: Callable[[], Any], *, seconds: float = 0.25) -> float:
 
 
 def ceilings(threads: int) -> dict[str, float]:
-    """Return what the machine allows: bytes a second from memory to memory, and operations a second in a product."""
+    """Return the machine's limits: bytes a second from memory to memory, and operations a second in a product."""
     import numpy as np
 
     size = 16 * 2**20
@@ -199,7 +199,7 @@ def growth_text(found: dict[str, Any]) -> str:
         for point in points:
             times = [number(point[name]["microseconds"]) for name in cases]
             rows.append([str(point["count"]), *times, *(number(point[name]["to_numpy"]) for name in cases)])
-        parts.append(f"a call beside so many {kind}\n{aligned(rows)}")
+        parts.append(f"a call by the number of {kind}\n{aligned(rows)}")
     names = list(found["backward"])
     rows = [["nodes", *(f"{name}, us a node" for name in names)]]
     for points in zip(*found["backward"].values(), strict=True):

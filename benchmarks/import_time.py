@@ -28,7 +28,7 @@ ON_DEMAND = ("pluggy", "yaml", "typer", "click", "rich", "scipy", "cupy", "torch
 
 @dataclass(frozen=True, slots=True)
 class ImportTime:
-    """Median import times in milliseconds, and what `import tt` imported though nobody used it yet."""
+    """Median import times in milliseconds, and modules that `import tt` imported without need."""
 
     numpy: float
     tt: float
@@ -38,7 +38,7 @@ class ImportTime:
 
     @property
     def difference(self) -> float:
-        """What tt costs beyond NumPy."""
+        """The cost of tt in addition to NumPy."""
         return self.tt - self.numpy
 
     def to_dict(self) -> dict[str, object]:
@@ -47,7 +47,7 @@ class ImportTime:
 
 
 def run(code: str) -> str:
-    """Run code in a fresh interpreter and return what it prints.
+    """Run code in a fresh interpreter and return its output.
 
     The interpreter keeps compiled bytecode, as installed programs do, even where this one was told not to.
     """

@@ -2,10 +2,10 @@
 
 Times on a machine that others use differ by a tenth from run to run; the number of instructions does not.  Each case
 runs under callgrind N times and 2N times in one process; the difference of the two parts, divided by N, is the cost of
-a call without start-up, warm-up and whatever else happens once.  What the loop around the call costs is subtracted.
+a call without start-up, warm-up and whatever else happens once.  The cost of the loop is subtracted.
 
 `--check` compares with the committed figures (instructions.json) and fails where a case costs more than the tolerance
-allows; `--update` writes them anew; `--functions` shows where the instructions of a case go.  Without valgrind, or on a
+allows; `--update` rewrites them; `--functions` shows where the instructions of a case go.  Without valgrind, or on a
 system whose figures are not the committed ones, `--check` says so and succeeds.
 """
 
@@ -39,7 +39,7 @@ CASES = (
     "v[3]",
     "a.sum()",
 )
-"""What is counted unless other cases are named; the names are those of cases/*.toml."""
+"""The default cases; the names are those of cases/*.toml."""
 
 FIGURES = Path(__file__).parent / "instructions.json"
 
@@ -137,7 +137,7 @@ DEFINED = re.compile(r"^c?fn=\((\d+)\) (.+)$")
 
 
 def read_part(path: Path) -> Counter[str]:
-    """Return the instructions of each function in a part of callgrind's output, without those of what it calls.
+    """Return the instructions of each function in a part of callgrind's output, without those of its callees.
 
     The format gives a function a number and, once, a name; a line of cost holds a position and the instructions; the
     line after `calls=` holds those of the called function, which has its own lines elsewhere.
@@ -163,7 +163,7 @@ def read_part(path: Path) -> Counter[str]:
 
 
 def conditions() -> dict[str, str]:
-    """Return what the counts depend on besides tt's sources."""
+    """Return the conditions of the counts besides tt's sources."""
     import numpy as np
 
     from tt.backends.cpu.native import loading
@@ -180,7 +180,7 @@ def conditions() -> dict[str, str]:
 
 
 def compare(found: dict[str, float], committed: dict[str, Any], here: dict[str, str]) -> list[str]:
-    """Return what is worse than the committed figures, one line a case.
+    """Return the regressions from the committed figures, one line per case.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts here")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--check", action="store_true", help="fail where a case costs more than committed")
-    action.add_argument("--update", action="store_true", help="write the committed figures anew")
+    action.add_argument("--update", action="store_true", help="rewrite the committed figures")
     parsed = parser.parse_args(words)
     if parsed.calls < 1:
         parser.error("--calls must be positive")

@@ -1,4 +1,4 @@
-"""The libraries that are measured: how each is set up, what its statements see, and what it computed.
+"""The libraries that are measured: their setup, the names in their statements, and their results.
 
 Importing this module imports none of them, not even NumPy: the number of threads is chosen first.
 """
@@ -29,7 +29,7 @@ DISTRIBUTIONS = {
 }
 LIBRARIES = tuple(DISTRIBUTIONS)
 PEERS = LIBRARIES[1:]
-"""All but tt; the first that is there is the one that aims and comparisons refer to."""
+"""All but tt; targets and comparisons refer to the first that is installed."""
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "CPU_COUNT")
 
@@ -70,7 +70,7 @@ def unusable(library: str) -> str:
     return ""
 
 
-# --- what a statement sees ---
+# --- names in statements ---
 
 
 def tensor_of(library: str, array: np.ndarray[Any, Any]) -> Any:
@@ -118,11 +118,11 @@ def names_for(library: str, arrays: dict[str, np.ndarray[Any, Any]], gradient: l
     return modules_for(library) | tensors
 
 
-# --- what it computed ---
+# --- results ---
 
 
 def to_arrays(value: Any) -> list[np.ndarray[Any, Any]]:
-    """Return what a statement computed, in any library, as arrays of NumPy: one, or those of a tuple."""
+    """Return the results of a statement, in any library, as NumPy arrays: one, or those of a tuple."""
     if isinstance(value, list | tuple):
         return [array for item in value for array in to_arrays(item)]
     import numpy as np

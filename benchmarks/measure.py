@@ -3,7 +3,7 @@
 Note [Interleaved]
 ------------------
 A machine changes its speed from second to second.  A round therefore times every library once, one directly after
-the other, in an order that is drawn anew.  A ratio is the median of the ratios of the rounds, each of two turns that
+the other, in a random order.  A ratio is the median of the ratios of the rounds, each of two turns that
 were milliseconds apart.  A ratio of two different runs means little.
 
 Note [Quiet]
@@ -115,7 +115,7 @@ def check_values(case: Case, values: dict[str, list[np.ndarray[Any, Any]]]) -> s
 
 
 def agree(case: Case, left: list[np.ndarray[Any, Any]], right: list[np.ndarray[Any, Any]]) -> bool:
-    """Tell whether two results are equal but for rounding, or of the same distribution."""
+    """Return whether two results are equal but for rounding, or of the same distribution."""
     if len(left) != len(right):
         return False
     same = same_distribution if case.check == "distribution" else same_values
@@ -126,7 +126,7 @@ def agree(case: Case, left: list[np.ndarray[Any, Any]], right: list[np.ndarray[A
 
 
 def same_values(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], tolerance: float) -> bool:
-    """Tell whether values differ by no more than the tolerance, in units of the largest, or in 10,000 of each."""
+    """Return whether values differ by no more than the tolerance, in units of the largest, or in 10,000 of each."""
     if left.dtype.kind in "biu":
         return bool((left == right).all())
     left, right = left.astype(np.float64), right.astype(np.float64)
@@ -135,7 +135,7 @@ def same_values(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], toleran
 
 
 def same_distribution(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any], tolerance: float) -> bool:
-    """Tell whether random numbers have the same mean and spread, by six standard errors."""
+    """Return whether random numbers have the same mean and spread, by six standard errors."""
     error = 6 * float(right.std()) * math.sqrt(2 / right.size)
     same_mean = abs(float(left.mean()) - float(right.mean())) <= error
     return same_mean and abs(float(left.std()) - float(right.std())) <= 2 * error
@@ -182,7 +182,7 @@ def measure_case(
     Parameters
     ----------
     case : Case
-        What is timed.
+        The case to time.
     libraries : sequence of str
         Those of `LIBRARIES` that are installed.
     rounds : int

@@ -27,7 +27,7 @@ ROLLUP = Path("/proc/self/smaps_rollup")
 
 
 def supported() -> bool:
-    """Tell whether the system says how much memory a process has."""
+    """Return whether the system says how much memory a process has."""
     return ROLLUP.exists()
 
 
@@ -52,7 +52,7 @@ def highest() -> int:
 
 
 def in_use(lib: Any) -> int:
-    """Return the resident bytes without what the allocators of a library and of C keep for later."""
+    """Return the resident bytes without the free memory kept by the allocators of a library and of C."""
     keeps = getattr(lib.cpu, "empty_cache", None)
     if keeps is not None:
         keeps()
@@ -103,7 +103,7 @@ def node(lib: Any) -> dict[str, float]:
 
 
 def backward(lib: Any) -> dict[str, float]:
-    """A chain that saves 100 tensors of a megabyte: what is held before, on the way through, and behind backward."""
+    """A chain that saves 100 tensors of a megabyte: the memory held before, during, and after backward."""
     warm = lib.zeros(2).requires_grad_()
     (lib.sin(lib.exp(warm * 0.5) - 1.0)).sum().backward()
     start = lib.zeros(LINK_BYTES // 4).requires_grad_()
@@ -169,7 +169,7 @@ def memory_text(found: dict[str, dict[str, dict[str, float]]]) -> str:
     from benchmarks.report import aligned
 
     if not found:
-        return "memory: not measured, the system does not say what a process holds"
+        return "memory: not measured, the system does not report the memory of a process"
     libraries = list(found["alias"])
     rows = [["memory", *libraries]]
     words = {

@@ -83,7 +83,7 @@ def draw_report(report: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def grouped(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], list[float]]]:
-    """Yield the groups with an aim: what to call each, its results, and the ratios of its cases to torch."""
+    """Yield the groups with a target: the name of each, its results, and the ratios of its cases to torch."""
     for suite in report["suites"].values():
         for name, found in suite["groups"].items():
             cases = [c for c in suite["cases"].values() if c["group"] == name and "torch" in c["ratio"]]
@@ -116,7 +116,9 @@ def strips(axis: Any, report: dict[str, Any]) -> None:
     axis.set_axisbelow(True)
     axis.tick_params(length=0)
     axis.set_title(
-        "time of tt / time of PyTorch: cases, geometric mean (diamond), aim (bar)", fontsize=9.5, loc="left"
+        "time of tt / time of PyTorch: cases, geometric mean (diamond), target (bar)",
+        fontsize=9.5,
+        loc="left",
     )
 
 
@@ -159,7 +161,7 @@ def peers(axis: Any, report: dict[str, Any]) -> None:
 
 
 def curves(axis: Any, growth: dict[str, Any]) -> None:
-    """Draw what a call costs by what is installed, and a backward pass by its length: both flat."""
+    """Draw the cost of a call by installed operators, and of a backward pass by its length: both flat."""
     marks = {"operators": "o", "plugins": "s", "devices": "^"}
     for kind, points in growth["crowd"].items():
         counts = [max(point["count"], 1) for point in points]
@@ -171,7 +173,7 @@ def curves(axis: Any, growth: dict[str, Any]) -> None:
             color=COLOURS["tt"],
             lw=1,
             ms=4.5,
-            label=f"a + b beside N {kind}",
+            label=f"a + b with N {kind}",
         )
     for library, points in growth["backward"].items():
         name = "tt" if library == "tt" else NAMES[library]

@@ -1,7 +1,7 @@
-"""What an addition costs beside many operators, plugins or devices: `python -m benchmarks.populated KIND COUNT`.
+"""The cost of an addition with many operators, plugins or devices: `python -m benchmarks.populated KIND COUNT`.
 
 Plugins and devices are those of packages as third parties install them, written into a folder for the occasion.  All of
-them are loaded and used before the clock starts: what is only installed costs nothing anyway.  Prints JSON.
+them are loaded and used before the clock starts, because installed but unused ones cost nothing.  Prints JSON.
 """
 
 from __future__ import annotations

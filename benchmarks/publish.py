@@ -55,7 +55,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     if parsed.readme:
         parsed.to = RESULTS
     if parsed.draw and not (parsed.to / REPORT).exists():
-        parser.error(f"there is no report {parsed.to / REPORT}")
+        parser.error(f"no report at {parsed.to / REPORT}")
     return parsed
 
 
@@ -124,12 +124,12 @@ def measure(options: argparse.Namespace) -> tuple[dict[str, Any], str, int]:
 
 
 def say(what: str) -> None:
-    """Say on the standard error what is measured now, and how much time has passed."""
+    """Print on standard error the current measurement and the elapsed time."""
     print(f"measuring, after {time.perf_counter() - BEGUN:.0f} s: {what}", file=sys.stderr, flush=True)
 
 
 def suites(words: list[str]) -> tuple[dict[str, Any], str, int]:
-    """Run suites in a process of their own; return their report, what they printed, and their exit status."""
+    """Run suites in a separate process; return their report, output and exit status."""
     with tempfile.TemporaryDirectory(prefix="tt-bench-") as folder:
         file = Path(folder, REPORT)
         done = subprocess.run(
@@ -150,9 +150,7 @@ def instructions(libraries: list[str]) -> dict[str, dict[str, int]]:
     from benchmarks.instructions import CASES, UnavailableError, count_instructions
 
     found: dict[str, dict[str, int]] = {}
-    with ThreadPoolExecutor(
-        os.cpu_count()
-    ) as pool:  # processes beside each other: it is no time that is measured
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # processes in parallel, because no time is measured
         runs = {library: pool.submit(count_instructions, CASES, library=library) for library in libraries}
         for library, run in runs.items():
             try:

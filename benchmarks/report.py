@@ -27,7 +27,7 @@ class GroupResult:
 
     @property
     def peer(self) -> str | None:
-        """The peer that the aim refers to."""
+        """The peer that the target refers to."""
         return next((peer for peer in PEERS if peer in self.means), None)
 
 
@@ -105,7 +105,7 @@ def aim_text(result: GroupResult) -> str:
     assert result.peer is not None and result.aim is not None
     mean = result.means[result.peer]
     verdict = "met" if mean <= result.aim else "missed"
-    line = f"{result.name}: {mean:.2f} of {result.peer}, aim {result.aim:.2f}: {verdict}"
+    line = f"{result.name}: {mean:.2f} of {result.peer}, target {result.aim:.2f}: {verdict}"
     if result.worst is not None and result.worst_allowed is not None:
         case, worst = result.worst
         verdict = "met" if worst <= result.worst_allowed else "missed"
@@ -114,7 +114,7 @@ def aim_text(result: GroupResult) -> str:
 
 
 def built_in_text(measurements: Sequence[Measurement]) -> str:
-    """Return the table of what the built-in operators cost, and how many times as much the case costs."""
+    """Return the table of the times of the built-in operators, and the ratios of the cases to them."""
     libraries = ("tt", "torch")
     rows = [["us", *(f"{name}{BUILT_IN}" for name in libraries), *(f"{name}, ratio" for name in libraries)]]
     for m in measurements:

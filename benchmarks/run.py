@@ -1,8 +1,8 @@
 """Runs the benchmarks: `python -m benchmarks.run [small_calls] [training] [large] ...`.
 
 Prints microseconds a call and tt's ratios to NumPy, torch, JAX, autograd and tinygrad, as far as they are installed,
-and compares the means of the ratios with the aims.  The libraries take turns within one run (see measure.py, Note
-[Interleaved]); what they compute is compared before it is timed.
+and compares the means of the ratios with the targets.  The libraries take turns within one run (see measure.py, Note
+[Interleaved]); their results are compared before they are timed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--busy", action="store_true", help="one thread, and the processor's time of it: on a busy machine"
     )
     parser.add_argument(
-        "--short", action="store_true", help="run every case once and compare what it computes; time nothing"
+        "--short", action="store_true", help="run every case once and compare the results, without timing"
     )
     parser.add_argument(
         "--form",
@@ -81,7 +81,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     if parsed.busy:
         parsed.threads = 1
     if parsed.compare and not parsed.compare.exists():
-        parser.error(f"there is no report {parsed.compare}")
+        parser.error(f"no report at {parsed.compare}")
     parsed.peers = parsed.peers.split(",") if parsed.peers is not None else list(PEERS)
     for name in parsed.peers:
         if name and name not in PEERS:
@@ -101,12 +101,12 @@ def chosen(suite: Suite, patterns: list[str] | None) -> Suite:
 
 
 def matches(case: Case, pattern: str) -> bool:
-    """Tell whether a name matches: brackets, of which names have many, stand for themselves."""
+    """Return whether a name matches: brackets, of which names have many, stand for themselves."""
     return fnmatch.fnmatchcase(case.name.lower(), pattern.lower().replace("[", "[[]"))
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run what the command line asks for."""
+    """Run the command line."""
     options = arguments(words)
     set_threads(options.threads)
     # The libraries, and what imports them, are imported when the number of threads is set.

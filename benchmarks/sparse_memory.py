@@ -20,7 +20,7 @@ LIMIT = 2**30
 
 
 class Step(NamedTuple):
-    """What a step did, the most bytes that the process had until its end, and how long it took."""
+    """A step, the peak memory of the process until its end, and its time."""
 
     name: str
     peak: int

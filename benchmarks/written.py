@@ -27,7 +27,7 @@ def digest(report: dict[str, Any]) -> str:
 
 
 def replace(path: Path, text: str) -> None:
-    """Put text in the place of the section of a file.
+    """Replace the section of a file by text.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def micro(value: float | None) -> str:
 
 
 def conditions(report: dict[str, Any]) -> str:
-    """Return when and on what it was measured."""
+    """Return the date and environment of the measurements."""
     e = report["environment"]
     versions = ", ".join(f"{NAMES[name]} {e[name]}" for name in LIBRARIES if name in NAMES and name in e)
     threads = f"{e['threads']} thread{'s' if e['threads'] != '1' else ''}"
@@ -83,7 +83,7 @@ def conditions(report: dict[str, Any]) -> str:
 
 
 def groups(report: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
-    """Yield each group that has an aim: its name and its results."""
+    """Yield each group that has a target: its name and its results."""
     for suite in report["suites"].values():
         for name, found in suite["groups"].items():
             if found["aim"] is not None:
@@ -91,19 +91,19 @@ def groups(report: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
 
 
 def group_table(report: dict[str, Any]) -> str:
-    """Return the table of the means and their aims."""
+    """Return the table of the means and their targets."""
     rows = []
     for name, found in groups(report):
         mean = found["geometric_mean"].get("torch")
         case, worst = found["worst"]
         rows.append([name, ratio(mean), ratio(found["aim"]), f"{ratio(worst)} ({case})"])
-    return table(["time of tt / time of PyTorch", "geometric mean", "aim", "worst case"], rows)
+    return table(["time of tt / time of PyTorch", "geometric mean", "target", "worst case"], rows)
 
 
 def summary(report: dict[str, Any]) -> str:
     """Return the means in a few lines, for a terminal."""
     return "\n".join(
-        f"{name}: {ratio(found['geometric_mean'].get('torch'))} of torch, aim {ratio(found['aim'])}, "
+        f"{name}: {ratio(found['geometric_mean'].get('torch'))} of torch, target {ratio(found['aim'])}, "
         f"worst {ratio(found['worst'][1])} ({found['worst'][0]})"
         for name, found in groups(report)
     )
@@ -130,7 +130,7 @@ def page(report: dict[str, Any]) -> str:
     parts = [f"Measured on {conditions(report)}.", group_table(report)]
     for suite in report["suites"].values():
         parts += [f"### {suite['title'].capitalize()}", suite_table(suite)]
-    parts += ["### What a call costs beside others", crowd_table(report["growth"])]
+    parts += ["### Calls with many operators installed", crowd_table(report["growth"])]
     parts += ["### Backward, by the length of the graph", backward_table(report["growth"])]
     parts += ["### Throughput, by the size of tensors", throughput_text(report["growth"])]
     parts += ["### Memory", memory_part(report["memory"]), "### Import", import_part(report["import"])]
@@ -184,7 +184,7 @@ def throughput_text(growth: dict[str, Any]) -> str:
     parts = [
         f"The machine copies {limits['memory_gigabytes_a_second']:.1f} GB/s from memory to memory (bytes read and "
         f"written), and multiplies matrices with {limits['product_gigaflops']:.0f} GFLOP/s, measured in the same run. "
-        "What fits into the caches is faster than memory."
+        "Data that fits into the caches is faster than memory."
     ]
     for statement, points in growth["throughput"].items():
         libraries = [name for name in points[0] if name != "size"]
@@ -201,7 +201,7 @@ def throughput_text(growth: dict[str, Any]) -> str:
 def memory_part(memory: dict[str, Any]) -> str:
     """Return what tensors, nodes and a backward pass hold."""
     if not memory:
-        return "Not measured: the system does not say what a process holds."
+        return "Not measured: the system does not report the memory of a process."
     libraries = list(memory["alias"])
     words = {
         "alias": "a tensor that shares its memory, bytes",
@@ -220,8 +220,8 @@ def memory_part(memory: dict[str, Any]) -> str:
     for key, text in parts.items():
         rows.append([text, *(f"{memory['backward'][name][key] / 2**20:.1f}" for name in libraries)])
     note = (
-        "As the system counts the pages of a process, after tt's allocator and that of C were told to give back what "
-        "they keep for later."
+        "Counted by the system in pages of the process, after tt's allocator and that of C have returned their "
+        "unused memory."
     )
     return f"{table(['', *('tt' if name == 'tt' else NAMES[name] for name in libraries)], rows)}\n\n{note}"
 
@@ -237,7 +237,7 @@ def import_part(imported: dict[str, Any]) -> str:
 def instructions_part(found: dict[str, dict[str, int]]) -> str:
     """Return the instructions of each call."""
     if not found:
-        return "Not counted: callgrind is not there."
+        return "Not counted: callgrind is not installed."
     rows = [
         [f"`{case}`", *(f"{counts[case]:,}" for counts in found.values())]
         for case in next(iter(found.values()))

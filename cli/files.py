@@ -39,7 +39,7 @@ def require_writable(path: Path, mark: str) -> None:
 
 
 def _is_marked(path: Path, mark: str) -> bool:
-    """Tell whether a file is an earlier report, or empty."""
+    """Return whether a file is an earlier report, or empty."""
     try:
         with path.open(encoding="utf-8") as file:
             first = [file.readline(200).strip() for _ in range(2)]

@@ -183,7 +183,7 @@ class ArrayApiBackend(Backend):
         return found
 
     def has_dtype(self, name: str) -> bool:
-        """Tell whether the library has a dtype."""
+        """Return whether the library has a dtype."""
         try:
             self.native_dtype(to_dtype(name))
         except errors.DtypeError:
@@ -191,7 +191,7 @@ class ArrayApiBackend(Backend):
         return True
 
     def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
-        """Tell whether a dtype is of a kind of the standard ("bool", "integral", "complex floating", ...)."""
+        """Return whether a dtype is of a kind of the standard ("bool", "integral", "complex floating", ...)."""
         return bool(self.xp.isdtype(native_dtype, kind))
 
     # --- handles -----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ def expect(condition: bool) -> None:
 
 
 def is_square(A: Any) -> bool:
-    """Tell whether an array holds square matrices."""
+    """Return whether an array holds square matrices."""
     return bool(A.ndim >= 2 and A.shape[-1] == A.shape[-2])
 
 

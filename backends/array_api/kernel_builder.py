@@ -50,7 +50,7 @@ class KernelBuilder:
     # --- filling the table -------------------------------------------------------------------------------------
 
     def has(self, names: str) -> bool:
-        """Tell whether the namespace has all functions named in a string ("take linalg.svd")."""
+        """Return whether the namespace has all functions named in a string ("take linalg.svd")."""
         version = getattr(self.xp, "__array_api_version__", "")
         new = ADDED if version and version < "2024.12" else frozenset()
         return all(name not in new and self.find(name) is not None for name in names.split())
@@ -78,7 +78,7 @@ class KernelBuilder:
                 self.table.kernel(op, self.find(name), **options)
 
     def can(self, capability: str) -> bool:
-        """Tell whether the library says that it has a capability ("data-dependent shapes"); silence means yes."""
+        """Return whether the library says that it has a capability ("data-dependent shapes"); silence means yes."""
         if self._capabilities is None:
             inspect = getattr(self.xp, "__array_namespace_info__", None)
             self._capabilities = {} if inspect is None else inspect().capabilities()
@@ -87,7 +87,7 @@ class KernelBuilder:
     # --- what kernels need -------------------------------------------------------------------------------------
 
     def is_array(self, value: Any) -> bool:
-        """Tell whether an argument is an array rather than a Python number."""
+        """Return whether an argument is an array rather than a Python number."""
         return hasattr(value, "shape")
 
     def operand(self, value: Any, like: Array) -> Array:
@@ -99,11 +99,11 @@ class KernelBuilder:
         return self.backend.number(value, dtype)
 
     def is_kind(self, value: Array, kind: str | tuple[str, ...]) -> bool:
-        """Tell whether an array's dtype is of a kind of the standard ("bool", "integral", "complex floating")."""
+        """Return whether an array's dtype is of a kind of the standard ("bool", "integral", "complex floating")."""
         return self.backend.is_kind(value.dtype, kind)
 
     def is_dtype(self, dtype: Any, kind: str | tuple[str, ...]) -> bool:
-        """Tell whether a dtype is of a kind of the standard."""
+        """Return whether a dtype is of a kind of the standard."""
         return self.backend.is_kind(dtype, kind)
 
     def dtype(self, value: Array) -> Any:

@@ -43,7 +43,7 @@ def cast(array: Array, native_dtype: Any) -> Array:
 
 
 def _holds(native_dtype: Any, array: Array) -> bool:
-    """Tell whether a shorter floating dtype is wide enough for all integers of an array's dtype."""
+    """Return whether a shorter floating dtype is wide enough for all integers of an array's dtype."""
     return native_dtype.itemsize >= 4 and array.dtype.kind in "iu"
 
 
@@ -107,7 +107,7 @@ class CpuBackend(ArrayApiBackend):
         return load(family)
 
     def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
-        """Tell whether a dtype is of a kind of the standard; np.isdtype refuses those of ml_dtypes."""
+        """Return whether a dtype is of a kind of the standard; np.isdtype refuses those of ml_dtypes."""
         if native_dtype == _BFLOAT16:
             return "real floating" in ((kind,) if isinstance(kind, str) else kind)
         return np.isdtype(native_dtype, kind)
@@ -200,7 +200,7 @@ class CpuBackend(ArrayApiBackend):
         return tuple(stride // size for stride in handle.strides)
 
     def is_row_major(self, handle: Array) -> bool:
-        """Tell whether the elements lie in row-major order, with nothing between them."""
+        """Return whether the elements lie in row-major order, with nothing between them."""
         return handle.flags.c_contiguous
 
     def offset(self, handle: Array) -> int:
@@ -214,7 +214,7 @@ class CpuBackend(ArrayApiBackend):
         return address
 
     def is_writable(self, handle: Array) -> bool:
-        """Tell whether NumPy lets the array be written."""
+        """Return whether NumPy lets the array be written."""
         return handle.flags.writeable
 
     def storage_owner(self, handle: Array) -> Array:

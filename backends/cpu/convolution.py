@@ -73,12 +73,12 @@ def reach(size: int, pad: int, width: int, gap: int, hop: int) -> int:
 
 
 def is_pointwise(kernel: Sizes, stride: Sizes, padding: Sizes) -> bool:
-    """Tell whether every window is one element, each in its place, so that nothing need be copied."""
+    """Return whether every window is one element, each in its place, so that nothing need be copied."""
     return all(width == hop == 1 and not pad for width, hop, pad in zip(kernel, stride, padding, strict=True))
 
 
 def is_short(count: int, out: Sizes) -> bool:
-    """Tell whether the rows of the result are so short that the batch is better copied as the innermost loop."""
+    """Return whether the rows of the result are so short that the batch is better copied as the innermost loop."""
     return count >= 4 and out[-1] < 16
 
 

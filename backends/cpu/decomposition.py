@@ -22,7 +22,7 @@ def expect(condition: bool, what: str) -> None:
 
 
 def is_square(A: Array) -> bool:
-    """Tell whether an array holds square matrices."""
+    """Return whether an array holds square matrices."""
     return A.ndim >= 2 and A.shape[-1] == A.shape[-2]
 
 

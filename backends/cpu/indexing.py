@@ -25,7 +25,7 @@ def expect_in_range(index: Array, size: int, dim: int) -> None:
 
 
 def in_range(index: Array, size: int) -> bool:
-    """Tell whether every index is from 0 to before a size; as unsigned numbers, negative ones are large."""
+    """Return whether every index is from 0 to before a size; as unsigned numbers, negative ones are large."""
     if index.dtype not in (np.int64, np.int32):
         raise TypeError("an index of another dtype, which the shape rule refuses")
     unsigned = index.view(np.uint64 if index.itemsize == 8 else np.uint32)

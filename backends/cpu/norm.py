@@ -40,7 +40,7 @@ def _squares(x: Array) -> Array:
 
 
 def _is_exact(norm: Any) -> bool:
-    """Tell whether norms are so far from the ends of their dtype that no square that matters left it."""
+    """Return whether norms are so far from the ends of their dtype that no square that matters left it."""
     limits = np.finfo(norm.dtype)
     smallest = math.sqrt(limits.tiny) / limits.eps
     return bool(np.all((norm > smallest) & (norm < np.inf)))

@@ -251,7 +251,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
             super().backward(call, g, found, results)
 
     def fits(self, call: AttentionCall) -> bool:
-        """Tell whether cuDNN computes it as tt does: a row that a mask leaves empty would be no number there."""
+        """Return whether cuDNN computes it as tt does: a row that a mask leaves empty would be no number there."""
         return call.mask is None and not any(0 in handle.shape for handle in (call.q, call.k, call.v))
 
     def rows(self, handle: StridedHandle) -> StridedHandle:

@@ -79,7 +79,7 @@ class CudaBackend(Backend):
         return self._devices
 
     def is_initialized(self) -> bool:
-        """Tell whether CUDA was used in this process."""
+        """Return whether CUDA was used in this process."""
         return not isinstance(self.memory, CupyMemory) or self.memory.is_open
 
     def current_device(self) -> int:
@@ -118,7 +118,7 @@ class CudaBackend(Backend):
         return DeviceProperties(found["name"].decode(), place, int(found["totalGlobalMem"]), details)
 
     def can_access_peer(self, device: Device, peer: Device) -> bool:
-        """Tell whether a device can read the memory of another one directly."""
+        """Return whether a device can read the memory of another one directly."""
         return bool(self.library().cuda.runtime.deviceCanAccessPeer(device.index or 0, peer.index or 0))
 
     # --- the order of work -------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ class CudaBackend(Backend):
         return self.transfers.pinned(tuple(shape), dtype)
 
     def is_pinned(self, address: int) -> bool:
-        """Tell whether an address of the host lies in page-locked memory."""
+        """Return whether an address of the host lies in page-locked memory."""
         return self.is_initialized() and not self.available() and self.transfers.is_pinned(address)
 
     def to_dlpack(self, handle: StridedHandle, **options: Any) -> Any:

@@ -97,7 +97,7 @@ class Geometry:
 
 
 def each_alone(geometry: Geometry, product: str) -> bool:
-    """Tell whether each element of the result gets a thread (or a block, of filters) of its own."""
+    """Return whether each element of the result gets a thread (or a block, of filters) of its own."""
     few = min(geometry.rows(product), geometry.columns(product)) < FEW
     return few or geometry.groups > SLICES or -(-geometry.rows(product) // LARGE[0]) > SLICES
 
@@ -269,7 +269,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
 
 
 def channels_last(handle: StridedHandle) -> bool:
-    """Tell whether the elements lie without gaps with the channels innermost."""
+    """Return whether the elements lie without gaps with the channels innermost."""
     if handle.ndim < 4 or handle.is_contiguous:
         return False
     expected = 1

@@ -161,7 +161,7 @@ class StridedHandle:
         return StridedHandle(self.memory, self.owner, shape, strides, offset, self.dtype)
 
     def shares_memory(self, other: StridedHandle) -> bool:
-        """Tell whether both may reach a common element: the same owner and overlapping spans."""
+        """Return whether both may reach a common element: the same owner and overlapping spans."""
         (start, stop), (first, last) = self.span(), other.span()
         size, other_size = self.dtype.itemsize, other.dtype.itemsize
         return (

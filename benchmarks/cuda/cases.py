@@ -1,4 +1,4 @@
-"""Reads the frozen cases of the CUDA benchmark and makes what is run of them."""
+"""Reads the frozen cases of the CUDA benchmark and compiles them into functions."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def evaluated(text: str, numbers: dict[str, int]) -> int:
                 return numbers[name]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 return _OPERATORS[type(op)](value(left), value(right))
-        raise ValueError(f"{text!r} is no formula of sizes")
+        raise ValueError(f"{text!r} is not a formula of sizes")
 
     return value(ast.parse(text, mode="eval").body)
 
@@ -112,9 +112,9 @@ def arrays_of(case: Case, numbers: dict[str, int]) -> dict[str, tuple[np.ndarray
 
 
 def function_of(case: Case, names: dict[str, Any]) -> Callable[[], Any]:
-    """Return the statement as a function without arguments that returns `result`; `names` are what it sees.
+    """Return the statement as a function without arguments that returns `result`; `names` are its globals.
 
-    What the statement reads are arguments with defaults, which is what a compiler of functions traces best.
+    These names are arguments with defaults, which function compilers trace best.
     """
     space = dict(names)
     exec(compile(case.setup, f"<setup of {case.name}>", "exec"), space)

@@ -1,4 +1,4 @@
-"""Measures what the hardware can do at most: the bandwidth of a copy, and the speed of large products."""
+"""Measures the limits of the hardware: the bandwidth of a copy, and the speed of large products."""
 
 from __future__ import annotations
 

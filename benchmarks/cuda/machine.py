@@ -1,4 +1,4 @@
-"""The machine: whether it has a GPU that tt and PyTorch can use, and what a reader of results must know of it."""
+"""The machine: whether it has a GPU that tt and PyTorch can use, and its description for readers of results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["LIBRARIES", "NO_GPU", "facts", "problem"]
 
 NO_GPU = 2
-"""The exit status where there is no GPU."""
+"""The exit status without a GPU."""
 
 LIBRARIES = (
     "cupy-cuda12x", "cupy-cuda13x", "nvidia-cudnn-frontend", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "nvmath-python",

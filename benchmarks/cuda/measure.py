@@ -1,14 +1,14 @@
-"""Times a case in all ways, in turns, beside the floor that the hardware sets.
+"""Times a case in all ways, in turns, and compares with the hardware's floor.
 
-Note [Interleaved] and Note [Noise] of `benchmarks.measure` hold here, too: turns are taken one directly after the
-other, and what is reported are medians, and medians of the ratios of a round.  A turn is timed by events on the device;
-how long the program took to submit its calls is told beside it.
+Note [Interleaved] and Note [Noise] of `benchmarks.measure` apply here too: turns are taken one directly after the
+other, and the reported times are medians, and medians of the ratios of a round.  A turn is timed by events on the
+device; the time to submit its calls is reported separately.
 
 Note [Floors]
 -------------
 No kernel is faster than the memory or the arithmetic that it needs.  The bandwidth is that of a large copy, measured in
 the same run; the arithmetic that of the fastest of some large products, by PyTorch.  The floor of a case is the longer
-of the two times, by what it must at least read, write and compute.
+of the two times, given the bytes and operations that it needs at least.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from benchmarks.measure import Ratio, ratio_of, same_distribution, same_values
 __all__ = ["Floors", "Measurement", "Turn", "floor_of", "measure_case", "verdict_of"]
 
 SHARE = 0.9
-"""Of the floor, on what the memory's bandwidth decides."""
+"""Of the floor, for cases bound by memory bandwidth."""
 PARITY = 1.05
 """How much longer than PyTorch's is still its time, as two runs of the same program differ."""
 
 
 @dataclass(frozen=True)
 class Floors:
-    """What the hardware can do at most, measured.
+    """The measured limits of the hardware.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def runners_of(case: Case, names: Sequence[str]) -> list[str]:
 
 
 def agree(case: Case, left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> bool:
-    """Tell whether two libraries computed the same, but for rounding."""
+    """Return whether two libraries computed the same, but for rounding."""
     if left.shape != right.shape or left.dtype.kind != right.dtype.kind:
         return False
     if left.dtype.kind == "c":
@@ -136,7 +136,7 @@ def agree(case: Case, left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -
 def prepared(
     case: Case, names: Sequence[str], *, devices: dict[str, str], dry: bool
 ) -> tuple[Measurement, list[Runner]]:
-    """Return the runners of a case that work and compute the same as tt, and what the others lack."""
+    """Return the runners of a case that work and compute the same as tt, and the reasons why others do not."""
     result, runners = Measurement(case), []
     reference: np.ndarray[Any, Any] | None = None
     for name in runners_of(case, names):
@@ -172,11 +172,11 @@ def measure_case(
     Parameters
     ----------
     case : Case
-        What is timed.
+        The case to time.
     names : sequence of str
         Of the runners; tt's come first, with whose value the others are compared.
     floors : Floors or None
-        What the hardware can do.
+        The limits of the hardware.
     devices : dict
         The name of a library -> its device.
     rounds : int

@@ -1,6 +1,6 @@
 """The committed record of which CUDA sources ran on which GPU: `backends/cuda/sources/verified.json`.
 
-A source counts as verified while its text and what it includes are those of the entry's digest.
+A source counts as verified while its text and its includes match the entry's digest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Verified:
     Attributes
     ----------
     sha256 : str
-        Of its text and of what it includes.
+        Of its text and its includes.
     gpu : str
         On which GPU.
     date : str

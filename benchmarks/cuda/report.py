@@ -1,4 +1,4 @@
-"""What the CUDA benchmark found, as a table, as Markdown and for JSON."""
+"""The results of the CUDA benchmark, as a table, as Markdown and for JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def failures(measurements: Sequence[Measurement]) -> list[str]:
 
 
 def dry_text(measurements: Sequence[Measurement]) -> str:
-    """Return what a dry run showed: which ways of running each case work and agree."""
+    """Return the result of a dry run: which ways of running each case work and agree."""
     table = [["case", *NAMES]]
     for m in measurements:
         marks = ["agrees" if n in m.agreed else "fails" if n in m.failures else "-" for n in NAMES]
@@ -62,7 +62,7 @@ def dry_text(measurements: Sequence[Measurement]) -> str:
 
 
 def floors_text(floors: Floors) -> str:
-    """Return what the hardware can do."""
+    """Return the limits of the hardware."""
     speeds = ", ".join(f"{name} {speed / 1e12:.1f} TFLOP/s" for name, speed in floors.flops.items())
     return f"measured floors: a copy {floors.bandwidth / 1e9:.0f} GB/s; products {speeds}"
 

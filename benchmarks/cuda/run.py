@@ -1,7 +1,7 @@
 """Measures tt on a GPU: `python -m benchmarks.cuda.run`.
 
-Against PyTorch's plain calls, torch.compile and CUDA graphs on the same GPU, in turns, with the floor that the hardware
-sets beside each case.  What is computed is compared before it is timed.
+Against PyTorch's plain calls, torch.compile and CUDA graphs on the same GPU, in turns, with the hardware's floor for
+each case.  Results are compared before they are timed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def arguments(words: list[str] | None, cases: list[Case]) -> argparse.Namespace:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run what the command line asks for."""
+    """Run the command line."""
     options = arguments(words, read_cases())
     if options.list:
         print("\n".join(case.name for case in options.cases))

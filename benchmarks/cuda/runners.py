@@ -25,7 +25,7 @@ NAMES = {
 """The name of a runner -> its library."""
 
 KINDS = {"torch.compile": "compile", "torch, replayed": "graph", "tt, replayed": "replay"}
-"""The name of a runner -> what a case calls it; plain calls are always measured."""
+"""The name of a runner -> its name in a case; plain calls are always measured."""
 
 WARM = 3
 
@@ -135,7 +135,7 @@ def captured(library: Any, call: Callable[[], Any]) -> Callable[[], Any]:
     cuda = library.cuda
     beside = cuda.Stream()
     beside.wait_stream(cuda.current_stream())
-    with cuda.stream(beside):  # what is made at the first call must not be made while a graph is recorded
+    with cuda.stream(beside):  # objects made at the first call must not be made while a graph is captured
         for _ in range(WARM):
             call()
     cuda.current_stream().wait_stream(beside)

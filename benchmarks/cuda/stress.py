@@ -1,7 +1,7 @@
 """Stress of memory, streams and graphs on a GPU: `python -m benchmarks.cuda.stress [memory] [streams] [graphs]`.
 
-Random programs whose results are known.  What is wrong with an allocator or with the order of work shows in a value: a
-block that was given away while it was still read, work that did not wait for what it needs.
+Random programs whose results are known.  A fault of an allocator or of the order of work shows in a value: a
+block that was reused while it was still read, work that did not wait for its inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FAILED = 1
 
 
 class StressError(AssertionError):
-    """A value is not what the program wrote."""
+    """A value differs from the one that the program wrote."""
 
 
 def expect(found: Any, wanted: Any, what: str) -> None:
@@ -152,7 +152,7 @@ KINDS: dict[str, Callable[[Random, float], int]] = {"memory": memory, "streams":
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run what the command line asks for."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.cuda.stress",
         description=(__doc__ or "").split("\n\n")[1],

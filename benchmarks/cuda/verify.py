@@ -38,7 +38,7 @@ class Part:
     Attributes
     ----------
     name, title : str
-        What the command line and the messages call it.
+        Its name on the command line and in messages.
     command : callable
         Returns the words of its program.
     minutes : float
@@ -67,7 +67,7 @@ def own_operators() -> list[str]:
 
 
 def checked(*words: str) -> list[str]:
-    """Return the words that check what the operators of CUDA compute."""
+    """Return the command line that checks the results of the CUDA operators."""
     return [PYTHON, "-m", "tt.cli.main", "ops", "check", "--backend", "cuda", "--run", *words]
 
 
@@ -191,7 +191,7 @@ def arguments(words: list[str] | None, parts: Sequence[Part]) -> argparse.Namesp
 
 
 def main(words: list[str] | None = None, parts: Sequence[Part] = PARTS, folder: Path = FOLDER) -> int:
-    """Run what the command line asks for."""
+    """Run the command line."""
     options = arguments(words, parts)
     from benchmarks.cuda import machine, record
 
@@ -279,7 +279,7 @@ def line_of(outcome: Outcome) -> str:
 
 
 def conclude(parts: Sequence[Part], folder: Path, facts: dict[str, str]) -> dict[str, Any] | None:
-    """Write the record if every part that it needs has passed or cannot be run here; tell what is open otherwise."""
+    """Write the record if all parts that it needs have passed or cannot run here; otherwise print the missing parts."""
     from benchmarks.cuda import record
 
     known = known_outcomes(folder, facts)

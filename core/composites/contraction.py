@@ -22,7 +22,7 @@ __all__ = ["Equation", "contract", "contracted_dims", "parse", "parse_sublists"]
 
 LETTERS: Final = ascii_uppercase + ascii_lowercase
 ELLIPSIS: Final = -1
-"""Stands for the dimensions that a list of indices leaves open."""
+"""Represents the dimensions that a list of indices leaves open."""
 
 Indices = tuple[int, ...]
 

@@ -55,7 +55,7 @@ def operand(value: Any, other: Any) -> Any:
 
 
 def is_integral(dtype: Dtype) -> bool:
-    """Tell whether a dtype holds integers or bools."""
+    """Return whether a dtype holds integers or bools."""
     return dtype.kind in ("bool", "signed", "unsigned")
 
 

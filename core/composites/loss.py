@@ -72,7 +72,7 @@ def softplus(x: Any) -> Any:
 
 
 def _fused(input: Any, target: Any, reduction: str, *others: Any) -> bool:
-    """Tell whether one operator can compute a loss: of one shape and dtype, with no more than a reduction."""
+    """Return whether one operator can compute a loss: of one shape and dtype, with no more than a reduction."""
     return (
         all(other is None for other in others)
         and reduction in ("mean", "sum", "none")

@@ -93,7 +93,7 @@ def foreach_norm(self: Any, ord: Any, dtype: Any) -> list[Any]:
 
 
 def _stops(found_inf: Any) -> bool:
-    """Tell whether a gradient was found that is not finite, so that the step is left out."""
+    """Return whether a gradient was found that is not finite, so that the step is left out."""
     return found_inf is not None and python_value(found_inf) == 1
 
 

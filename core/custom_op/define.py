@@ -26,7 +26,7 @@ __all__ = ["check_name", "custom_op", "definition_of", "signature_of"]
 
 
 def only_declares(function: Callable[..., Any]) -> bool:
-    """Tell whether a function's body does nothing: `...`, `pass`, a docstring, or `raise NotImplementedError`."""
+    """Return whether a function's body does nothing: `...`, `pass`, a docstring, or `raise NotImplementedError`."""
     if not isinstance(function, types.FunctionType):
         return False
     steps = [i for i in dis.get_instructions(function) if i.opname not in ("RESUME", "NOP", "CACHE")]

@@ -74,7 +74,7 @@ def make_fake(
 
 
 def is_fake(value: Any) -> bool:
-    """Tell whether a value is a fake tensor."""
+    """Return whether a value is a fake tensor."""
     return isinstance(value, TensorBase) and bool(value._keys & KEYS.bit("layer", "fake"))
 
 
@@ -294,7 +294,7 @@ def _named_tensors(operator: Operator, args: Sequence[Any]) -> Iterator[tuple[st
 
 
 def _may_come_along(operator: Operator, name: str, tensor: TensorBase) -> bool:
-    """Tell whether a CPU tensor may take part in a call on another device."""
+    """Return whether a CPU tensor may take part in a call on another device."""
     if tensor.device.type != "cpu":
         return False
     if _INDICES.get(operator.name) == name:
@@ -304,7 +304,7 @@ def _may_come_along(operator: Operator, name: str, tensor: TensorBase) -> bool:
 
 
 def _same(one: Device, other: Device) -> bool:
-    """Tell whether two devices are one; no index means the first."""
+    """Return whether two devices are one; no index means the first."""
     return one.type == other.type and (one.index or 0) == (other.index or 0)
 
 

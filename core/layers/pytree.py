@@ -140,5 +140,5 @@ def tree_leaves(tree: Any) -> list[Any]:
 
 
 def tree_any(pred: Callable[[Any], bool], tree: Any) -> bool:
-    """Tell whether a predicate holds for any leaf."""
+    """Return whether a predicate holds for any leaf."""
     return any(pred(leaf) for leaf in tree_leaves(tree))

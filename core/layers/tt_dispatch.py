@@ -388,7 +388,7 @@ def make_wrapper_subclass(
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:
-    """Tell whether an object is a wrapper tensor whose class has `__tensor_flatten__` and `__tensor_unflatten__`."""
+    """Return whether an object is a wrapper tensor whose class has `__tensor_flatten__` and `__tensor_unflatten__`."""
     if not isinstance(t, TensorBase) or not t._spec.keys & PYTHON:
         return False
     return all(hasattr(type(t), name) for name in ("__tensor_flatten__", "__tensor_unflatten__"))

@@ -151,7 +151,7 @@ def _nbytes(self: Tensor) -> int:
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Tell whether the elements lie in memory without gaps, in row-major order.
+    """Return whether the elements lie in memory without gaps, in row-major order.
 
     Parameters
     ----------
@@ -186,12 +186,12 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
 
 
 def is_same_size(self: Tensor, other: Tensor) -> bool:
-    """Tell whether another tensor has the same shape."""
+    """Return whether another tensor has the same shape."""
     return tuple(self.shape) == tuple(other.shape)
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Tell whether another tensor is the same place in the same memory."""
+    """Return whether another tensor is the same place in the same memory."""
     return (
         data_ptr(self) == data_ptr(tensor)
         and is_same_size(self, tensor)
@@ -241,22 +241,22 @@ def _laid_out(layout: str) -> property:
 
 
 def is_floating_point(self: Tensor) -> bool:
-    """Tell whether the dtype is a floating point dtype."""
+    """Return whether the dtype is a floating point dtype."""
     return self.dtype.is_floating_point
 
 
 def is_complex(self: Tensor) -> bool:
-    """Tell whether the dtype is complex."""
+    """Return whether the dtype is complex."""
     return self.dtype.is_complex
 
 
 def is_signed(self: Tensor) -> bool:
-    """Tell whether the dtype has negative numbers."""
+    """Return whether the dtype has negative numbers."""
     return self.dtype.is_signed
 
 
 def is_nonzero(self: Tensor) -> bool:
-    """Tell whether the only element is not zero."""
+    """Return whether the only element is not zero."""
     return bool(self)
 
 
@@ -293,7 +293,7 @@ def reverse(self: Tensor) -> Tensor:
 
 
 def contains(self: Tensor, element: Any) -> bool:
-    """Tell whether any element equals a number or a (broadcast) tensor."""
+    """Return whether any element equals a number or a (broadcast) tensor."""
     if not isinstance(element, TensorBase | numbers.Number):
         raise DataTypeError(
             f"`in` looks for a number or a tensor among the elements, not for {type(element).__name__}"

@@ -79,7 +79,7 @@ def as_subclass(self: Tensor, cls: type[Kind]) -> Kind:
 
 
 def is_wrapper(tensor: Any) -> bool:
-    """Tell whether a tensor has no data of its own, because its class answers all operators."""
+    """Return whether a tensor has no data of its own, because its class answers all operators."""
     return bool(tensor._spec.keys & PYTHON)
 
 
@@ -95,7 +95,7 @@ def _fresh_wrapper(tensor: Any) -> Tensor:
 
 
 def _shares_host_memory(tensor: Tensor) -> bool:
-    """Tell whether the tensor can be written as a place in its storage."""
+    """Return whether the tensor can be written as a place in its storage."""
     storage = tensor._storage
     if (
         not isinstance(storage, Storage)

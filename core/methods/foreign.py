@@ -21,7 +21,7 @@ _PLAIN: Final = frozenset((bool, int, float, complex, list, tuple))
 
 
 def is_array_like(data: Any) -> bool:
-    """Tell whether the object is an array, or a NumPy scalar, that can be shared or read in one piece."""
+    """Return whether the object is an array, or a NumPy scalar, that can be shared or read in one piece."""
     if type(data) in _PLAIN:
         return False
     if isinstance(data, np.ndarray | np.generic):
@@ -32,12 +32,12 @@ def is_array_like(data: Any) -> bool:
 
 
 def is_elsewhere(data: Any) -> bool:
-    """Tell whether an array may be on another device than the CPU."""
+    """Return whether an array may be on another device than the CPU."""
     return not isinstance(data, np.ndarray | np.generic) and not hasattr(data, "__array_interface__")
 
 
 def has_buffer(data: Any) -> bool:
-    """Tell whether the object has Python's buffer protocol."""
+    """Return whether the object has Python's buffer protocol."""
     try:
         memoryview(data).release()
     except TypeError:

@@ -107,7 +107,7 @@ _TYPE_CODE_AT: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
 
 
 def _exchange_type(capsule: Any, old: int, new: int) -> bool:
-    """Write another type code into a capsule that has the old one; tell whether it had."""
+    """Write another type code into a capsule that has the old one; return whether it had."""
     name = _capsule_name(capsule)
     if name not in _TYPE_CODE_AT:
         return False

@@ -61,7 +61,7 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
 
 
 def _is_data(value: Any) -> bool:
-    """Tell whether an argument holds numbers: no string does, and a number of NumPy's is one."""
+    """Return whether an argument holds numbers: no string does, and a number of NumPy's is one."""
     if isinstance(value, str | bytes | np.generic | Mapping):
         return False
     return hasattr(value, "__len__") or hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")

@@ -25,7 +25,7 @@ __all__ = ["LazyMethod", "install"]
 
 
 class LazyMethod:
-    """Stands for an operator on `Tensor` until it is used first."""
+    """Represents an operator on `Tensor` until it is used first."""
 
     __slots__ = ("name",)
 

@@ -53,7 +53,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """Tell whether the tensor is in page-locked memory of the host; asking starts no device.
+    """Return whether the tensor is in page-locked memory of the host; asking starts no device.
 
     Examples
     --------

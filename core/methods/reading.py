@@ -81,7 +81,7 @@ def handle_of(tensor: TensorBase) -> Any:
 
 
 def requires_gradient(tensor: Tensor) -> bool:
-    """Tell whether autograd records operations on the tensor.
+    """Return whether autograd records operations on the tensor.
 
     A tensor that no layer holds does not: nothing is asked, and no plugin is activated.
     """
@@ -90,7 +90,7 @@ def requires_gradient(tensor: Tensor) -> bool:
 
 
 def values_are_hidden(tensor: Tensor) -> bool:
-    """Tell whether the tensor has a shape and a dtype but no values (meta and fake tensors)."""
+    """Return whether the tensor has a shape and a dtype but no values (meta and fake tensors)."""
     return tensor.device.type == "meta" or "fake" in KEYS.names("layer", tensor._keys)
 
 

@@ -272,7 +272,7 @@ def _get_current_function_mode_stack() -> list[TTFunctionMode]:
 
 
 def has_tt_function(relevant_args: Iterable[Any]) -> bool:
-    """Tell whether a call with these arguments is to be handed to `handle_tt_function`.
+    """Return whether a call with these arguments is to be handed to `handle_tt_function`.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def wrap_tt_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any]
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Tell whether an object is a tensor, or its class defines `__tt_function__`.
+    """Return whether an object is a tensor, or its class defines `__tt_function__`.
 
     Examples
     --------
@@ -492,7 +492,7 @@ def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
-    """Tell whether a function is found on `Tensor` and nowhere else.
+    """Return whether a function is found on `Tensor` and nowhere else.
 
     Examples
     --------

@@ -114,7 +114,7 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
 
 
 def is_concern_of(op: str, backends: Iterable[Place]) -> bool:
-    """Tell whether the authors of backends are concerned with an operator: tt's, their own, or the program's."""
+    """Return whether the authors of backends are concerned with an operator: tt's, their own, or the program's."""
     return op.partition("::")[1] == "" or _brought_by(backends)(REGISTRY.definition_source(op))
 
 
@@ -330,7 +330,7 @@ PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
 
 
 def promises_nothing(definition: OpDefinition) -> bool:
-    """Tell whether an operator was defined in Python and says nothing of dtypes: it has those of its kernels."""
+    """Return whether an operator was defined in Python and says nothing of dtypes: it has those of its kernels."""
     return not definition.location[0] and definition.dtypes == "all"
 
 

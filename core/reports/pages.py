@@ -50,7 +50,7 @@ def pages(namespace: str = "tt") -> dict[str, str]:
 
 
 def _is_own(place: Place) -> bool:
-    """Tell whether tt itself brings a backend: what else happens to be installed does not change its pages."""
+    """Return whether tt itself brings a backend: what else happens to be installed does not change its pages."""
     return REGISTRY.backend_sources[place.device, place.layout].distribution == "tt-tensor"
 
 

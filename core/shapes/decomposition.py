@@ -174,7 +174,7 @@ def pinv(self: Described, /, *, op: str) -> Shape:
 
 
 def is_vector(A: Described, B: Described) -> bool:
-    """Tell whether the right-hand sides of `linalg.solve` are vectors rather than matrices."""
+    """Return whether the right-hand sides of `linalg.solve` are vectors rather than matrices."""
     return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
 
 

@@ -66,7 +66,7 @@ class Described(Protocol):
 
 
 def is_described(value: Any) -> bool:
-    """Tell whether a rule's argument is a tensor (and not a number, a list or None)."""
+    """Return whether a rule's argument is a tensor (and not a number, a list or None)."""
     return hasattr(value, "strides") and hasattr(value, "shape")
 
 
@@ -246,7 +246,7 @@ def _broadcast_two(op: str, left: Shape, right: Shape) -> Shape:
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Tell whether the elements lie in row-major order without gaps."""
+    """Return whether the elements lie in row-major order without gaps."""
     if 0 in shape:
         return True
     step = 1
@@ -259,7 +259,7 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Tell whether a tensor of four dimensions lies in the order N, H, W, C."""
+    """Return whether a tensor of four dimensions lies in the order N, H, W, C."""
     if len(shape) != 4:
         return False
     step = 1

@@ -215,7 +215,7 @@ def index_put(self: Described, indices: Sequence[Any], values: Any = None, *, op
 
 
 def broadcasts_to(shape: Shape, target: Shape) -> bool:
-    """Tell whether a shape broadcasts to another without changing it."""
+    """Return whether a shape broadcasts to another without changing it."""
     if len(shape) > len(target):
         return False
     return all(size in (1, wanted) for size, wanted in zip(reversed(shape), reversed(target), strict=False))

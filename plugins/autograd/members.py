@@ -32,7 +32,7 @@ def _inside(self: Any) -> Any:
 
 
 def _is_leaf(self: Any) -> bool:
-    """Tell whether the tensor is a leaf of the graph: made by the user, or without gradient."""
+    """Return whether the tensor is a leaf of the graph: made by the user, or without gradient."""
     self = _inside(self)
     return not self._keys & STATE.bit or bool(_fresh_record(self).leaf)
 
@@ -185,7 +185,7 @@ def retain_grad(self: Any) -> None:
 
 
 def _retains_grad(self: Any) -> bool:
-    """Tell whether the tensor is no leaf and keeps its gradient."""
+    """Return whether the tensor is no leaf and keeps its gradient."""
     record = self._record
     if record is None or record.leaf or record.retained is None or record.node is None:
         return False

@@ -51,7 +51,7 @@ class check_sparse_tensor_invariants(Block):  # noqa: N801 - PyTorch's name
 
     @staticmethod
     def is_enabled() -> bool:
-        """Tell whether invariants are checked."""
+        """Return whether invariants are checked."""
         return check_sparse_tensor_invariants._enabled
 
     @staticmethod
@@ -85,7 +85,7 @@ class check_sparse_tensor_invariants(Block):  # noqa: N801 - PyTorch's name
 
 
 def is_checked(asked: bool | None, tensor: Tensor) -> bool:
-    """Tell whether the indices of a tensor are looked at."""
+    """Return whether the indices of a tensor are looked at."""
     wanted = check_sparse_tensor_invariants.is_enabled() if asked is None else asked
     return wanted and has_data(tensor)
 
@@ -288,7 +288,7 @@ def _check_shapes(
 
 
 def _holds(compressed: Any, plain: Any, nnz: int, minor: int) -> bool:
-    """Tell whether the indices of a single matrix in host memory are right, without saying what is wrong."""
+    """Return whether the indices of a single matrix in host memory are right, without saying what is wrong."""
     if not (isinstance(compressed, np.ndarray) and compressed.ndim == 1 and len(compressed)):
         return False  # look closely
     if compressed[0] != 0 or compressed[-1] != nnz or bool((compressed[1:] < compressed[:-1]).any()):

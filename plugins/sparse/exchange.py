@@ -80,7 +80,7 @@ def _coordinates(array: Any, check: bool | None) -> Tensor:
 
 
 def _is_row_major(array: Any) -> bool:
-    """Tell whether coordinates that are sorted are sorted by rows: SciPy sorts them by columns."""
+    """Return whether coordinates that are sorted are sorted by rows: SciPy sorts them by columns."""
     if array.nnz < 2:
         return True
     places = np.ravel_multi_index(array.coords, array.shape)

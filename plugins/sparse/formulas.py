@@ -89,7 +89,7 @@ d = formulas
 
 
 def is_strided(value: Any) -> bool:
-    """Tell whether a tensor is dense."""
+    """Return whether a tensor is dense."""
     return bool(value.layout.name == "strided")
 
 

@@ -29,7 +29,7 @@ def layout_of(value: Any) -> str:
 
 
 def is_compressed(value: Any) -> bool:
-    """Tell whether a tensor has one of the compressed layouts."""
+    """Return whether a tensor has one of the compressed layouts."""
     return isinstance(handle_of(value), CompressedHandle)
 
 
@@ -44,7 +44,7 @@ def sparse_handle(tensor: Tensor) -> SparseHandle:
 
 
 def has_data(tensor: Tensor) -> bool:
-    """Tell whether a tensor, strided or sparse, has elements to look at: meta and fake tensors have none."""
+    """Return whether a tensor, strided or sparse, has elements to look at: meta and fake tensors have none."""
     return not isinstance(getattr(handle_of(tensor), "values", handle_of(tensor)), MetaHandle)
 
 

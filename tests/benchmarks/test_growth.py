@@ -49,7 +49,7 @@ def test_curves_are_tables_with_the_ceilings_beside_them() -> None:
     }
     text = growth_text(found)
     assert text.startswith(
-        "a call beside so many plugins\n"
+        "a call by the number of plugins\n"
         "plugins  a + b, us  a + b, to NumPy's\n"
         "0             0.50               2.00\n"
         "64            0.50               2.00\n"

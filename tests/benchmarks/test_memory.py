@@ -11,7 +11,7 @@ from benchmarks.memory import FIGURES, measure_memory, memory_text
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, dict[str, float]]]:
     if not memory.supported():
-        pytest.skip("the system does not say what a process holds")
+        pytest.skip("the system does not report the memory of a process")
     return measure_memory(["tt"])
 
 
@@ -44,4 +44,4 @@ def test_an_error_in_the_other_process_names_the_figure(monkeypatch: pytest.Monk
 def test_without_the_systems_figures_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "supported", lambda: False)
     assert measure_memory(["tt"]) == {}
-    assert memory_text({}) == "memory: not measured, the system does not say what a process holds"
+    assert memory_text({}) == "memory: not measured, the system does not report the memory of a process"

@@ -65,7 +65,7 @@ def test_there_is_nothing_to_draw_without_a_report(
 ) -> None:
     with pytest.raises(SystemExit):
         publish.main(["--draw", "--to", str(tmp_path)])
-    assert "there is no report" in capsys.readouterr().err
+    assert "no report at" in capsys.readouterr().err
 
 
 def test_a_section_is_replaced_and_nothing_else(tmp_path: Path) -> None:

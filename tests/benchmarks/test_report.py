@@ -26,10 +26,10 @@ def test_the_table_shows_times_ratios_means_aims_and_failures() -> None:
         "add                          0.50   1.00   0.25      0.50      2.00     0%\n"
         "exp                             -      -   0.25         -         -     0%\n"
         "geometric mean, small calls                          0.50      2.00     0%\n"
-        "small calls: 0.50 of torch, aim 0.60: met; worst 0.50 (add), allowed 0.45: missed\n"
+        "small calls: 0.50 of torch, target 0.60: met; worst 0.50 (add), allowed 0.45: missed\n"
         "exp: tt: NoKernelError: none"
     )
-    assert "0.50 of torch, aim 0.40: missed" in suite_text(SUITE, measurements, "interpreted")
+    assert "0.50 of torch, target 0.40: missed" in suite_text(SUITE, measurements, "interpreted")
 
 
 def test_each_group_has_its_mean() -> None:

@@ -82,7 +82,7 @@ def test_the_form_is_shown_and_another_one_refused(capsys: pytest.CaptureFixture
         (["--cases", "a ++ b"], "no case matches a ++ b"),
         (["--peers", "matlab"], "no cases are written for 'matlab'; the peers are: "),
         (["--rounds", "0"], "must be positive"),
-        (["--compare", "absent.json"], "there is no report absent.json"),
+        (["--compare", "absent.json"], "no report at absent.json"),
     ],
 )
 def test_mistakes_are_explained(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

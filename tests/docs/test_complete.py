@@ -138,7 +138,7 @@ def test_the_group_of_entry_points_is_named(pages):
 
 @pytest.mark.parametrize("name", sorted(set(tt.library.__all__)))
 def test_every_name_of_the_library_is_described(pages, name):
-    assert pages["docs/plugins.md"].section("What `tt.library` holds").mentions(name)
+    assert pages["docs/plugins.md"].section("Contents of `tt.library`").mentions(name)
 
 
 # --- the command -----------------------------------------------------------------------------------------------

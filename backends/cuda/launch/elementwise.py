@@ -81,7 +81,7 @@ def collapse(sizes: Sequence[int], strides: Sequence[Strides]) -> Layout:
 
 
 def fits_int32(layout: Layout) -> bool:
-    """Tell whether the numbers of elements and their offsets are below 2^31."""
+    """Return whether the numbers of elements and their offsets are below 2^31."""
     reach = (sum((n - 1) * abs(s) for n, s in zip(layout.sizes, own, strict=True)) for own in layout.strides)
     return max(prod(layout.sizes), *reach) < 2**31
 
@@ -139,7 +139,7 @@ def plan_of(
 
 
 def _in_rows(layout: Layout, lanes: int) -> bool:
-    """Tell whether the result lies densely in rows, and each operand in a row side by side or as one element."""
+    """Return whether the result lies densely in rows, and each operand in a row side by side or as one element."""
     sizes, (out, *operands) = layout
     if out != ((sizes[-1], 1) if len(sizes) == 2 else (1,)):
         return False

@@ -35,7 +35,7 @@ Shape = tuple[int, ...]
 
 
 def is_wide(index: StridedHandle) -> bool:
-    """Tell whether an index holds int64; the shape rule explains the TypeError of what is neither this nor int32."""
+    """Return whether an index holds int64; the shape rule explains the TypeError of what is neither this nor int32."""
     if index.dtype.kind != "i" or index.dtype.itemsize < 4:
         raise TypeError("an index of another dtype")
     return index.dtype.itemsize == 8

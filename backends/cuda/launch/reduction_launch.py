@@ -82,7 +82,7 @@ def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def aligned(*handles: StridedHandle) -> bool:
-    """Tell whether 16 bytes can be loaded at once from the first elements on."""
+    """Return whether 16 bytes can be loaded at once from the first elements on."""
     return all(handle.data_ptr % 16 == 0 for handle in handles)
 
 

@@ -105,7 +105,7 @@ class LazyNamespace:
         return x.astype(dtype, copy=copy)
 
     def isdtype(self, dtype: Any, kind: Any) -> bool:
-        """Tell whether a dtype is of a kind."""
+        """Return whether a dtype is of a kind."""
         if dtype == _BFLOAT16:
             return bool({"real floating", "numeric"} & ({kind} if isinstance(kind, str) else set(kind)))
         return bool(np.isdtype(np.dtype(dtype), kind))

@@ -89,7 +89,7 @@ class CapturedNumbers:
     # --- capture -----------------------------------------------------------------------------------------------
 
     def is_capturing(self) -> bool:
-        """Tell whether this thread's current stream is the one that is captured."""
+        """Return whether this thread's current stream is the one that is captured."""
         return bool(self._backend.library().cuda.get_current_stream().ptr == self._stream.ptr)
 
     def reserve(self, generator: Generator | None, count: int) -> tuple[int, int, int]:

@@ -55,5 +55,5 @@ def _outside() -> int:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Tell whether a frame is tt's, or one of the functions that it writes."""
+    """Return whether a frame is tt's, or one of the functions that it writes."""
     return frame.f_globals.get("__name__", "").startswith("tt.") or frame.f_code.co_filename.startswith("<")

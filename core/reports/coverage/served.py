@@ -287,7 +287,7 @@ def passed_over(definition: OpDefinition, place: Place) -> tuple[str, ...]:
 
 
 def _holds(backend: Backend, dtype: Dtype) -> bool:
-    """Tell whether the arrays of a backend can have a dtype; one whose library is not there is believed to."""
+    """Return whether the arrays of a backend can have a dtype; one whose library is not there is believed to."""
     try:
         backend.native_dtype(dtype)
     except (DtypeError, KeyError):

@@ -26,7 +26,7 @@ class _Running:
         self._reached: set[Node] | None = None
 
     def runs(self, node: Node) -> bool:
-        """Tell whether the pass will come to a node."""
+        """Return whether the pass will come to a node."""
         if self.needed is not None:
             return node in self.needed
         if self._reached is None:

@@ -36,7 +36,7 @@ def sum_to_size(gradient: Any, shape: Sequence[int]) -> Any:
 
 
 def _fits(found: Sequence[int], shape: Sequence[int]) -> bool:
-    """Tell whether a tensor of shape `shape` can have been broadcast to `found`."""
+    """Return whether a tensor of shape `shape` can have been broadcast to `found`."""
     leading = len(found) - len(shape)
     if leading < 0:
         return False
@@ -89,14 +89,14 @@ def add(first: Any, second: Any) -> Any:
 
 
 def can_grow(held: Any, gradient: Any) -> bool:
-    """Tell whether a gradient can be added to another in place."""
+    """Return whether a gradient can be added to another in place."""
     if (held._keys | gradient._keys) & (STATE.bit | OVERRIDDEN | TRANSFORM):
         return False
     return held.layout.name == "strided" and held.dtype is gradient.dtype and held.device == gradient.device
 
 
 def is_dense(tensor: Any) -> bool:
-    """Tell whether each element of a tensor has a place of its own in memory, in row-major order."""
+    """Return whether each element of a tensor has a place of its own in memory, in row-major order."""
     if tensor.layout.name != "strided":
         return True
     dense: bool = tensor._spec.backend.is_row_major(tensor._handle)

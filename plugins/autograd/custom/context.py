@@ -192,7 +192,7 @@ class ContextRule:
 
     @staticmethod
     def _edge(value: Any, nodes: list[Node | None], numbers: list[int]) -> bool:
-        """Note where the gradient of an argument goes; tell whether it has one."""
+        """Note where the gradient of an argument goes; return whether it has one."""
         if isinstance(value, TensorBase) and value._keys & STATE.bit:
             node, number = edge(value)
             nodes.append(node)
@@ -241,7 +241,7 @@ class ContextRule:
         )
 
     def one_argument_list(self, found: Any) -> bool:
-        """Tell whether a list is the gradient of the only argument, which is a list of tensors."""
+        """Return whether a list is the gradient of the only argument, which is a list of tensors."""
         arguments = self.operator.arguments
         return isinstance(found, list) and len(self.positions) == 1 and arguments[self.positions[0]].type.list
 

@@ -165,7 +165,7 @@ class set_detect_anomaly(Block):  # noqa: N801 - PyTorch's name
 
 
 def is_anomaly_enabled() -> bool:
-    """Tell whether nodes remember where they were made.
+    """Return whether nodes remember where they were made.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Tell whether gradients are searched for NaN.
+    """Return whether gradients are searched for NaN.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class _AllThere(Exception):  # noqa: N818 - it is no error: it ends the second r
 
 
 class Holder:
-    """Stands for a saved tensor that is not kept."""
+    """Represents a saved tensor that is not kept."""
 
     __slots__ = ("__weakref__", "facts", "tensor")
 

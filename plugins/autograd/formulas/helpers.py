@@ -19,7 +19,7 @@ __all__ = [
 
 
 def is_complex(value: Any) -> bool:
-    """Tell whether a tensor or a number is complex."""
+    """Return whether a tensor or a number is complex."""
     return bool(value.dtype.is_complex) if isinstance(value, TensorBase) else isinstance(value, complex)
 
 

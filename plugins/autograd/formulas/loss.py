@@ -21,7 +21,7 @@ def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None)
 
 
 def takes_mean(reduction: str, size_average: bool | None, reduce: bool | None) -> bool:
-    """Tell whether a loss is a mean; the two bools are the older way to say so."""
+    """Return whether a loss is a mean; the two bools are the older way to say so."""
     if size_average is None and reduce is None:
         return reduction == "mean"
     return size_average is not False and reduce is not False

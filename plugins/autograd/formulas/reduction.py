@@ -75,7 +75,7 @@ def prod_dim_self(g: Any, self: Any, result: Any, dim: int, keepdim: bool) -> An
 
 
 def _has_zeros(self: Any) -> bool:
-    """Tell whether an element may be zero; tensors without data may have some."""
+    """Return whether an element may be zero; tensors without data may have some."""
     from tt.core.library import errors
 
     try:

@@ -204,7 +204,7 @@ def _extent(size: Sequence[int], stride: Sequence[int], offset: int) -> int:
 
 
 def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:
-    """Tell whether two positions may lie at one place."""
+    """Return whether two positions may lie at one place."""
     reach = 1
     for s, n in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1):
         if s < reach:

@@ -40,7 +40,7 @@ _THREAD = _Thread()
 
 
 def is_inference_mode_enabled() -> bool:
-    """Tell whether this thread is in inference mode.
+    """Return whether this thread is in inference mode.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def is_inference(self: Any) -> bool:
-    """Tell whether the tensor was made in inference mode.
+    """Return whether the tensor was made in inference mode.
 
     Examples
     --------

@@ -139,11 +139,11 @@ class AutogradLayer(Layer):
         return make_rule(operator, formula, form)
 
     def idle(self) -> bool:
-        """Tell whether this thread records nothing."""
+        """Return whether this thread records nothing."""
         return not STATE.enabled()
 
     def passes_through(self, operator: Operator, form: str) -> bool:
-        """Tell whether the operator is declared without gradient."""
+        """Return whether the operator is declared without gradient."""
         return not operator.definition.grad
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:

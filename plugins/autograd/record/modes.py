@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 def is_grad_enabled() -> bool:
-    """Tell whether this thread records operations.
+    """Return whether this thread records operations.
 
     Examples
     --------

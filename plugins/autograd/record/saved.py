@@ -244,7 +244,7 @@ class SavedTensors:
                 self._edges[place] = edge(value)
 
     def _are_plain(self, results: Sequence[Any]) -> bool:
-        """Tell whether no tensor is a result or was made in inference mode: nearly always."""
+        """Return whether no tensor is a result or was made in inference mode: nearly always."""
         for value in self._values or ():
             if value is None:
                 continue

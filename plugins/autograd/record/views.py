@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Unrecorded:
-    """Stands for the operator of a view that was made where nothing is recorded.
+    """Represents the operator of a view that was made where nothing is recorded.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ __all__ = ["are_wrapped", "gradients_of_duals", "primal", "primals"]
 
 
 def are_wrapped(values: Sequence[Any]) -> bool:
-    """Tell whether one of the values is a tensor that a level wraps."""
+    """Return whether one of the values is a tensor that a level wraps."""
     return any(isinstance(value, TensorBase) and value._keys & BIT for value in values)
 
 

@@ -109,7 +109,7 @@ class differentiating(Block):  # noqa: N801 - reads as a statement: with differe
 
 
 def is_differentiating() -> bool:
-    """Tell whether a function of this thread runs whose gradient is wanted."""
+    """Return whether a function of this thread runs whose gradient is wanted."""
     return _STACK.grads > 0
 
 

@@ -171,12 +171,12 @@ class Variable:
 
 
 def has_history(tensor: Any) -> bool:
-    """Tell whether a bare tensor requires a gradient of its own."""
+    """Return whether a bare tensor requires a gradient of its own."""
     return bool(tensor._keys & STATE.bit)
 
 
 def is_recorded(value: Any, outer: Levels) -> bool:
-    """Tell whether what lies below all wrappers of a tensor requires a gradient of its own."""
+    """Return whether what lies below all wrappers of a tensor requires a gradient of its own."""
     return any(has_history(leaf) for leaf in _leaves(open_value(value, outer, ())))
 
 

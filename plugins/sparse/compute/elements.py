@@ -108,7 +108,7 @@ def coordinates(lib: ArrayLibrary, handle: Any) -> tuple[Any, ...]:
 
 
 def same_pattern(first: Any, second: Any) -> bool:
-    """Tell whether two tensors of one layout hold the same index arrays, not only equal ones."""
+    """Return whether two tensors of one layout hold the same index arrays, not only equal ones."""
     if type(first) is not type(second):
         return False
     if isinstance(first, CooHandle):
@@ -120,7 +120,7 @@ def same_pattern(first: Any, second: Any) -> bool:
 
 
 def same_structure(first: Any, second: Any) -> bool:
-    """Tell whether the keys of two tensors mean the same places: layout, sparse dimensions and blocks agree."""
+    """Return whether the keys of two tensors mean the same places: layout, sparse dimensions and blocks agree."""
     if type(first) is not type(second) or first.sparse_dim != second.sparse_dim:
         return False
     if isinstance(first, CooHandle):

@@ -67,12 +67,12 @@ def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
 
 
 def any_(self: Tensor) -> Tensor:
-    """Tell whether a stored element is not zero."""
+    """Return whether a stored element is not zero."""
     return ops.any(ops.sparse.values(_once(self)))
 
 
 def all_(self: Tensor) -> Tensor:
-    """Tell whether all elements are stored and none is zero."""
+    """Return whether all elements are stored and none is zero."""
     values = ops.sparse.values(_once(self))
     if values.numel() < self.numel():
         return ops.zeros_like(ops.any(values))

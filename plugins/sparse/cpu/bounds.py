@@ -61,7 +61,7 @@ def check_ends(handle: Any) -> None:
 
 
 def _within(indices: Any, size: int) -> bool:
-    """Tell whether all indices are in range; without their sign, negative ones are above every size."""
+    """Return whether all indices are in range; without their sign, negative ones are above every size."""
     if not indices.size:
         return True
     return bool(indices.view(_UNSIGNED[indices.dtype.char]).max() < size)

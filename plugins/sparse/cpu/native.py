@@ -15,13 +15,13 @@ NATIVE: Final = REGISTRY.backend("cpu").extension("sparse")  # type: ignore[attr
 
 
 def serves(*arrays: Any) -> bool:
-    """Tell whether the compiled kernels take arrays of these dtypes."""
+    """Return whether the compiled kernels take arrays of these dtypes."""
     dtype = arrays[0].dtype
     return NATIVE is not None and dtype.char in "fd" and all(a.dtype == dtype for a in arrays)
 
 
 def moves(handle: Any) -> bool:
-    """Tell whether the compiled conversions take a single matrix: they move elements of 4 and 8 bytes."""
+    """Return whether the compiled conversions take a single matrix: they move elements of 4 and 8 bytes."""
     return bool(
         NATIVE is not None
         and handle.values.ndim == 1

@@ -106,7 +106,7 @@ def _unravelled(keys: Array, handle: CooHandle) -> Array:
 
 
 def counts_soon(handle: CooHandle) -> bool:
-    """Tell whether the coordinates are those of a matrix that counting sorts faster than comparing."""
+    """Return whether the coordinates are those of a matrix that counting sorts faster than comparing."""
     return handle.sparse_dim == 2 and handle.nnz > 1000 and sum(handle.shape[:2]) <= 8 * handle.nnz
 
 

@@ -19,7 +19,7 @@ def _coordinates(self: Tensor) -> Tensor:
 
 
 def equal(self: Tensor, other: Tensor) -> bool:
-    """Tell whether two sparse tensors have the same size and the same elements; stored zeros are zeros."""
+    """Return whether two sparse tensors have the same size and the same elements; stored zeros are zeros."""
     if tuple(self.shape) != tuple(other.shape):
         return False
     left, right = _aligned(self, other)
@@ -27,7 +27,7 @@ def equal(self: Tensor, other: Tensor) -> bool:
 
 
 def allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
-    """Tell whether the elements of two sparse tensors are close, those that only one of them stores among them."""
+    """Return whether the elements of two sparse tensors are close, those that only one of them stores among them."""
     if tuple(self.shape) != tuple(other.shape):
         raise errors.ShapeError(
             f"allclose(): the sizes {list(self.shape)} and {list(other.shape)} of sparse tensors are not broadcast"

@@ -34,7 +34,7 @@ def test_names_are_unique():
 def test_formulas_know_sizes_and_nothing_else():
     assert evaluated("4 * (3 * m * n + n) - 2 ** n // 3", {"m": 5, "n": 2}) == 127
     for text in ("__import__('os')", "n.real", "1.5 * n", "n if n else 1"):
-        with pytest.raises(ValueError, match="is no formula of sizes"):
+        with pytest.raises(ValueError, match="is not a formula of sizes"):
             evaluated(text, {"n": 2})
     with pytest.raises(KeyError):
         evaluated("m", {"n": 2})
