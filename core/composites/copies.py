@@ -50,7 +50,7 @@ def converted(
 
 
 def _is_laid_out(self: Any, memory_format: Any) -> bool:
-    """Return whether a conversion keeps the order in memory; contiguous_format only undoes named ones, as in PyTorch."""
+    """Return whether a conversion keeps the memory order; contiguous_format only undoes named ones, as in PyTorch."""
     if is_preserve(memory_format) or self.is_contiguous(memory_format=memory_format):
         return True
     return memory_format == "contiguous_format" and not any(

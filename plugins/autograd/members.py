@@ -63,7 +63,7 @@ def _set_requires_grad(self: Any, value: bool) -> None:
     self = _inside(self)
     if self._keys & WRAPPED:
         raise errors.GradientError(
-            "a tensor that a transform wraps has no gradient of its own: use tt.func.grad, or say so of what is inside"
+            "a tensor that a transform wraps has no gradient: use tt.func.grad, or set it on the tensor inside"
         )
     if not _is_leaf(self):
         if not value:
@@ -85,7 +85,7 @@ def _set_requires_grad(self: Any, value: bool) -> None:
     else:
         self._keys &= ~STATE.bit
         if self._record is not None and self._record.node is not None:
-            # What has been recorded already leads to the old end, whose gradient nobody sees any more.
+            # Calls recorded before lead to the old end, whose gradient is no longer visible.
             renew(self, self._record)
 
 
@@ -93,12 +93,12 @@ requires_grad = property(_get_requires_grad, _set_requires_grad)
 
 
 def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
-    """Say whether operations on the tensor shall be recorded; return the tensor.
+    """Set whether operations on the tensor are recorded; return the tensor.
 
     Raises
     ------
     GradientError
-        When the dtype has no gradients, or when the tensor is no leaf and `requires_grad` is False.
+        When the dtype has no gradients, or when the tensor is not a leaf and `requires_grad` is False.
     UnsupportedError
         Inside of a function that `tt.func` transforms.
 
@@ -162,7 +162,7 @@ grad = property(_get_grad, _set_grad, _delete_grad)
 
 
 def retain_grad(self: Any) -> None:
-    """Keep the gradient of a tensor that is no leaf in its `.grad` when a backward pass reaches it.
+    """Keep the gradient of a non-leaf tensor in its `.grad` when a backward pass reaches it.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def retain_grad(self: Any) -> None:
 
 
 def _retains_grad(self: Any) -> bool:
-    """Return whether the tensor is no leaf and keeps its gradient."""
+    """Return whether the tensor is not a leaf and keeps its gradient."""
     record = self._record
     if record is None or record.leaf or record.retained is None or record.node is None:
         return False
@@ -266,7 +266,7 @@ def backward(
 
 
 def register_hook(self: Any, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Call `hook(gradient)` whenever the gradient of the tensor is computed; what it returns replaces the gradient.
+    """Call `hook(gradient)` whenever the gradient of the tensor is computed; its result replaces the gradient.
 
     Returns
     -------

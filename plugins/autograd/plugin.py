@@ -14,7 +14,7 @@ _MEMBERS = "tt.plugins.autograd.members:"
 
 @hookimpl
 def tt_manifest() -> Manifest:
-    """Say what the plugin brings."""
+    """Declare the contents of the plugin."""
     members = [
         "requires_grad", "requires_grad_", "grad", "grad_fn", "is_leaf", "backward",
         "retain_grad", "retains_grad", "register_hook", "register_post_accumulate_grad_hook", "output_nr",

@@ -1,1 +1,1 @@
-"""The backward pass: the engine, and what it checks of gradients."""
+"""The backward pass: the engine and the validation of gradients."""

@@ -1,4 +1,4 @@
-"""`tt.autograd.backward` and `tt.autograd.grad`: the arguments of a backward pass and what is wrong with them."""
+"""`tt.autograd.backward` and `tt.autograd.grad`: the arguments of a backward pass and their errors."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def backward(
     grad_tensors : Tensor or sequence of (Tensor or None), optional
         The "vector" of the vector-Jacobian product, one for each tensor; may be left out for scalars.
     retain_graph : bool, optional
-        Keep what the graph saved, so that it can be walked again; by default as `create_graph`.
+        Keep saved values, so that the graph can be used again; by default as `create_graph`.
     create_graph : bool
         Record the pass itself, so that its results can be differentiated.
     inputs : Tensor or sequence of Tensor, optional
@@ -129,7 +129,7 @@ def backward(
 def _backward(tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, inputs: Any) -> None:
     outputs = _as_tuple(tensors)
     if are_wrapped((*outputs, *_as_tuple(grad_tensors), *_as_tuple(inputs))):
-        # What a tangent adds belongs to no .grad.
+        # Tangents are not part of .grad.
         outputs = tuple(primals(outputs))
         grad_tensors = None if grad_tensors is None else primals(_as_tuple(grad_tensors))
         inputs = None if inputs is None else primals(_as_tuple(inputs))
@@ -183,11 +183,11 @@ def grad(
     Parameters
     ----------
     outputs, inputs : Tensor or sequence of Tensor
-        What is differentiated, and with respect to what.
+        The differentiated tensors, and the variables.
     grad_outputs : Tensor or sequence of (Tensor or None), optional
         The "vector" of the vector-Jacobian product, one for each output; may be left out for scalars.
     retain_graph : bool, optional
-        Keep what the graph saved, so that it can be walked again; by default as `create_graph`.
+        Keep saved values, so that the graph can be used again; by default as `create_graph`.
     create_graph : bool
         Record the pass itself, so that its results can be differentiated.
     only_inputs : bool
@@ -197,7 +197,7 @@ def grad(
     is_grads_batched : bool
         The first dim of each of `grad_outputs` counts many vectors; the result has it too.
     materialize_grads : bool
-        Return zeros in the place of None.
+        Return zeros instead of None.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def grad(
     if not only_inputs:
         raise errors.ArgumentError("grad", "only_inputs argument is deprecated and must be True")
     with unseen():
-        # Vectors that levels wrap go through the formulas as all tensors do: that is what is mapped over in Jacobians.
+        # Vectors wrapped by levels pass through the formulas like other tensors, so that Jacobians can map over them.
         if are_wrapped((*_as_tuple(outputs), *_as_tuple(inputs))):
             return _grad_of_duals(
                 _as_tuple(outputs),

@@ -26,7 +26,7 @@ class _Running:
         self._reached: set[Node] | None = None
 
     def runs(self, node: Node) -> bool:
-        """Return whether the pass will come to a node."""
+        """Return whether the pass will reach a node."""
         if self.needed is not None:
             return node in self.needed
         if self._reached is None:
@@ -44,7 +44,7 @@ _PASSES = _Passes()
 
 
 class entered(Block):  # noqa: N801 - reads as a statement: with entered(roots, needed)
-    """Lets hooks on several tensors know the pass that runs."""
+    """Gives hooks on several tensors access to the running pass."""
 
     def __init__(self, roots: list[Node], needed: set[Node] | None) -> None:
         self._running = _Running(roots, needed)

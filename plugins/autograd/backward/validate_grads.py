@@ -1,4 +1,4 @@
-"""Making gradients fit: to the shape, dtype and device of what they are the gradient of; sums, copies and hooks."""
+"""Fits gradients to the shape, dtype and device of their tensors; sums, copies and hooks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _fits(found: Sequence[int], shape: Sequence[int]) -> bool:
 
 
 def fit(gradient: Any, shape: tuple[int, ...], spec: TensorSpec, node: Node, place: int) -> Any:
-    """Return a gradient in the shape, dtype and device of what it is the gradient of.
+    """Return a gradient in the shape, dtype and device of its tensor.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def can_grow(held: Any, gradient: Any) -> bool:
 
 
 def is_dense(tensor: Any) -> bool:
-    """Return whether each element of a tensor has a place of its own in memory, in row-major order."""
+    """Return whether each element of a tensor has its own place in memory, in row-major order."""
     if tensor.layout.name != "strided":
         return True
     dense: bool = tensor._spec.backend.is_row_major(tensor._handle)
@@ -120,7 +120,7 @@ def copy(gradient: Any) -> Any:
 
 
 def call_hooks(node: Node, gradients: list[Any]) -> None:
-    """Call the hooks on the gradients of a node's results, then keep what `retain_grad` asks for."""
+    """Call the hooks on the gradients of a node's results, then keep those of `retain_grad`."""
     extras = node.extras
     for number, hooks in extras.tensor_hooks.items():
         for hook in list(hooks.values()):
@@ -163,7 +163,7 @@ def _checked(changed: Any, gradient: Any, hook: Any) -> Any:
 
 
 def _all_checked(changed: Any, gradients: Sequence[Any], hook: Any, function: str) -> list[Any]:
-    """Return what a hook of a node gives in the place of several gradients."""
+    """Return the gradients with which a node's hook replaces several others."""
     name = getattr(hook, "__name__", "hook")
     if isinstance(changed, TensorBase) and len(gradients) == 1:
         changed = (changed,)
@@ -183,7 +183,7 @@ def _all_checked(changed: Any, gradients: Sequence[Any], hook: Any, function: st
 
 
 def call_after_hooks(node: Node, found: Sequence[Any], gradients: list[Any]) -> list[Any]:
-    """Call the hooks that see what a node computed."""
+    """Call the hooks on the results of a node."""
     for hook in list(node.extras.after.values()):
         changed = hook(tuple(found), tuple(gradients))
         if changed is not None:

@@ -38,7 +38,7 @@ class Context:
         self._saved = SavedTensors(label)
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether `backward` gets zeros (the default) or None for results that nothing was computed from."""
+        """Set whether `backward` gets zeros (the default) or None for unused results."""
         self._materialize = value
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
@@ -65,7 +65,7 @@ class ContextNode(Node):
     rule : ContextRule
         Made the node.
     lengths : tuple of int
-        For each argument that takes tensors the number of tensors in its list, -1 for one that is no list.
+        For each argument that takes tensors the number of tensors in its list, or -1 if it is not a list.
     """
 
     context: Context
@@ -81,7 +81,7 @@ class ContextNode(Node):
         self.context._saved.release()
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
-        """Call `backward` and order what it returns by the edges."""
+        """Call `backward` and order its results by the edges."""
         rule, context = self.rule, self.context
         given = [self._given(number, g) for number, g in enumerate(gradients)]
         context._node = self
@@ -117,7 +117,7 @@ class ContextNode(Node):
 
 
 class ContextRule:
-    """What the layer does for an operator whose formula takes a context.
+    """The rule for an operator whose formula takes a context.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class ContextRule:
 
     @staticmethod
     def _edge(value: Any, nodes: list[Node | None], numbers: list[int]) -> bool:
-        """Note where the gradient of an argument goes; return whether it has one."""
+        """Record where the gradient of an argument goes; return whether it has one."""
         if isinstance(value, TensorBase) and value._keys & STATE.bit:
             node, number = edge(value)
             nodes.append(node)
@@ -249,5 +249,5 @@ class ContextRule:
 def _parameters(function: Callable[..., Any]) -> Collection[str]:
     try:
         return inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a builtin that tells no parameters
+    except (TypeError, ValueError):  # a builtin without a signature
         return ()

@@ -1,9 +1,9 @@
-"""`autograd.Function`: operations with a gradient of one's own, written as a class.
+"""`autograd.Function`: operations with a custom gradient, written as a class.
 
 Note [A function's node]
 ------------------------
-The context that `forward` and `backward` get is the node of the graph, as in PyTorch: what is set on it lives as long
-as the graph does.  A result that is kept as an attribute leads back to the node, and only the garbage collector frees
+The context that `forward` and `backward` get is the node of the graph, as in PyTorch: attributes set on it live as long
+as the graph does.  A result kept as an attribute refers back to the node, and only the garbage collector frees
 such a circle; `save_for_backward` cuts it.
 """
 
@@ -56,11 +56,11 @@ class FunctionCtx:
         return self._saved.get(self if isinstance(self, Node) else None)
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Say which arguments `forward` changed in place; each must be returned, too."""
+        """Mark the arguments that `forward` changed in place; each must be returned, too."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Say which results have no gradient; `backward` gets zeros for them."""
+        """Mark the results without a gradient; `backward` gets zeros for them."""
         for place, value in enumerate(tensors):
             if not isinstance(value, TensorBase):
                 raise errors.GradientError(
@@ -104,7 +104,7 @@ class FunctionNode(FunctionCtx, Node):
         self._saved.release()
 
     def apply(self, gradients: list[Any], wanted: Sequence[bool] | None) -> list[Any]:
-        """Call `backward` and order what it returns by the edges."""
+        """Call `backward` and order its results by the edges."""
         given = [self._materialized(number, g) for number, g in enumerate(gradients)]
         found = self.function._backward_of()(self, *given)
         if not isinstance(found, tuple | list):
@@ -119,7 +119,8 @@ class FunctionNode(FunctionCtx, Node):
         for position, value in enumerate(found):
             if value is not None and position not in self.tensors:
                 raise errors.GradientError(
-                    f"{self.name()} returned a gradient for argument {position}, which is no tensor: return None there"
+                    f"{self.name()} returned a gradient for argument {position}, which is not a tensor: "
+                    "return None there"
                 )
         return [found[position] for position in self.tensors]
 
@@ -132,7 +133,7 @@ class FunctionNode(FunctionCtx, Node):
 
 
 class Function:
-    """The base of operations with a gradient of one's own.
+    """The base class of operations with a custom gradient.
 
     A subclass has static methods: `forward(ctx, *args)` and `backward(ctx, *gradients)`; or `forward(*args)`,
     `setup_context(ctx, inputs, output)` and `backward`.  `backward` returns one gradient, or None, for each argument of
@@ -168,7 +169,7 @@ class Function:
         name = type(self).__name__
         raise errors.GradientError(f"{name}(): a Function has no instances\n  try: {name}.apply(...)")
 
-    # --- what a subclass writes --------------------------------------------------------------------------------
+    # --- methods of subclasses ----------------------------------------------------------------------------------
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -182,7 +183,7 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        """Return the gradient of each argument, given those of the results."""
+        """Return the gradient of each argument, given the gradients of the results."""
         raise NotImplementedError(
             "a Function needs a static method backward(ctx, *gradients), or vjp, to be differentiated"
         )
@@ -194,7 +195,7 @@ class Function:
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """Return the tangent of each result, given those of the arguments."""
+        """Return the tangent of each result, given the tangents of the arguments."""
         raise NotImplementedError("a Function needs a static method jvp(ctx, *tangents) for forward mode")
 
     @staticmethod
@@ -300,7 +301,8 @@ def _refuse_strange_dirt(ctx: FunctionNode, found: Sequence[Any], args: tuple[An
             )
         if not _is_in(tensor, found):
             raise errors.GradientError(
-                f"{ctx.name()}: forward must return what it marks as dirty, and argument {place} of mark_dirty() is "
+                f"{ctx.name()}: forward must return the arguments that it marks as dirty, and argument {place} of "
+                "mark_dirty() is "
                 "not among its results"
             )
 
@@ -326,7 +328,7 @@ def _record(ctx: FunctionNode, results: list[Any], found: Sequence[Any], args: t
             continue
         record = attach(value, ctx, number)
         if original._root is not None or _is_in(original, args):
-            # Autograd does not know how the function looks at the memory, so neither may be changed in place.
+            # The function's view of the memory is unknown to autograd, so neither may be changed in place.
             value._root = original if original._root is None else original._root
             record.view = ViewMeta(value._root, ctx, (), 0, version_of(value))
     ctx._saved.seal([o if _is_in(o, ctx._dirty) else r for o, r in zip(found, results, strict=True)])

@@ -43,7 +43,7 @@ def note_origin(node: Node) -> None:
     """Let a node remember the call that made it."""
     frames = traceback.extract_stack()
     while frames and frames[-1].filename.startswith(PACKAGE):
-        frames.pop()  # how tt came to record the call helps nobody
+        frames.pop()  # frames inside tt do not help the user
     node.metadata[ORIGIN] = frames.format()
     if _RUNNING.nodes:
         node.metadata[PARENT] = _RUNNING.nodes[-1]
@@ -55,7 +55,9 @@ def report(node: Node) -> None:
     text = f"an error in {node.name()}; the call that recorded it:\n"
     while seen is not None:
         origin = seen.metadata.get(ORIGIN)
-        text += "".join(origin) if origin else f"  unknown: {seen.name()} was made while nobody looked\n"
+        text += (
+            "".join(origin) if origin else f"  unknown: {seen.name()} was made outside anomaly detection\n"
+        )
         seen = seen.metadata.get(PARENT)
         if seen is not None:
             text += f"\nwhich came from the backward of {seen.name()}, recorded by:\n"

@@ -1,11 +1,11 @@
-"""Checkpointing: computing again in the backward pass what the forward pass did not keep.
+"""Checkpointing: the backward pass recomputes values that the forward pass did not keep.
 
 Note [Checkpoints]
 ------------------
-Inside of a checkpoint the hooks on saved tensors put an empty `Holder` in the place of each tensor.  The first holder
-that a backward pass asks for makes the function run again, under hooks that fill the holders in the order in which they
-were made; what nobody asked for is dropped.  The arguments are saved by a node of their own, so that the holders of a
-checkpoint further out stand for them, too: nested checkpoints keep nothing but the arguments of the outermost.
+Inside a checkpoint, the hooks on saved tensors replace each tensor by an empty `Holder`.  The first holder that a
+backward pass unpacks runs the function again, under hooks that fill the holders in the order in which they were made;
+values without a live holder are dropped.  A separate node saves the arguments, so that the holders of an outer
+checkpoint apply to them, too: nested checkpoints keep only the arguments of the outermost.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _EARLY = _Early()
 
 
 class set_checkpoint_early_stop(Block):  # noqa: N801 - PyTorch's name
-    """Says in a `with` block whether a function that runs again stops as soon as all saved tensors are there.
+    """Sets for a `with` block whether a recomputation stops as soon as all saved tensors exist.
 
     Parameters
     ----------
     enable : bool
-        It counts for checkpoints made in the block, whatever their own `early_stop` says.
+        Applies to checkpoints made in the block and overrides their own `early_stop`.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class set_checkpoint_early_stop(Block):  # noqa: N801 - PyTorch's name
         _EARLY.stop = before
 
 
-class _AllThere(Exception):  # noqa: N818 - it is no error: it ends the second run of a function
+class _AllThere(Exception):  # noqa: N818 - not an error: it ends the second run of a function
     """Every saved tensor has been computed again."""
 
 
@@ -122,7 +122,7 @@ class Frame:
         self._lock = fork_safe_lock()
 
     def pack(self, tensor: Any) -> Holder:
-        """Return a holder in the place of a tensor."""
+        """Return a holder that replaces a tensor."""
         holder = Holder(_facts(tensor))
         self._holders.append(weakref.ref(holder))
         return holder
@@ -192,7 +192,7 @@ class _RandomState:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Draw the same random numbers again, and go on as if nobody had drawn any."""
+        """Draw the same random numbers again, and restore the generators afterwards."""
         before = _RandomState(self._generators)
         self._restore()
         try:
@@ -254,7 +254,7 @@ def checkpoint(
     """
     if use_reentrant:
         raise errors.UnsupportedError(
-            "checkpoint", "use_reentrant=True is not offered: leave it out, or say use_reentrant=False"
+            "checkpoint", "use_reentrant=True is not supported: omit it, or pass use_reentrant=False"
         )
     if determinism_check not in ("default", "none"):
         raise errors.ValueRangeError(f"determinism_check is 'default' or 'none', not {determinism_check!r}")
@@ -320,7 +320,7 @@ def checkpoint_sequential(
     segments : int
         How many segments to make.
     input : Tensor
-        What the first function takes.
+        The arguments of the first function.
     use_reentrant : bool, optional
         As of `checkpoint`.
     **kwargs

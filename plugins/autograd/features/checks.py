@@ -30,7 +30,7 @@ def missing_formulas(
     definitions : iterable of OpDefinition
         The operators to check.
     has_composite : callable, optional
-        Tells whether an operator has a composite, through which it is differentiated if it has no formula at all.
+        Returns whether an operator has a composite, through which it is differentiated if it has no formula.
     """
     known = known_formulas()
     composed = has_composite or (lambda op: REGISTRY.composite(op) is not None)
@@ -48,7 +48,7 @@ def missing_formulas(
 
 
 def check_formulas(definitions: Iterable[OpDefinition]) -> list[str]:
-    """Return what is wrong with the formulas: unknown operators, arguments and names.
+    """Return the mistakes in the formulas: unknown operators, arguments and names.
 
     Parameters
     ----------

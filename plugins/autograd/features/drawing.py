@@ -69,7 +69,7 @@ def draw(
     names : mapping of str to Tensor, optional
         Names of leaves, for instance `dict(model.named_parameters())`.
     saved : bool
-        Whether to show what the nodes saved.
+        Whether to show the saved values of nodes.
     limit : int
         How many nodes to draw at most.
 
@@ -121,7 +121,7 @@ def draw(
 
 
 def _collect(roots: Sequence[Node], limit: int) -> list[Node]:
-    """Return the nodes in descending order of their sequence: each before what it leads to."""
+    """Return the nodes in descending order of their sequence: each before its successors."""
     seen = set(roots)
     stack = list(seen)
     while stack:
@@ -137,7 +137,7 @@ def _collect(roots: Sequence[Node], limit: int) -> list[Node]:
     return sorted(seen, key=lambda node: -node.sequence)
 
 
-# --- what a box says -------------------------------------------------------------------------------------------
+# --- text of a box -------------------------------------------------------------------------------------------
 
 
 def _box(node: Node, name: str | None, saved: bool) -> Box:

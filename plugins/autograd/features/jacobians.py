@@ -185,7 +185,7 @@ def jacobian(
     Returns
     -------
     Tensor or tuple
-        With the dims of the result, then those of the input; a tuple for several results, of tuples for several inputs.
+        With the dims of the result, then of the input; a tuple for several results, of tuples for several inputs.
 
     Examples
     --------

@@ -20,7 +20,7 @@ class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     pack_hook : callable
         Called with each tensor (without history) when it is saved; returns anything: a file's name, a compressed copy.
     unpack_hook : callable
-        Called with what the other returned when the tensor is needed; returns a tensor with the same values.
+        Called with the result of the other when the tensor is needed; returns a tensor with the same values.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class disable_saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     Parameters
     ----------
     error_message : str
-        What the error says.
+        The text of the error.
 
     Examples
     --------

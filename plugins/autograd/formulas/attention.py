@@ -1,7 +1,7 @@
 """Formulas of attention.  g is the gradient of the result.
 
-The gradients are one operator, which computes the weights again from the logarithms of their sums; the graph keeps
-these beside the inputs and the result.  Second derivatives go through its composite.
+The gradients are one operator, which recomputes the weights from the logarithms of their sums; the graph keeps
+these besides the inputs and the result.  Second derivatives go through its composite.
 """
 
 from __future__ import annotations

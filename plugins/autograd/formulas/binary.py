@@ -78,7 +78,7 @@ def xlog1py_self(g: Any, self: Any, other: Any) -> Any:
 
 d.of("xlogy", self=xlogy_self, other=lambda g, self, other: g * (self / other))
 d.of("special_xlog1py", self=xlog1py_self, other=lambda g, self, other: g * (self / (other + 1)))
-# Bools beside floats are added, with the factor -1: they are not subtracted.
+# Subtraction refuses bools, so bools next to floats are added with the factor -1.
 d.of(
     "logaddexp",
     self=lambda g, self, other: g / conj(1 + ops.exp(ops.add(other, self, alpha=-1))),

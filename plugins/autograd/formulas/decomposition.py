@@ -30,7 +30,7 @@ def svd_A(gs: Any, A_shape: Any, U: Any, S: Any, Vh: Any) -> Any:
     k = S.shape[-1]
     if not k:
         return ops.zeros(A_shape, dtype=U.dtype, device=U.device)
-    # Of full matrices the first k vectors count: the others are any basis of what is left.
+    # In full matrices only the first k vectors count: the others are an arbitrary basis of the complement.
     U, gU = _first(U, k, -1), None if gU is None else _first(gU, k, -1)
     Vh, gVh = _first(Vh, k, -2), None if gVh is None else _first(gVh, k, -2)
     eye = ops.eye(k, dtype=S.dtype, device=S.device)
@@ -204,7 +204,7 @@ def cholesky_A(g: Any, L: Any, upper: Any) -> Any:
 def lu_A(g: Any, LU: Any, pivots: Any) -> Any:
     """P L^-H [tril(L^H gL, -1) + triu(gU U^H)] U^-H for a square A.
 
-    The rows below the square of a tall A, and the columns beside that of a wide one, follow from the square; so they
+    The rows below the square of a tall A, and the columns right of that of a wide A, follow from the square; so they
     add to the gradient of the square's factors.
     """
     m, n = LU.shape[-2:]
@@ -263,7 +263,7 @@ d.of("linalg_solve_triangular", A=triangular_A,
 
 
 def pinv_A(g: Any, A: Any, P: Any) -> Any:
-    """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where what a tolerance cuts off counts as zero."""
+    """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where values below the tolerance count as zero."""
     PH, gH = adjoint(P), adjoint(g)
     found = -ops.matmul(PH, ops.matmul(g, PH))
     # What lies outside of the range of A and of A^H; one of both is empty for a matrix of full rank.
@@ -287,7 +287,7 @@ def lstsq_parts(gs: Any, A: Any, B: Any, solution: Any) -> tuple[Any, Any, Any, 
 
 
 def lstsq_A(gs: Any, A: Any, B: Any, solution: Any) -> Any:
-    """That of pinv(A) B; the residuals do not depend on A through the solution, which makes them smallest."""
+    """The gradient of pinv(A) B; the residuals do not depend on A through the solution, which makes them smallest."""
     gX, gD, _, vector = lstsq_parts(gs, A, B, solution)
     right, X = (ops.unsqueeze(B, -1), ops.unsqueeze(solution, -1)) if vector else (B, solution)
     found = None

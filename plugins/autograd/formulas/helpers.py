@@ -59,7 +59,7 @@ def size_of(shape: Sequence[int], dim: int | Sequence[int] | None) -> int:
 
 
 def broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape to which two shapes, that are known to fit, broadcast."""
+    """Return the shape to which two compatible shapes broadcast."""
     ndim = max(len(first), len(second))
     left = (1,) * (ndim - len(first)) + tuple(first)
     right = (1,) * (ndim - len(second)) + tuple(second)

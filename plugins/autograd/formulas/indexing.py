@@ -57,7 +57,7 @@ def embedding_weight(
     scale_grad_by_freq: bool,
     sparse: bool,
 ) -> Any:
-    """Add g up where it was read, but for the row that pads; divided by how often a row was read if asked."""
+    """Sum g at the rows that were read, except the padding row; optionally divide by how often a row was read."""
     if sparse:
         places = ops.reshape(indices, (-1,))
         rows = ops.reshape(g, (places.shape[0], weight_shape[1]))

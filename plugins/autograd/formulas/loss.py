@@ -12,7 +12,7 @@ d = Formulas()
 
 
 def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """Return the reduction that is meant; the two bools are the older way to say so."""
+    """Return the effective reduction; the two bools are PyTorch's older way to choose it."""
     if size_average is None and reduce is None:
         return reduction
     if reduce is False:
@@ -21,7 +21,7 @@ def reduction_of(reduction: str, size_average: bool | None, reduce: bool | None)
 
 
 def takes_mean(reduction: str, size_average: bool | None, reduce: bool | None) -> bool:
-    """Return whether a loss is a mean; the two bools are the older way to say so."""
+    """Return whether a loss is a mean; the two bools are PyTorch's older way to choose it."""
     if size_average is None and reduce is None:
         return reduction == "mean"
     return size_average is not False and reduce is not False
@@ -43,7 +43,7 @@ def nll_loss_input(
         chosen = ops.index_select(weight, 0, ops.reshape(safe, (-1,)))
         factor = factor * ops.reshape(chosen, tuple(safe.shape))
     slope = -g * factor / ops.sum(factor) if takes_mean(reduction, size_average, reduce) else -g * factor
-    slope = ops.where(counts, slope, 0)  # where all are ignored, their mean is no number
+    slope = ops.where(counts, slope, 0)  # if all are ignored, their mean is NaN
     places = ops.new_zeros(g, input_shape)
     return ops.scatter(places, classes, ops.unsqueeze(safe, classes), ops.unsqueeze(slope, classes))
 

@@ -19,19 +19,19 @@ Gradients = tuple[Any, ...]
 
 
 def wanted(found: Gradients, *arguments: Any) -> Gradients:
-    """Return the gradient of the input, and those of parameters that are there."""
+    """Return the gradient of the input, and the gradients of the given parameters."""
     return found[0], *(None if a is None else f for f, a in zip(found[1:], arguments, strict=True))
 
 
 def layer_norm(
     g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float
 ) -> Gradients:
-    """Through numbers with mean 0 and variance 1: g less its mean and what is along them."""
+    """Through numbers with mean 0 and variance 1: g minus its mean and its component along them."""
     return wanted(ops._layer_norm_backward(g, input, normalized_shape, weight, eps), weight, bias)
 
 
 def rms_norm(g: Any, input: Any, normalized_shape: Sequence[int], weight: Any, eps: Any) -> Gradients:
-    """Through numbers whose squares have the mean 1: g less what is along them."""
+    """Through numbers whose squares have the mean 1: g minus its component along them."""
     return wanted(ops._rms_norm_backward(g, input, normalized_shape, weight, eps), weight)
 
 

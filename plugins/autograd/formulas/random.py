@@ -1,4 +1,4 @@
-"""Formulas of random operators: what is drawn does not follow small changes of the parameters."""
+"""Formulas of random operators: samples do not depend differentiably on the parameters."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def var_mean_self(gs: Any, self: Any, dim: Dims, correction: Any, keepdim: bool)
 
 def std_self(g: Any, self: Any, result: Any, dim: Dims, correction: Any, keepdim: bool) -> Any:
     """Through the variance; 0 where the deviation is 0."""
-    # Infinity in the place of 0, so that the derivative of the quotient is a number, too.
+    # Infinity instead of 0, so that the derivative of the quotient is a number, too.
     slope = g / ops.where(result == 0, math.inf, result * 2)
     return var_self(slope, self, dim, correction, keepdim)
 

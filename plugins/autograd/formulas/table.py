@@ -1,4 +1,4 @@
-"""Tables of formulas: what a plugin hands over so that its operators are differentiated."""
+"""Tables of formulas, with which a plugin makes its operators differentiable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Formula:
     op : str
         Qualified name, for instance "max.dim".
     gradients : dict of str to callable
-        Argument -> function of the result's gradient (`g`, or `gs` for those of all results) and of what is saved.
+        Argument -> function of the result's gradient (`g`, or `gs` for those of all results) and of the saved values.
     backward, setup_context : callable or None
         Instead of `gradients`: PyTorch's form for custom operators, `backward(ctx, *gradients)` and
         `setup_context(ctx, inputs, output)`.
@@ -47,7 +47,7 @@ class Formula:
 class Formulas:
     """A table of formulas, one line for each operator.
 
-    The parameter names of a formula say what is saved for it: `g` is the gradient of the (first) result, or `gs` a
+    The parameter names of a formula name the values to save: `g` is the gradient of the (first) result, or `gs` a
     list with those of all results, None where one is not used; any other name is an argument of the operator, a named
     result, `result` for the first one, or a fact of an argument: `self_shape`, `self_dtype`, `self_device`,
     `self_strides`, `self_offset` (lists of these for an argument that is a list of tensors).
@@ -77,7 +77,7 @@ class Formulas:
     def joint(self, op: str, function: Gradient) -> None:
         """Add one formula for all arguments that may be tensors: it returns their gradients in order, or None for each.
 
-        Its parameter names say what is saved, as in `of`.
+        Its parameter names name the saved values, as in `of`.
         """
         self._add(Formula(op, joint=function, saves=tuple(inspect.signature(function).parameters)[1:]))
 

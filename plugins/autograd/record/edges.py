@@ -13,7 +13,7 @@ __all__ = ["GradientEdge", "get_gradient_edge", "increment_version"]
 
 
 class GradientEdge(NamedTuple):
-    """The place of a tensor in the graph; `grad` and `backward` take it in the place of the tensor.
+    """The place of a tensor in the graph; `grad` and `backward` accept it instead of the tensor.
 
     Attributes
     ----------

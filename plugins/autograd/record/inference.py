@@ -1,4 +1,4 @@
-"""Inference mode: as `no_grad`, and what is made in it can never take part in a graph.
+"""Inference mode: like `no_grad`, and tensors made in it can never take part in a graph.
 
 Note [Inference tensors]
 ------------------------
@@ -110,7 +110,7 @@ class InferenceLayer(Layer):
     transparent = True
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
-        """Return what the layer does with a form of an operator."""
+        """Return the layer's rule for a form of an operator."""
         if form != "functional":
             return _change
         if operator.mutates:
@@ -153,7 +153,7 @@ def _view(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 class inference_mode(Block):  # noqa: N801 - PyTorch's name
-    """Switches recording off, in a `with` block or for a function; what is made there can never be recorded.
+    """Switches recording off, in a `with` block or for a function; tensors made there can never be recorded.
 
     Parameters
     ----------

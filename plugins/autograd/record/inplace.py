@@ -23,7 +23,7 @@ __all__ = ["CopySlices", "InplaceRule", "check_inplace", "rebase"]
 
 
 class InplaceRule(GradientRule):
-    """What the layer does for the in-place form: the first argument gets a new history."""
+    """The rule for the in-place form: the first argument gets a new history."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ def check_inplace(target: Any, root: Any) -> None:
 
 
 def clone_target(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments with a recorded copy in the place of the first one, which is about to be changed."""
+    """Return the arguments with the first one, which is about to be changed, replaced by a recorded copy."""
     copy = ops.clone(args[0])
     return tuple(copy if value is args[0] else value for value in args)
 
@@ -152,13 +152,13 @@ class CopySlices(Node):
     inner : OpNode or FunctionNode
         The node of the in-place operation.
     steps : list of ViewMeta
-        How the view is made of the root.
+        How the view is made from the root.
     self_edge : int
         The edge of the inner node for the changed tensor, -1 if it has no gradient.
     others : list of int
         The other edges of the inner node.
     strides : tuple of int
-        Those of the root.
+        The strides of the root.
     """
 
     inner: Any
@@ -185,7 +185,7 @@ class CopySlices(Node):
         return [whole if self.next_nodes[0] is not None else None, *(found[i] for i in self.others)]
 
     def release(self) -> None:
-        """Drop what the inner node saved."""
+        """Free the saved values of the inner node."""
         self.inner.release()
 
 

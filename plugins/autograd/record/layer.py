@@ -48,7 +48,7 @@ class AutogradLayer(Layer):
         ----------
         table : Formulas
             Or any object whose `formulas` maps operators to a `Formula`, a dict of formulas by argument, an object with
-            the `function` for all arguments and what it `saves`, a `backward` function, or a tuple (backward,
+            the `function` for all arguments and the names that it `saves`, a `backward` function, or a tuple (backward,
             setup_context).  With an attribute `override` that is true it shadows
             earlier formulas.  One with `layouts` is for calls with tensors of these layouts only: its
             `function(op, layouts)` returns what takes the place of such a call, a function of the operator's
@@ -91,7 +91,7 @@ class AutogradLayer(Layer):
         """Return all formulas by operator."""
         return {op: found[0][0] for op, found in self._formulas.items() if found}
 
-    # --- what the dispatcher asks ------------------------------------------------------------------------------
+    # --- methods for the dispatcher ------------------------------------------------------------------------------
 
     def rule(self, operator: Operator, form: str) -> RuleType | None:
         """Return the rule of a form of an operator, or None."""
@@ -147,7 +147,7 @@ class AutogradLayer(Layer):
         return not operator.definition.grad
 
     def check(self, definitions: Iterable[OpDefinition]) -> list[tuple[str, str]]:
-        """Return what is wrong with the formulas and which are missing, as (operator, problem)."""
+        """Return the mistakes in the formulas and the missing ones, as (operator, problem)."""
         definitions = list(definitions)
         wrong = [
             (op, problem) for op, _, problem in (text.partition(": ") for text in check_formulas(definitions))
@@ -158,7 +158,7 @@ class AutogradLayer(Layer):
         ]
 
     def unsupported(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
-        """Run the call; whoever differentiates the result gets an error that names the operator."""
+        """Run the call; differentiating its result raises an error that names the operator."""
         if not STATE.enabled():
             return entry.call_below(args)
         target = args[0] if entry.form == "inplace" else None
@@ -179,7 +179,7 @@ class AutogradLayer(Layer):
             if STATE.floating >> tensor._spec.code & 1:
                 attach(tensor, node, number)
         if target is not None and target._root is not None:
-            # What is seen of the change through the tensor that is viewed has no gradient either.
+            # The change, as visible in the viewed tensor, has no gradient either.
             attach(target._root, node, 0)
         return result
 
@@ -213,7 +213,7 @@ def by_parts(function: Callable[..., Any], form: str, usual: RuleType | None) ->
         target = args[0]
         if not STATE.enabled():
             return entry.call_below(args)
-        copy = ops.clone(target)  # what the parts save must not change
+        copy = ops.clone(target)  # tensors saved by the inner operators must not change
         result = function(*(copy if value is target else value for value in args))
         if result is NotImplemented and usual is not None:
             return usual(entry, args)
@@ -245,14 +245,14 @@ def run_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def detach(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Return a tensor that shares the memory but is no view to autograd: it has a history of its own."""
+    """Return a tensor that shares the memory but is not a view for autograd: it has its own history."""
     result = entry.call_below(args)
     result._root = None
     return result
 
 
 def detach_inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Let a tensor forget its history; a view would go on to have that of the tensor that it views."""
+    """Clear a tensor's history; a view would keep the history of its base."""
     (tensor,) = args
     if tensor._record.view is not None:
         raise errors.GradientError(
@@ -265,7 +265,7 @@ def detach_inplace(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def refuse_resize(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Refuse to resize what a gradient may need."""
+    """Refuse to resize a tensor that a gradient may need."""
     if STATE.enabled():
         raise errors.InplaceError("a tensor that requires a gradient is not resized")
     return entry.call_below(args)
@@ -276,7 +276,7 @@ SPECIAL: dict[tuple[str, str], RuleType] = {
     ("detach", "inplace"): detach_inplace,
     ("resize", "inplace"): refuse_resize,
 }
-"""Operators whose whole point is what they do to the history."""
+"""Operators whose purpose is to change the history."""
 
 
 def _flat(args: Iterable[Any]) -> Iterable[Any]:

@@ -1,6 +1,6 @@
 """Switching recording off and on: for a block, for a function, or for good.
 
-These are no modes of the dispatcher: only the rules of the autograd layer read them.
+These are not dispatcher modes: only the rules of the autograd layer read them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _in_steps(make: Callable[[], Any], steps: Generator[Any, Any, Any]) -> Gener
             with make():
                 steps.close()
             raise
-        except BaseException as thrown:  # what the caller throws in goes to the generator
+        except BaseException as thrown:  # exceptions thrown by the caller go to the generator
             error = thrown
 
 
@@ -115,7 +115,7 @@ def _decorate_async_generator(make: Callable[[], Any], function: Callable[..., A
 
 
 class _Step:
-    """One step of an asynchronous generator, whose own `__await__` knows no `throw` on its first call."""
+    """One step of an asynchronous generator, whose own `__await__` has no `throw` on its first call."""
 
     def __init__(self, awaitable: Any) -> None:
         self._awaitable = awaitable

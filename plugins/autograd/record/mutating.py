@@ -1,4 +1,4 @@
-"""Operators that change arguments and have no formula: what becomes of the history of what they change."""
+"""Operators that change arguments and have no formula: how they change the history of these arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["change_arguments"]
 
 
 def change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Run the call; whoever differentiates what it changed or made gets an error that names the operator.
+    """Run the call; differentiating anything that it changed or made raises an error that names the operator.
 
     What in-place operators refuse is refused: leaves that require a gradient, and views of them.  An operator that is
     declared without gradient makes results without history, and ends only the histories that there were.

@@ -1,4 +1,4 @@
-"""Formulas into rules: what the parameter names of a formula stand for."""
+"""Turns formulas into rules: the meaning of a formula's parameter names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Slot = tuple[int, int, Any]
 
 
 def _of_each(fact: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Let a fact be asked of a tensor, a number, None, or a list of them."""
+    """Make a fact of a tensor applicable to numbers, None, and lists."""
 
     def ask(value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -48,7 +48,7 @@ FACTS: dict[str, Callable[[Any], Any]] = {
 
 
 def find_slot(definition: OpDefinition, name: str) -> Slot | None:
-    """Return what a parameter of a formula stands for, or None if it is nothing."""
+    """Return the meaning of a formula's parameter, or None if it has none."""
     signature = definition.signature
     for position, argument in enumerate(signature.arguments):
         if name == argument.name:
@@ -76,7 +76,7 @@ def parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def problems(definition: OpDefinition, formula: Formula) -> list[str]:
-    """Return what is wrong with a formula, as far as the schema shows it."""
+    """Return the mistakes in a formula that the schema reveals."""
     found = []
     names = {a.name: a for a in definition.signature.arguments}
     if formula.joint is not None:
@@ -89,7 +89,7 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
         if argument not in names:
             found.append(f"{definition.name}: the formula names an argument {argument!r} that there is not")
         elif not names[argument].type.is_tensor:
-            found.append(f"{definition.name}: the argument {argument!r} is no tensor and has no gradient")
+            found.append(f"{definition.name}: the argument {argument!r} is not a tensor and has no gradient")
         first, *rest = parameters(function) or [""]
         if first not in ("g", "gs"):
             found.append(
@@ -104,7 +104,7 @@ def problems(definition: OpDefinition, formula: Formula) -> list[str]:
 
 
 def _slots(definition: OpDefinition, function: Callable[..., Any]) -> list[Slot]:
-    """Return what a formula takes after the gradient."""
+    """Return the parameters of a formula after the gradient."""
     found = [find_slot(definition, name) for name in parameters(function)[1:]]
     return [slot for slot in found if slot is not None]
 
@@ -156,7 +156,7 @@ def _make_joint(operator: Operator, formula: Formula, form: str) -> GradientRule
             for name in found:
                 if signature.argument(name) is None:
                     raise errors.GradientError(
-                        f"the backward of {operator.name} returned a gradient of {name!r}, which is no argument"
+                        f"the backward of {operator.name} returned a gradient of {name!r}, which is not an argument"
                     )
             refuse_unwanted(operator.name, arguments, [found.get(argument.name) for argument in arguments])
             return [found.get(arguments[place].name) for place in places]

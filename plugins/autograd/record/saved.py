@@ -1,4 +1,4 @@
-"""Saved tensors: whether they are still what they were, their place in the graph, and hooks that store them."""
+"""Saved tensors: checks that they are unchanged, their place in the graph, and hooks that store them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def raise_released() -> NoReturn:
-    """Refuse to use what a backward pass has freed."""
+    """Refuse to use values that a backward pass has freed."""
     raise errors.GradientError(
         "the tensors that this graph had saved are gone: a backward frees them; give the first one retain_graph=True "
         "to run a second, or to read them afterwards"
@@ -44,8 +44,8 @@ def raise_inference(node: str) -> NoReturn:
     """Refuse to save a tensor that was made in inference mode."""
     raise errors.InferenceTensorError(
         f"{node} would save a tensor that was made in inference mode for the backward pass\n"
-        "  such tensors have no version that would tell whether they were changed since\n"
-        "  try: clone() it outside of inference_mode() first, or use no_grad() in the place of inference_mode()"
+        "  such tensors have no version counter, so later changes would go unnoticed\n"
+        "  try: clone() it outside of inference_mode() first, or use no_grad() instead of inference_mode()"
     )
 
 
@@ -57,7 +57,7 @@ def version_of(value: Any) -> int:
 
 
 def versions(plan: SavePlan, saved: Sequence[Any]) -> tuple[int, ...]:
-    """Return the version of what fills each slot; zero where it is no tensor."""
+    """Return the version of each slot's value; zero if it is not a tensor."""
     return tuple(
         version_of(value) if kind in (1, 2, 3) else 0
         for (kind, _, _), value in zip(plan.slots, saved, strict=True)
@@ -98,7 +98,7 @@ def linked_list(node: OpNode, tensors: Sequence[Any], position: int) -> list[Any
 
 
 def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
-    """Return a tensor as a result of a node, whatever else it knows of its history."""
+    """Return a tensor as a result of a node, whatever else is in its history."""
     record = tensor._record
     if node is None or (tensor._keys & STATE.bit and record.node is node and record.number == number):
         return tensor
@@ -128,12 +128,12 @@ HOOKS = _Hooks()
 
 
 class Packed:
-    """What hooks made of a saved tensor, or of a list of them.
+    """A saved tensor, or a list of them, packed by hooks.
 
     Attributes
     ----------
     packed : object
-        What the pack hook returned; for a list, a list of these.
+        The result of the pack hook; for a list, a list of these.
     restore : callable
         The unpack hook.
     """
@@ -147,7 +147,7 @@ class Packed:
             self.packed = [_packed(v, pack) for v in value] if self.several else _packed(value, pack)
 
     def unpack(self) -> Any:
-        """Return what the unpack hook makes of it."""
+        """Return the result of the unpack hook."""
         return [self._restored(p) for p in self.packed] if self.several else self._restored(self.packed)
 
     def _restored(self, packed: Any) -> Any:
@@ -190,7 +190,7 @@ def pack_slots(node: OpNode) -> None:
         )
 
 
-# --- what a context saves --------------------------------------------------------------------------------------
+# --- saved values of a context --------------------------------------------------------------------------------------
 
 
 class SavedTensors:
@@ -283,11 +283,11 @@ class SavedTensors:
             self._values = None
 
 
-# --- what a user may read --------------------------------------------------------------------------------------
+# --- attributes for users --------------------------------------------------------------------------------------
 
 
 def attribute_names(node: OpNode) -> list[str]:
-    """Return the names under which a node shows what it saved."""
+    """Return the names under which a node shows its saved values."""
     return [f"_saved_{_slot_name(node, slot)}" for slot in node.plan.slots]
 
 
@@ -306,7 +306,7 @@ def _slot_name(node: OpNode, slot: tuple[int, int, Any]) -> str:
 
 
 def attribute(node: OpNode, name: str) -> Any:
-    """Return what a node saved under a name.
+    """Return a node's saved value by name.
 
     Raises
     ------

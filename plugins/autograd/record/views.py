@@ -1,10 +1,10 @@
-"""Views of one memory: whose history they share, and how it is told anew after a change in place.
+"""Views of the same memory: the history that they share, and how it is rebuilt after an in-place change.
 
-Note [Views that nobody recorded]
----------------------------------
-A view of a tensor with a gradient that is made under `no_grad` requires a gradient like what it views, and is a leaf.
-Whether a later change of it shall be recorded nobody can tell, so it is refused, and so is the use of such a view once
-its memory has changed.  Under `no_grad` both go on as if there were no history.
+Note [Views without history]
+----------------------------
+A view made under `no_grad` of a tensor with a gradient requires a gradient like its base, and is a leaf.  Whether a
+later change of it should be recorded is undefined, so the change is refused, and so is any use of such a view once its
+memory has changed.  Under `no_grad` both work as if there were no history.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Unrecorded:
-    """Represents the operator of a view that was made where nothing is recorded.
+    """Represents the operator of a view made while recording is off.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ NO_GRAD, INFERENCE = Unrecorded("no_grad"), Unrecorded("inference_mode")
 
 
 def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
-    """Make a view where nothing is recorded; see Note [Views that nobody recorded]."""
+    """Make a view while recording is off; see Note [Views without history]."""
     result = entry.call_below(args)
     source = args[0]
     if source._keys & STATE.bit and not source._keys & STATE.inference_bit:
@@ -70,7 +70,7 @@ def unrecorded(entry: Any, args: tuple[Any, ...]) -> Any:
 
 
 def explain(step: ViewMeta, name: str, changed: str) -> str | None:
-    """Return why what a view shows must not change, or None if it may.
+    """Return the reason why the memory of a view must not change, or None if it may.
 
     Parameters
     ----------
@@ -79,29 +79,29 @@ def explain(step: ViewMeta, name: str, changed: str) -> str | None:
     name : str
         Of the operation that made it.
     changed : str
-        What is about to change, or has.
+        A description of the change.
     """
     if isinstance(step.operator, Node):
         return (
-            f"{changed}: it is a result of {step.operator.name()}, which is a view made inside of a Function, and how "
+            f"{changed}: it is a result of {step.operator.name()}, which is a view made inside a Function, and how "
             "the function made the view is not known; let it return a clone()"
         )
     if isinstance(step.operator, Unrecorded):
         return (
-            f"{changed}: it was made under {step.operator.mode}, and nobody can tell whether the change shall be "
+            f"{changed}: it was made under {step.operator.mode}, so it is undefined whether the change is "
             f"recorded\n  try: make the view and change it both under {step.operator.mode}, or both outside; detach() "
             "gives a view without a history"
         )
     if step.index >= 0:
         return (
-            f"{changed}: output {step.index} of {name} is one of several views that came from one call, and nobody can "
-            "tell how each shall change the others: use the operation that returns a new tensor"
+            f"{changed}: output {step.index} of {name} is one of several views that came from one call, so its effect "
+            "on the others is undefined: use the operation that returns a new tensor"
         )
     return None
 
 
 def refresh(tensor: TensorBase, record: AutogradMeta) -> None:
-    """Tell the history of a view anew if the memory was changed in place since."""
+    """Rebuild the history of a view if the memory was changed in place since."""
     view = record.view
     if view is None:
         return
@@ -201,7 +201,7 @@ def ensure_view(target: Any, root: Any) -> None:
 def share_history(root: Any, known: int) -> None:
     """Let the views of a tensor that just got its first history take part in it.
 
-    Views of a tensor without a gradient are unknown to autograd, so those that are alive must be looked for.  This
+    Views of a tensor without a gradient are unknown to autograd, so it searches for the live ones.  This
     happens once for each such tensor, and only if more than `known` other tensors share its memory.
     """
     if root._storage is None or references([root._storage]) <= ALONE + 1 + known:

@@ -7,7 +7,7 @@ Most operators need no formula of their own:
 - the Jacobian of a real pointwise operator is diagonal, so that its reverse formula is its forward formula, too;
 - for all others the reverse formula is transposed: it is linear in the gradient, and the transpose of that map, which
   is again a reverse derivative, is the forward derivative (Griewank and Walther, *Evaluating Derivatives*, 2008, ch. 3;
-  the same trick is known as "double backward").
+  the trick is called "double backward").
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def _transposed(
             inputs.append((variable(primals[place], outer), tangents[place]))
             args[place] = inputs[-1][0].tensor
     variables = [v for v, _ in inputs]
-    # Only what somebody differentiates by, further out, needs the two steps recorded.
+    # The two steps are recorded only for variables that an outer level differentiates by.
     create = STATE.enabled() and any(not v.bare.is_leaf for v in variables)
     with recording(True):
         again = operator.caller().dispatch(tuple(args))

@@ -3,8 +3,8 @@
 Note [Gradients of tensors with tangents]
 -----------------------------------------
 The graph lies below all wrappers.  A tensor with a tangent is opened into a pair, the passes run from both parts, and
-the product rule puts the gradients together; see Note [Opening] in `opening`.  `backward` adds the value to `.grad` and
-leaves the tangent out.  What `vmap` has wrapped is refused: there is one graph for all examples.
+the product rule combines the gradients; see Note [Opening] in `unwrap`.  `backward` adds the value to `.grad` and
+omits the tangent.  Tensors wrapped by `vmap` are refused, because all examples share one graph.
 """
 
 from __future__ import annotations

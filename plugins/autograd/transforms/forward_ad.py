@@ -110,7 +110,9 @@ def _level(level: int | None, function: str) -> DualLevel:
     if level is None:
         return _OPEN.levels[-1]
     if not 0 <= level < len(_OPEN.levels):
-        raise errors.GradientError(f"{function}(): there is no level {level}; {len(_OPEN.levels)} are open")
+        raise errors.GradientError(
+            f"{function}(): level {level} does not exist; {len(_OPEN.levels)} are open"
+        )
     return _OPEN.levels[level]
 
 

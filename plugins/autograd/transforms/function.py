@@ -1,4 +1,4 @@
-"""`autograd.Function` among levels: its `vmap` and `jvp` methods, and the rule that is made of its other methods."""
+"""`autograd.Function` among levels: its `vmap` and `jvp` methods, and the rule generated from its other methods."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["VmapInfo", "run_function"]
 
 
 class VmapInfo(NamedTuple):
-    """What the `vmap` method of a `Function` is told.
+    """The `info` argument of the `vmap` method of a `Function`.
 
     Attributes
     ----------
     batch_size : int
         The size of the dims that are mapped over.
     randomness : str
-        What random operators shall do: "error", "different" or "same", as `vmap` was told.
+        The randomness setting of `vmap`: "error", "different" or "same".
     """
 
     batch_size: int
@@ -68,7 +68,7 @@ def run_function(cls: type[Function], args: tuple[Any, ...]) -> Any:
     if not cls.generate_vmap_rule:
         raise errors.ArgumentError(
             cls.__name__,
-            "is mapped by vmap and says nothing of it",
+            "is mapped by vmap but has no rule for it",
             hint="give it a static method vmap(info, in_dims, *args), or generate_vmap_rule = True if its methods use "
             "tensors' operators only",
         )
@@ -79,7 +79,7 @@ def run_function(cls: type[Function], args: tuple[Any, ...]) -> Any:
 
 
 class _InnerCtx(FunctionCtx):
-    """The context that the methods of the function see: its tensors are those of one example."""
+    """The context for the methods of the function: its tensors belong to one example."""
 
     def __init__(self, label: str) -> None:
         self._saved = SavedTensors(label)

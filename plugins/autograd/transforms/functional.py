@@ -121,7 +121,7 @@ def _size(values: Sequence[Any], dims: Sequence[Any]) -> int:
             continue
         if not isinstance(value, TensorBase):
             raise errors.ValueRangeError(
-                f"vmap: in_dims has {dim!r} for an argument that is no tensor but {errors.describe(value)}; try None"
+                f"vmap: in_dims has {dim!r} for an argument that is not a tensor but {errors.describe(value)}; try None"
             )
         if not isinstance(dim, int) or not -value.ndim <= dim < value.ndim:
             raise errors.ValueRangeError(f"vmap: in_dims has {dim!r} for a tensor of {value.ndim} dimensions")
@@ -166,7 +166,7 @@ def grad(
     argnums : int or tuple of int
         The arguments with respect to which to differentiate.
     has_aux : bool
-        Whether `func` returns something beside the scalar, which is handed on.
+        Whether `func` returns something besides the scalar, which is passed on.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def grad(
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """Return a function that computes the gradient of another and its value; the arguments are those of `grad`."""
+    """Return a function that computes the gradient of another and its value; with the arguments of `grad`."""
 
     @wraps(func)
     def differentiated(*args: Any, **kwargs: Any) -> Any:

@@ -44,7 +44,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     *primals : Tensor or tree
         The point.
     has_aux : bool
-        Whether `func` returns something beside the result, which is handed on.
+        Whether `func` returns something besides the result, which is passed on.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def jvp(
     strict : bool
         Whether a result that does not depend on the primals is an error rather than zero.
     has_aux : bool
-        Whether `func` returns something beside the result, which is handed on.
+        Whether `func` returns something besides the result, which is passed on.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def jvp(
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """Return the value of a function and its derivative at a point: a function of tangents.
 
-    The function runs once: what is recorded then is linear in the tangents, and replayed for each call.
+    The function runs once; the recorded map is linear in the tangents and is replayed for each call.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _in_chunks(
     """Map a function, which returns a list, over the rows, a chunk at a time."""
     count = int(rows[0].shape[0])
     if not count:
-        # Nothing to map over; one call with a zero row tells the shapes.
+        # Nothing to map over; one call with a zero row gives the shapes.
         found = function(*[ops.zeros(r.shape[1:], dtype=r.dtype, device=r.device) for r in rows])
         return [ops.zeros((0, *f.shape), dtype=f.dtype, device=f.device) for f in found]
     return list(vmap(function, randomness=randomness, chunk_size=chunk)(*rows))
@@ -279,14 +279,14 @@ def jacrev(
     argnums : int or tuple of int
         The arguments with respect to which to differentiate.
     has_aux : bool
-        Whether `func` returns something beside the result, which is handed on.
+        Whether `func` returns something besides the result, which is passed on.
     chunk_size : int, optional
         How many passes run at once; all by default.
 
     Returns
     -------
     callable
-        Its results have the dims of the result, then those of the argument.
+        Its results have the dims of the result, then the dims of the argument.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def jacfwd(
     argnums : int or tuple of int
         The arguments with respect to which to differentiate.
     has_aux : bool
-        Whether `func` returns something beside the result, which is handed on.
+        Whether `func` returns something besides the result, which is passed on.
     randomness : str
         What random operators of `func` do, as for `vmap`: "error", "same" or "different".
     chunk_size : int, optional

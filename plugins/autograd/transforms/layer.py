@@ -76,14 +76,14 @@ class TransformLayer(Layer):
         return remove
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
-        """Return what the levels do with an operator; None: all of them go through its composite."""
+        """Return the levels' rule for an operator; None: all use its composite."""
         registered = self._rules.get(operator.name) if form == "functional" else None
         batch = registered[0] if registered else _batching_rule(operator, form)
         formula = self.autograd.formula(operator.name)
-        # What a formula makes a unit of has a tangent of its own.
+        # An operator with a formula has its own tangent rule.
         whole = formula is not None or operator.name == "detach"
         composed = _has_composite(operator)
-        # A composite whose parts meet the levels; what it cannot know of all examples, it is told of each.
+        # A composite whose inner calls reach the levels; if it reads values, it runs once for each example.
         tried = composed and form == "functional" and not operator.mutates and _takes_tensors(operator)
         if form == "out" or (batch is None and not whole and not tried):
             return None
@@ -149,7 +149,7 @@ def _takes_tensors(operator: Operator) -> bool:
 def _parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
     """Run the composite on the wrapped tensors, so that its parts meet the level."""
     composite = entry.operator.registry.composite(entry.operator.name)
-    assert composite is not None  # asked before
+    assert composite is not None  # checked before
     result = composite.function(*args)
     if entry.form == "inplace":
         return args[0].copy_(result)
@@ -236,7 +236,7 @@ def _stacked(level: Level, operator: Operator, results: list[Any]) -> Any:
 
 
 def _changing(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Run an operator that changes arguments once for each example, on views of what it changes."""
+    """Run an operator that changes arguments once for each example, on views of the changed arguments."""
     for target in targets_of(operator, args):
         if unwrap(target, level)[1] is None:
             raise errors.InplaceError(

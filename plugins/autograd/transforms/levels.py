@@ -3,10 +3,10 @@
 Note [Levels]
 -------------
 Each running `vmap` or `jvp` is a level on the thread's stack.  A tensor that is mapped over is wrapped: its handle
-is a `Batched`, which holds the tensor inside, the dim that is hidden, and the level.  A tensor with a tangent is
-wrapped by a `Dual`, which holds both.  What is inside may be wrapped itself, by a level further out.  One key bit, that
-of the layer "transform", says that a tensor is wrapped; an operator is then handled by the innermost level among its
-arguments, which unwraps and calls it again on what is inside.
+is a `Batched`, which holds the inner tensor, the hidden dim, and the level.  A tensor with a tangent is wrapped by a
+`Dual`, which holds both.  The inner tensor may be wrapped by an outer level.  Wrapped tensors carry the key bit of the
+layer "transform"; the innermost level among an operator's arguments handles the call, unwraps them, and calls the
+operator again on the inner tensors.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Level:
     depth : int
         Its place on the stack; the innermost has the highest.
     size : int
-        How many calls it stands for.
+        The number of calls that it represents.
     randomness : str
         What random operators do: "error", "different" or "same".
     """
@@ -69,9 +69,9 @@ class DualLevel(Level):
     Attributes
     ----------
     open : bool
-        False once the level has ended: tangents of it are no longer seen.
+        False once the level has ended: its tangents are ignored from then on.
     transform : bool
-        Whether it is that of a function of `tt.func`, and not a block of the user's.
+        Whether it belongs to a function of `tt.func`, and not to a user's block.
     """
 
     __slots__ = ("open", "transform")
@@ -109,7 +109,7 @@ class differentiating(Block):  # noqa: N801 - reads as a statement: with differe
 
 
 def is_differentiating() -> bool:
-    """Return whether a function of this thread runs whose gradient is wanted."""
+    """Return whether this thread runs a function whose gradient is computed."""
     return _STACK.grads > 0
 
 
@@ -199,12 +199,12 @@ class Batched:
 
 
 class BatchedBackend(Backend):
-    """Tells the core of wrapped tensors what it asks a backend: the geometry that the function sees.
+    """The backend of wrapped tensors: reports the geometry that is visible to the function.
 
     Parameters
     ----------
     inside : Backend
-        That of the tensors inside.
+        The backend of the inner tensors.
     """
 
     handle_type = Batched
@@ -214,11 +214,11 @@ class BatchedBackend(Backend):
         self.device_type, self.layout, self.inside = inside.device_type, inside.layout, inside
 
     def native_dtype(self, dtype: Dtype) -> Any:
-        """Return that of the backend inside."""
+        """Return the inner backend's dtype."""
         return self.inside.native_dtype(dtype)
 
     def strides(self, handle: Batched) -> tuple[int, ...]:
-        """Return the strides without that of the hidden dim."""
+        """Return the strides without the hidden dim's."""
         found = handle.value._spec.backend.strides(handle.value._handle)
         return tuple(found[: handle.dim]) + tuple(found[handle.dim + 1 :])
 
@@ -243,7 +243,7 @@ _SPECS: WeakKeyDictionary[TensorSpec, TensorSpec] = WeakKeyDictionary()
 
 
 def _wrapped_spec(spec: TensorSpec) -> TensorSpec:
-    """Return the spec of wrapped tensors for that of the tensors inside."""
+    """Return the spec of wrapped tensors for the spec of the inner tensors."""
     if isinstance(spec.backend, BatchedBackend):
         return spec  # a level further out maps over the tensor, too
     found = _SPECS.get(spec)
@@ -288,12 +288,12 @@ class Dual:
 
 
 class DualBackend(Backend):
-    """Tells the core of tensors with a tangent what it asks a backend: all that it would be told of the value.
+    """The backend of tensors with a tangent: reports everything as for the value.
 
     Parameters
     ----------
     inside : Backend
-        That of the value.
+        The backend of the value.
     """
 
     handle_type = Dual
@@ -303,7 +303,7 @@ class DualBackend(Backend):
         self.device_type, self.layout, self.inside = inside.device_type, inside.layout, inside
 
     def native_dtype(self, dtype: Dtype) -> Any:
-        """Return that of the backend inside."""
+        """Return the inner backend's dtype."""
         return self.inside.native_dtype(dtype)
 
     def strides(self, handle: Dual) -> tuple[int, ...]:
@@ -323,7 +323,7 @@ class DualBackend(Backend):
         return self.inside.storage_nbytes(owner)
 
     def to_numpy(self, handle: Dual) -> Any:
-        """Return the value: what a program decides by numbers has no tangent."""
+        """Return the value: decisions of a program that depend on numbers have no tangent."""
         return handle.value._spec.backend.to_numpy(handle.value._handle)
 
 
@@ -354,7 +354,7 @@ def primal_and_tangent(value: Any, level: DualLevel) -> tuple[Any, Any]:
 
 
 def unwrap(value: Any, level: Level) -> tuple[Any, int | None]:
-    """Return what is inside of a tensor of a level and its hidden dim; other values with None."""
+    """Return the inner tensor of a level's tensor and its hidden dim; other values with None."""
     if isinstance(value, TensorBase) and value._keys & BIT and value._handle.level is level:
         return value._handle.value, value._handle.dim
     return value, None
@@ -368,7 +368,7 @@ def move_dim(tensor: Any, source: int, destination: int) -> Any:
 
 
 def hidden_dim_first(value: Any, level: Level) -> tuple[Any, bool]:
-    """Return what is inside with the hidden dim at the front, and whether there is one."""
+    """Return the inner tensor with the hidden dim at the front, and whether there is one."""
     inside, dim = unwrap(value, level)
     if dim is None:
         return inside, False
@@ -384,5 +384,5 @@ def innermost(args: Sequence[Any]) -> Level:
                 level = item._handle.level
                 if found is None or level.depth > found.depth:
                     found = level
-    assert found is not None  # the layer is asked only for calls with its bit
+    assert found is not None  # the layer handles only calls with its bit
     return found

@@ -12,7 +12,7 @@ __all__ = ["Randomness", "check_randomness"]
 
 
 def check_randomness(function: str, randomness: str) -> None:
-    """Refuse what is no kind of randomness."""
+    """Refuse an unknown kind of randomness."""
     if randomness not in ("error", "different", "same"):
         raise errors.GradientError(
             f"{function}: Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
@@ -20,7 +20,7 @@ def check_randomness(function: str, randomness: str) -> None:
 
 
 class Randomness(Mode):
-    """Says what random operators do while a level runs.
+    """The behaviour of random operators while a level runs.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Randomness(Mode):
         self.level, self.randomness = level, randomness
 
     def handle(self, caller: Any, args: tuple[Any, ...]) -> Any:
-        """Run a call; a random one as the level says."""
+        """Run a call; a random one by the level's setting."""
         operator = caller.operator
         if "random" not in operator.definition.tags:
             return caller.dispatch(args)

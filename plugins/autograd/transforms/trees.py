@@ -45,7 +45,7 @@ def unflatten(shape: Any, leaves: Sequence[Any]) -> Any:
 
 
 def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
-    """Return one value for each leaf of a tree; a value that is no container counts for all below it.
+    """Return one value for each leaf of a tree; a value that is not a container applies to all leaves below it.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
         if isinstance(value, dict | list | tuple):
             if len(value) != len(tree) or (isinstance(value, dict) and set(value) != set(tree)):
                 raise errors.ValueRangeError(
-                    f"vmap: {name} does not have the structure of what it describes: {value!r}"
+                    f"vmap: {name} does not have the structure of the arguments: {value!r}"
                 )
             values = [value[key] for key in tree] if isinstance(tree, dict) else list(value)
         else:
@@ -68,7 +68,5 @@ def spread_like(value: Any, tree: Any, name: str) -> list[Any]:
     if isinstance(value, dict | list | tuple):
         if name == "out_dims" and len(value) == 1:
             return list(value)
-        raise errors.ValueRangeError(
-            f"vmap: {name} does not have the structure of what it describes: {value!r}"
-        )
+        raise errors.ValueRangeError(f"vmap: {name} does not have the structure of the arguments: {value!r}")
     return [value]

@@ -84,7 +84,7 @@ def _mapped(outer: Levels) -> int:
 
 
 def open_value(value: Any, outer: Levels, inner: Levels) -> Any:
-    """Return a tensor without the wrappers of the `outer` levels, as a tree; those of the `inner` ones stay."""
+    """Return a tensor without the wrappers of the `outer` levels, as a tree; the wrappers of the `inner` ones stay."""
     if inner:
         level, rest = inner[-1], inner[:-1]
         if not _is_at(value, level):
@@ -171,12 +171,12 @@ class Variable:
 
 
 def has_history(tensor: Any) -> bool:
-    """Return whether a bare tensor requires a gradient of its own."""
+    """Return whether a bare tensor itself requires a gradient."""
     return bool(tensor._keys & STATE.bit)
 
 
 def is_recorded(value: Any, outer: Levels) -> bool:
-    """Return whether what lies below all wrappers of a tensor requires a gradient of its own."""
+    """Return whether the tensor below all wrappers itself requires a gradient."""
     return any(has_history(leaf) for leaf in _leaves(open_value(value, outer, ())))
 
 
@@ -221,7 +221,7 @@ def pull_duals(
 ) -> list[Any]:
     """Return the gradients, with the tangents of all running levels, of outputs with respect to bare tensors.
 
-    None stands where no output depends on a tensor.
+    None where no output depends on a tensor.
     """
     outer = [level for level in levels() if isinstance(level, DualLevel)]
     total: list[Any] = [None] * len(bare)

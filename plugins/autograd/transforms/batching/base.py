@@ -65,7 +65,7 @@ def rewrapped(level: Level, operator: Operator, result: Any, dim: int = 0) -> An
 
 
 def behind(dim: int, ndim: int) -> int:
-    """Return the dim of what is inside for one of the `ndim` that the function sees."""
+    """Return the inner dim for one of the `ndim` visible dims."""
     if not -ndim <= dim < ndim:
         raise NoRuleError  # refused, in the words of the operator
     return dim % ndim + 1
@@ -115,12 +115,12 @@ def inplace_pointwise(level: Level, operator: Operator, args: tuple[Any, ...]) -
 
 
 def inplace_of(functional: BatchingRule) -> BatchingRule:
-    """Make the rule of an in-place form of that of the functional form: compute and write."""
+    """Make the rule of an in-place form from the functional form's: compute and write."""
 
     def run(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
         inside, dim = unwrap(args[0], level)
         if dim is None:
-            raise NoRuleError  # refused by the loop, which knows why
+            raise NoRuleError  # refused by the loop, which gives the reason
         found, _ = hidden_dim_first(functional(level, operator, args), level)
         inside.copy_(move_dim(found, 0, dim))
         return args[0]

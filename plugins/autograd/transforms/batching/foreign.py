@@ -15,14 +15,14 @@ __all__ = ["BatchInfo", "in_the_open"]
 
 @dataclass(frozen=True, slots=True)
 class BatchInfo:
-    """What a rule is told besides the arguments.
+    """Further information for a rule.
 
     Attributes
     ----------
     batch_size : int
         The number of examples.
     randomness : str
-        What random operators shall do: "error", "different" or "same", as `vmap` was told.
+        The randomness setting of `vmap`: "error", "different" or "same".
     """
 
     batch_size: int

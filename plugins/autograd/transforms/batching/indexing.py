@@ -66,7 +66,7 @@ def along_a_dim(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
 
 
 class _Places:
-    """The indices of a call, masks replaced by the places of what they choose.
+    """The indices of a call, masks replaced by the indices of their true elements.
 
     Attributes
     ----------
@@ -75,9 +75,9 @@ class _Places:
     first : int
         The first dim with an index.
     together : bool
-        Whether the dims with an index are neighbours, so that what they choose takes their place.
+        Whether the dims with an index are adjacent, so that the indexed dims replace them.
     ndim : int
-        The number of dims of what they choose, as the function sees it.
+        The number of visible indexed dims.
     """
 
     def __init__(self, level: Level, given: Sequence[Any]) -> None:
@@ -96,7 +96,7 @@ class _Places:
         self.ndim = max((index.ndim for index in self.indices if index is not None), default=0)
 
     def inside(self, level: Level) -> list[Any]:
-        """Return the indices unwrapped, the first one that of the examples."""
+        """Return the unwrapped indices, with the index of the examples first."""
         numbers = ops.arange(level.size, device=next(i.device for i in self.indices if i is not None))
         found: list[Any] = [ops.reshape(numbers, (level.size, *(1,) * self.ndim))]
         for index in self.indices:
@@ -112,7 +112,7 @@ class _Places:
     def order(self, ndim: int) -> list[int] | None:
         """Return the order of a result's dims that puts what was chosen where the function sees it; None: it is there.
 
-        What lies inside is the hidden dim, what the indices chose, and all other dims.
+        The inner result has the hidden dim, the indexed dims, and all other dims.
         """
         if not self.together or not self.first:
             return None
@@ -153,7 +153,7 @@ def index_put(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
     shape = (level.size if hidden else 1, *(1,) * (ndim - values.ndim), *values.shape)
     raw = ops.reshape(raw, shape)
     if places.together and places.first:
-        # What is written has the dims in front of the indices first, and inside they come after them.
+        # The written values have the dims before the indices first; inside, these come after the indexed dims.
         before = list(range(1, 1 + places.first))
         chosen = list(range(1 + places.first, 1 + places.first + places.ndim))
         raw = ops.permute(raw, [0, *chosen, *before, *range(1 + places.first + places.ndim, ndim + 1)])

@@ -63,7 +63,7 @@ def linalg_solve(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any
     if vector and not side:
         raise NoRuleError
     right = ops.unsqueeze(right, -1) if vector else right
-    # With a dim for the examples it is no vector for each of several matrices, whatever its size.
+    # With a dim for the examples it is not one vector per matrix, whatever its size.
     right = batched(all_first(level, [right])[0], 0, level)
     found = batched(operator.caller().dispatch((*align(level, (left, right)), side)), 0, level)
     return ops.squeeze(found, -1) if vector else found

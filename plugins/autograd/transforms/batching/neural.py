@@ -39,7 +39,7 @@ def merged(dims: int) -> BatchingRule:
 
 
 def _joined(inside: Any) -> tuple[int, ...]:
-    """Return the shape with the first two dims as one, which -1 could not say of no elements."""
+    """Return the shape with the first two dims merged; -1 would fail without elements."""
     return (inside.shape[0] * inside.shape[1], *inside.shape[2:])
 
 

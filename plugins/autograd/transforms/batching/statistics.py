@@ -32,7 +32,7 @@ def quantile(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
 
 @table.rule("binary_cross_entropy")
 def binary_cross_entropy(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Compute the loss of each element, and reduce what the function sees."""
+    """Compute the loss of each element, and reduce the visible dims."""
     reduction = args[operator.positions["reduction"]]
     named = dict(zip((a.name for a in operator.arguments), args, strict=True))
     if reduction not in ("none", "mean", "sum") or not (named["size_average"] is named["reduce"] is None):

@@ -82,7 +82,7 @@ def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) 
     Raises
     ------
     UnsupportedError
-        When the elements of an example do not lie in row-major order, so that it is not told what its memory is.
+        When the elements of an example do not lie in row-major order, so that its memory layout is undefined.
     """
     x, src, size, stride, offset = args
     inside, hidden = hidden_dim_first(x, level)

@@ -328,7 +328,7 @@ def test_a_formula_that_does_not_fit_is_refused_at_once(register, message):
     ("backward", "message"),
     [
         (lambda g: (g, g, g, g), r"must return 2 gradients, of x, y, and it returned 4"),
-        (lambda g: {"z": g}, "returned a gradient of 'z', which is no argument"),
+        (lambda g: {"z": g}, "returned a gradient of 'z', which is not an argument"),
         (
             lambda ctx, g: (g, g, g, g),
             r"must return 3 gradients, one for each of x, y, scale.* it returned 4",

@@ -136,7 +136,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
         a = leaf() * 1
         f.apply(a)
         """,
-        "FnBackward: forward must return what it marks as dirty, and argument 0 of mark_dirty() is",
+        "FnBackward: forward must return the arguments that it marks as dirty, and argument 0 of mark_dirty() is",
     ),
     (
         "fn dirty view",

@@ -146,7 +146,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
             u = a.unbind()[0]
         u.mul_(2)
         """,
-        "a view is about to be changed in place: it was made under no_grad, and nobody can tell",
+        "a view is about to be changed in place: it was made under no_grad, so it is undefined whether",
     ),
     (
         "split under nograd leaf",
@@ -156,7 +156,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
             u = a.split(1)[0]
         u.mul_(2)
         """,
-        "a view is about to be changed in place: it was made under no_grad, and nobody can tell",
+        "a view is about to be changed in place: it was made under no_grad, so it is undefined whether",
     ),
     (
         "nograd view inplace plain",
@@ -166,7 +166,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
             v = a[0]
         v.mul_(2)
         """,
-        "a view is about to be changed in place: it was made under no_grad, and nobody can tell",
+        "a view is about to be changed in place: it was made under no_grad, so it is undefined whether",
     ),
     (
         "nograd view inplace grad",
@@ -176,7 +176,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
             v = a[0]
         v.mul_(leaf(1.0)[0])
         """,
-        "a view is about to be changed in place: it was made under no_grad, and nobody can tell",
+        "a view is about to be changed in place: it was made under no_grad, so it is undefined whether",
     ),
     (
         "nograd view of leaf",
@@ -186,7 +186,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
             v = a[0]
         v.mul_(2)
         """,
-        "a view is about to be changed in place: it was made under no_grad, and nobody can tell",
+        "a view is about to be changed in place: it was made under no_grad, so it is undefined whether",
     ),
     (
         "nograd view of leaf grad",
@@ -196,7 +196,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
             v = a[0]
         v.mul_(leaf(1.0)[0])
         """,
-        "a view is about to be changed in place: it was made under no_grad, and nobody can tell",
+        "a view is about to be changed in place: it was made under no_grad, so it is undefined whether",
     ),
     (
         "nograd view inplace in nograd",
