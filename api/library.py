@@ -1,4 +1,4 @@
-"""tt.library: what the author of a plugin, backend, layer or operator imports."""
+"""tt.library: the interface for authors of plugins, backends, layers and operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [*_names, "ArrayApiBackend", "opcheck"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when it is asked for: the authors of operators need no backend, programs no checks.
+    # Imported on demand: authors of operators need no backend, programs no checks.
     if name == "ArrayApiBackend":
         from tt.backends.array_api import ArrayApiBackend
 
@@ -27,4 +27,4 @@ def __getattr__(name: str) -> Any:
         return opcheck
     if name.startswith("_"):
         raise AttributeError(f"module 'tt.library' has no attribute {name!r}")
-    return getattr(library, name)  # what the last release called otherwise, with a warning
+    return getattr(library, name)  # names of the last release, with a warning

@@ -41,8 +41,8 @@ def demo(
 ) -> None:
     """Train a classifier of handwritten digits, and show which operators ran and who served them.
 
-    The 1,797 images are those of the UCI Machine Learning Repository. A fifth of them is held out; the accuracy is
-    the share of these that the network tells right.
+    The 1,797 images are from the UCI Machine Learning Repository. A fifth of them is held out; the accuracy is
+    the share of these that the network classifies correctly.
     """
     from tt.core.dispatch.intercept import trace
     from tt.core.dispatch.registry.masking import mask_kernels
@@ -97,7 +97,7 @@ def train_all(seeds: Sequence[int], epochs: int, shuffle_labels: bool, *, quiet:
 
 
 def note_loss(step: output.Steps) -> Callable[[int, float], None]:
-    """Return what a training run tells after each epoch."""
+    """Return the progress line after each epoch of a training run."""
     return lambda epoch, loss: step(epoch, f"loss {loss:.4f}")
 
 

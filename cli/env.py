@@ -1,4 +1,4 @@
-"""`tt env`: what a bug report needs."""
+"""`tt env`: information for a bug report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ THREAD_VARIABLES = (
 
 
 def env(as_json: Json = False) -> None:
-    """Print what a bug report needs: versions, platform, libraries, threads, plugins and settings."""
+    """Print information for a bug report: versions, platform, libraries, threads, plugins and settings."""
     report = environment()
     if as_json:
         output.as_json(report)
@@ -87,7 +87,7 @@ def native_facts() -> dict[str, str]:
         status = loading.status()
         used = f"{'compiled' if status.active else 'NumPy serves'} ({status.reason})"
         level = status.level or "none"
-    except TTError as error:  # TT_ISA asks for what is not there; a bug report is still needed
+    except TTError as error:  # TT_ISA requests an unavailable level; a bug report is still needed
         used, level = str(error).splitlines()[0], "none"
     asked = os.environ.get(loading.VARIABLE)
     parts = [level, f"by {loading.VARIABLE}={asked}" if asked else f"{loading.VARIABLE} is not set"]
@@ -111,7 +111,7 @@ def library_versions() -> dict[str, str]:
 
 
 def blas_facts() -> dict[str, str]:
-    """Return what NumPy says of the BLAS that it was built with."""
+    """Return NumPy's description of the BLAS that it was built with."""
     import numpy as np
 
     described: Any = np.show_config(mode="dicts")
@@ -123,7 +123,7 @@ def blas_facts() -> dict[str, str]:
 def thread_facts() -> dict[str, str]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     facts = {"cores": str(os.cpu_count()), "usable cores": str(usable)}
-    with contextlib.suppress(TTError):  # what is wrong with the native kernels is said with them
+    with contextlib.suppress(TTError):  # errors of the native kernels are reported with them
         from tt.backends.cpu.threads import get_num_threads
 
         facts["of a kernel"] = str(get_num_threads())

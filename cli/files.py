@@ -24,12 +24,14 @@ def require_writable(path: Path, mark: str) -> None:
     Raises
     ------
     typer.BadParameter
-        Saying what is in the way.
+        With the reason.
     """
     if path.is_dir():
         raise typer.BadParameter(f"cannot write {path}: it is a folder; give the name of a file in it")
     if not path.parent.is_dir():
-        raise typer.BadParameter(f"cannot write {path}: there is no folder {path.parent}; make it first")
+        raise typer.BadParameter(
+            f"cannot write {path}: the folder {path.parent} does not exist; create it first"
+        )
     if path.exists() and not _is_marked(path, mark):
         raise typer.BadParameter(
             f"{path} is there already, and this command did not write it: give another name, or remove it first"

@@ -1,6 +1,6 @@
-"""The command `tt`: its commands and what they share.
+"""The command `tt`: its subcommands and their common code.
 
-Exit codes: 0 all is well; 1 what was asked for was done and found something wrong; 2 the command was called wrongly.
+Exit codes: 0 success; 1 the command ran and found a problem; 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ USAGE_ERRORS = (ArgumentError, UnknownNameError, UnknownOpError)
 
 
 class Commands(TyperGroup):
-    """The group of all commands: tells errors of tt from faults of the program."""
+    """The group of all commands: distinguishes errors of tt from bugs."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an error that tt raises on purpose is printed without its traceback."""
@@ -59,7 +59,7 @@ def root(
 
 
 def build() -> typer.Typer:
-    """Return the command with all its subcommands, those of plugins included."""
+    """Return the command with all its subcommands, including plugins'."""
     # Boxes around the help are for eyes; a pipe gets plain text.
     markup: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
     app = typer.Typer(
@@ -82,7 +82,7 @@ def build() -> typer.Typer:
 
 
 def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
-    """Add what the hook `tt_commands` of plugins brings; one that fails is reported and left out."""
+    """Add the commands from the plugins' hook `tt_commands`; failing ones are reported and left out."""
     from tt.core.host import host
 
     try:
@@ -99,7 +99,7 @@ def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
             if name in taken:
                 raise ValueError("tt has a command of this name")
             command = getattr(import_module(module), attribute)
-        except Exception as error:  # whatever a plugin does, the other commands go on
+        except Exception as error:  # a failing plugin must not affect the other commands
             output.problem(f"command {name!r} ({target}) is left out: {type(error).__name__}: {error}")
             continue
         if isinstance(command, typer.Typer):
@@ -109,7 +109,7 @@ def add_plugin_commands(app: typer.Typer, taken: set[str]) -> None:
 
 
 def refuse(error: TTError) -> Callable[[], None]:
-    """Return a command that only says why it is none."""
+    """Return a command that only prints why it is unavailable."""
 
     def command() -> None:
         raise error

@@ -1,6 +1,6 @@
 """Prints: tables for people on a terminal, aligned plain text in a pipe, JSON for programs.
 
-Nothing else in the package prints, so a command only says what it has to say.
+Nothing else in the package prints, so commands only pass on their content.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, empty: str 
     rows : sequence of sequences
         As many cells as there are columns in each.
     empty : str
-        What to say in place of a table without rows; on the standard error, so that a pipe receives nothing.
+        The message instead of a table without rows; on standard error, so that a pipe receives nothing.
     """
     if not rows:
         sys.stderr.write(f"{empty}\n")
@@ -136,7 +136,7 @@ class Steps(Protocol):
     """Receives the progress of something that takes time."""
 
     def __call__(self, done: int, note: str) -> None:
-        """Say how many steps are done, and what happened in the last one."""
+        """Report the number of finished steps, and the last one's result."""
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def progress(title: str, total: int, *, lines: int = 4) -> Iterator[Steps]:
     Parameters
     ----------
     title : str
-        What is in progress.
+        A description of the work.
     total : int
         The number of steps.
     lines : int

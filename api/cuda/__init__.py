@@ -63,7 +63,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "default_generators":  # as many as there are devices, which only using CUDA tells
+    if name == "default_generators":  # one per device, whose number only CUDA reports
         from tt.backends.cuda.runtime.interface import default_generators
 
         return default_generators()

@@ -1,4 +1,4 @@
-"""tt.nn: what neural networks are made of."""
+"""tt.nn: functions and parameters for neural networks."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # A layout is asked for by name, so that a plugin that is blocked or broken says why.
+    # Layouts are looked up by name, so that a blocked or broken plugin raises with its reason.
     if name in _LAYOUTS:
         return _to_layout(name)
     raise AttributeError(f"module 'tt.sparse' has no attribute {name!r}")

@@ -35,7 +35,7 @@ FAMILIES: Final = (
 )
 
 _NEEDED: Final = ("bool", "int64", "float64")
-"""Dtypes in which kernels compute whatever the dtypes of their arguments."""
+"""Dtypes in which kernels compute, independent of the dtypes of their arguments."""
 
 _OLDEST: Final = "2023.12"
 """The oldest version of the standard that is enough."""
@@ -56,7 +56,7 @@ class ArrayApiBackend(Backend):
     mutable : bool
         Whether arrays can be changed; if not, the core functionalises in-place operations.
     has_views : bool
-        Whether arrays share memory and tell their strides; if not, the core keeps track of views.
+        Whether arrays share memory and have strides; if not, the core tracks views.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class ArrayApiBackend(Backend):
 
     devices: tuple[Any, ...] = ()
     library = ""
-    """What is told of a kernel that it computes by: the library's name, by default that of the namespace."""
+    """The library named for its kernels; by default the namespace's name."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class ArrayApiBackend(Backend):
             done = len(table.kernels)
             import_module(f"tt.backends.array_api.{family}").add_kernels(builder)
             if family in ("decomposition", "fft") and self.has_views:
-                # Libraries return matrices and transforms in whatever order is quickest.
+                # Libraries return matrices and transforms in the fastest memory order.
                 table.kernels[done:] = [_in_rows(kernel, builder) for kernel in table.kernels[done:]]
         library = self.library or getattr(self.xp, "__name__", "")
         table.kernels = [
@@ -162,7 +162,7 @@ class ArrayApiBackend(Backend):
         found = self._native.get(dtype.name)
         if found is None:
             found = getattr(self.xp, dtype.name, None)
-            # A library may have a name of the standard and hardly a function for it: what it lists counts.
+            # A library may have a dtype by name and hardly a function for it, so its own list counts.
             listed = (
                 dtype.name in ("float16", "bfloat16") or self._listed is None or dtype.name in self._listed
             )
@@ -175,7 +175,7 @@ class ArrayApiBackend(Backend):
 
     @cached_property
     def _listed(self) -> Mapping[str, Any] | None:
-        """The standard dtypes of the library on the device, where it tells."""
+        """The standard dtypes of the library on the device, if it lists them."""
         inspect = getattr(self.xp, "__array_namespace_info__", None)
         if inspect is None:
             return None
@@ -201,7 +201,7 @@ class ArrayApiBackend(Backend):
         return self.xp.asarray(result)
 
     def number(self, value: Any, native_dtype: Any) -> Any:
-        """Return a Python number in a dtype, to stand beside an array: an array without dimensions, or a scalar."""
+        """Return a Python number in a dtype, as an operand with arrays: an array without dimensions, or a scalar."""
         return self.xp.asarray(value, dtype=native_dtype)
 
     def cast(self, handle: Any, native_dtype: Any) -> Any:
@@ -254,7 +254,7 @@ class ArrayApiBackend(Backend):
         return self.xp.asarray(handle, copy=True)
 
     def dlpack_device(self, handle: Any) -> tuple[int, int] | None:
-        """Return where an array is as DLPack writes it, as the library tells."""
+        """Return the device of an array in DLPack's terms, as reported by the library."""
         if not hasattr(handle, "__dlpack_device__"):
             return None
         kind, index = handle.__dlpack_device__()

@@ -137,7 +137,7 @@ def arange_size(start: Any, end: Any, step: Any, *, wide: bool = False) -> int:
     Raises
     ------
     ValueError
-        For what the shape rule of arange refuses.
+        For arguments that the shape rule of arange refuses.
     """
     if not math.isfinite(end) or not math.isfinite(start):
         raise ValueError("no such range")

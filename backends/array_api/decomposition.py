@@ -131,7 +131,7 @@ def _one_by_one(builder: KernelBuilder, A: Any, batch: tuple[int, ...]) -> tuple
 
 
 def _begun(builder: KernelBuilder, A: Any, size: int) -> Any:
-    """Return the factor of a matrix whose leading minor of this size has one, and what it began to do with the rest."""
+    """Return the factor of a matrix whose leading minor of this size has one, and the partial update of the rest."""
     xp = builder.xp
     rest = xp.tril(A[size:, size:])
     if not size:

@@ -11,7 +11,7 @@ __all__ = ["add_kernels"]
 
 
 def add_kernels(builder: KernelBuilder) -> None:
-    """Add the kernel of this family; transforms of real numbers are made of it."""
+    """Add the kernel of this family; transforms of real numbers use it."""
     xp = builder.xp
 
     @builder.kernel("_fft_c2c", needs="fft.fftn fft.ifftn", dtypes="linalg")

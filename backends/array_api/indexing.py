@@ -71,7 +71,7 @@ def put_flat(
 
 
 def adding(builder: KernelBuilder, self: Any) -> Callable[[Any, Any], Any]:
-    """Return how two elements are added: a sum of bools tells whether one of them is true."""
+    """Return the addition of two elements: for bools, whether one of them is true."""
     how: Callable[[Any, Any], Any] = (
         builder.xp.logical_or if builder.is_kind(self, "bool") else builder.xp.add
     )
@@ -192,7 +192,7 @@ def _full(builder: KernelBuilder) -> None:
                 found += builder.nonzero(item if builder.is_kind(item, "bool") else item != 0)
                 continue
             if len(found) >= self.ndim or not builder.is_kind(item, "integral"):
-                raise IndexError("too many indices, or one that is no integer")
+                raise IndexError("too many indices, or one that is not an integer")
             size, index = self.shape[len(found)], builder.int64(item)
             expect_in_range(builder, index, size, len(found), -size)
             found.append(xp.where(index < 0, index + size, index))

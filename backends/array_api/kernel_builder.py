@@ -1,4 +1,4 @@
-"""KernelBuilder: what a family of kernels is made from.
+"""KernelBuilder: the context from which a family of kernels is built.
 
 Only functions of the array API standard (2024.12) are called on the namespace.  A kernel that needs a function which
 the namespace lacks is left out; composites serve in its place.
@@ -38,7 +38,7 @@ class KernelBuilder:
     xp : module
         A namespace of the array API standard.
     backend : ArrayApiBackend
-        Knows the native dtypes.
+        Has the native dtypes.
     table : KernelTable
         Takes the kernels.
     """
@@ -62,7 +62,7 @@ class KernelBuilder:
     def kernel(
         self, op: str, function: Callable[..., Any] | None = None, *, needs: str = "", **options: Any
     ) -> Callable[[Function], Function]:
-        """Add a kernel if the namespace has what it needs; without a function, return a decorator that does."""
+        """Add a kernel if the namespace has its functions; without a function, return a decorator that does."""
 
         def add(function: Function) -> Function:
             if self.has(needs):
@@ -78,7 +78,7 @@ class KernelBuilder:
                 self.table.kernel(op, self.find(name), **options)
 
     def can(self, capability: str) -> bool:
-        """Return whether the library says that it has a capability ("data-dependent shapes"); silence means yes."""
+        """Return whether the library has a capability ("data-dependent shapes"); if it does not list any, True."""
         if self._capabilities is None:
             inspect = getattr(self.xp, "__array_namespace_info__", None)
             self._capabilities = {} if inspect is None else inspect().capabilities()
@@ -91,11 +91,11 @@ class KernelBuilder:
         return hasattr(value, "shape")
 
     def operand(self, value: Any, like: Array) -> Array:
-        """Return an argument as an array or scalar: a number takes the dtype of the array beside it."""
+        """Return an argument as an array or scalar: a number takes the dtype of the other operand."""
         return value if self.is_array(value) else self.backend.number(value, like.dtype)
 
     def number(self, value: Any, dtype: Any) -> Any:
-        """Return a number in a dtype, to stand beside an array of it."""
+        """Return a number in a dtype, as an operand with arrays of that dtype."""
         return self.backend.number(value, dtype)
 
     def is_kind(self, value: Array, kind: str | tuple[str, ...]) -> bool:

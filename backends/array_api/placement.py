@@ -14,10 +14,10 @@ CREATION: Final = frozenset({
 
 
 class PlacedNamespace:
-    """A namespace whose creation functions are told the device.
+    """A namespace whose creation functions get the device.
 
-    Kernels are written without a thought of devices: what they make from other arrays is where those are, and what
-    they make from numbers is made here.
+    Kernels are written without devices: arrays that they make from other arrays are on the same device, and arrays that
+    they make from numbers are created on this one.
 
     Parameters
     ----------

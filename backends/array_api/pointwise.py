@@ -106,7 +106,7 @@ def _arithmetic(builder: KernelBuilder) -> None:
 
 
 def _integer_power(builder: KernelBuilder, self: Any, exponent: Any) -> Any:
-    """Return integer powers; a negative exponent gives what the inverse rounds to: 0, 1 or -1."""
+    """Return integer powers; a negative exponent gives the rounded inverse: 0, 1 or -1."""
     xp = builder.xp
     if builder.is_kind(exponent, "unsigned integer"):
         return xp.pow(self, exponent)
@@ -119,7 +119,7 @@ def _integer_power(builder: KernelBuilder, self: Any, exponent: Any) -> Any:
 
 
 def _sign(builder: KernelBuilder, self: Any) -> Any:
-    """Return the sign; that of NaN is 0, as in PyTorch."""
+    """Return the sign; it is 0 for NaN, as in PyTorch."""
     sign = builder.xp.sign(self)
     return (
         builder.xp.where(self != self, builder.operand(0, self), sign)
@@ -168,7 +168,7 @@ def _division(builder: KernelBuilder) -> None:
 
 
 def _floor_quotient(builder: KernelBuilder, self: Any, other: Any) -> Any:
-    """Return the quotient rounded down; a division by zero gives what a division gives."""
+    """Return the quotient rounded down; division by zero gives the same as true division."""
     xp = builder.xp
     modulus = xp.remainder(self, other)
     quotient = (self - modulus) / other

@@ -1,6 +1,6 @@
 """Random numbers: Philox4x32-10, and what its words become.
 
-docs/design/random.md says which element gets which words, and how words become numbers of each kind.
+docs/design/random.md specifies which element gets which words, and how words become numbers of each kind.
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
 
@@ -36,7 +36,7 @@ _LOW: Final = 0xFFFFFFFF
 _SIGN: Final = -(2**63)
 
 UNIT_BITS: Final = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-"""How many random bits a number between 0 and 1 has: those of the dtype's significand, so that none rounds to 1."""
+"""The random bits of a number between 0 and 1: as many as the dtype's significand has, so that none rounds to 1."""
 
 
 def signed(value: int) -> int:
@@ -126,7 +126,7 @@ def check_uniform(from_: float, to: float) -> None:
 def check_integers(low: int, high: int, limits: tuple[int, int] | None) -> None:
     """Raise unless there are integers from low to before high, and a dtype with the limits holds them."""
     if low >= high:
-        raise errors.ShapeError(f"randint(): there is no integer from {low} to before {high}")
+        raise errors.ShapeError(f"randint(): the range from {low} to before {high} has no integer")
     smallest, largest = limits or (-(2**63), 2**64 - 1)
     if low < smallest:
         raise errors.DtypeError(f"randint(): {low} is beyond the range of the dtype")
@@ -184,7 +184,7 @@ class Draws:
         return pairs[:, 0], pairs[:, 1]
 
     def long_words(self, generator: Any, count: int) -> Any:
-        """Return so many words of 64 bits, the low half first; those of int64 from 2**63 on are negative."""
+        """Return so many words of 64 bits, the low half first; int64 values from 2**63 on are negative."""
         low, high = self.halves(self.words(generator, 2 * count))
         return low | (high << 32)
 

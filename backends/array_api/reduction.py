@@ -82,7 +82,7 @@ def _extremes(builder: KernelBuilder) -> None:
     xp = builder.xp
 
     def expect_elements(self: Any, axes: tuple[int, ...]) -> None:
-        """Raise what the shape rule explains: nothing has no largest element."""
+        """Raise, because an empty line has no largest element; the shape rule explains it."""
         if self.ndim and any(self.shape[axis] == 0 for axis in axes):
             raise ValueError("a dimension to reduce is empty")
 

@@ -1,7 +1,7 @@
 """Kernels that rearrange: views, joining and copies in another order.
 
-Where the backend has views, these kernels return views; where not, they return copies and the core keeps track of
-what is a view of what.
+Where the backend has views, these kernels return views; where not, they return copies and the core tracks
+views.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _views(builder: KernelBuilder) -> None:
 
 
 def expanded_shape(shape: Sequence[int], size: Sequence[int]) -> tuple[int, ...]:
-    """Return the size of `expand` with the sizes of the tensor in the place of -1."""
+    """Return the size of `expand` with the sizes of the tensor instead of -1."""
     missing = len(size) - len(shape)
     if missing < 0 or any(s == -1 and i < missing for i, s in enumerate(size)):
         raise ValueError("expand() to fewer dimensions, or -1 for a new one")

@@ -23,7 +23,7 @@ def add_kernels(builder: KernelBuilder) -> None:
             return self.shape[axis] - 1 - reverse
         if not builder.is_kind(self, "real floating"):
             return builder.int64(xp.argsort(builder.as_number(self), axis=axis, stable=True))
-        # The standard does not say where NaN go, so they are sorted by a second, stable pass.
+        # The standard does not specify the order of NaN, so they are sorted by a second, stable pass.
         nan = xp.isnan(self)
         first = xp.argsort(xp.where(nan, xp.zeros_like(self), self), axis=axis, stable=True)
         moved = builder.take_along(xp.astype(nan, xp.uint8), first, axis)

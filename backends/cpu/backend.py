@@ -64,7 +64,7 @@ def extent(owner: Array) -> int:
 
 
 def python_number(array: Array) -> bool | int | float | complex:
-    """Return the only element; NumPy leaves those of bfloat16 in a type of their own."""
+    """Return the only element; NumPy returns bfloat16 ones in their own type."""
     item: Any = array.item()
     value: bool | int | float | complex = float(item) if array.dtype == _BFLOAT16 else item
     return value
@@ -107,7 +107,7 @@ class CpuBackend(ArrayApiBackend):
         return load(family)
 
     def is_kind(self, native_dtype: Any, kind: str | tuple[str, ...]) -> bool:
-        """Return whether a dtype is of a kind of the standard; np.isdtype refuses those of ml_dtypes."""
+        """Return whether a dtype is of a kind of the standard; np.isdtype refuses dtypes of ml_dtypes."""
         if native_dtype == _BFLOAT16:
             return "real floating" in ((kind,) if isinstance(kind, str) else kind)
         return np.isdtype(native_dtype, kind)
@@ -178,12 +178,12 @@ class CpuBackend(ArrayApiBackend):
         }
 
     def reset_peak_memory_stats(self, device: Device) -> None:
-        """Let the largest numbers begin anew."""
+        """Reset the peak values."""
         if MEMORY is not None:
             MEMORY.reset_peak()
 
     def reset_accumulated_memory_stats(self, device: Device) -> None:
-        """Let the counts begin anew."""
+        """Reset the counts."""
         if MEMORY is not None:
             MEMORY.reset_counts()
 
@@ -195,7 +195,7 @@ class CpuBackend(ArrayApiBackend):
     def strides(self, handle: Array) -> tuple[int, ...]:
         """Return the strides in elements."""
         if not handle.size and not any(handle.strides) and not self.storage_owner(handle).size:
-            return contiguous_strides(handle.shape)  # NumPy's are zeros, those of views of such an array, too
+            return contiguous_strides(handle.shape)  # NumPy's are zeros, also for views of such an array
         size = handle.itemsize
         return tuple(stride // size for stride in handle.strides)
 

@@ -21,7 +21,7 @@ __all__ = ["cpu", "padded", "windows"]
 cpu: Final = KernelTable(device="cpu")
 
 Array = Any
-"""A NumPy array; its type would say no more of shapes that the geometry decides."""
+"""A NumPy array; a more precise type could not express shapes that the geometry determines."""
 Sizes = Sequence[int]
 
 # As many bytes of copied windows as stay in the cache until the product reads them.
@@ -169,7 +169,7 @@ def weights(
             columns = view[part].reshape(items, groups, rows, places)
             products = y[part].reshape(items, groups, each, places) @ columns.swapaxes(2, 3)
             result += products.sum(0)
-        else:  # as one product: the batch lies beside the places
+        else:  # as one product: the batch next to the places
             columns = np.moveaxis(view[part], 0, -1 if short else 1 + len(kernel))
             factors = np.moveaxis(y[part], 0, -1 if short else 1).reshape(groups, each, items * places)
             result += factors @ columns.reshape(groups, rows, items * places).swapaxes(1, 2)

@@ -94,7 +94,7 @@ def resize(self: Array, size: Sequence[int]) -> Array:
     if any(n < 0 for n in shape):
         raise ValueError("a size is negative")
     if min(shape, default=0) < 0:
-        raise ValueError("negative size")  # the shape rule says it in the operator's words
+        raise ValueError("negative size")  # the shape rule explains it
     count = math.prod(shape)
     if count <= self.size and self.flags.c_contiguous:
         return self.reshape(-1)[:count].reshape(shape)
@@ -114,7 +114,7 @@ def empty_like(self: Any, dtype: Any, memory_format: Any) -> Array:
 
 @cpu.kernel("zeros_like")
 def zeros_like(self: Any, dtype: Any) -> Array:
-    # np.zeros asks the system for zeros and does not write them.
+    # np.zeros gets zeroed pages from the system and does not write them.
     if not isinstance(self, np.ndarray) or self.flags.c_contiguous or 0 in self.strides:
         return np.zeros(self.shape, dtype)
     return np.zeros_like(self, dtype=dtype)

@@ -26,7 +26,9 @@ def empty_in_format(size: Sequence[int], dtype: Any, memory_format: Any) -> Arra
     return laid_out(size, dtype, memory_format)
 
 
-cpu.kernel("zeros", np.zeros, takes=("size", "dtype"))  # asks the system for zeros and does not write them
+cpu.kernel(
+    "zeros", np.zeros, takes=("size", "dtype")
+)  # gets zeroed pages from the system and does not write them
 
 
 @cpu.kernel("full", half="native")
@@ -119,7 +121,7 @@ def _expect_triangle(op: str, row: int, col: int, dtype: Any) -> None:
         raise errors.DispatchError(op, f"indices are of int32 or int64, not of {from_numpy_dtype(dtype)}")
 
 
-# Of all dtypes: without one, the default dtype says nothing of these indices.
+# For all dtypes: without a dtype, the default dtype does not apply to these indices.
 @cpu.kernel("tril_indices")
 def tril_indices(row: int, col: int, offset: int, dtype: Any) -> Array:
     _expect_triangle("tril_indices", row, col, dtype)

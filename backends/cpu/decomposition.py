@@ -167,7 +167,7 @@ def cholesky_ex(A: Array, upper: bool, check_errors: bool) -> Any:
         return np.linalg.cholesky(A, upper=upper), np.zeros(batch, np.int32)
     except np.linalg.LinAlgError:
         pass
-    # Some matrix of the batch is not positive-definite: LAPACK says which, and where.
+    # Some matrix of the batch is not positive-definite: LAPACK reports which, and where.
     (potrf,) = lapack("potrf", A)
     factors, info = np.empty_like(A, order="C"), np.zeros(batch, np.int32)
     for place in np.ndindex(batch):
@@ -320,7 +320,7 @@ def lstsq(A: Array, B: Array, rcond: float | None, driver: str | None) -> Any:
                 raise_unconverged("linalg.lstsq", lefts[place], error)
             if singular is not None:
                 values[place] = singular
-    # The rank of a matrix that several right-hand sides share is told once.
+    # The rank of a matrix shared by several right-hand sides is returned once.
     own = tuple(
         slice(None) if size == wide else slice(size) for size, wide in zip(A.shape[:-2], batch, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Kernels of Fourier transforms: those of SciPy, which compute in the precision of their input and in threads.
+"""Kernels of Fourier transforms: SciPy's, which compute in the precision of their input and in threads.
 
 SciPy's functions look for other backends and check their arguments in Python, which takes longer than a small
 transform.  So the extension beneath them is called where it is found as expected, and the functions where not.
@@ -25,7 +25,7 @@ _WORTH_THREADS: Final = 2**16
 """Elements from which on threads gain more than starting them costs."""
 
 _SCALES: Final = {"backward": (2, 0), "ortho": (1, 1), "forward": (0, 2)}
-"""How pocketfft names what it divides an inverse and a forward transform by: 0 nothing, 1 the root of n, 2 n."""
+"""pocketfft's codes for the divisor of an inverse and a forward transform: 0 none, 1 the root of n, 2 n."""
 
 
 def workers(self: Array) -> int:

@@ -42,14 +42,14 @@ def held(index: Array) -> Array:
 
 
 def expect_dim(self: Array, dim: int, index: Array) -> None:
-    """Raise what the shape rule explains unless dimension and index, which names no place, are of the right kind."""
+    """Raise, for the shape rule to explain, unless dimension and empty index are of the right kind."""
     limit = self.ndim or 1
     if not -limit <= dim < limit:
         raise ValueError("a dimension that is not there")
 
 
 def places_of(self: Array, dim: int, index: Array) -> tuple[Array, int, Array, tuple[slice, ...]]:
-    """Return self and index with at least one dimension, the axis, and the part of self beside the index.
+    """Return self and index with at least one dimension, the axis, and the part of self around the index.
 
     A ValueError or TypeError is explained by the shape rule, which runs after it.
     """
@@ -164,7 +164,7 @@ def index(self: Array, indices: Sequence[Array | None]) -> Array:
     except IndexError as error:
         if "out of bounds" in str(error):
             raise _explain(self, error) from error
-        raise  # the shape rule says what is wrong
+        raise  # the shape rule explains it
     # Arrays without dimensions index like numbers, and NumPy returns a view; where an inner dimension is indexed its
     # result is not row-major.
     return result.copy() if np.may_share_memory(result, self) or not result.flags.c_contiguous else result
@@ -188,7 +188,7 @@ def index_put(self: Array, indices: Sequence[Array | None], values: Array, accum
     except IndexError as error:
         if "out of bounds" in str(error):
             raise _explain(self, error) from error
-        raise  # the shape rule says what is wrong
+        raise  # the shape rule explains it
     except (ValueError, TypeError) as error:  # TypeError: values of several dimensions for a mask
         found = self[key].shape
         raise errors.ShapeError(

@@ -28,7 +28,7 @@ def mm(self: Array, mat2: Array) -> Any:
 @cpu.kernel("linear", dtypes="number")
 def linear(input: Array, weight: Array, bias: Array | None) -> Any:
     if weight.ndim > 2 or (weight.ndim == 1 and input.ndim == 2 and bias is not None):
-        raise ValueError("linear() with weights of other dimensions")  # the shape rule says which
+        raise ValueError("linear() with weights of other dimensions")  # the shape rule explains it
     product = np.matmul(input, weight.T)
     if bias is None:
         return product

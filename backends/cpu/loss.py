@@ -22,7 +22,7 @@ def check_reduction(reduction: str) -> None:
 
 
 def reduced(loss: Array, reduction: str) -> Any:
-    """Return a loss reduced as its caller asks."""
+    """Return a loss with the requested reduction."""
     if reduction == "none":
         return loss
     total = np.add.reduce(loss, axis=None)
@@ -33,7 +33,7 @@ def reduced(loss: Array, reduction: str) -> Any:
 
 
 def _check_sizes(input: Array, target: Array, reduction: str, *weights: Array | None) -> None:
-    """Raise what the shape rule explains."""
+    """Raise, for the shape rule to explain."""
     check_reduction(reduction)
     if input.shape != target.shape:
         raise ValueError("a target of another shape")
@@ -227,7 +227,7 @@ def cross_entropy_backward(
     axis = 1 if input.ndim > 1 else 0
     weights = _weights(input, place, ignored, weight)
     scale = grad / np.add.reduce(weights, None) if reduction == "mean" else grad
-    # Where all are ignored, scale is no number; what is ignored has no gradient nevertheless.
+    # If all are ignored, scale is NaN; ignored elements still have no gradient.
     own = np.where(ignored, input.dtype.type(0), weights * scale * (1 - label_smoothing))
     share = own
     if label_smoothing:

@@ -23,7 +23,7 @@ def vector_norm(self: Array, ord: Any, dim: Any, keepdim: bool) -> Any:
         plain = np.sqrt(total(_squares(self), axis, keepdim))
         return plain if _is_exact(plain) else _scaled(np.abs(self), 2, axis, keepdim)
     if isinstance(ord, complex):
-        raise TypeError("an order that is no real number, which the shape rule refuses")
+        raise TypeError("an order that is not a real number, which the shape rule refuses")
     if ord == 0:
         return np.count_nonzero(self, axis=axis, keepdims=keepdim).astype(self.real.dtype)
     size = np.abs(self)

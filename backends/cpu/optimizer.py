@@ -20,7 +20,7 @@ Arrays = Sequence[Array]
 
 
 def _expect_lists(self: Arrays, *others: Arrays) -> None:
-    """Raise unless each list has an array of the shape and dtype of each parameter; the shape rule says more."""
+    """Raise unless each list has an array of the shape and dtype of each parameter; the shape rule explains it."""
     for arrays in others:
         if len(arrays) != len(self) or not self:
             raise ValueError("lists of other lengths, which the shape rule refuses")

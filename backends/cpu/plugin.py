@@ -1,4 +1,4 @@
-"""The plugin `cpu`: what it brings, and how it registers.  Light: imports no kernels."""
+"""The plugin `cpu`: its manifest and registration.  Light: imports no kernels."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def integer_power(self: Any, exponent: Any) -> Any:
     negative = np.less(exponent, 0)
     if not negative.any():
         return np.power(self, exponent)
-    # A negative exponent gives what the inverse rounds to: 0, 1 or -1.
+    # A negative exponent gives the rounded inverse: 0, 1 or -1.
     inverse = np.where(self == 1, 1, np.where(self == -1, np.where(exponent % 2 == 0, 1, -1), 0))
     return np.where(negative, inverse, np.power(self, np.where(negative, 0, exponent))).astype(self.dtype)
 

@@ -82,7 +82,7 @@ def largest(x: Array, windows: Geometry) -> tuple[Array, Array]:
     nan = x.dtype.kind not in "iub" and bool(x.size) and bool(np.isnan(x.min()))
     floor = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
     best = np.full((*lead, *windows.out), floor, x.dtype)
-    # The first element of a window that is no padding is the largest until a larger one comes.
+    # The first element of a window outside the padding is the largest until a larger one is found.
     begins = [
         -(np.minimum(start, 0) // gap) for start, gap in zip(windows.starts(), windows.gaps, strict=True)
     ]

@@ -168,5 +168,5 @@ def count_nonzero(self: Array, dim: Any) -> Any:
 @cpu.kernel("trace", dtypes="number")
 def trace(self: Array) -> Any:
     if self.ndim != 2:
-        raise ValueError("a trace of what is no matrix")
+        raise ValueError("a trace of a tensor that is not a matrix")
     return np.add.reduce(np.diagonal(self), dtype=self.dtype)

@@ -22,9 +22,7 @@ cpu: Final = KernelTable(device="cpu")
 def view(self: Array, size: Sequence[int]) -> Array:
     for n in size:
         if n < -1:
-            raise ValueError(
-                "negative size"
-            )  # NumPy takes any; the shape rule says it in the operator's words
+            raise ValueError("negative size")  # NumPy takes any; the shape rule explains it
     if self.flags.c_contiguous:
         return self.reshape(size)  # half of the time of what follows
     return self.reshape(size, copy=False)  # raises where a copy would be needed

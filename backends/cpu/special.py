@@ -74,7 +74,7 @@ def _erfc_of_single(x: Any, tail: Any) -> None:
     np.multiply(size, 2, out=scratch)
     scratch += 1
     tail /= scratch
-    # A short number has an exact square; what it lacks goes into a second factor.
+    # A short number has an exact square; the remainder goes into a second factor.
     short = np.floor(np.multiply(size, 16, out=t), out=t)
     short *= 1 / 16
     np.subtract(short, size, out=scratch)
@@ -109,7 +109,7 @@ def lgamma(self: Any) -> Any:
 
 @cache
 def _slopes() -> Any:
-    """Return the coefficients of lgamma(2 + z) / z, the highest first; those of z^n are (zeta(n + 1) - 1) / (n + 1)."""
+    """Return the coefficients of lgamma(2 + z) / z, highest first; the one of z^n is (zeta(n + 1) - 1) / (n + 1)."""
     from scipy import special
 
     n = np.arange(30, 1, -1)

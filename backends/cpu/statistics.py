@@ -28,7 +28,7 @@ def _result(value: Array, place: Array, axis: int, keepdim: bool) -> tuple[Array
 
 
 def _axis(self: Array, dim: int) -> int:
-    """Return a dimension counted from the front; the shape rule says what is wrong with others, and with empty ones."""
+    """Return a dimension counted from the front; the shape rule explains invalid and empty ones."""
     if not -self.ndim <= dim < self.ndim or not self.shape[dim]:
         raise IndexError("an order statistic along a dimension that is empty or not there")
     return dim % self.ndim

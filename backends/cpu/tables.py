@@ -64,7 +64,7 @@ NATIVE: Final = (
 
 
 def tables(backend: CpuBackend) -> list[KernelTable]:
-    """Return the tables of every family, that of the array API for what they leave, and those of native kernels."""
+    """Return the tables of every family, of the array API for the remaining operators, and of native kernels."""
     own = [_by_numpy(import_module(f"tt.backends.cpu.{family}").cpu) for family in FAMILIES]
     served = {kernel.op for table in own for kernel in table.kernels}
     native = [import_module(f"tt.backends.cpu.native.{family}").cpu for family in NATIVE]
@@ -72,5 +72,5 @@ def tables(backend: CpuBackend) -> list[KernelTable]:
 
 
 def _by_numpy(table: KernelTable) -> KernelTable:
-    """Return a table whose kernels say that NumPy computes, where they name nothing else."""
+    """Return a table whose kernels name NumPy as their library, unless they name another."""
     return replace(table, kernels=[replace(kernel, by=kernel.by or "NumPy") for kernel in table.kernels])

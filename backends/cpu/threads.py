@@ -1,4 +1,4 @@
-"""How many threads kernels of the CPU use: those of native kernels, and the BLAS's."""
+"""The number of threads of CPU kernels: of native kernels, and of BLAS."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def usable_cores() -> int:
 
 
 def positive(function: str, count: Any) -> int:
-    """Return a number of threads; refuse what is none."""
+    """Return a number of threads; refuse an invalid one."""
     if not isinstance(count, int) or isinstance(count, bool):
         raise errors.ArgumentError(function, f"expects an int, not {type(count).__name__}")
     if count < 1:
@@ -77,7 +77,7 @@ def set_num_threads(count: int) -> None:
     Raises
     ------
     ArgumentError, ValueRangeError
-        When the count is no positive int.
+        If the count is not a positive int.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def set_num_interop_threads(count: int) -> None:
     Raises
     ------
     ArgumentError, ValueRangeError
-        When the count is no positive int.
+        If the count is not a positive int.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def blas_functions(action: str) -> Iterator[Callable[..., Any]]:
 
 
 def loaded_blas() -> list[str]:
-    """Return the paths of the OpenBLAS libraries in the process, where the system tells."""
+    """Return the paths of the OpenBLAS libraries in the process, if the system reports them."""
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:

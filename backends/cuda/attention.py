@@ -28,7 +28,7 @@ WIDTHS: Final = (32, 64, 128, 256)
 ROWS: Final = 32
 """How many queries (or keys) a block has; each has four threads."""
 FEW: Final = 8
-"""How many it has where there are no more."""
+"""How many it has if there are no more."""
 KERNELS: Final = ("attention_forward", "attention_queries", "attention_keys")
 
 
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
 
 class AttentionCall(NamedTuple):
-    """What a call of attention is about, with the batches as two dimensions."""
+    """The sizes of an attention call, with the batches as two dimensions."""
 
     q: StridedHandle
     k: StridedHandle
@@ -236,7 +236,7 @@ def layouts(call: AttentionCall) -> tuple[bytes, ...]:
 
 
 class CudnnKernels(OverCudnn, OwnKernels):
-    """Attention by cuDNN; what it does not serve, by the kernels of tt."""
+    """Attention by cuDNN; calls that it refuses, by tt's kernels."""
 
     def forward(self, call: AttentionCall, found: Found) -> None:
         """Write the result, in row-major order, and the logarithms of its sums."""
@@ -262,7 +262,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
         return handle if plain else self.backend.clone(handle)
 
     def sdpa(self, call: AttentionCall, result: Found) -> bool:
-        """Ask for attention and the logarithms of the sums."""
+        """Describe attention and the logarithms of the sums."""
         handles = {
             1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: result.output, 5: stats_of(result),
         }  # fmt: skip
@@ -295,7 +295,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
     def sdpa_backward(
         self, call: AttentionCall, g: StridedHandle, kept: Found, results: tuple[StridedHandle, ...]
     ) -> bool:
-        """Ask for the gradients."""
+        """Describe the gradients."""
         handles = {
             1: self.rows(call.q), 2: self.rows(call.k), 3: self.rows(call.v), 4: self.rows(kept.output),
             5: self.rows(g), 6: stats_of(kept), 7: results[0], 8: results[1], 9: results[2],
@@ -330,13 +330,13 @@ class CudnnKernels(OverCudnn, OwnKernels):
 
 
 def stats_of(found: Found) -> StridedHandle:
-    """Return the logarithms of the sums as cuDNN knows them, with a last dimension of 1."""
+    """Return the logarithms of the sums in cuDNN's shape, with a last dimension of 1."""
     sums = found.sums
     return sums.view((*sums.shape, 1), (*sums.strides, 1))
 
 
 def strides_of(handle: StridedHandle) -> tuple[int, ...]:
-    """Return strides of which those of sizes of 1, which say nothing, fit a row-major order."""
+    """Return strides in which those of dimensions of size 1, which are arbitrary, fit a row-major order."""
     found, expected = [], 1
     for size, stride in zip(reversed(handle.shape), reversed(handle.strides), strict=True):
         found.append(expected if size == 1 else stride)

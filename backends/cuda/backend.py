@@ -51,7 +51,7 @@ class CudaBackend(Backend):
     ) -> None:
         super().__init__()
         self.memory: Memory = CupyMemory(library) if memory is None else memory
-        # The library is asked for at every call; the first one makes the allocator CuPy's own.
+        # The library is looked up at every call; the first one makes the allocator CuPy's own.
         self.library = self.memory.library if isinstance(self.memory, CupyMemory) else library
         self.engine: Engine = CupyEngine(self.library) if engine is None else engine
         self.namespace = LazyNamespace(self.library)
@@ -70,7 +70,7 @@ class CudaBackend(Backend):
         return None if self._devices else reason()
 
     def device_count(self) -> int:
-        """Return the number of devices, as the driver tells it; 0 where CUDA cannot be used."""
+        """Return the driver's number of devices; 0 where CUDA cannot be used."""
         if self._devices is None:
             found = 0 if self.available() else find_driver().devices
             if not (found and self.is_initialized()):
@@ -84,7 +84,7 @@ class CudaBackend(Backend):
 
     def current_device(self) -> int:
         """Return the index of this thread's current device; 0 where CUDA cannot be used."""
-        # Of one device there is nothing to ask.
+        # With one device no query is needed.
         return 0 if self.device_count() < 2 or self.available() else int(self.library().cuda.get_device_id())
 
     def set_device(self, index: int) -> None:
@@ -110,7 +110,7 @@ class CudaBackend(Backend):
         return Device("cuda", self.index_of(handle))
 
     def properties(self, device: Device | None = None) -> DeviceProperties:
-        """Return what CUDA says of a device."""
+        """Return CUDA's description of a device."""
         place = self.default_device() if device is None else self.place(device)
         found = self.library().cuda.runtime.getDeviceProperties(place.index or 0)
         details = {name: int(found[word]) for name, word in PROPERTIES.items() if word in found}
@@ -124,12 +124,12 @@ class CudaBackend(Backend):
     # --- the order of work -------------------------------------------------------------------------------------
 
     def will_wait(self, what: str) -> None:
-        """Say that the host is going to wait for the device; `tt.cuda.set_sync_debug_mode` decides who hears it."""
+        """Report that the host is going to wait for the device; `tt.cuda.set_sync_debug_mode` sets the effect."""
         if self.sync_debug.mode:
             self.sync_debug.tell(what)
 
     def synchronize(self, device: Device | None = None) -> None:
-        """Wait until the device has done what it was given.
+        """Wait until the device has finished its work.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class CudaBackend(Backend):
             return CudaEvent(self.library, native, self.failures.raise_first)
 
     def record_stream(self, handle: StridedHandle, stream: CudaStream) -> None:
-        """Keep the memory of a handle, when it is freed, until a stream has done what it was given."""
+        """Keep the memory of a handle, when it is freed, until a stream has finished its work."""
         note = getattr(handle.owner, "record_stream", None)
         if note is not None:
             note(stream.native)
@@ -220,13 +220,13 @@ class CudaBackend(Backend):
         return {} if allocator is None else dict(allocator.ledgers[device.index or 0].stats())
 
     def reset_peak_memory_stats(self, device: Device) -> None:
-        """Let the largest numbers begin anew."""
+        """Reset the peak values."""
         allocator = self._allocator()
         if allocator is not None:
             allocator.ledgers[device.index or 0].reset_peaks()
 
     def reset_accumulated_memory_stats(self, device: Device) -> None:
-        """Let the sums begin anew."""
+        """Reset the sums."""
         allocator = self._allocator()
         if allocator is not None:
             allocator.ledgers[device.index or 0].reset_sums()
@@ -241,7 +241,7 @@ class CudaBackend(Backend):
         )
 
     def empty_cache(self) -> None:
-        """Give the memory back that the pool holds and nobody uses."""
+        """Return the pool's unused memory to the device."""
         allocator = self._allocator()
         if allocator is not None:
             allocator.empty_cache()

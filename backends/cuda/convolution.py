@@ -29,7 +29,7 @@ PROGRAM: Final = Program("convolution.cuh")
 DTYPES: Final = ("int64", "floating", "complex")
 Sizes = Sequence[int]
 
-# Tiles as the kernels take them: elements of a side, those of a thread, and how deep a step is.
+# Tile sizes of the kernels: elements of a side, elements of a thread, and the depth of a step.
 LARGE: Final = (64, 4, 16)
 SMALL: Final = (16, 2, 16)
 FEW: Final = 8
@@ -192,7 +192,7 @@ class OwnKernels:
 
 
 class CudnnKernels(OverCudnn, OwnKernels):
-    """The three products by cuDNN; what it does not serve, by the kernels of tt."""
+    """The three products by cuDNN; calls that it refuses, by tt's kernels."""
 
     def product(
         self,
@@ -226,7 +226,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
         return handle if handle.is_contiguous or channels_last(handle) else self.backend.clone(handle)
 
     def asked(self, product: str, handles: dict[int, StridedHandle], geometry: Geometry) -> bool:
-        """Ask cuDNN for a product; tensor 3 is the result, tensor 4 a bias.  Tell whether it serves it."""
+        """Run a product with cuDNN; tensor 3 is the result, tensor 4 a bias.  Return whether cuDNN supports it."""
         if any(0 in handle.shape for handle in handles.values()):
             return False
         dtype = handles[3].dtype.name
@@ -313,7 +313,7 @@ def _batched(handle: StridedHandle, ndim: int) -> StridedHandle:
 
 
 def _result(backend: CudaBackend, like: StridedHandle, shape: Sizes) -> StridedHandle:
-    """Return memory for a result, with the channels last where those of the input are."""
+    """Return memory for a result, with channels last if the input has them last."""
     if not channels_last(like):
         return backend.empty(shape, like.dtype)
     count, channels, *sizes = shape

@@ -59,7 +59,7 @@ def copy_into(backend: CudaBackend, target: StridedHandle, source: StridedHandle
 
 
 def _transposed(backend: CudaBackend, target: StridedHandle, source: StridedHandle) -> bool:
-    """Copy by tiles in shared memory if that is what the layouts ask for; return whether it was done."""
+    """Copy by tiles in shared memory if the layouts need it; return whether it was done."""
     if source.dtype != target.dtype or 0 in target.shape or source.shares_memory(target):
         return False
     found = _tiles(collapse(target.shape, [target.strides, source.strides]))

@@ -1,6 +1,6 @@
 """Kernels of CUDA that read and write at places which arrays name: one launch each, without waiting for the device.
 
-Index arrays are checked by the kernels themselves, which note faults; see "Indices that are out of range" in
+The kernels check index arrays themselves and record faults; see "Indices that are out of range" in
 docs/design/cuda.md.  Only masks wait, since the host has to know how many elements they select.
 """
 
@@ -87,7 +87,7 @@ def _along(table: KernelTable, mover: Mover) -> None:
 
 
 def places_along(self: StridedHandle, axis: int, index: StridedHandle) -> tuple[Shape, Shape, Indexed]:
-    """Return the shape of the places that gather reads and scatter writes, the strides beside the index, and the index.
+    """Return the shape of the places that gather reads and scatter writes, the strides around the index, and the index.
 
     The shape rule explains the ValueError of an index that does not fit.
     """
@@ -148,7 +148,7 @@ def choose(mover: Mover, self: StridedHandle, indices: Sequence[StridedHandle | 
     pairs = []
     for d in given:
         item = found[d]
-        assert item is not None  # for the type checker: `given` says so
+        assert item is not None  # for the type checker: `given` implies it
         strides = (
             *(0,) * len(ahead),
             *broadcast_strides(item.shape, item.strides, common),

@@ -57,7 +57,7 @@ _FAMILIES: Final = (
 
 
 class BareArrays(ArrayApiBackend):
-    """What kernels over the array API ask of a backend: here handles are the bare CuPy arrays."""
+    """The backend for kernels over the array API, whose handles are bare CuPy arrays."""
 
     device_type, mutable, has_views, library = "cuda", True, True, "CuPy"
 
@@ -100,8 +100,8 @@ WAITS: Final = frozenset({
     "linalg_cholesky_ex", "linalg_eig", "linalg_eigh", "linalg_inv", "linalg_qr", "linalg_solve", "linalg_svd",
     "nonzero", "remainder", "remainder.Scalar", "scatter", "scatter_add", "scatter_reduce", "unique_dim",
 })  # fmt: skip
-"""Kernels over CuPy's functions that read on the host how many elements there are, whether indices or divisors are
-valid, or what a solver says.  `tests/backends/cuda/emulated/test_waits.py` compares the list with what happens."""
+"""Kernels over CuPy's functions that read sizes on the host, or check indices, divisors or solver results there.
+`tests/backends/cuda/emulated/test_waits.py` compares the list with their behaviour."""
 
 
 def kernel_tables(backend: CudaBackend) -> list[KernelTable]:
@@ -136,7 +136,7 @@ def _over_handles(kernel: Kernel, backend: CudaBackend) -> Kernel:
 
 
 def _telling(function: Callable[..., Any], op: str, backend: CudaBackend) -> Callable[..., Any]:
-    """Return a kernel that says that the host waits for it, if it does."""
+    """Return a kernel that reports that the host waits for it, if it does."""
     if op not in WAITS:
         return function
 

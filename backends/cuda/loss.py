@@ -1,7 +1,7 @@
 """Losses and their gradients, in CUDA C++.
 
-A target that is no class, and a probability that is none, are noted on the device and raised when the host next waits
-for it (see failures.py); until then their losses and gradients are NaN.
+Invalid classes and probabilities are recorded on the device and raised when the host next waits
+for it (see `runtime/device_asserts.py`); until then their losses and gradients are NaN.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTab
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What is normalised together: `count` elements, `lines` times; see normalization.cuh for the others."""
+    """The normalised groups: `count` elements, `lines` times; see normalization.cuh for the others."""
 
     lines: int
     count: int
@@ -82,7 +82,7 @@ class _Lines:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """What kernels are told."""
+        """The arguments of kernels."""
         return self.lines, self.count, self.groups, self.channels, self.inner
 
 
@@ -149,7 +149,7 @@ class _Norms:
         return _EPS[name_of(wide(input.dtype))] if eps is None else float(eps)
 
     def _parameters(self, input: StridedHandle, lines: _Lines, *given: StridedHandle | None) -> list[Any]:
-        """Return parameters in row-major order and one dtype: that of the input, or the one in which is computed."""
+        """Return parameters in row-major order and one dtype: the dtype of the input, or the compute dtype."""
         for value in given:
             if value is not None and value.shape != lines.weights:
                 raise ValueError("a parameter that does not fit, which the shape rule refuses")
@@ -251,7 +251,7 @@ class _Norms:
         if training:
             var, mean = self._statistics(input)
         else:
-            # Copies: what a kernel returns shares no memory with its arguments.
+            # Copies, because a kernel's results must not share memory with its arguments.
             mean, var = (self._as(value, dtype, copy=True) for value in (mean, var))
         weight, bias = (self._as(value, dtype) for value in (weight, bias))
         if out.nbytes:
@@ -290,7 +290,7 @@ class _Norms:
             raise ValueError("a gradient that does not fit the input, which the shape rule refuses")
         (input, grad), out = _dense(backend, input, grad)
         if training and mean.dtype != dtype:
-            # Statistics rounded to a half dtype have lost what the gradient of the input consists of.
+            # Statistics rounded to a half dtype have lost the digits that the gradient of the input needs.
             var, mean = self._statistics(input)
         weight, mean, var = (self._as(value, dtype) for value in (weight, mean, var))
         compute = wide(dtype)

@@ -192,7 +192,7 @@ def dense_count(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
 
 
 def _number_at(value: Any) -> tuple[int, int]:
-    """Return the address of a number on the device and the kind of it; zeros for what is none.
+    """Return the address of a number on the device and its kind; zeros for other values.
 
     The shape rule explains the TypeError of a number of another dtype.
     """
@@ -205,7 +205,7 @@ def _number_at(value: Any) -> tuple[int, int]:
 
 
 def _expect_lists(self: Handles, steps: Handles | None, *others: Handles) -> None:
-    """Raise unless each list has an array of the shape and dtype of each parameter; the shape rule says more."""
+    """Raise unless each list has an array with the shape and dtype of each parameter; the shape rule explains."""
     if steps is not None and len(steps) != len(self):
         raise ValueError("lists of other lengths, which the shape rule refuses")
     for arrays in others:

@@ -1,4 +1,4 @@
-"""The plugin `cuda`: what it brings, and how it registers.  Light: imports neither CuPy nor the kernels."""
+"""The plugin `cuda`: its manifest and registration.  Light: imports neither CuPy nor the kernels."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ REAL = ("float16", "bfloat16", "float32", "float64")
 
 
 class Products:
-    """Products by cuBLASLt; what it has no algorithm for, by the arrays' own product.
+    """Products by cuBLASLt; those without an algorithm, by the arrays' own product.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Products:
             or not input.ndim
             or (bias is not None and bias.shape not in ((weight.shape[0],), ()))
         ):
-            raise ValueError("linear() with weights of other dimensions")  # the shape rule says which
+            raise ValueError("linear() with weights of other dimensions")  # the shape rule gives the details
         if input.shape[-1] != weight.shape[1]:
             raise ValueError("the inner sizes differ")
         turned = weight.view(weight.shape[::-1], weight.strides[::-1])
@@ -218,10 +218,10 @@ def _add_with_sum(table: KernelTable, products: Products, **options: Any) -> Non
 def _fitting(added: StridedHandle, shape: tuple[int, ...]) -> None:
     """Refuse what does not broadcast to a shape."""
     if added.ndim > len(shape) or np.broadcast_shapes(added.shape, shape) != shape:
-        raise ValueError("what is added does not fit the product")  # the shape rule says why
+        raise ValueError("the added tensor does not fit the product")  # the shape rule gives the details
 
 
 def _checked(one: StridedHandle, two: StridedHandle, ndim: int) -> None:
     """Refuse factors that do not fit each other."""
     if not one.ndim == two.ndim == ndim or one.shape[-1] != two.shape[-2] or one.shape[:-2] != two.shape[:-2]:
-        raise ValueError("the product of other dimensions")  # the shape rule says which
+        raise ValueError("the product of other dimensions")  # the shape rule gives the details

@@ -1,4 +1,4 @@
-"""Kernels of CUDA that draw random numbers, and dropout.  docs/design/random.md says which numbers a seed gives."""
+"""Kernels of CUDA that draw random numbers, and dropout.  docs/design/random.md specifies the numbers of a seed."""
 
 from __future__ import annotations
 

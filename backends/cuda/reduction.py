@@ -69,7 +69,7 @@ def tables(backend: CudaBackend, tuning: Tuning | None = None) -> list[KernelTab
 
 
 def _expect_elements(self: StridedHandle, dims: tuple[int, ...]) -> None:
-    """Raise what the shape rule explains: nothing has no largest element."""
+    """Raise, because an empty line has no largest element; the shape rule explains it."""
     if any(self.shape[dim] == 0 for dim in dims):
         raise ValueError("a reduction of no elements, which the shape rule refuses")
 
@@ -172,7 +172,7 @@ class _Reductions:
 
     def vector_norm(self, self_: StridedHandle, ord: Any, dim: Any, keepdim: bool) -> StridedHandle:
         if isinstance(ord, complex):
-            raise TypeError("an order that is no real number, which the shape rule refuses")
+            raise TypeError("an order that is not a real number, which the shape rule refuses")
         dims = axes(dim, self_.ndim)
         order, dtype = float(ord), self_.dtype
         empty = any(self_.shape[d] == 0 for d in dims)

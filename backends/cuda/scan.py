@@ -67,7 +67,7 @@ class Along(NamedTuple):
     Attributes
     ----------
     kernel : str
-        The kernel and its arguments, in which `{0}` stands for the operation and `{1}` for whether it makes totals.
+        The kernel and its arguments, in which `{0}` is the operation and `{1}` whether it makes totals.
     grid : int
         How many blocks.
     numbers : tuple of int

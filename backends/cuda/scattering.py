@@ -1,4 +1,4 @@
-"""Kernels of CUDA that write to places which arrays name, or combine values with what is there.
+"""CUDA kernels that write to indexed places, or combine values with the existing ones.
 
 Two ways to combine, which Note [Two ways to combine] in sources/scattering.cuh compares: sums of `scatter_add` and
 `index_add` in float32, float64, complex numbers, int32 and int64 are made by atomics; everything else orders the values
@@ -296,7 +296,7 @@ def _places(table: KernelTable, combiner: Combiner) -> None:
                 self, values, chosen.shape, chosen.base, strides, chosen.indices, "index_put", wraps=True
             )
             return
-        # Whole rows have one place where the indices are those of the first dimensions.
+        # Whole rows have one index if the indices are for the first dimensions.
         kept = len(chosen.shape) - chosen.rows
         sizes, inner = chosen.shape[:kept], prod(chosen.shape[kept:])
         if 0 in chosen.shape:

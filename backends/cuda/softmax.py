@@ -42,7 +42,7 @@ class Along(NamedTuple):
     Attributes
     ----------
     kernel : str
-        The kernel and its arguments, in which `{}` stands for what is computed.
+        The kernel and its arguments, in which `{}` is the computed function.
     grid : int
         How many blocks.
     numbers : tuple of int

@@ -68,7 +68,7 @@ def backend(
         "pytest -k first_call": f"the first call: {CALL} on {name}",
         "pytest": "its tests, which pass as it is",
         f"tt ops list --backend {name}": "how each operator is served",
-        f"tt ops check --backend {name} --run": "what is missing or wrong: every operator against the reference",
+        f"tt ops check --backend {name} --run": "missing operators and wrong results, against the reference",
     }
     finish(
         f"the backend {name}, in the package {values['distribution']},",

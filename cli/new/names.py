@@ -18,7 +18,7 @@ def refuse(name: str, reason: str) -> typer.BadParameter:
 
 
 def check_word(name: str, what: str) -> None:
-    """Refuse what is no name of a module in small letters."""
+    """Refuse anything but a module name in lower case."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name.endswith("_"):
         raise refuse(
             name, f"the name of {what} has small letters, digits and underscores, and begins with a letter"
@@ -62,7 +62,7 @@ def check_operator(name: str) -> tuple[str, str]:
     check_word(namespace, "a namespace")
     check_word(short, "an operator")
     if namespace == "tt":
-        raise refuse(name, "the namespace 'tt' is that of tt's own operators; choose one of your own")
+        raise refuse(name, "the namespace 'tt' belongs to tt's own operators; choose another one")
     _refuse_taken(namespace, "namespace")
     if namespace in {known.partition(".")[0] for known in REGISTRY.names()}:
         raise refuse(name, f"tt.ops.{namespace} is an operator; choose another namespace")
@@ -70,7 +70,7 @@ def check_operator(name: str) -> tuple[str, str]:
 
 
 def _refuse_taken(name: str, kind: str) -> None:
-    """Refuse the name of a device or namespace that a plugin declares, and that of a plugin."""
+    """Refuse the name of a device or namespace that a plugin declares, and the name of a plugin."""
     from tt.core.host import host
 
     for plugin in host.plugins():
@@ -87,7 +87,7 @@ def check_library(name: str) -> str:
     Raises
     ------
     typer.BadParameter
-        When it is no name of a module, or the module is there and is no such library.
+        If it is not a module name, or the module exists and is not such a library.
     """
     from importlib import import_module
     from importlib.metadata import packages_distributions

@@ -35,7 +35,7 @@ def op(
 ) -> None:
     """Write a package with an operator: signature, kernel, shapes, gradient, entry point and tests.
 
-    The operator squares its tensor, times a number, until you write what it is for.
+    The operator squares its tensor, times a number, until you replace the code.
     """
     import tt
 
@@ -56,7 +56,7 @@ def op(
         f"cd {folder}": "the package",
         "pip install -e '.[test]'": "installs it; edits take effect at once",
         "pytest": "its tests, which pass as it is",
-        f"tt ops show {name}": "what tt knows of the operator",
+        f"tt ops show {name}": "the operator as tt sees it",
     }
     finish(
         f"the operator {name}, in the package {values['distribution']},",

@@ -13,9 +13,7 @@ Directory = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="The folder of the package; by default named as the package, here."),
 ]
-Author = Annotated[
-    str, typer.Option(metavar="'NAME <MAIL>'", help="Who writes it; by default nobody is named.")
-]
+Author = Annotated[str, typer.Option(metavar="'NAME <MAIL>'", help="The author; none by default.")]
 License = Annotated[str, typer.Option(metavar="SPDX", help="The licence, as an SPDX expression.")]
 Force = Annotated[
     bool,

@@ -34,7 +34,7 @@ def render(templates: Mapping[str, str], values: Mapping[str, str]) -> dict[str,
 
 
 def author_lines(author: str) -> str:
-    """Return the line of pyproject.toml that names the author of "Name <mail>"; empty for nobody."""
+    """Return the line of pyproject.toml that names the author "Name <mail>"; empty without one."""
     if not author.strip():
         return ""
     match = re.fullmatch(r"\s*([^<>]*?)\s*(?:<([^<>@\s]+@[^<>@\s]+)>)?\s*", author)
@@ -54,7 +54,7 @@ def write(folder: Path, content: Mapping[str, str], *, force: bool) -> None:
     Raises
     ------
     typer.BadParameter
-        When the folder is not empty and nobody said `--force`, or is a file.
+        If the folder is not empty, without `--force`, or is a file.
     """
     if folder.exists() and not folder.is_dir():
         raise typer.BadParameter(f"{str(folder)!r} is a file", param_hint="--directory")
@@ -67,7 +67,7 @@ def write(folder: Path, content: Mapping[str, str], *, force: bool) -> None:
         _fill(folder, content)
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Nobody sees half of a package: it appears under its name when it is complete.
+    # The package appears under its name only when it is complete.
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         _fill(scratch, content)
@@ -100,7 +100,7 @@ def finish(
     facts: Mapping[str, Any] | None = None,
     remark: str = "",
 ) -> None:
-    """Say what was written, what is known of it, and what to do next (command -> why)."""
+    """Print the written files, the facts about them, and the next steps (command -> why)."""
     if as_json:
         report: dict[str, Any] = {"folder": str(folder), "files": sorted(content), "next": list(steps)}
         output.as_json({**report, **(facts or {})})

@@ -1,4 +1,4 @@
-"""`tt ops check`: whether schema and registrations fit together, and whether a backend does what it should."""
+"""`tt ops check`: whether schema and registrations are consistent, and whether a backend's results are right."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ Backends = Annotated[
         autocompletion=complete_backend,
     ),
 ]
-Run = Annotated[bool, typer.Option("--run", help="Call the operators of the backend and check what they do.")]
+Run = Annotated[
+    bool, typer.Option("--run", help="Call the operators of the backend and check their results.")
+]
 Patterns = Annotated[
     list[str] | None,
     typer.Option(
@@ -80,7 +82,7 @@ BaselineFile = Annotated[
     typer.Option(
         "--baseline",
         metavar="FILE",
-        help="Compare with an earlier run: only what is worse than then counts.",
+        help="Compare with an earlier run: only regressions count.",
         exists=True,
         dir_okay=False,
         readable=True,
@@ -108,8 +110,8 @@ def check(
 ) -> None:
     """Check the schema and everything that plugins registered; exit with 1 and a list if something is wrong.
 
-    With FILE, check only these schema files (those of a plugin, for instance): every mistake, with its place.
-    With --backend, tell how it serves every operator; with --run, call them all and check values, memory, gradients.
+    With FILE, check only these schema files (those of a plugin, for instance): every mistake, with its position.
+    With --backend, show how it implements every operator; with --run, call them and check values, memory, gradients.
     """
     from tt.core.reports.check import check_all, check_files
     from tt.core.reports.coverage import parse_place
@@ -162,7 +164,7 @@ def check(
 
 
 def refuse(advice: str, options: dict[str, Any]) -> None:
-    """Refuse options that have no meaning beside the others."""
+    """Refuse options that have no effect with the others."""
     wrong = [name for name, value in options.items() if value is not None and value is not False]
     if wrong:
         raise typer.BadParameter(f"{advice} {', '.join(wrong)}")
@@ -181,7 +183,7 @@ def problems_of(
 def show(
     found: dict[str, list[Outcome]], problems: list[Problem], known: Baseline | None, ran: bool, as_json: bool
 ) -> bool:
-    """Print the outcome; return whether all is well, or with a baseline, whether nothing is worse."""
+    """Print the outcome; return whether all checks passed, or with a baseline, whether nothing is worse."""
     comparisons = {name: known.compare(name, outcomes) for name, outcomes in found.items()} if known else {}
     if known is not None:
         good = not any(comparison.regressions for comparison in comparisons.values())
@@ -202,7 +204,7 @@ def show(
 
 
 def report(problems: list[Problem], well: Any, as_json: bool) -> None:
-    """Print problems, or what is said if there are none; exit with 1 if there are."""
+    """Print problems and exit with 1, or print a message if there are none."""
     if as_json:
         output.as_json({"ok": not problems, "problems": [asdict(problem) for problem in problems]})
     elif problems:
@@ -214,7 +216,7 @@ def report(problems: list[Problem], well: Any, as_json: bool) -> None:
 
 
 def print_problems(problems: list[Problem]) -> None:
-    """Print the problems by check; those of files as compilers do, with their place first."""
+    """Print the problems by check; problems in files as compilers do, with the position first."""
     for check, group in groupby(sorted(problems, key=lambda p: p.check), key=lambda p: p.check):
         found = list(group)
         output.text(f"{check}: {len(found)} problem{'s' if len(found) > 1 else ''}")

@@ -70,13 +70,13 @@ def run(
     Parameters
     ----------
     places, patterns, dtypes, checks, seed
-        What the options say.
+        The values of the options.
     samples : int, optional
         How many inputs of each operator and dtype; a strided backend's only.
     fail_fast : bool
         Whether to stop after the first operator that is wrong or missing.
     tell : bool
-        Whether to say at once what is wrong, beside the progress; the outcome comes at the end.
+        Whether to print failures at once, next to the progress; the outcome comes at the end.
     """
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import NothingToCheckError
@@ -143,7 +143,7 @@ def families(outcomes: list[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def print_outcomes(name: str, outcomes: list[Outcome], comparison: Comparison | None, ran: bool) -> None:
-    """Print a table of families, and what is wrong."""
+    """Print a table of families, and the failures."""
     groups = [*families(outcomes).items(), ("all", outcomes)]
     if ran:
         output.table(RAN, [ran_row(family, members) for family, members in groups])
@@ -179,7 +179,7 @@ def ran_row(family: str, members: list[Outcome]) -> list[str | int]:
 
 
 def print_missing(name: str, outcomes: list[Outcome]) -> None:
-    """Print what is missing, a line for each operator."""
+    """Print missing operators, one per line."""
     from tt.core.reports.coverage import dtypes_in_words
 
     absent: dict[str, list[str]] = {}

@@ -98,7 +98,7 @@ def require_one_format(file: Path | None, as_markdown: bool, as_html: Path | Non
         if given
     ]
     if len(formats) > 1:
-        raise typer.BadParameter(f"{' and '.join(formats)} exclude each other: ask for one")
+        raise typer.BadParameter(f"{' and '.join(formats)} exclude each other: choose one")
     if file is not None and not as_markdown:
         raise typer.BadParameter(
             f"FILE ({file}) is where --markdown writes to: add --markdown, or take --html FILE"
@@ -115,7 +115,7 @@ def print_families(found: Matrix) -> None:
 
 
 def line(found: Matrix, name: str, family: str | None) -> list[str | int]:
-    """Return a line of the table of families; a family that is None stands for all."""
+    """Return a line of the table of families; a family of None means all."""
     count = sum(family in (None, row.family) for row in found.rows)
     return [name, count, *(share(found, place, family) for place in found.places)]
 
@@ -140,7 +140,7 @@ LETTERS = {
 
 
 def legend(found: Matrix) -> None:
-    """Print what the letters mean that were used."""
+    """Print the legend of the letters used."""
     from tt.core.reports.coverage import HOWS
 
     used = {cell.how for row in found.rows for cell in row.cells}

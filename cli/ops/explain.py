@@ -22,7 +22,7 @@ Specs = Annotated[
 
 
 def explain(name: OpName, specs: Specs = None, as_json: Json = False) -> None:
-    """Tell how a call would be resolved: every candidate in order, who brought it, why it was taken or passed over.
+    """Show how a call would be resolved: every candidate in order, its provider, why it was taken or passed over.
 
     Exits with 1 if the call would not be served.
     """

@@ -83,7 +83,7 @@ def only(
     known: Iterable[str],
     values: Callable[[OpDefinition], Iterable[str]],
 ) -> list[OpDefinition]:
-    """Return the definitions with a value; a value that is no word of the schema is a mistake of the user."""
+    """Return the definitions with a value; a value that is not a word of the schema is a user error."""
     if wanted not in known:
         raise UnknownNameError(what, wanted, known)
     return [definition for definition in definitions if wanted in values(definition)]
@@ -109,7 +109,7 @@ def of_plugin(plugin: str, definitions: list[OpDefinition]) -> list[OpDefinition
 
 
 def row(definition: OpDefinition, place: Place | None) -> dict[str, Any]:
-    """Return what is listed of an operator."""
+    """Return the row of an operator."""
     found: dict[str, Any] = {
         "name": definition.name,
         "signature": str(definition.signature),

@@ -1,4 +1,4 @@
-"""`tt ops show`: everything that is known of an operator."""
+"""`tt ops show`: all facts about an operator."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def describe(definition: OpDefinition) -> dict[str, Any]:
 
 
 def forms(definition: OpDefinition) -> dict[str, str]:
-    """Return the forms beside the function, with their signatures."""
+    """Return the forms besides the function, with their signatures."""
     found = {}
     if "method" in definition.variants:
         found["method"] = f"Tensor.{definition.signature.name}"

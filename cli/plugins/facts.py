@@ -1,4 +1,4 @@
-"""What the commands about plugins tell of each."""
+"""Facts about plugins for the commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KINDS = ("devices", "layouts", "layers", "namespaces")
 
 
 def states(*, activate: bool = False) -> list[dict[str, Any]]:
-    """Return what is known of every plugin as plain data."""
+    """Return the facts about every plugin as plain data."""
     from tt.core.host import host
 
     if activate:
@@ -36,7 +36,7 @@ def states(*, activate: bool = False) -> list[dict[str, Any]]:
 
 
 def brings(plugin: dict[str, Any]) -> str:
-    """Return what a plugin declares, in a few words."""
+    """Return a plugin's declarations, in a few words."""
     manifest = plugin["manifest"]
     if manifest is None:
         return ""

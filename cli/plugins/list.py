@@ -21,8 +21,8 @@ def list_plugins(
 ) -> None:
     """List the installed plugins with their state, and the traceback of those that failed.
 
-    States: found; loaded (its manifest is known, nothing of it is imported yet); active (in use); failed; blocked (by
-    TT_PLUGINS or TT_DISABLE_PLUGINS); unavailable (it misses something, for instance a driver).
+    States: found; loaded (its manifest was read, its code is not imported yet); active (in use); failed; blocked (by
+    TT_PLUGINS or TT_DISABLE_PLUGINS); unavailable (a requirement is missing, for instance a driver).
     """
     found = states(activate=activate)
     if as_json:
@@ -59,7 +59,7 @@ def list_plugins(
 
 
 def print_notes(title: str, key: str, found: list[dict[str, Any]]) -> None:
-    """Print what is to say of some plugins besides their row."""
+    """Print further information about some plugins below the table."""
     notes = [(plugin["name"], note) for plugin in found for note in plugin[key]]
     if notes:
         output.heading(title)

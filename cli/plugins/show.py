@@ -1,4 +1,4 @@
-"""`tt plugins show`: everything that is known of a plugin."""
+"""`tt plugins show`: all facts about a plugin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def show(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show a plugin: what it declares and has registered, who prefers it, and which of its names others have, too."""
+    """Show a plugin: its declarations and registrations, preferences for it, and names that others declare, too."""
     found = states(activate=activate)
     chosen = [plugin | {"registered": registered(name)} for plugin in found if plugin["name"] == name]
     if not chosen:
@@ -36,7 +36,7 @@ def show(
 
 
 def print_plugin(plugin: dict[str, Any]) -> None:
-    """Print what is known of a plugin."""
+    """Print the facts about a plugin."""
     manifest = plugin["manifest"] or {}
     values = {
         "plugin": plugin["name"],

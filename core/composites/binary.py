@@ -173,7 +173,7 @@ def logaddexp(self: Any, other: Any) -> Any:
         swap = ops.lt(ops.real(self), ops.real(other))
         large, small = ops.where(swap, other, self), ops.where(swap, self, other)
         found = ops.add(large, ops.log1p(ops.exp(ops.sub(small, large))))
-        # Of equal infinite parts the difference is no number.
+        # The difference of equal infinite parts is NaN.
         infinite = ops.logical_and(ops.isinf(ops.real(large)), ops.eq(ops.real(large), ops.real(small)))
         if python_value(ops.any(infinite)):
             sums = ops.log(ops.add(ops.exp(self), ops.exp(other)))
@@ -218,7 +218,7 @@ def _product_with_log(logarithm: Any, self: Any, other: Any) -> Any:
 def hypot(self: Any, other: Any) -> Any:
     a, b = (ops.abs(value) for value in promoted(self, other))
     large, small = ops.maximum(a, b), ops.minimum(a, b)
-    infinite = ops.logical_or(ops.eq(a, math.inf), ops.eq(b, math.inf))  # also beside NaN
+    infinite = ops.logical_or(ops.eq(a, math.inf), ops.eq(b, math.inf))  # also next to NaN
     ratio = ops.div(small, ops.where(ops.eq(large, 0), 1, large))
     length = ops.mul(large, ops.sqrt(ops.add(ops.mul(ratio, ratio), 1)))
     return ops.where(infinite, math.inf, length)

@@ -112,7 +112,7 @@ def class_loss_backward(
     g = widened(grad)
     g = ops.div.default(g, ops.sum(weights)) if reduction == "mean" else g
     zero = number(0, x)
-    # Where all are ignored, g is no number; what is ignored has no gradient nevertheless.
+    # If all are ignored, g is NaN; ignored elements still have no gradient.
     own = ops.where.default(ignored, zero, ops.mul(ops.mul(weights, g), 1 - label_smoothing))
     classes = input.shape[dim]
     share, even = own, None

@@ -1,6 +1,6 @@
 """Einstein's notation: reading equations, and contracting tensors by transposing, reshaping and multiplying matrices.
 
-An index is an int: the place of its letter in `LETTERS`.  What an ellipsis stands for gets indices from `LETTERS` on,
+An index is an int: its letter's position in `LETTERS`.  The dimensions of an ellipsis get indices from `LETTERS` on,
 counted from the last dimension, so that ellipses of several operands broadcast against each other.
 """
 
@@ -44,7 +44,7 @@ def parse(equation: str, operands: Sequence[Any]) -> Equation:
     Raises
     ------
     ValueRangeError, ShapeError
-        When it is no equation, or does not fit the operands.
+        If it is not an equation, or does not fit the operands.
     """
     return _complete(*_read(equation), operands)
 
@@ -161,7 +161,7 @@ def _written(term: Indices, count: int) -> Indices:
 
 
 def contract(equation: Equation, operands: Sequence[Any]) -> Any:
-    """Return the sums of products that an equation asks for."""
+    """Return the sums of products of an equation."""
     sizes = _sizes(equation, operands)
     for operand in operands[1:]:
         if operand.dtype is not operands[0].dtype:
@@ -222,7 +222,7 @@ def _without_repeats(term: Indices, tensor: Any) -> tuple[Indices, Any]:
 
 
 def _cheapest(terms: Sequence[tuple[Indices, Any]], sizes: dict[int, int]) -> tuple[int, int]:
-    """Return the pair whose product is smallest compared with what it replaces: the greedy order."""
+    """Return the pair whose product is smallest compared with its operands: the greedy order."""
 
     def size(indices: Any) -> int:
         return prod(sizes[i] for i in indices)
@@ -240,7 +240,7 @@ def _cheapest(terms: Sequence[tuple[Indices, Any]], sizes: dict[int, int]) -> tu
 
 
 def _summed(indices: Indices, tensor: Any, kept: set[int]) -> tuple[Indices, Any]:
-    """Sum over the dimensions that nobody asks for any more."""
+    """Sum over the dimensions that are no longer needed."""
     dims = tuple(dim for dim, index in enumerate(indices) if index not in kept)
     if not dims:
         return indices, tensor
@@ -249,9 +249,9 @@ def _summed(indices: Indices, tensor: Any, kept: set[int]) -> tuple[Indices, Any
 
 def _pair(first: tuple[Indices, Any], second: tuple[Indices, Any], kept: set[int]) -> tuple[Indices, Any]:
     """Multiply two tensors and sum over the indices that are not kept: one product of batches of matrices."""
-    # A dimension of size 1 beside a larger one repeats its element: it needs no product.
+    # A dimension of size 1 against a larger one repeats its element, which needs no product.
     (a, x), (b, y) = _narrowed(*first, *second), _narrowed(*second, *first)
-    # What only one of them has, and nobody keeps, is summed before the product.
+    # Dimensions of one operand that are not kept are summed before the product.
     (a, x), (b, y) = _summed(a, x, kept | {*b}), _summed(b, y, kept | {*a})
     batch = tuple(i for i in a if i in b and i in kept)
     inner = tuple(i for i in a if i in b and i not in kept)

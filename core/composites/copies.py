@@ -35,7 +35,7 @@ def converted(
 ) -> Any:
     """Return a tensor in a dtype, on a device and in a memory format; itself if it is so already."""
     if device.type == self.device.type:
-        # An index is asked for: its backend refuses one that is not there.
+        # A device index is given: the backend refuses a missing one.
         device = self.device if device.index is None else self._spec.backend.place(device)
     same = dtype is self.dtype and device is self.device and not copy
     if same and _is_laid_out(self, memory_format):

@@ -110,7 +110,7 @@ composite("arange.start", lambda start, end, *options: _range(start, end, *optio
 
 
 def spaced(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any) -> Any:
-    """Return numbers in equal distances in double precision, between what the bounds are in the dtype."""
+    """Return equally spaced numbers in double precision, between the bounds as rounded to the dtype."""
     if not dtype.is_complex and dtype is not float64:
         # As in PyTorch: integers truncate the bounds, half precision rounds them.
         start, end = (_in_dtype(value, dtype) for value in (start, end))

@@ -167,7 +167,7 @@ def lu_factor_ex(A: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any
 
 
 def magnitude(a: Any) -> Any:
-    """Return what pivots are chosen by: the absolute value, of complex numbers that of LAPACK."""
+    """Return the criterion for pivots: the absolute value, for complex numbers LAPACK's."""
     return ops.add(ops.abs(ops.real(a)), ops.abs(ops.imag(a))) if a.dtype.is_complex else ops.abs(a)
 
 
@@ -339,7 +339,7 @@ def lstsq(A: Any, B: Any, rcond: float | None, driver: str | None) -> tuple[Any,
 
 
 def epsilon(a: Any) -> float:
-    """Return the distance from 1 to the next number of a dtype, of complex dtypes that of their parts."""
+    """Return the distance from 1 to the next number of a dtype, for complex dtypes, of their parts."""
     return 2.0**-52 if a.dtype.to_real() is float64 else 2.0**-23
 
 

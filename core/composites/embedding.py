@@ -192,7 +192,7 @@ def reduced_bags(
 def _expect_bags(
     input: Any, weight: Any, offsets: Any, mode: str, per_sample_weights: Any, scaled: bool, sparse: bool
 ) -> None:
-    """Raise what is wrong with the arguments of embedding_bag."""
+    """Raise for wrong arguments of embedding_bag."""
     if weight.ndim != 2:
         raise ValueRangeError(
             f"embedding_bag(): weight has to be a 2D Tensor, but got {weight.ndim} dimensions"
@@ -284,7 +284,7 @@ def _largest(taken: Any, owner: Any, bags: int, counted: Any) -> tuple[Any, Any]
     owners = ops.expand(ops.unsqueeze(owner, 1), (count, columns))
     low = ops.new_full(plain, (bags, columns), float("-inf"))
     high = ops.scatter_reduce(low, 0, owners, plain, "amax")
-    # The first place where the largest element stands: it alone gets the gradient.
+    # The first position of the largest element: only it gets the gradient.
     found = ops.logical_or(ops.eq(plain, ops.gather(high, 0, owners)), ops.isnan(plain))
     if counted is not None:
         found = ops.logical_and(found, ops.unsqueeze(counted, 1))

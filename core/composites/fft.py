@@ -60,7 +60,7 @@ def _one_dim(op: str, self: Any, dim: int) -> Dims:
 def _several(
     op: str, self: Any, s: Sequence[int] | None, dim: Sequence[int] | None
 ) -> tuple[Dims, list[int]]:
-    """Return the dims of a transform and their sizes; -1 stands for the size that there is."""
+    """Return the dims of a transform and their sizes; -1 means the existing size."""
     if dim is not None and len(dim) and not self.ndim:
         raise DimensionError(op, dim[0], 0)
     dims = None if dim is None else wrap_dims(op, dim, self.ndim)
@@ -252,7 +252,7 @@ def _copied(view: Any) -> Any:
 def _shifted(op: str, self: Any, dim: Sequence[int] | None, forward: bool) -> Any:
     dims = tuple(range(self.ndim)) if dim is None else dim
     if not dims:
-        raise ShapeError(f"{op}(): there is no dimension to shift along")
+        raise ShapeError(f"{op}(): the tensor has no dimension to shift along")
     if not self.ndim:
         raise DimensionError(op, dims[0], 0)
     for d in (wrap_dim(op, d, self.ndim) for d in dims):

@@ -43,7 +43,7 @@ def number(value: Any, like: Any, dtype: Dtype | None = None) -> Tensor:
 
 
 def operand(value: Any, other: Any) -> Any:
-    """Return an operand as a tensor: a number in the dtype to which it promotes beside the other operand."""
+    """Return an operand as a tensor: a number in the dtype to which it promotes with the other operand."""
     if isinstance(value, TensorBase):
         return value
     dtype = result_type(value, other)
@@ -81,7 +81,7 @@ def computed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_shapes(op: str, *args: Any) -> None:
-    """Run the shape rule of an operator on its leading arguments; it raises what is wrong with the call."""
+    """Run the shape rule of an operator on its leading arguments; it raises for a wrong call."""
     from tt.core.meta import run_rule
 
     operator = REGISTRY.operator(op)

@@ -87,7 +87,7 @@ def repeat_interleave_counts(repeats: Any, output_size: int | None) -> Any:
 def repeat_interleave_tensor(self: Any, repeats: Any, dim: int | None, output_size: int | None) -> Any:
     flat = ops.reshape(self, (-1,)) if dim is None else self
     if not flat.ndim:
-        raise IndexValueError(f"repeat_interleave(): there is no dimension {dim}: the tensor has none")
+        raise IndexValueError(f"repeat_interleave(): dimension {dim} does not exist: the tensor has none")
     axis = 0 if dim is None else wrap("repeat_interleave", dim, self)
     size = flat.shape[axis]
     if repeats.ndim == 0 or (repeats.ndim == 1 and repeats.shape[0] == 1):
@@ -104,7 +104,7 @@ def repeat_interleave_tensor(self: Any, repeats: Any, dim: int | None, output_si
 def repeat_interleave(self: Any, repeats: int, dim: int | None, output_size: int | None) -> Any:
     flat = ops.reshape(self, (-1,)) if dim is None else self
     if not flat.ndim:
-        raise IndexValueError(f"repeat_interleave(): there is no dimension {dim}: the tensor has none")
+        raise IndexValueError(f"repeat_interleave(): dimension {dim} does not exist: the tensor has none")
     axis = 0 if dim is None else wrap("repeat_interleave", dim, self)
     if repeats < 0:
         raise ShapeError(f"repeat_interleave(): repeats must not be negative, got {repeats}")
@@ -178,7 +178,7 @@ def one_hot(input: Any, num_classes: int) -> Any:
     if not self.numel():
         if num_classes <= 0:
             raise ShapeError(
-                "one_hot(): an empty tensor does not tell how many classes there are: give num_classes"
+                "one_hot(): the number of classes cannot be inferred from an empty tensor: give num_classes"
             )
         return ops.zeros((*self.shape, num_classes), dtype=int64, device=self.device)
     smallest = python_value(ops.amin(self))

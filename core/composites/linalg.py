@@ -162,7 +162,7 @@ def tensordot(a: Any, b: Any, dims: Any) -> Any:
                 f"tensordot(): contracted dimensions need to match, but first has size {sizes[0]} in dim {one} and "
                 f"second has size {sizes[1]} in dim {other}"
             )
-        # A dimension of size 1 stands for as many equal elements as the other has.
+        # A dimension of size 1 represents as many equal elements as the other has.
         a = a if sizes[0] == 1 else ops.sum.dim(a, (one,), True, dtype=a.dtype)
         b = b if sizes[1] == 1 else ops.sum.dim(b, (other,), True, dtype=b.dtype)
     rows = [d for d in range(a.ndim) if d not in left]

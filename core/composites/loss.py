@@ -20,7 +20,7 @@ composite = composites.composite
 
 
 def chosen(op: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
-    """Return which reduction a loss is asked for, with a warning if by the two old bools."""
+    """Return the requested reduction of a loss, with a warning for the two old bools."""
     found = chosen_reduction(op, reduction, size_average, reduce)
     if size_average is not None or reduce is not None:
         warnings.warn(
@@ -32,7 +32,7 @@ def chosen(op: str, reduction: str, size_average: bool | None = None, reduce: bo
 
 
 def reduced(loss: Any, reduction: str, dtype: Any = None) -> Any:
-    """Return a loss reduced by a known name, in a dtype unless it is one of integers."""
+    """Return a loss reduced by a known name, in a dtype unless it is an integer dtype."""
     if reduction != "none":
         loss = ops.mean(loss) if reduction == "mean" else ops.sum(loss)
     return loss if dtype is None or is_integral(dtype) else as_type(loss, dtype)
@@ -263,7 +263,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool, eps: float,
                 f"{list(shape)}"
             )
     dtype = result_type(input, target, var)
-    # The bound is no part of the derivative: below it, var goes on having its slope.
+    # The bound is not part of the derivative: below it, var keeps its slope.
     lift = ops.detach(ops.sub(ops.maximum(var, number(eps, var)), var))
     v = widened(ops.add(var, lift))
     loss = ops.add(ops.log(v), ops.div.default(ops.square(ops.sub(widened(input), widened(target))), v))

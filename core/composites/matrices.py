@@ -215,7 +215,7 @@ def matrix_power(A: Any, n: int) -> Any:
 
 composite("matrix_power", lambda self, n: ops.linalg_matrix_power(self, n))
 
-# The numerator of the Pade approximant of order 13 of the exponential; that of -A is its denominator.
+# The numerator of the Pade approximant of order 13 of the exponential; for -A it is the denominator.
 PADE: Final = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
     10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,

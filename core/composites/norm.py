@@ -27,7 +27,7 @@ def vector_norm(x: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 def check_dtypes(op: str, found: Any, asked: Any) -> None:
     """Raise unless a norm exists for a dtype and is computed in one that holds all its values."""
     if not (found.is_floating_point or found.is_complex):
-        raise DtypeError(f"{op}(): the input is of floating point or complex numbers, not of {found}")
+        raise DtypeError(f"{op}(): the input must have a floating point or complex dtype, not {found}")
     if asked is None:
         return
     if asked.is_complex != found.is_complex or not (asked.is_floating_point or asked.is_complex):

@@ -25,20 +25,20 @@ composite = composites.composite
 
 
 def _check_dtypes(op: str, input: Any, *parameters: Any) -> None:
-    """Raise unless the input is of floating point, and the parameters are of its dtype or, beside halves, float32."""
+    """Raise unless the input is floating point, and the parameters have its dtype or, for half types, float32."""
     if not input.dtype.is_floating_point:
         raise DtypeNotServedError(op, f"{op}(): is defined for floating point numbers, not for {input.dtype}")
     check_parameters(op, input, *parameters)
 
 
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
-    """Return x * weight + bias, less what is None."""
+    """Return x * weight + bias, without those that are None."""
     x = x if weight is None else ops.mul(x, widened(weight))
     return x if bias is None else ops.add(x, widened(bias))
 
 
 def _standardized(x: Any, dims: tuple[int, ...], eps: float) -> tuple[Any, Any]:
-    """Return numbers with mean 0 and variance 1 along dimensions, and by what they were scaled."""
+    """Return numbers with mean 0 and variance 1 along dimensions, and the scale."""
     var, mean = ops.var_mean(x, dims, correction=0, keepdim=True)
     scale = ops.rsqrt(ops.add(var, eps))
     return ops.mul(ops.sub(x, mean), scale), scale
@@ -136,7 +136,7 @@ def _check_channels(op: str, input: Any, **parameters: Any) -> None:
 
 
 def _move(running: Any, towards: Any, momentum: float) -> None:
-    """Move a running statistic towards that of the batch, in place."""
+    """Move a running statistic towards the batch's, in place."""
     if running is not None:
         moved = ops.add(ops.mul(running, 1 - momentum), ops.mul(ops.detach(towards), momentum))
         ops.copy_(running, moved)
@@ -204,7 +204,7 @@ def batch_norm_backward(
     check_shapes("_batch_norm_backward", grad, input, weight, mean, var)
     g, x, dims = widened(grad), widened(input), (0, *range(2, input.ndim))
     if training:
-        # From the input, as the statistics do not tell how they depend on it.
+        # From the input, because the statistics do not record how they depend on it.
         x, scale = _standardized(x, dims, eps)
     else:
         scale = ops.rsqrt(ops.add(_by_channel(var, input.ndim), eps))
@@ -258,7 +258,7 @@ def instance_norm(
 
 
 def _grouped(input: Any, num_groups: int, eps: float) -> tuple[Any, Any]:
-    """Return groups of channels with mean 0 and variance 1, and by what they were scaled."""
+    """Return groups of channels with mean 0 and variance 1, and the scale."""
     x = widened(input)
     size = prod(input.shape[2:]) * (input.shape[1] // num_groups)
     return _standardized(ops.reshape(x, (input.shape[0], num_groups, size)), (2,), eps)

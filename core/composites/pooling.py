@@ -159,7 +159,7 @@ def adaptive_max_pool_with_indices(op: str, count: int) -> Callable[..., Any]:
 
 
 def with_or_without_indices(op: str) -> Callable[..., Any]:
-    """Return the composite of an operator whose last argument asks for the places, too."""
+    """Return the composite of an operator whose last argument requests the indices, too."""
 
     def pool(*args: Any) -> Any:
         both = getattr(ops, f"{op}_with_indices")(*args[:-1])

@@ -117,7 +117,9 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
     batch, channels, height, width = _pixels("pixel_unshuffle", "downscale_factor", self, r)
     for what, size, dim in (("height", height, -2), ("width", width, -1)):
         if size % r:
-            raise ShapeError(f"pixel_unshuffle(): the {what} {size} (dimension {dim}) is no multiple of {r}")
+            raise ShapeError(
+                f"pixel_unshuffle(): the {what} {size} (dimension {dim}) is not a multiple of {r}"
+            )
     apart = ops.reshape(self, (prod(batch), channels, height // r, r, width // r, r))
     mixed = ops.clone(ops.permute(apart, (0, 1, 3, 5, 2, 4)), memory_format="contiguous_format")
     return ops.reshape(mixed, (*batch, channels * r * r, height // r, width // r))
@@ -232,16 +234,14 @@ def pad(self: Any, pad: Sequence[int], mode: str, value: float | None) -> Any:
     if mode == "constant":
         return ops.constant_pad_nd(self, pad, 0 if value is None else value)
     if mode not in _PLACES:
-        raise UnsupportedError(
-            f"pad(): there is no mode {mode!r}\n  there are: constant, {', '.join(_PLACES)}"
-        )
+        raise UnsupportedError(f"pad(): unknown mode {mode!r}\n  there are: constant, {', '.join(_PLACES)}")
     if value:
         raise ShapeError(f"pad(): mode {mode!r} takes its elements from the tensor, no value")
     dims = len(pad) // 2
     if dims not in (1, 2, 3) or self.ndim - dims not in (1, 2):
         raise UnsupportedError(
             f"pad(): mode {mode!r} pads the last one, two or three dimensions of a tensor that has one or two more, "
-            f"and here it is asked for {dims} of {self.ndim}"
+            f"not {dims} of {self.ndim}"
         )
     return _pad_by_places(self, pad, mode)
 
@@ -258,14 +258,16 @@ def _pad_by_places(self: Any, pad: Sequence[int], mode: str) -> Any:
     batch = 1 if self.ndim - len(pad) // 2 == 2 else 0
     if mode != "circular" and 0 in self.shape[batch:]:
         raise ShapeError(
-            f"pad(): mode {mode!r} needs elements in every dimension but that of the batch: {list(self.shape)}"
+            f"pad(): mode {mode!r} needs elements in every dimension except the batch: {list(self.shape)}"
         )
     for place in range(len(pad) // 2):
         _check_padding(mode, self, self.ndim - 1 - place, pad[2 * place], pad[2 * place + 1])
     for place in range(len(pad) // 2):
         before, after = pad[2 * place], pad[2 * place + 1]
         dim = self.ndim - 1 - place
-        if mode == "circular" and min(before, after) < 0:  # what is left goes around, not what was taken away
+        if (
+            mode == "circular" and min(before, after) < 0
+        ):  # the remaining part wraps around, not the removed one
             self = ops.slice(self, dim, max(-before, 0), self.shape[dim] - max(-after, 0), 1)
             before, after = max(before, 0), max(after, 0)
         if before or after:

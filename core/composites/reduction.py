@@ -40,7 +40,7 @@ def _count(op: str, self: Any, dim: Any) -> int:
 def mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     found = dtype or self.dtype
     if not (found.is_floating_point or found.is_complex):
-        what, name = ("the input", self.dtype) if dtype is None else ("the dtype asked for", dtype)
+        what, name = ("the input", self.dtype) if dtype is None else ("the requested dtype", dtype)
         raise DtypeError(
             f"mean(): means are floating point or complex numbers, and {what} is {name.name}\n"
             f"  try: dtype=tt.float32"
@@ -99,7 +99,7 @@ def nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 def _without_nan(self: Any) -> Any:
-    """Return the elements with zeros in the place of NaN."""
+    """Return the elements with zeros instead of NaN."""
     return (
         ops.where.default(ops.ne(self, self), number(0, self), self) if self.dtype.is_floating_point else self
     )
@@ -162,7 +162,7 @@ def softmax_parts(op: str, self: Any, dim: int) -> tuple[Any, Any]:
     return shifted, ops.exp(shifted)
 
 
-# --- variances, told by a bool whether they are corrected --------------------------------------------------------
+# --- variances, with a bool for the correction --------------------------------------------------------
 
 composite("var.unbiased", lambda self, unbiased: ops.var.default(self, correction=int(unbiased)))
 composite("std.unbiased", lambda self, unbiased: ops.std.default(self, correction=int(unbiased)))

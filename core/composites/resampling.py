@@ -22,7 +22,7 @@ MODES: Final = ("nearest", "nearest-exact", "area", *DIMS)
 
 
 def _listed(value: Any, count: int) -> list[Any] | None:
-    """Return what is given for every dimension, or None."""
+    """Return the value given for every dimension, or None."""
     if value is None:
         return None
     return list(value) if isinstance(value, (list, tuple)) else [value] * count
@@ -259,7 +259,7 @@ def interpolate(
 def _order(old: list[int], sizes: list[int], as_image: bool) -> list[int]:
     """Return the dimensions in the order in which least is computed: those that shrink first, the outer ones before.
 
-    Bytes are rounded after each dimension, so that their order is that of image libraries: the last one first.
+    Bytes are rounded after each dimension, so the order is that of image libraries: the last one first.
     """
     dims = range(2, 2 + len(old))
     if as_image:

@@ -28,7 +28,7 @@ Tensors = tuple[Any, ...]
 
 
 def scan(values: Tensors, dim: int, combine: Callable[[Tensors, Tensors], Tensors]) -> Tensors:
-    """Accumulate tensors along a dimension; `combine` joins what is earlier with what is later.
+    """Accumulate tensors along a dimension; `combine` joins an earlier with a later part.
 
     See Note [Scans by doubling].
     """
@@ -81,12 +81,12 @@ composite("cummin", lambda self, dim: _extreme("cummin", self, dim, ops.le))
 
 
 def _log_add_exp(a: Any, b: Any) -> Any:
-    """Return log(exp(a) + exp(b)), which is the larger one (by its real part) plus what the other adds."""
+    """Return log(exp(a) + exp(b)), which is the larger one (by its real part) plus the other's contribution."""
     if a.dtype.is_complex:
         larger = ops.ge(ops.real(a), ops.real(b))
         high, low = ops.where.default(larger, a, b), ops.where.default(larger, b, a)
         result = ops.add(high, ops.log(ops.add(ops.exp(ops.sub(low, high)), 1)))
-        # Equal infinities have no difference; what the smaller of a finite pair adds is not lost above.
+        # Equal infinities have no difference; the contribution of the smaller of a finite pair is not lost above.
         return ops.where.default(ops.isfinite(ops.real(high)), result, high)
     high, low = ops.maximum(a, b), ops.minimum(a, b)
     finite = ops.isfinite(high)

@@ -78,7 +78,7 @@ def chunk(self: Any, chunks: int, dim: int) -> Any:
     if chunks <= 0:
         raise ShapeError(f"chunk(): cannot split into {chunks} pieces")
     size = self.shape[wrap("chunk", dim, self)]
-    # Of nothing there are as many pieces as were asked for.
+    # An empty dimension has as many pieces as requested.
     return (
         ops.split.default(self, -(-size // chunks), dim)
         if size
@@ -108,16 +108,14 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
     given = tensor_indices_or_sections
     _size_to_split(self, dim)
     if given.device.type not in ("cpu", "meta"):
-        raise ShapeError(
-            f"tensor_split(): the tensor that says how to split lies on {given.device}\n  try: .cpu()"
-        )
+        raise ShapeError(f"tensor_split(): the tensor of split points is on {given.device}\n  try: .cpu()")
     if given.dtype.name != "int64":
         raise DtypeError(
-            f"tensor_split(): the tensor that says how to split must have dtype int64, not {given.dtype}"
+            f"tensor_split(): the tensor of split points must have dtype int64, not {given.dtype}"
         )
     if given.ndim > 1:
         raise ShapeError(
-            f"tensor_split(): a number of pieces or a vector of indices says how to split, not a tensor of "
+            f"tensor_split(): it takes a number of pieces or a vector of indices, not a tensor of "
             f"{given.ndim} dimensions"
         )
     if not given.ndim:
@@ -132,7 +130,7 @@ def _size_to_split(self: Any, dim: int) -> int:
 
 
 def _split_along(op: str, self: Any, how: Any, least: int) -> Any:
-    """Split the dimension that an operator stands for, into so many equal pieces or before indices."""
+    """Split the dimension of an operator into a number of equal pieces, or before indices."""
     if self.ndim < least:
         raise ShapeError(f"{op}(): the tensor has {self.ndim} dimensions, and needs at least {least}")
     dim = {"hsplit": 0 if self.ndim == 1 else 1, "vsplit": 0, "dsplit": 2}[op]

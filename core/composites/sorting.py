@@ -97,7 +97,7 @@ def _arranged(op: str, sequence: Any, sorter: Any) -> Any:
     """Return a sequence in the order that a sorter holds."""
     if sorter.shape != sequence.shape:
         raise ShapeError(
-            f"{op}(): the sorter has the shape {list(sorter.shape)}, and what it sorts has "
+            f"{op}(): the sorter has the shape {list(sorter.shape)}, and the sorted sequence has "
             f"{list(sequence.shape)}"
         )
     if sorter.dtype is not int64:
@@ -186,7 +186,7 @@ def unique_runs(self: Any, return_inverse: bool, return_counts: bool) -> tuple[A
 
 
 def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
-    """Return the first of each run of equal slices, and as asked the run of each slice and the lengths of the runs."""
+    """Return the first of each run of equal slices, and optionally the run of each slice and the runs' lengths."""
     count, device = items.shape[0], items.device
     rows = (
         ops.reshape(items, (count, -1 if items.numel() else 1)) if items.ndim > 1 else ops.unsqueeze(items, 1)
@@ -207,7 +207,7 @@ def _runs(items: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
 def expect_unique_dim(op: str, self: Any, dim: int) -> int:
     """Return the dimension whose slices are compared, counted from the front."""
     if not self.ndim:
-        raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has none")
+        raise IndexValueError(f"{op}(): dimension {dim} does not exist: the tensor has none")
     axis = wrap(op, dim, self)
     if 0 in (size for d, size in enumerate(self.shape) if d != axis):
         raise ShapeError(f"{op}(): the slices along dimension {dim} have no elements to compare")

@@ -58,7 +58,7 @@ def _scaled_tail(size: Any) -> Any:
 
 
 def _exp_square(size: Any, sign: int) -> Any:
-    """Return exp(x^2) or exp(-x^2); a short x has an exact square, and what it lacks goes into a second factor."""
+    """Return exp(x^2) or exp(-x^2); a short x has an exact square, and the remainder goes into a second factor."""
     short = ops.mul(ops.floor(ops.mul(size, 16)), 1 / 16)
     rest = ops.mul(ops.sub(size, short), ops.add(size, short))
     return ops.mul(ops.exp(ops.mul(ops.square(short), sign)), ops.exp(ops.mul(rest, sign)))
@@ -140,7 +140,7 @@ LGAMMA: Final = (
     7.0606705072148925e-16, -1.8232177141662119e-16, 4.7141690067562716e-17,
 )  # fmt: skip
 """Of lgamma(x) / ((x - 1) (x - 2)) for x from 1 to 3, in x - 2; so its zeros are exact."""
-# The coefficients of 1/z in Stirling's series, and those of 1/z^2 in its derivative.
+# The coefficients of 1/z in Stirling's series, and of 1/z^2 in its derivative.
 STIRLING: Final = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 DIGAMMA: Final = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12, -3617 / 8160)
 

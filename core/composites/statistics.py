@@ -151,7 +151,7 @@ def _quantile(op: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation
 
 
 def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
-    """Return the fractional ranks of quantiles for each row; those of rows with NaN are that of the last element."""
+    """Return the fractional ranks of quantiles for each row; for rows with NaN, the last element's rank."""
     last = ordered.shape[-1] - 1
     shape = (*tuple(ordered.shape)[:-1], q.shape[0])
     count = ops.sum.dim(ops.eq(ordered, ordered), -1, True)

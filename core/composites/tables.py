@@ -47,5 +47,5 @@ FAMILIES: Final = (
 
 
 def tables() -> list[CompositeTable]:
-    """Return the composites of every family; importing them costs, so the registry asks when it needs one."""
+    """Return the composites of every family; importing them costs, so the registry calls this when it needs one."""
     return [import_module(f"tt.core.composites.{family}").composites for family in FAMILIES]

@@ -17,7 +17,7 @@ composite = composites.composite
 
 LOG_2: Final = math.log(2)
 LARGE: Final = 1e8
-"""From here on 1 is nothing beside a square, in float64 too."""
+"""From here on 1 vanishes against a square, in float64 too."""
 
 
 def odd(x: Any, magnitude: Any) -> Any:

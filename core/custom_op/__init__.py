@@ -1,1 +1,1 @@
-"""Operators of third parties: how they are defined, and what is registered for them."""
+"""Third-party operators: their definition and registrations."""

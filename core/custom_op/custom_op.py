@@ -47,7 +47,7 @@ class CustomOp(_Caller):
     schema : Signature
         Its signature; `str(op.schema)` is the text.
     definition : OpDefinition
-        All that the schema says of it.
+        Its definition in the schema.
     """
 
     operator: Operator
@@ -68,11 +68,11 @@ class CustomOp(_Caller):
 
     @property
     def handles(self) -> tuple[RegistrationHandle, ...]:
-        """The handles of all that was registered and not undone, in order; the first is that of the operator."""
+        """The handles of all active registrations, in order; the first belongs to the operator."""
         return tuple(dict.fromkeys(handle for _, handle in self._added if handle.active))
 
     def handle(self, function: Callable[..., Any]) -> RegistrationHandle:
-        """Return the handle that undoes what a function was registered for.
+        """Return the handle that undoes the registration of a function.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class CustomOp(_Caller):
         device_types : str or sequence of str
             For instance "cpu".
         function : callable, optional
-            Takes the backend's native arrays (NumPy's on "cpu") in the place of tensors and returns one, or a tuple.
+            Takes the backend's native arrays (NumPy's on "cpu") instead of tensors and returns one, or a tuple.
             Its parameters are named like the operator's.
         dtypes : str or iterable of str
             The dtypes that it serves: a class ("floating") or names.
@@ -230,9 +230,9 @@ class CustomOp(_Caller):
     @overload
     def shape(self, rule: Rule) -> Rule: ...
     def shape(self, rule: str | Callable[..., Any] | None = None) -> Any:
-        """Add a shape rule, in the place of a fake: the name of one, or a function that is one.
+        """Add a shape rule instead of a fake: a rule's name, or a function.
 
-        A function gets what it names of the operator's arguments, tensors as objects with `shape`, `strides`,
+        A function gets the operator's arguments that it names, tensors as objects with `shape`, `strides`,
         `ndim` and `dtype`, and returns the shape of the result, or a tuple of `Result`s.
 
         Examples
@@ -241,7 +241,7 @@ class CustomOp(_Caller):
         >>> from tt.library import custom_op
         >>> @custom_op("doc::pairs")
         ... def pairs(x: tt.Tensor) -> tt.Tensor:
-        ...     "Puts each element beside itself."
+        ...     "Pairs each element with itself."
         >>> @pairs.shape
         ... def pairs_shape(x):
         ...     return (*x.shape, 2)
@@ -272,8 +272,8 @@ class CustomOp(_Caller):
         """Add the gradient, in one of three forms.
 
         - `function(ctx, *gradients)`, with `setup_context`: as PyTorch's `register_autograd`.
-        - `function(g, x, ...)`: gets the gradient of the result (or `gs`, the list of those of all results) and what
-          its other parameters name, which is saved: arguments, results by name, `result`.  `saves` names what is
+        - `function(g, x, ...)`: gets the gradient of the result (or `gs`, the list for all results) and the
+          saved values that its other parameters name: arguments, results by name, `result`.  `saves` names the values
           saved instead of the parameters.
         - one keyword for each argument, as in the tables of formulas: `backward(x=lambda g, y: g * y)`.
 
@@ -285,7 +285,7 @@ class CustomOp(_Caller):
         function : callable, optional
             In the first or second form; without it, and without formulas, a decorator is returned.
         saves : str or sequence of str, optional
-            What is saved for the second form, in the order of the parameters after the gradient.
+            The saved values for the second form, in the order of the parameters after the gradient.
         **gradients : callable
             The third form.
 
@@ -316,7 +316,7 @@ class CustomOp(_Caller):
                 raise ArgumentError(self.name, "backward: give a function, or a formula for each argument")
             handle = self._handle_of_gradient(parts.add_formulas(self.operator, gradients))
             for formula in gradients.values():
-                self._keep(formula, handle)  # each of them stands for all: they were registered together
+                self._keep(formula, handle)  # each of them removes all: they were registered together
             return None
         names = (saves,) if isinstance(saves, str) else saves
 
@@ -440,15 +440,15 @@ class CustomOp(_Caller):
 
 
 class _UnaryCustomOp(CustomOp, UnaryOp):
-    __doc__: Any = UnaryOp.__doc__  # the property: that of the operator
+    __doc__: Any = UnaryOp.__doc__  # the property: the operator's
 
 
 class _BinaryCustomOp(CustomOp, BinaryOp):
-    __doc__: Any = BinaryOp.__doc__  # the property: that of the operator
+    __doc__: Any = BinaryOp.__doc__  # the property: the operator's
 
 
 class _GeneralCustomOp(CustomOp, GeneralOp):
-    __doc__: Any = GeneralOp.__doc__  # the property: that of the operator
+    __doc__: Any = GeneralOp.__doc__  # the property: the operator's
 
 
 _KINDS: dict[Any, Any] = {UnaryOp: _UnaryCustomOp, BinaryOp: _BinaryCustomOp, GeneralOp: _GeneralCustomOp}
@@ -467,7 +467,7 @@ def make_op(definition: OpDefinition) -> CustomOp:
     handle = REGISTRY.add_definitions(definition)
     handle.what = f"operator {definition.name}"
     known = REGISTRY.definition(definition.name) is definition
-    # In a plugin whose namespace another one holds, the definition waits until the namespace is its own.
+    # If another plugin owns the namespace, the definition waits until the namespace is free.
     made: Any = (REGISTRY.operator(definition.name) if known else Operator(definition, REGISTRY)).adopt(
         _KINDS
     )

@@ -1,8 +1,8 @@
 """Defining operators: `custom_op`, from annotations or from a schema.
 
-`custom_op` registers at once, as PyTorch's does: a program that defines an operator wants to call it on the next line.
-In the module of a plugin it is the `tt_register` hook that imports the module, and what it defines is then noted as the
-plugin's.  A plugin that brings many operators rather ships a YAML file and tables (`registry.add_definitions`,
+`custom_op` registers at once, as in PyTorch: a program that defines an operator calls it on the next line.  In a
+plugin, the `tt_register` hook imports the module, and its definitions are then recorded as the plugin's.  A plugin with
+many operators should ship a YAML file and tables instead (`registry.add_definitions`,
 `registry.add`), which register only when they are handed over.
 """
 
@@ -98,7 +98,7 @@ def custom_op(
     tags : str or sequence of str, optional
         Tags of ops.yaml, for instance "data_dependent_shape".
     result : str or sequence of str
-        The dtype of the results of kernels: "same" (that of the first tensor), "bool", "int64", another dtype's name;
+        The dtype of the results of kernels: "same" (the first tensor's), "bool", "int64", another dtype's name;
         several for several results.
 
     Returns
@@ -110,7 +110,7 @@ def custom_op(
     Raises
     ------
     ArgumentError
-        When the name has no namespace, the annotations give no signature, or an option is not known.
+        When the name has no namespace, the annotations give no signature, or an option is unknown.
     SchemaError
         When the schema is none.
     DuplicateRegistrationError
@@ -168,7 +168,7 @@ def check_name(name: str) -> None:
         raise ArgumentError(name, "the name of a custom operator has the form 'namespace::name'")
     if namespace == "tt":
         raise ArgumentError(
-            name, "the namespace 'tt' is that of tt's own operators", hint="choose one of your own"
+            name, "the namespace 'tt' belongs to tt's own operators", hint="choose another namespace"
         )
 
 
@@ -188,7 +188,7 @@ def signature_of(name: str, schema: str) -> Signature:
             name,
             f"the schema has a name of its own, {written.strip()!r}"
             if separator
-            else f"{schema!r} is no schema of arguments and results",
+            else f"{schema!r} is not a schema of arguments and results",
             hint=f"schema={'(' + rest!r}" if separator else "schema='(Tensor x) -> Tensor'",
         )
     return Signature.parse(name + schema.strip())
@@ -238,7 +238,7 @@ def definition_of(
         if word not in known:
             raise ArgumentError(
                 name,
-                f"result: {word!r} is no rule for the dtype of results, and no dtype{did_you_mean(word, known)}",
+                f"result: {word!r} is neither a rule for the dtype of results nor a dtype{did_you_mean(word, known)}",
             )
     if len(signature.returns) > 1 and any(returned.type.list for returned in signature.returns):
         raise ArgumentError(
@@ -253,7 +253,7 @@ def definition_of(
         )
     for tag in tags:
         if tag not in TAGS:
-            raise ArgumentError(name, f"there is no tag {tag!r}{did_you_mean(tag, TAGS)}")
+            raise ArgumentError(name, f"unknown tag {tag!r}{did_you_mean(tag, TAGS)}")
     tensors = tuple(a.name for a in signature.tensor_arguments)
     without = "nondifferentiable" in tags or (
         not any(a.alias and a.alias.write for a in signature.arguments)

@@ -54,7 +54,7 @@ class _Unfit(Exception):  # noqa: N818 - an internal signal, never seen by users
 
 
 def _type(annotation: Any) -> Type:
-    """Return the type of a signature that an annotation stands for."""
+    """Return the signature type for an annotation."""
     annotation = _resolved(annotation)
     if annotation in _PLAIN:
         return Type(_PLAIN[annotation])
@@ -76,12 +76,12 @@ def _type(annotation: Any) -> Type:
     if origin in (dict, Mapping):
         return _dict(*map(_type, arguments))
     if annotation in (list, tuple, dict, Sequence, Mapping):
-        raise _Unfit(f"which does not say of what: write {annotation.__name__}[int], for instance")
-    raise _Unfit(f"which is nothing that a signature knows ({_KNOWN})")
+        raise _Unfit(f"without an element type: write {annotation.__name__}[int], for instance")
+    raise _Unfit(f"which a signature cannot express ({_KNOWN})")
 
 
 def _resolved(annotation: Any) -> Any:
-    """Return what an alias, a `NewType` or an `Annotated` stands for."""
+    """Return the type behind an alias, a `NewType` or an `Annotated`."""
     while True:
         if typing.get_origin(annotation) is typing.Annotated:
             annotation = typing.get_args(annotation)[0]
@@ -200,17 +200,17 @@ def _plain(value: Any, type_: Type) -> Any:
 
 
 def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
-    """Return the annotations of a function, those that are strings evaluated where it stands."""
+    """Return the annotations of a function, with strings evaluated in its scope."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("tt.core."):
         frame = frame.f_back
     try:
-        # What a function refers to may be local to the function around it, which is running now.
+        # A function may refer to locals of the function around it, which is running now.
         return typing.get_type_hints(function, localns=dict(frame.f_locals) if frame else None)
     except NameError as error:
         raise ArgumentError(
             name,
-            f"an annotation names {error.name!r}, which is not defined where the function stands",
+            f"an annotation names {error.name!r}, which is not defined in the function's scope",
             hint="define or import it before the function, also where only type checkers see it now",
         ) from None
 
@@ -218,7 +218,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 def infer_signature(
     function: Callable[..., Any], *, name: str = "", mutates: str | Iterable[str] = ()
 ) -> Signature:
-    """Return the signature that a function's annotations stand for; see `infer_schema`.
+    """Return the signature from a function's annotations; see `infer_schema`.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ def _changed(
         if argument not in parameters:
             raise ArgumentError(
                 name,
-                f"mutates: there is no argument {argument!r}{did_you_mean(argument, parameters)}",
+                f"mutates: unknown argument {argument!r}{did_you_mean(argument, parameters)}",
                 hint=f"its arguments are: {', '.join(parameters)}",
             )
     return names
@@ -303,7 +303,7 @@ def _parameter_type(name: str, parameter: inspect.Parameter, hints: Mapping[str,
     if parameter.name not in hints:
         raise ArgumentError(
             name,
-            f"parameter {parameter.name!r} has no annotation; a signature knows {_KNOWN}",
+            f"parameter {parameter.name!r} has no annotation; a signature can express {_KNOWN}",
             hint=_BY_SCHEMA,
         )
     try:
@@ -347,7 +347,7 @@ def _return(name: str, annotation: Any, field: str | None) -> Return:
     except _Unfit as problem:
         refuse(str(problem))
     if type_.optional or type_.element_optional:
-        refuse("and a result is always there: return a tensor without elements in the place of None")
+        refuse("and a result cannot be missing: return a tensor without elements instead of None")
     if type_.or_scalar or (
         not type_.is_tensor and type_.base not in ("int", "float", "bool", "Scalar", "str")
     ):
@@ -362,7 +362,7 @@ def infer_schema(
     mutates_args: str | Iterable[str] = (),
     op_name: str | None = None,
 ) -> str:
-    """Return the signature that a function's annotations stand for.
+    """Return the signature from a function's annotations.
 
     Parameters
     ----------

@@ -46,9 +46,9 @@ class Library:
         The namespace.
     kind : str
         "FRAGMENT" (the default) defines and implements operators, and there may be several for a namespace; "DEF" does
-        so as the only one of its kind; "IMPL" implements operators that others define.
+        so as the only library of its kind; "IMPL" only implements existing operators.
     dispatch_key : str
-        What `impl` is for where it does not say: a device type, for instance "cpu".
+        The default dispatch key of `impl`: a device type, for instance "cpu".
 
     Raises
     ------
@@ -156,7 +156,7 @@ class Library:
         schema : str
             "name(Tensor x) -> Tensor", with or without the namespace.
         alias_analysis : str
-            Taken for PyTorch's sake: the schema alone says what shares memory.
+            Accepted for compatibility with PyTorch: only the schema declares shared memory.
         tags, result, doc
             As those of `custom_op`.
         """
@@ -234,7 +234,7 @@ class Library:
             A kernel over native arrays; for the key "meta" a fake over meta tensors, for "default" (or PyTorch's
             "CompositeImplicitAutograd") a function over tensors.
         dispatch_key : str
-            A device type, in any case ("CPU"); by default that of the library.
+            A device type, in any case ("CPU"); by default the library's.
         **options
             `dtypes`, `layout`, `form` and `override` of a kernel.
         """
@@ -276,7 +276,7 @@ def _implement(
     if key.lower().startswith(("autograd", "composite", "functorch", "autocast", "adinplace")):
         raise ArgumentError(
             "impl",
-            f"there is no dispatch key {key!r}",
+            f"unknown dispatch key {key!r}",
             hint="gradients: register_autograd; batching: register_vmap; in other operators: 'default'",
         )
     return parts.add_kernel(operator, key.lower() if key.isupper() else key, function, **options)
@@ -298,7 +298,7 @@ def define(
     tags: str | Sequence[str] = (),
     result: str | Sequence[str] = "same",
 ) -> None:
-    """Define an operator; `impl`, `register_fake` and the others give it what it does.
+    """Define an operator; `impl`, `register_fake` and the others implement it.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""What is added to an operator: kernels, composites, fakes, shape rules, gradients, batching rules.
+"""The parts of an operator: kernels, composites, fakes, shape rules, gradients, batching rules.
 
 Each function registers one part and returns the handle that undoes it.  `CustomOp` and the functions of `tt.library`
-with PyTorch's names are made of them.
+with PyTorch's names use them.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ WITHOUT_GRADIENT: Final = frozenset(
 
 
 def operator_of(op: Any) -> Operator:
-    """Return the operator that a name ("acme::twice"), a custom operator or `tt.ops.acme.twice` stands for.
+    """Return the operator that a name ("acme::twice"), a custom operator or `tt.ops.acme.twice` refers to.
 
     Raises
     ------
     UnknownOpError
         When there is none of the name.
     ArgumentError
-        When the name has several overloads, or it is no operator.
+        If the name has several overloads, or is not an operator.
     """
     if isinstance(op, str):
         overloads = REGISTRY.overloads(op.removesuffix(".default"))
@@ -69,11 +69,11 @@ def operator_of(op: Any) -> Operator:
         raise ArgumentError(op.name, f"there are several overloads: {names}", hint="name one of them")
     if isinstance(op, OpOverload):
         return op.operator
-    raise ArgumentError("tt.library", f"{op!r} is no operator: give its name, for instance 'acme::twice'")
+    raise ArgumentError("tt.library", f"{op!r} is not an operator: give its name, for instance 'acme::twice'")
 
 
 def named(handle: RegistrationHandle, what: str) -> RegistrationHandle:
-    """Return a handle that says what it undoes."""
+    """Return a handle with a description of what it undoes."""
     handle.what = what
     return handle
 
@@ -86,13 +86,13 @@ def positional(function: Function, names: Sequence[str] | None = None) -> Functi
     function : callable
         May have keyword-only parameters.
     names : sequence of str, optional
-        What the values are called; by default the function's own parameters.
+        The names of the values; by default the function's own parameters.
     """
     if isinstance(getattr(function, "nin", None), int):  # a ufunc takes its operands by position
         return function
     try:
         parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a builtin that tells no parameters
+    except (TypeError, ValueError):  # a builtin without a signature
         return function
     wanted = list(parameters) if names is None else list(names)
     keywords = {
@@ -124,11 +124,11 @@ def check_parameters(
     Parameters
     ----------
     name, what : str
-        The operator, and what the function is to it: "the composite".
+        The operator, and the function's role: "the composite".
     function : callable
         Gets the operator's arguments by position, those that are keyword-only in the function by name.
     signature : Signature
-        That of the operator.
+        The operator's signature.
     all_of_them : bool
         Refuse parameters that no argument reaches, too, although they have a default.
 
@@ -139,7 +139,7 @@ def check_parameters(
     """
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a builtin that tells no parameters
+    except (TypeError, ValueError):  # a builtin without a signature
         return
     names = [argument.name for argument in signature.arguments]
     kinds = inspect.Parameter
@@ -169,7 +169,7 @@ def _check_device(operator: Operator, device: str) -> None:
 
 
 def _outside() -> int:
-    """Return the level of the frames above the caller's at which the program stands."""
+    """Return the number of frames from the caller to the program."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("tt.core."):
         level, frame = level + 1, frame.f_back
@@ -307,7 +307,7 @@ def _refuse_mutating(operator: Operator) -> None:
     if operator.mutates:
         raise ArgumentError(
             operator.name,
-            "an operator that changes its arguments has no gradient of its own: what it changes had a history before",
+            "an operator that changes its arguments has no gradient: the changed arguments had a history before",
             signatures=[str(operator.definition.signature)],
             hint="write an operator that returns a new tensor, give that a gradient, and copy_() its result; or give "
             "this one a body in other operators, through which gradients go",
@@ -324,20 +324,20 @@ def add_backward(
 
 
 class _Joint:
-    """One formula for all arguments: a function of the gradient and of what is saved."""
+    """One formula for all arguments: a function of the gradient and of the saved values."""
 
     def __init__(self, function: Function, saves: Sequence[str]) -> None:
         self.function, self.saves = function, tuple(saves)
 
 
 def add_formulas(operator: Operator, gradients: dict[str, Function]) -> RegistrationHandle:
-    """Add a gradient as formulas, one for each argument; their parameter names say what is saved."""
+    """Add a gradient as formulas, one for each argument; their parameter names name the saved values."""
     names = [argument.name for argument in operator.arguments if argument.type.is_tensor]
     for argument, function in gradients.items():
         if argument not in names:
             raise ArgumentError(
                 operator.name,
-                f"backward: {argument!r} is no tensor argument",
+                f"backward: {argument!r} is not a tensor argument",
                 signatures=[str(operator.definition.signature)],
                 hint=f"gradients are those of: {', '.join(names)}",
             )
@@ -353,7 +353,7 @@ def add_joint(operator: Operator, function: Function, saves: Sequence[str]) -> R
     operator : Operator
         The operator.
     function : callable
-        Takes the gradient of the result (or, named `gs`, the list of those of all results), then what is saved.
+        Takes the gradient of the result (or, named `gs`, the list for all results), then the saved values.
     saves : sequence of str
         Arguments, results by their names, "result": the first one, or facts: "x_shape".
     """

@@ -25,7 +25,7 @@ class scoped(Block, ContextDecorator):  # noqa: N801 - reads as a statement: wit
     Attributes
     ----------
     handles : list of RegistrationHandle
-        Those of the registrations so far.
+        The handles of the registrations so far.
 
     Examples
     --------

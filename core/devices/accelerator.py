@@ -1,4 +1,4 @@
-"""tt.accelerator: the accelerator of this machine, whichever plugin brings it; the names are those of PyTorch.
+"""tt.accelerator: the accelerator of this machine, from any plugin, under PyTorch's names.
 
 Which device types count as accelerators is declared by the plugins that bring them (`Manifest.accelerators`), so that
 an installed backend which does not declare itself one is never chosen by a program that does not name it.
@@ -94,14 +94,14 @@ def _accelerator(device: Device | str | int | None = None) -> tuple[DeviceInterf
     """
     accelerator = current_accelerator()
     if accelerator is None:
-        raise DeviceError("there is no accelerator: no installed plugin brings one\n  see: tt plugins list")
+        raise DeviceError("there is no accelerator: no installed plugin provides one\n  see: tt plugins list")
     if isinstance(device, int) and not isinstance(device, bool):
         wanted = Device(accelerator.type, device)
     else:
         wanted = accelerator if device is None else Device(device)
     if wanted.type != accelerator.type:
         raise DeviceError(
-            f"{wanted} is no device of the current accelerator, {accelerator}\n"
+            f"{wanted} is not a device of the current accelerator, {accelerator}\n"
             f"  try: tt.get_device_module({wanted.type!r}), or `with tt.device({wanted.type!r})`"
         )
     return resolve_device(wanted)
@@ -219,13 +219,13 @@ def max_memory_reserved(device: Device | str | int | None = None, /) -> int:
 
 
 def reset_peak_memory_stats(device: Device | str | int | None = None, /) -> None:
-    """Let the largest numbers begin anew."""
+    """Reset the peak values."""
     backend, place = _accelerator(device)
     backend.reset_peak_memory_stats(place)
 
 
 def reset_accumulated_memory_stats(device: Device | str | int | None = None, /) -> None:
-    """Let the sums of the statistics begin anew."""
+    """Reset the sums of the statistics."""
     backend, place = _accelerator(device)
     backend.reset_accumulated_memory_stats(place)
 
@@ -241,15 +241,15 @@ def get_memory_info(device: Device | str | int | None = None, /) -> tuple[int, i
     Raises
     ------
     DeviceError
-        When its backend does not tell.
+        If its backend does not report it.
     """
     backend, place = _accelerator(device)
     return memory_info(backend, place)
 
 
 def memory_info(backend: DeviceInterface, place: Device) -> tuple[int, int]:
-    """Return the free and the total memory of a device, or raise where its backend does not tell."""
+    """Return the free and the total memory of a device, or raise if its backend does not report it."""
     found = backend.memory_info(place)
     if found is None:
-        raise DeviceError(f"the backend of device {place.type!r} does not tell how much memory there is")
+        raise DeviceError(f"the backend of device {place.type!r} does not report its memory")
     return found

@@ -1,6 +1,6 @@
 """Device modules: the functions of one device type (`tt.cuda`, `tt.cpu`, ...), made from its device interface.
 
-Every device type has such a module under PyTorch's names, those of third parties too; no backend writes one.
+Every device type, also of third parties, has such a module under PyTorch's names; backends need not write one.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class DeviceModule(ModuleType):
     # --- which devices there are -------------------------------------------------------------------------------
 
     def is_available(self) -> bool:
-        """Return whether tensors can be put on a device of the type; `tt plugins list` says why not."""
+        """Return whether tensors can be created on a device of the type; if not, `tt plugins list` shows why."""
         try:
             return self._backend().available() is None
         except (PluginError, PluginFailedError, PluginMissingError):
@@ -131,7 +131,7 @@ class DeviceModule(ModuleType):
         return self.get_device_properties(device).name
 
     def get_device_properties(self, device: Place = None) -> DeviceProperties:
-        """Return what a device says of itself."""
+        """Return a device's description."""
         return self._usable().properties(self._place(device))
 
     # --- the order of work -------------------------------------------------------------------------------------
@@ -217,11 +217,11 @@ class DeviceModule(ModuleType):
         return self.memory_stats(device).get("reserved_bytes.all.peak", 0)
 
     def reset_peak_memory_stats(self, device: Place = None) -> None:
-        """Let the largest numbers begin anew."""
+        """Reset the peak values."""
         self._usable().reset_peak_memory_stats(self._place(device))
 
     def reset_accumulated_memory_stats(self, device: Place = None) -> None:
-        """Let the sums of the statistics begin anew."""
+        """Reset the sums of the statistics."""
         self._usable().reset_accumulated_memory_stats(self._place(device))
 
     def empty_cache(self) -> None:
@@ -251,13 +251,13 @@ class DeviceModule(ModuleType):
         return self._usable().memory_fraction(self._place(device))
 
     def mem_get_info(self, device: Place = None) -> tuple[int, int]:
-        """Return the free and the total memory of a device in bytes; a `DeviceError` where it does not tell."""
+        """Return the free and the total memory of a device in bytes; a `DeviceError` if it does not report them."""
         return memory_info(self._usable(), self._place(device))
 
     # --- random numbers ----------------------------------------------------------------------------------------
 
     def manual_seed(self, seed: int) -> None:
-        """Start the random numbers of the device type anew from a seed."""
+        """Seed the random numbers of the device type."""
         self._backend().generator().manual_seed(seed)
 
     def manual_seed_all(self, seed: int) -> None:
@@ -265,7 +265,7 @@ class DeviceModule(ModuleType):
         self.manual_seed(seed)
 
     def seed(self) -> None:
-        """Start the random numbers of the device type anew from a seed of the operating system."""
+        """Seed the random numbers of the device type from the operating system."""
         self._backend().generator().seed()
 
     def initial_seed(self) -> int:

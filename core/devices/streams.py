@@ -1,6 +1,6 @@
 """Streams and events: the order of work on a device.
 
-`Stream` and `Event` are what users hold; what they do is done by the objects that the device's backend makes.
+Users hold a `Stream` or an `Event`, which delegate to objects of the device's backend.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Stream(Block):
     device : Device, str or int, optional
         By default the accelerator, or the CPU where there is none.
     priority : int
-        Lower numbers go first, where the device knows priorities.
+        Lower numbers go first, if the device supports priorities.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Stream(Block):
 
     @property
     def stream_id(self) -> int:
-        """A number that tells streams apart."""
+        """A number that identifies the stream."""
         return int(getattr(self.native, "ptr", id(self.native)))
 
     @property
@@ -162,7 +162,7 @@ class Event:
     device : Device, str or int, optional
         By default the accelerator, or the CPU where there is none.
     enable_timing : bool
-        Whether `elapsed_time` shall be asked for.
+        Whether `elapsed_time` will be used.
     blocking : bool
         Whether the host sleeps while it waits.
     interprocess : bool
@@ -218,7 +218,7 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Record the event behind the work of a stream, by default the device's current one.
 
-        An event that was made without a device belongs to that of the first stream in which it is recorded.
+        An event that was made without a device belongs to the device of the first stream in which it is recorded.
 
         Raises
         ------
@@ -272,7 +272,7 @@ class Event:
         found = cls.__new__(cls)
         found._backend, found.device = resolve_device(_of_type(cls.device_type, device))
         found.enable_timing, found.blocking, found._interprocess = False, False, False
-        found._settled = found._recorded = True  # the other process knows whether it is
+        found._settled = found._recorded = True  # the other process tracks this
         found.native = found._backend.shared_event(found.device, handle=handle)
         return found
 
@@ -311,7 +311,7 @@ class Event:
         if same and stream.device != self.device:
             raise DeviceError(f"an event of {self.device} is not recorded in a stream of {stream.device}")
         if stream.device.type != self.device.type:
-            # Streams of different types know nothing of each other: the host waits instead.
+            # Streams of different types cannot wait for each other: the host waits instead.
             self.synchronize()
             return _NOTHING
         return stream.native

@@ -60,7 +60,7 @@ class Unit:
     text : str
         What is compiled.
     folder : str
-        Where `#include "..."` looks first; "" for a text that is no file's.
+        Where `#include "..."` looks first; "" for a source without a file.
     """
 
     language: Language
@@ -70,20 +70,20 @@ class Unit:
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """All that decides what is built.
+    """Everything that determines the build.
 
     Attributes
     ----------
     name : str
         The name of the extension.
     units : sequence of Unit
-        What is compiled and linked together.
+        The sources to compile and link.
     cflags, ldflags, include_paths : sequence of str
         Options of the user's.
     sources : mapping
         Name of a file in messages -> its text.
     names : mapping
-        Name of a file as the compiler knows it -> as the user does.
+        File name for the compiler -> file name for the user.
     declared : sequence of str
         The functions that the sources declare.
     python : bool
@@ -101,7 +101,7 @@ class BuildPlan:
     python: bool = False
 
     def key(self, compilers: Mapping[Language, Compiler]) -> str:
-        """Return the digest of all that decides what is built."""
+        """Return the digest of everything that determines the build."""
         parts = [
             _interface(),
             self.name,
@@ -130,12 +130,12 @@ def build(plan: BuildPlan, folder: Path, *, verbose: bool = False) -> Path:
     folder : Path
         Where libraries are kept.
     verbose : bool
-        Print the commands and what they print, to standard error.
+        Print the commands and their output, to standard error.
 
     Raises
     ------
     NoCompilerError
-        When there is no compiler; also for a library that is in the folder, whose compiler cannot be known then.
+        If there is no compiler; also for a library in the cache, since its compiler cannot be compared.
     CompileError
         With the compiler's errors at the user's lines.
     """
@@ -176,7 +176,7 @@ def _compile(
     library = scratch / "library.so"
     linker = compilers.get("c++") or compilers["c"]
     command = [*linker.command, "-shared", "-o", str(library), *objects, *_link_flags(plan), *plan.ldflags]
-    command += ["-lm"]  # last: linkers look in a library for what stands before it
+    command += ["-lm"]  # last: linkers search a library for symbols of earlier arguments
     done = _run(command, plan.name, verbose)
     if done.returncode:
         raise link_error(plan.name, done.stderr, plan.declared, command)
@@ -211,7 +211,7 @@ def _run(command: list[str], name: str, verbose: bool) -> subprocess.CompletedPr
 
 
 def _dependencies(listed: Path, scratch: Path) -> dict[str, str]:
-    """Return the files that were included, less those of the system, with their digests."""
+    """Return the included files, except system headers, with their digests."""
     try:
         text = listed.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

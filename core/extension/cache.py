@@ -2,14 +2,14 @@
 
 Note [The cache of extensions]
 ------------------------------
-A folder for each name of an extension holds, for each key, a manifest `KEY.json`, and libraries whose names contain the
-digest of their content.  The key is a digest of all that decides what the compiler makes; what only the compiler knows,
-the headers that the sources include, stands in the manifest with digests.  An entry is valid when its manifest can be
-read, its library has the content that the manifest says, and no header has changed; anything else is built again.
+A folder for each extension name holds, for each key, a manifest `KEY.json`, and libraries whose names contain the
+digest of their content.  The key is a digest of everything that determines the compiler's result.  The included headers
+are known only after compiling, so the manifest lists them with digests.  An entry is valid when its manifest can be
+read, its library matches the manifest's digest, and no header has changed; otherwise it is built again.
 
-Files appear by renaming, the library before its manifest: whoever reads sees all of an entry or nothing, and a builder
-that is killed leaves at most a file that the next one removes.  Builders of one folder wait for each other where the
-system has `flock`; where not, they do the work twice and the last one wins, which is right, too.
+Files are renamed into place, the library before its manifest, so readers see a complete entry or none, and an
+interrupted build leaves at most a file that the next one removes.  Builders of one folder wait for each other where the
+system has `flock`; otherwise they do the work twice and the last one wins, which is also correct.
 """
 
 from __future__ import annotations

@@ -421,7 +421,7 @@ static PyObject *take_made(Function *f, Context *context, const tt_tensor *tenso
         if (&made->tensor == tensor) return Py_NewRef(made->array);
     }
     return fail(f, tensor ? "it returned a tensor that tt_empty did not make in this call"
-                          : "it returned NULL in the place of a tensor, without calling tt_error");
+                          : "it returned NULL instead of a tensor, without calling tt_error");
 }
 
 static PyObject *number_object(const tt_value *value, int dtype) {

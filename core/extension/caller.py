@@ -164,7 +164,7 @@ class _Described:
 
 
 class CtypesCaller:
-    """Calls an entry through ctypes; gives what the caller in C gives, and needs no header of Python."""
+    """Calls an entry through ctypes, with the same results as the C caller, but without Python's headers."""
 
     def __init__(self, entry: int, specification: Specification) -> None:
         self._entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Call))(entry)
@@ -266,5 +266,5 @@ class CtypesCaller:
             self._specification.name,
             "it returned a tensor that tt_empty did not make in this call"
             if address
-            else "it returned NULL in the place of a tensor, without calling tt_error",
+            else "it returned NULL instead of a tensor, without calling tt_error",
         )

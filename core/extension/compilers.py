@@ -1,4 +1,4 @@
-"""Finds C and C++ compilers, and tells apart those that make different code."""
+"""Finds C and C++ compilers, and identifies those that make different code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READ_BY_COMPILERS: Final = (
     "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "SDKROOT",
     "MACOSX_DEPLOYMENT_TARGET",
 )  # fmt: skip
-"""Environment variables that change what a compiler makes of the same source."""
+"""Environment variables that change a compiler's result for the same source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Compiler:
     origin : str
         Where its name comes from: a variable, Python's own build, or the search path.
     version : str
-        What it says of itself.
+        Its version text.
     """
 
     language: Language
@@ -60,7 +60,7 @@ class Compiler:
     version: str
 
     def identity(self) -> list[str]:
-        """Return all that decides, besides the source and the options, what it makes."""
+        """Return everything that determines its result, besides the source and the options."""
         settings = [f"{name}={os.environ[name]}" for name in _READ_BY_COMPILERS if name in os.environ]
         path = os.path.realpath(shutil.which(self.command[0]) or self.command[0])
         return [
@@ -96,7 +96,7 @@ def find_compiler(language: Language, environ: Mapping[str, str] | None = None) 
         if not command or shutil.which(command[0], path=path) is None:
             tried.append(f"{command[0] if command else text} ({origin}): not found")
             if origin == f"${variable}":
-                break  # what the user names is not replaced by another
+                break  # a compiler named by the user is not replaced by another
             continue
         version, problem = _ask(command, path)
         if not problem:
@@ -115,7 +115,7 @@ def _candidates(language: Language, named: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=16)
 def _ask(command: tuple[str, ...], path: str) -> tuple[str, str]:
-    """Return what a compiler says of its version, and why it cannot be used or ""."""
+    """Return a compiler's version text, and the reason why it cannot be used, or ""."""
     try:
         done = subprocess.run(
             [*command, "--version"],

@@ -1,6 +1,6 @@
 """Finds the functions that C, C++ or CUDA source declares: a reader of declarations, not of the language.
 
-It looks at what stands at the top level of the text, outside of bodies and of namespaces other than `extern "C"`, and
+It reads the top level of the text, outside of bodies and of namespaces other than `extern "C"`, and
 does not run the preprocessor: a function that a macro or a header defines is found by declaring it in the source,
 `float hypot2(float x, float y);`.
 """
@@ -29,7 +29,7 @@ _IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 class Token(NamedTuple):
-    """A word of the source and where it stands."""
+    """A word of the source and its position."""
 
     text: str
     position: int
@@ -66,7 +66,7 @@ def find_functions(source: str, file: str = "") -> list[Function]:
 
 
 def _statements(tokens: list[Token]) -> Iterator[tuple[list[Token], bool]]:
-    """Yield what stands at the top level up to a semicolon or a body, and whether a body follows."""
+    """Yield the top-level tokens up to a semicolon or a body, and whether a body follows."""
     statement: list[Token] = []
     at = 0
     while at < len(tokens):

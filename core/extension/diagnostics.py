@@ -1,4 +1,4 @@
-"""Reads what compilers print, and says it with the user's file names, line numbers and lines."""
+"""Translates compiler output to the user's file names, line numbers and lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tt.core.errors import CompileError, did_you_mean
 __all__ = ["WRAPPER", "Diagnostic", "compile_error", "link_error", "read_output"]
 
 WRAPPER: Final = "#wrapper of "
-"""What stands in the file name of generated lines, between the user's file and the function that they call."""
+"""Separates, in the file name of generated lines, the user's file from the function that they call."""
 
 _GNU: Final = re.compile(
     r"^(?P<file>.+?):(?P<line>\d+):(?:(?P<column>\d+):)?\s+(?P<kind>fatal error|error|warning|note):\s+(?P<message>.*)$"
@@ -35,11 +35,11 @@ class Diagnostic:
     Attributes
     ----------
     file, line, column : str, int, int
-        Where; they count from 1, and the column is 0 where it is not known.
+        The position, counted from 1; the column is 0 if it is unknown.
     kind : str
         error, warning or note.
     message : str
-        What the compiler says.
+        The compiler's message.
     source : str
         The line.
     """
@@ -58,7 +58,7 @@ class Diagnostic:
             text = self.source.rstrip()
             lines.append(f"    {text}")
             if 0 < self.column <= len(text) + 1:
-                # Tabs stay tabs, so that the caret stands below its place.
+                # Tabs stay tabs, so that the caret is below its column.
                 indent = "".join("\t" if c == "\t" else " " for c in text[: self.column - 1])
                 lines.append(f"    {indent}^")
         return "\n".join(lines)
@@ -67,7 +67,7 @@ class Diagnostic:
 def read_output(
     output: str, sources: Mapping[str, str], names: Mapping[str, str] | None = None
 ) -> list[Diagnostic]:
-    """Return what a compiler reported, in its order.
+    """Return a compiler's problems, in its order.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def read_output(
     sources : mapping
         Name of a file -> its text; the lines of other files are read from disk.
     names : mapping, optional
-        Name of a file as the compiler knows it -> as the user does.
+        File name for the compiler -> file name for the user.
     """
     found: list[Diagnostic] = []
     pending: list[Diagnostic] = []
@@ -104,7 +104,7 @@ def _diagnostic(
     file, marker, function = match["file"].partition(WRAPPER)
     line, column = int(match["line"]), int(match.groupdict().get("column") or 0)
     if marker:
-        # Generated code stands for the declaration of the function that it calls.
+        # An error in generated code is reported at the declaration of the function that it calls.
         column, message = 0, f"in what calls {function}: {message}"
     source = _line(file, line, sources)
     return Diagnostic(names.get(file, file), line, column, kind, message, source)

@@ -1,4 +1,4 @@
-"""Writes what stands between the caller and the user's functions: for each, an entry with one fixed signature.
+"""Generates the code between the caller and the user's functions: for each, an entry with one fixed signature.
 
 Every generated line carries a `#line` that names the declaration of the function that it calls, so that no error of the
 compiler is ever about a line that the user has not written.
@@ -28,7 +28,7 @@ class Instance:
     function : Function
         What is called.
     dtype : str
-        What the template parameter is; "" of a function that is no template.
+        The template argument; "" if the function is not a template.
     symbol : str
         The name of its entry.
     """
@@ -81,7 +81,7 @@ def _entry(symbol: str, body: list[str], language: Language) -> list[str]:
     guarded = body if language == "c" else [
         "try {", *body,
         '} catch (const std::exception &error) { tt_error("%s", error.what());',
-        '} catch (...) { tt_error("a C++ exception that is no std::exception"); }',
+        '} catch (...) { tt_error("a C++ exception that is not a std::exception"); }',
     ]  # fmt: skip
     return [
         f'__attribute__((visibility("default"))) int {symbol}(tt_call *call) {{',

@@ -79,7 +79,7 @@ def load_inline(
     build_directory : path, optional
         Where the compiled library is kept; by default in the user's caches, or TT_EXTENSIONS_DIR.
     verbose : bool
-        Print commands and what they print, with warnings, to standard error.
+        Print commands and their output, with warnings, to standard error.
     with_cuda : bool, optional
         True: raise if no CUDA device can be used.  False: leave `cuda_sources` out.
     no_implicit_headers : bool
@@ -108,9 +108,9 @@ def load_inline(
     CompileError
         When the source does not compile or link, with the lines of the source.
     NoCompilerError
-        When there is no compiler.
+        If there is no compiler.
     DeviceError
-        When `with_cuda` is true and there is no CUDA device.
+        If `with_cuda` is true and there is no CUDA device.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def load(
 ) -> Extension:
     """Compile files of C++ (.cpp, .cc, .cxx), C (.c) and CUDA (.cu) and make their functions operators.
 
-    Parameters and errors are those of `load_inline`; the files include what they need, <tt/extension.h> too.
+    Parameters and errors are those of `load_inline`; the files need their own includes, also of <tt/extension.h>.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class ExtensionSource:
 
 @dataclass(frozen=True)
 class Options:
-    """How to build, whatever is built."""
+    """Build settings, independent of the sources."""
 
     cflags: tuple[str, ...]
     ldflags: tuple[str, ...]
@@ -69,7 +69,7 @@ class Loading:
     declared: Mapping[str, list[Function]] = field(default_factory=dict)
 
     def load(self, loaded_by: str) -> Extension:
-        """Compile what is to be compiled, and register the operators: all of them or none."""
+        """Compile the sources if needed, and register the operators: all of them or none."""
         if not self.name.isidentifier() or keyword.iskeyword(self.name):
             raise ArgumentError(
                 "load_inline", f"the name of an extension is an identifier, not {self.name!r}"
@@ -143,7 +143,7 @@ class Loading:
 
     def _how_to_declare(self, name: str) -> str:
         if any(word in source.text for source in self.sources for word in ("torch::Tensor", "at::Tensor")):
-            return "tt_tensor * of <tt/extension.h> in the place of PyTorch's Tensor"
+            return "tt_tensor * of <tt/extension.h> instead of PyTorch's Tensor"
         return f"declare it in the source, for instance: float {name}(float x);"
 
     def _operator(self, name: str, on_device: Mapping[str, list[Function]], doc: str) -> Operator:
@@ -160,7 +160,7 @@ class Loading:
         )
 
     def _of(self, option: str, value: str | Mapping[str, str] | None, name: str) -> str | None:
-        """Return what an option says of a function."""
+        """Return an option's value for a function."""
         if isinstance(value, str):
             listed = [self.functions] if isinstance(self.functions, str) else self.functions
             if (listed is not None and len(listed) > 1) or (listed is None and len(self.declared) > 1):
@@ -222,7 +222,7 @@ class Loading:
         )
 
     def _grouped(self) -> list[list[ExtensionSource]]:
-        """Return what is compiled together: texts of one language, and each file by itself."""
+        """Return the compilation units: texts of one language together, and each file separately."""
         groups: dict[str, list[ExtensionSource]] = {}
         for source in self.sources:
             groups.setdefault(source.language if source.path is None else source.file, []).append(source)
@@ -233,7 +233,7 @@ class Loading:
         if self.options.implicit_headers:
             lines += [_HEADERS[language], "#include <tt/extension.h>"]
         for source in files:
-            # The text itself and not #include of its file: what was read and looked at is what is compiled.
+            # The text itself and not an #include of its file, so that the compiled text is the one that was parsed.
             lines += [
                 line_directive(1, source.file if source.path is None else str(source.path)),
                 source.text,

@@ -26,7 +26,7 @@ _FLOATING: Final = ("float16", "bfloat16", "float32", "float64", "complex64", "c
 
 @dataclass(frozen=True)
 class Operator:
-    """What is to be known of an operator before it is made.
+    """The description of an operator before it is created.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Operator:
     overloads : tuple of Function
         The functions of one name, which differ in their dtypes.
     dtypes : tuple of str
-        What a template is compiled for.
+        The dtypes of a template.
     signature : Signature
         As given or as it follows from the first function.
     result : str
@@ -62,7 +62,7 @@ class Operator:
         result: str = "",
         doc: str = "",
     ) -> Operator:
-        """Check what is known of an operator and put it together.
+        """Check the description of an operator and complete it.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Operator:
         SchemaError
             When the schema is none.
         UnknownNameError
-            When `result` is no rule.
+            If `result` is not a rule.
         """
         check_name(name)
         first = overloads[0]
@@ -120,7 +120,7 @@ class Operator:
                 )
             if says and not writes:
                 self._refuse(
-                    f"{parameter.type.spelling} {parameter.name} cannot be changed, as the schema says"
+                    f"{parameter.type.spelling} {parameter.name} cannot be changed, although the schema declares it"
                 )
         returned = sum(p.type.kind == "results" for p in function.parameters) or int(
             function.result.kind != "void"
@@ -134,7 +134,7 @@ class Operator:
     # --- instances -------------------------------------------------------------------------------------------------
 
     def instances(self, start: int) -> list[Instance]:
-        """Return what is compiled for this operator; entries are numbered from `start`."""
+        """Return the code to compile for this operator; entries are numbered from `start`."""
         found: list[Instance] = []
         for function in self.overloads:
             for dtype in self.dtypes if function.template else ("",):
@@ -204,7 +204,7 @@ class Operator:
             return names.pop()
         raise ArgumentError(
             self.name,
-            "the dtype of the result does not follow from that of the arguments",
+            "the dtype of the result does not follow from the arguments' dtypes",
             signatures=[str(f) for f in self.overloads],
             hint="say it: result='float32'",
         )
@@ -280,7 +280,7 @@ class InlineKernel:
 
 
 def specification(operator: Operator, instance: Instance) -> Specification:
-    """Return what a compiled instance takes."""
+    """Return the parameters of a compiled instance."""
     function = instance.function
     names = iter(operator.signature.arguments)
     parameters = []

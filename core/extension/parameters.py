@@ -1,4 +1,4 @@
-"""What a compiled function takes, as its callers need it, and what is wrong with arguments that it does not take."""
+"""The parameters of a compiled function, as its callers need them, and errors of wrong arguments."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Specification:
         return tuple(p for p in self.parameters if p.kind != "result")
 
     def explain(self, args: Sequence[Any], again: Callable[..., Any]) -> Any:
-        """Raise what is wrong with the arguments; call `again` with copies of arrays that only lie in the wrong way.
+        """Raise an error for wrong arguments, or call `again` with copies of arrays that only have a wrong layout.
 
         Raises
         ------
@@ -199,5 +199,5 @@ def make_like(shape: tuple[int, ...], dtype: Any, args: Sequence[Any]) -> np.nda
 
 
 def failed(name: str, message: str) -> NoReturn:
-    """Raise what a function reported by tt_error or by a C++ exception."""
+    """Raise the error that a function reported by tt_error or by a C++ exception."""
     raise ValueRangeError(f"{name}(): {message}")

@@ -1,4 +1,4 @@
-"""The C types that functions of extensions take and return, and what each stands for."""
+"""The C types that functions of extensions take and return, and their meaning."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DTYPE_OF: Final[dict[str, str]] = {
     "double _Complex": "complex128", "_Complex double": "complex128",
     "double complex": "complex128", "complex double": "complex128", "complex<double>": "complex128",
 }  # fmt: skip
-"""How C and C++ write a type -> the dtype of tt; `long` is that of the platforms that are supported, 64 bits wide."""
+"""C and C++ spelling of a type -> tt's dtype; `long` is 64 bits wide on the supported platforms."""
 
 TYPE_WORDS: Final = frozenset(word for spelling in DTYPE_OF for word in spelling.split())
 """The words that can be no names of parameters."""
@@ -37,7 +37,7 @@ TYPE_WORDS: Final = frozenset(word for spelling in DTYPE_OF for word in spelling
 COMPLEX: Final = {"complex64": "float", "complex128": "double"}
 """The type of the parts of a complex dtype."""
 
-# Words that say nothing about what is passed.
+# Words without effect on the type of the argument.
 _IGNORED: Final = frozenset({
     "const", "volatile", "static", "inline", "extern", "constexpr", "register", "restrict", "__restrict",
     "__restrict__", "struct", "__inline", "__inline__", "__device__", "__host__", "__global__", "__forceinline__",
@@ -51,7 +51,7 @@ _STORAGE: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class CType:
-    """A type as it is written, and what it stands for.
+    """A type as it is written, and its meaning.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class CType:
     dtype : str
         Of a number, or of the elements behind a pointer; the name of the template parameter where it is that.
     const : bool
-        What is pointed to is not written.
+        The memory behind the pointer is not written.
     spelling : str
         As it is written.
     reference : bool
@@ -98,7 +98,7 @@ class Function:
     template : str
         The name of its template parameter, or "".
     file, line, column : str, int, int
-        Where its name stands.
+        The position of its name.
     defined : bool
         It has a body.
     static : bool
@@ -130,7 +130,7 @@ class Function:
 
 
 def read_type(words: list[str], template: str = "") -> CType | None:
-    """Return what a type of these tokens stands for, or None if extensions cannot pass it.
+    """Return the meaning of a type of these tokens, or None if extensions cannot pass it.
 
     Examples
     --------

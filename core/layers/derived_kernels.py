@@ -1,7 +1,7 @@
 """Kernels that follow from a backend's own methods, where arrays cannot change or share memory.
 
-What a backend of such a library says of its arrays (how to copy, cast, take and reshape them) is enough for copies,
-views and factories of plain numbers, so nobody has to write kernels for them.  A registered kernel goes first.
+The basic methods of such a backend (copying, casting, taking and reshaping arrays) are enough for copies,
+views and factories of plain numbers, so no kernels need to be written for them.  A registered kernel takes precedence.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OTHER_DTYPE: Final = frozenset({"imag", "real", "view.dtype", "view_as_complex",
 
 
 def derived_kernel(backend: Backend, operator: Operator) -> Derived | None:
-    """Return a kernel made of a backend's methods, or None where there is none."""
+    """Return a kernel built from a backend's methods, or None."""
     name, definition = operator.name, operator.definition
     simple: dict[str, Derived] = {
         "alias": lambda args, results: args[0],
@@ -80,7 +80,7 @@ def _made_on_host(backend: Backend, operator: Operator, args: Sequence[Any], dty
 
 
 def _view(backend: Backend, operator: Operator, args: Sequence[Any], results: Sequence[Dtype | None]) -> Any:
-    """Take the elements that the shape rule says, out of those in row-major order."""
+    """Take the elements given by the shape rule from the elements in row-major order."""
     dtype = results[0]
     assert dtype is not None  # a view has a result, which is a tensor
     flat = backend.reshape(args[0], (-1,))

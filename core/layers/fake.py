@@ -1,12 +1,12 @@
 """Fake tensors: tensors of any device, also of absent ones, that have a shape and a dtype but no data.
 
-A fake tensor carries the key bit of the layer "fake" beside those of its device.  Its handle is a `MetaHandle`, and
-its spec names the meta backend, so that strides, storage and printing need no device.
+A fake tensor carries the key bit of the layer "fake" in addition to those of its device.  Its handle is a
+`MetaHandle`, and its spec names the meta backend, so that strides, storage and printing need no device.
 
 Note [A layer at the bottom]
 ----------------------------
-The layer answers every call itself, from the operator's shape rule; nothing lies below it.  So it needs no kernel,
-no composite and no driver of the device, and sees what the dispatcher's slow path for mixed devices sees otherwise.
+The layer handles every call itself, with the operator's shape rule; no call goes below it.  So it needs no kernel,
+no composite and no device driver, and gets the calls that otherwise take the dispatcher's slow path for mixed devices.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def to_fake(tensor: TensorBase, device: Device | str | None = None) -> Tensor:
     Raises
     ------
     DispatchError
-        For a layout whose tensors do not tell what they are made of.
+        For a layout without a list of components.
 
     Examples
     --------
@@ -116,7 +116,9 @@ def _without_data(tensor: TensorBase) -> Any:
     parts = component_tensors(tensor)
     if not parts:
         raise DispatchError(
-            "to_fake", f"tensors of the layout {tensor.layout} do not tell their parts", hint="x.to_dense()"
+            "to_fake",
+            f"tensors of the layout {tensor.layout} do not list their components",
+            hint="x.to_dense()",
         )
     facts = tensor._spec.backend.facts(tensor._handle)
     named = {name: describe(part) for name, part in parts.items()}
@@ -163,7 +165,7 @@ def _missing(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def _run(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Run the shape rule and make fake results; of other layouts the meta device knows more than the rule."""
+    """Run the shape rule and make fake results; for other layouts the meta device has more information."""
     operator, definition = entry.operator, entry.operator.definition
     if entry.keys & KEYS.mask("layout") != strided.bit:
         return _run_on_meta(entry, args)
@@ -204,7 +206,7 @@ def _change_arguments(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def _run_on_meta(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Run the kernel for meta tensors: what a custom operator has in the place of a shape rule."""
+    """Run the kernel for meta tensors: for custom operators without a shape rule."""
     device = common_device(entry.operator, entry.form, args)
     at = entry.operator.device_at
 
@@ -342,7 +344,7 @@ class FakeMode(Mode):
         return to_fake(tensor)
 
     def from_array(self, array: Any, device: Device) -> Tensor:
-        """Return a fake tensor in the place of an array's content on a device, which need not be there."""
+        """Return a fake tensor for an array's content on a device, which need not exist."""
         handle = _meta_backend().from_numpy(array, device)
         return make_fake(handle, device)
 
@@ -364,7 +366,8 @@ class FakeMode(Mode):
         return value
 
     def _make(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
-        """Run a factory on the meta device, and say that the result is on the one asked for."""
+        """Run a factory on the meta device, and mark the result as being on the requested one."""
+
         at = caller.operator.device_at
         if at < 0:
             return caller.dispatch(args)

@@ -5,7 +5,7 @@ Note [Views without memory]
 Tensors of such a backend carry the key bit of the layer "functionalise".  When a tensor is viewed, its elements
 become the flat content of a shared `FlatStorage`, and both the tensor and the view remember a geometry (shape,
 strides, offset) in it, computed by the same shape rules that meta tensors use.  A write through any of them replaces
-the flat content and advances the version; the others, whose array is then out of date, gather their elements anew
+the flat content and advances the version; the others, whose array is then out of date, gather their elements again
 before they are used next.  Gathering and writing both are `take` with an index array made on the host, so an
 immutable array library needs nothing but `take` and `concat`.
 """
@@ -65,7 +65,7 @@ class FlatStorage:
 
 
 class ViewStorage:
-    """One tensor's place in a `FlatStorage`; stands where mutable backends have a `Storage`.
+    """One tensor's place in a `FlatStorage`; used where mutable backends have a `Storage`.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def positions(geometry: MetaHandle) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def ensure_view_storage(tensor: TensorBase) -> ViewStorage:
-    """Return the tensor's place in shared content, making it the whole content if it shares with nobody yet."""
+    """Return the tensor's place in shared content, making it the whole content if it is not shared yet."""
     storage = tensor._storage
     if isinstance(storage, ViewStorage):
         return storage
@@ -268,7 +268,7 @@ class FunctionaliseLayer(Layer):
     def _geometry(self, entry: CachedCall, args: tuple[Any, ...]) -> Any:
         """Return the geometry of the results of a view in the storage of its first argument."""
         storage = ensure_view_storage(args[0])
-        # With the extent of the content, as_strided knows what lies beyond it.
+        # With the extent of the content, as_strided can refuse elements beyond it.
         geometry = replace(storage.geometry, extent=int(storage.base.flat.shape[0]))
         return storage, run_rule(entry.operator.definition, (geometry, *args[1:]))
 
@@ -278,7 +278,7 @@ class FunctionaliseLayer(Layer):
         found = entry.resolution.results[0] if entry.resolution.results else None
         if found is not None and found is not args[0].dtype:
             # Gathering elements cannot reach the parts of complex numbers: the result is a copy.
-            self._geometry(entry, args)  # the rule refuses what is no view
+            self._geometry(entry, args)  # the rule refuses calls that are not views
             return self._plain(entry, args)
         storage, geometry = self._geometry(entry, args)
         if isinstance(geometry, list):

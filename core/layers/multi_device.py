@@ -2,7 +2,7 @@
 
 Note [Several devices of one type]
 ----------------------------------
-Kernels see bare handles and do not know on which of several devices they shall make new ones.  Tensors of a backend
+Kernels get bare handles and cannot choose among several devices for new ones.  Tensors of a backend
 with more than one device carry the key bit of this layer, which finds the device that the tensors of a call (or its
 `device=`) name, refuses a call whose tensors are on several, makes that device the current one while the kernel runs,
 and notes it in the results.  Types with one device never meet it, so their calls cost nothing more.
@@ -32,7 +32,7 @@ __all__ = ["PlacementLayer"]
 
 
 class PlacementLayer(Layer):
-    """Runs a call on that of several devices where its tensors are."""
+    """Runs a call on the device of its tensors."""
 
     name = "placement"
     order = 5  # below functionalisation, whose takes and writes are calls of the backend, not of operators
@@ -102,7 +102,7 @@ def _placed(result: Any, device: Device, args: Sequence[Any]) -> Any:
 
 @names_methods
 def _copy_to(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Copy to the device that is asked for, which may be another one of the same type."""
+    """Copy to the requested device, which may be another one of the same type."""
     operator, source = entry.operator, args[0]
     asked = args[operator.device_at]
     if asked is None or asked.type != source.device.type:

@@ -1,4 +1,4 @@
-"""Trees of lists, tuples, dicts and whatever stands in them: what handlers use to reach the tensors in arguments."""
+"""Trees of lists, tuples, dicts and other values, with which handlers reach the tensors in arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TreeSpec:
-    """The structure of a tree: the type of the container, what is needed to make it anew, and what stands in it.
+    """The structure of a tree: the type of the container, the data to rebuild it, and its content.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def tree_unflatten(leaves: list[Any], treespec: TreeSpec) -> Any:
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any) -> Any:
-    """Return a tree with each leaf replaced by what a function makes of it (and of the leaves of further trees).
+    """Return a tree with a function applied to each leaf (and to the leaves of further trees).
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """`__tt_dispatch__`: classes and modes that answer operators below autograd, and tensors without data of their own.
 
-This is the protocol of PyTorch's `__torch_dispatch__`.  One layer, "python", stands between autograd and the kernels.
+This is the protocol of PyTorch's `__torch_dispatch__`.  One layer, "python", is between autograd and the kernels.
 Tensors whose class has `__tt_dispatch__` carry its key bit, and a `TTDispatchMode` adds the bit to the keys of every
-call (see Note [The way of a call] in `dispatch.modes`); calls without either do not meet the layer.
+call (see Note [The way of a call] in `dispatch.modes`); calls without either do not reach the layer.
 
 Note [What arrives]
 -------------------
@@ -59,7 +59,7 @@ __all__ = ["PythonLayer", "TTDispatchMode", "as_written", "make_wrapper", "make_
 class TTDispatchMode(Mode):
     """Sees every operator that reaches the kernels of a thread in a `with` block: override `__tt_dispatch__`.
 
-    It stands below autograd, so it sees what composites are made of, the calls of a backward pass, and factories.  A
+    It is below autograd, so it gets the inner calls of composites, the calls of a backward pass, and factories.  A
     mode is off inside its own handler, so `func(*args, **kwargs)` there goes to the next mode further out, then to the
     classes of the arguments, then to the kernel.
 
@@ -125,7 +125,7 @@ class PythonLayer(Layer):
     terminal = True
 
     def rule(self, operator: Operator, form: str) -> LayerFunction | None:
-        """Return what asks them; out= reaches the layer as its functional form and a copy."""
+        """Return the rule that calls them; out= reaches the layer as its functional form and a copy."""
         if form == "out":
             return None
         if operator.definition.kind == "composite" and operator.registry.composite(operator.name) is not None:
@@ -150,7 +150,7 @@ def _wants_whole(asked: Any) -> bool:
 
 
 def _whole_or_in_parts(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Ask those who want composites whole; where nobody does, or all decline, take the operator apart."""
+    """Call the handlers that want whole composites; if there are none, or all decline, decompose the operator."""
     modes = _get_current_dispatch_mode_stack()
     if (modes and _wants_whole(modes[-1])) or any(_wants_whole(type(value)) for value in overloaded(args)):
         result = _asked(entry, args, whole=True)
@@ -189,7 +189,7 @@ def overloaded(args: Sequence[Any]) -> list[Any]:
 
 
 def _asked(entry: CachedCall, args: tuple[Any, ...], whole: bool = False) -> Any:
-    """Return what the innermost mode, or else the classes of the arguments, answer."""
+    """Return the result of the innermost mode, or else of the arguments' classes."""
     function = entry.operator.caller(entry.form)
     found = overloaded(args)
     types = tuple(map(type, found))
@@ -228,10 +228,10 @@ def _transparent() -> int:
 
 
 def _finished(entry: CachedCall, args: tuple[Any, ...], result: Any) -> Any:
-    """Return the result of a handler: the target in place; a view knows what it is a view of."""
+    """Return the result of a handler: for in-place calls the target; a view gets its base."""
     if entry.form == "inplace":
         target = args[0]
-        # A mode has called the operator itself; a class has changed what is inside of the tensor.
+        # A mode has called the operator itself; a class has changed the inner tensor.
         if target._keys & PYTHON:
             definition = entry.operator.definition
             if definition.kind == "view" or "metadata_inplace" in definition.tags:
@@ -280,7 +280,7 @@ def _is_default(value: Any, default: Any) -> bool:
 @cache
 def wrapper_spec(dtype: Dtype, device: Device, layout: Layout) -> TensorSpec:
     """Return the (one) spec of wrapper tensors of a dtype on a device in a layout."""
-    REGISTRY.layer("python")  # it knows how such tensors are printed
+    REGISTRY.layer("python")  # it prints such tensors
     keys = KEYS.bit("device", device.type) | layout.bit | PYTHON
     return TensorSpec(dtype, device, layout, REGISTRY.backend("meta"), keys)
 
@@ -331,7 +331,7 @@ def make_wrapper_subclass(
     storage_offset : int, optional
         Position of the first element.
     dtype, layout, device
-        What the tensor shows; by default the default dtype, strided and the default device.
+        The visible properties; by default the default dtype, strided and the default device.
     memory_format, pin_memory
         Taken as PyTorch takes them, and without effect.
     requires_grad : bool
@@ -340,7 +340,7 @@ def make_wrapper_subclass(
     Raises
     ------
     TypeError
-        When the class is no subclass of `Tensor` or does not define `__tt_dispatch__`.
+        If the class is not a subclass of `Tensor` or does not define `__tt_dispatch__`.
 
     Examples
     --------
@@ -397,7 +397,7 @@ def is_traceable_wrapper_subclass(t: Any) -> bool:
 def return_and_correct_aliasing(func: Callable[..., Any], args: Any, kwargs: Any, out: Any) -> Any:
     """Return `out`.
 
-    PyTorch's handlers end with this call, which lets views share the storage of what they view and returns the target
+    PyTorch's handlers end with this call, which lets views share the storage of their base and returns the target
     of a call in place.  The layer does both for every handler.
     """
     return out

@@ -1,4 +1,4 @@
-"""Members of `Tensor` that are no operators: what is known of a tensor without computing anything, and containers.
+"""Members of `Tensor` that are not operators: metadata, available without computing anything, and containers.
 
 `methods` puts everything in `MEMBERS` on the class.
 """
@@ -82,7 +82,7 @@ def numel(self: Tensor) -> int:
 
 
 def _geometry(self: Tensor) -> Any:
-    """Return what knows strides and offset where the handle does not (a functionalised view), or None."""
+    """Return the object with strides and offset if the handle has none (a functionalised view), or None."""
     return getattr(self._storage, "geometry", None)
 
 
@@ -94,7 +94,7 @@ def _strides(self: Tensor) -> tuple[int, ...]:
 
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """Return the strides, in elements, or that of one dimension.
+    """Return the strides, in elements, or one dimension's.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def untyped_storage(self: Tensor) -> Storage:
     """
     if self.layout.name != "strided":
         raise LayoutError(
-            f"a tensor of the layout {self.layout} has no storage of its own\n  try: that of its components"
+            f"a tensor of the layout {self.layout} has no storage of its own\n  try: the storages of its components"
         )
     if self._spec.backend.functionalised:
         return ensure_view_storage(self).base  # type: ignore[return-value]  # what stands in its place
@@ -169,7 +169,7 @@ def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     shape = self._handle.shape
     name = "contiguous_format" if memory_format is None else format_name(memory_format)
     if name == "preserve_format":
-        raise DtypeError("contiguous() asks for a certain order, and preserve_format is none")
+        raise DtypeError("contiguous() needs a certain memory order, and preserve_format is not one")
     order = ORDERS.get(name, tuple(range(len(shape))))
     if len(order) != len(shape):
         return False
@@ -215,7 +215,7 @@ def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return ops.where.default(condition, self, other)
 
 
-# --- what it is ----------------------------------------------------------------------------------------------------
+# --- its kind ----------------------------------------------------------------------------------------------------
 
 
 def is_conj(self: Tensor) -> bool:
@@ -342,7 +342,7 @@ MEMBERS: dict[str, Any] = {
     "is_contiguous": is_contiguous,
     "is_same_size": is_same_size,
     "is_set_to": is_set_to,
-    # --- what it is ---
+    # --- its kind ---
     "is_cpu": _on("cpu"),
     "is_cuda": _on("cuda"),
     "is_meta": _on("meta"),

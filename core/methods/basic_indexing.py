@@ -1,4 +1,4 @@
-"""Subscripts: `x[...]` where the index is made of integers and slices, the way of nearly every index.
+"""Subscripts: `x[...]` with integers and slices, which covers nearly every index.
 
 This is a hot module: plain Python that Cython compiles with the C types of its `.pxd`.  Other indices, errors,
 modes and subclasses are left to `core.indexing`.
@@ -22,13 +22,13 @@ def getitem(self, index, /):
     Parameters
     ----------
     index : int, slice, None, Ellipsis, bool, tensor, array, sequence, or a tuple of these
-        A sequence that is no tuple stands for a tensor of its values.  When masks or integer tensors in a tuple are
+        A sequence that is not a tuple means a tensor of its values.  When masks or integer tensors in a tuple are
         apart from each other, their dimensions come first in the result, as in NumPy.
 
     Raises
     ------
     IndexError
-        For too many indices, an index outside of its dimension, or something that is no index.
+        For too many indices, an index out of range, or an invalid index.
     ValueError
         For slices with a step that is not positive.
 
@@ -44,7 +44,7 @@ def getitem(self, index, /):
     if STATE.guard >= 0 and not self._keys & OVERRIDDEN:
         try:
             found = fast_path(self, index)
-        except Exception:  # the general way says what is wrong with the index
+        except Exception:  # the general path explains the error
             found = FALL_THROUGH
         if found is not FALL_THROUGH:
             return found

@@ -1,4 +1,4 @@
-"""Conversion: the members that change dtype or device and are no operators; `to` and its kin are (`copies`)."""
+"""Conversion: members that change dtype or device and are not operators, unlike `to` and the like (`copies`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
     Raises
     ------
     DeviceError
-        When there is no such device.
+        If there is no such device.
     """
     place = Device("cuda") if device is None else to_device(device)
     if place.type != "cuda":

@@ -41,9 +41,9 @@ Kind = TypeVar("Kind", bound=Tensor)
 
 
 def as_kind(tensor: Any, kind: type[Kind]) -> Kind:
-    """Return a fresh tensor, which nobody else holds, as an instance of a subclass, without calling the subclass.
+    """Return a fresh tensor, without other references, as an instance of a subclass, without calling the subclass.
 
-    The result counts as no view, whatever memory it shares.
+    The result does not count as a view, whatever memory it shares.
     """
     keys = tensor._keys & ~(OVERRIDDEN & ~tensor._spec.keys) | kind._class_keys
     new = wrap_handle(kind, tensor._handle, tensor._spec, keys, tensor._promotion)
@@ -142,8 +142,8 @@ def _place_in(
             handle = np.ndarray(shape, dtype.numpy, buffer=memory, offset=offset, strides=strides)
     except (OverflowError, TypeError, ValueError) as error:
         raise ValueRangeError(
-            f"a tensor of shape {list(shape)}, with strides of {list(strides)} bytes from byte {offset} on, is no part "
-            f"of a memory of {memory.nbytes} bytes: {error}"
+            f"a tensor of shape {list(shape)}, with strides of {list(strides)} bytes from byte {offset} on, is not "
+            f"part of memory of {memory.nbytes} bytes: {error}"
         ) from error
     check_array(handle, "pickled tensor")
     new = _make(handle, storage.backend.spec(dtype, to_device("cpu")), kind)
@@ -171,7 +171,7 @@ def rebuild_storage(memory: np.ndarray[Any, Any]) -> Storage:
 
 
 def _pack(self: Tensor) -> tuple[Any, ...]:
-    """Return what the values of a tensor are rebuilt from: the name of a form and its arguments."""
+    """Return the data for rebuilding a tensor's values: the name of a form and its arguments."""
     if is_wrapper(self):
         return "wrapper", self.dtype, tuple(self.shape), self._handle.strides, str(self.device)
     if parts := component_tensors(self):

@@ -95,10 +95,10 @@ def tensor(
     data : number, nested sequence, numpy.ndarray, Tensor, object with `__dlpack__` or `__array_interface__`
         The values.
     dtype : dtype, optional
-        By default that of the data: bool, int64, the default dtype for Python floats, its complex counterpart; NumPy
-        arrays and scalars keep theirs.
+        By default the dtype of the data: bool, int64, the default dtype for Python floats, its complex counterpart;
+        NumPy arrays and scalars keep theirs.
     device : Device or str, optional
-        By default that of the data, or the default device.
+        By default the device of the data, or the default device.
     requires_grad : bool
         Whether autograd shall record operations on the tensor.
     pin_memory : bool
@@ -109,7 +109,7 @@ def tensor(
     ValueError
         For sequences of different lengths, or numbers that the dtype cannot hold.
     TypeError
-        For data that is no number, sequence or array.
+        For data that is not a number, sequence or array.
     DeviceError
         For `pin_memory` without an accelerator, or on another device than the CPU.
 
@@ -231,7 +231,7 @@ def frombuffer(
     buffer : bytearray, memoryview, array.array, ...
         Anything with Python's buffer protocol.
     dtype : dtype
-        What the bytes are.
+        The dtype of the elements.
     count : int
         How many elements to take; a negative number takes all.
     offset : int
@@ -242,7 +242,7 @@ def frombuffer(
     Raises
     ------
     ValueError
-        When the buffer is empty, or not made of whole elements, or too short.
+        If the buffer is empty, too short, or not a whole number of elements.
 
     Examples
     --------
@@ -280,12 +280,12 @@ def frombuffer(
     if count < 0:
         if (length - offset) % size:
             raise ValueRangeError(
-                f"frombuffer(): {length - offset} bytes after the offset are no whole number of {size}-byte elements"
+                f"frombuffer(): {length - offset} bytes after the offset are not a whole number of {size}-byte elements"
             )
         count = (length - offset) // size
     elif offset + count * size > length:
         raise ValueRangeError(
-            f"frombuffer(): count={count} asks for {count * size} bytes from offset {offset} in a buffer of {length}"
+            f"frombuffer(): count={count} needs {count * size} bytes from offset {offset} in a buffer of {length}"
         )
     array = np.frombuffer(view, dtype=wanted.numpy, count=count, offset=offset)
     return from_array(array, to_device("cpu"), requires_grad=requires_grad)
@@ -349,11 +349,11 @@ def asarray(
     obj : Tensor, numpy.ndarray, DLPack object, buffer, number or nested sequence
         The values.
     dtype, device : optional
-        By default those of the object.
+        By default the object's.
     copy : bool, optional
         True always copies, False never does (and raises where it must), None only if it must.
     requires_grad : bool, optional
-        Whether autograd shall record operations on the result; by default what a tensor already says, otherwise
+        Whether autograd records operations on the result; by default the tensor's own setting, otherwise
         False.  A tensor's history is kept unless this is False.
 
     Raises

@@ -86,7 +86,7 @@ def from_interface(source: Any, interface: dict[str, Any]) -> np.ndarray[Any, An
 
 
 def _check_reach(source: Any, interface: dict[str, Any]) -> None:
-    """Refuse a description that reaches beyond its buffer; NumPy believes what it says."""
+    """Refuse a description that reaches beyond its buffer; NumPy trusts it."""
     memory = interface.get("data")
     with memoryview(source if memory is None else memory) as view:
         length = view.nbytes

@@ -69,7 +69,7 @@ def _nested_array(item: Sequence[Any] | np.ndarray[Any, Any]) -> np.ndarray[Any,
 
 
 def _expand(self: Tensor, index: Any) -> list[Any]:
-    """Return the items of an index as a flat list with at most one Ellipsis, in which arrays stand for sequences."""
+    """Return the items of an index as a flat list with at most one Ellipsis, with sequences replaced by arrays."""
     items: list[Any] = []
     dims = ellipses = 0
     if isinstance(index, list) and any(isinstance(item, _PARTS) for item in index):
@@ -113,9 +113,9 @@ def _expand(self: Tensor, index: Any) -> list[Any]:
             raise IndexValueError("a tensor without dimensions has nothing to index; item() gives its number")
         raise IndexValueError(f"too many indices: {dims} for a tensor of {self.ndim} dimensions")
     if not ellipses:
-        # What is not indexed at the end stays as it is.
+        # Trailing dimensions without an index stay unchanged.
         return items
-    # Each Ellipsis stands for all dimensions that nothing else indexes; a further one finds none left.
+    # The first Ellipsis covers all dimensions without another index; a further one covers none.
     rest = [slice(None)] * (self.ndim - dims)
     expanded = [part for item in items for part in (rest if item is Ellipsis else [item])]
     over = (ellipses - 1) * len(rest)
@@ -159,8 +159,8 @@ def _slice(view: Tensor, dim: int, bounds: slice) -> Tensor:
 
 
 def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
-    """Return the view that the basic part of an index makes, and the tensors that remain, at their dimensions."""
-    # `given` counts the dimensions of `self` (for messages), `dim` those of the view so far.
+    """Return the view of the basic part of an index, and the remaining tensors, at their dimensions."""
+    # `given` counts the dimensions of `self` (for messages), `dim` the dimensions of the view so far.
     view, dim, given = self, 0, 0
     # One entry for each dimension of the view, except that a mask of n dimensions is one entry for n of them.
     entries: list[Tensor | None] = []
@@ -193,7 +193,7 @@ def _apply(self: Tensor, index: Any) -> tuple[Tensor, list[Tensor | None]]:
 
 
 def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor, list[Tensor | None], int]:
-    """Apply a tensor inside an index; return the view, the new entries, and how many dimensions they stand for."""
+    """Apply a tensor inside an index; return the view, the new entries, and how many dimensions they cover."""
     mask = item.dtype in (dt.bool_, dt.uint8)
     if item.dtype is dt.uint8:
         warnings.warn(
@@ -205,7 +205,7 @@ def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor
     if item.ndim:
         return view, [item], item.ndim if mask else 1
     if mask:
-        # A zero-dimensional mask asks for a new dimension of size 1 or 0.
+        # A zero-dimensional mask adds a dimension of size 1 or 0.
         view = ops.unsqueeze(view, dim)
         return view, [_place(np.zeros(int(bool(item.item())), np.int64), view)], 1
     if item.dtype.kind not in ("signed", "unsigned"):
@@ -213,13 +213,13 @@ def _apply_tensor(view: Tensor, dim: int, item: Any, given: int) -> tuple[Tensor
             f"tensors used as indices must be long, int, byte or bool tensors, not {item.dtype}"
         )
     if values_are_hidden(item) or item._keys & KEYS.mask("layer") & ~item._spec.keys:
-        # Its value is unknown, or known to a layer only; as an advanced index it gives the same shape.
+        # Its value is unknown, or only available to a layer; as an advanced index it gives the same shape.
         return view, [item.to(dt.int64)], 1
     return _select(view, dim, int(item.item()), given), [], 0
 
 
 def _integer_arrays(array: np.ndarray[Any, Any], view: Tensor, dim: int) -> list[np.ndarray[Any, Any]]:
-    """Return the integer arrays that an array inside an index stands for: one, or the positions of a mask."""
+    """Return the integer arrays for an array inside an index: one, or the positions of a mask."""
     if array.dtype == np.uint8:
         warnings.warn(
             "indexing with dtype uint8 is deprecated, use a dtype bool instead", UserWarning, stacklevel=5
@@ -247,7 +247,7 @@ def _place(array: np.ndarray[Any, Any], like: Tensor) -> Tensor:
 
 
 def getitem(self: Tensor, index: Any, function: Any) -> Tensor:
-    """Return `self[index]` for any index; `function` is what the user called, for modes that watch calls."""
+    """Return `self[index]` for any index; `function` is the called function, for modes that watch calls."""
     if STATE.modes:
         found: Tensor = intercept(function, (self, index), None)
         if found is not NOT_HANDLED:

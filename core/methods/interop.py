@@ -35,7 +35,7 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
     Raises
     ------
     BufferError
-        For devices that the standard does not know, and whose backend does not tell.
+        For devices that are not in the standard, and whose backend gives no code.
     """
     device = tensor.device
     code = DEVICE_CODES.get(device.type)
@@ -63,7 +63,7 @@ def import_array(source: Any) -> Tensor:
     name = next((name for name, known in DEVICE_CODES.items() if known == int(code)), None)
     if name is None:
         raise DeviceError(
-            f"from_dlpack(): the array is on a device of DLPack type {int(code)}, which tt does not know"
+            f"from_dlpack(): the array is on a device of DLPack type {int(code)}, which tt does not support"
         )
     backend, device = REGISTRY.backend(name), Device(name, int(index))
     backend.require_available()
@@ -72,7 +72,7 @@ def import_array(source: Any) -> Tensor:
         raise ValueRangeError(
             f"the {type(source).__name__} has a negative stride, and tensors have none\n  try: a copy of it"
         )
-    # `__cuda_array_interface__` does not say which device it is.
+    # `__cuda_array_interface__` does not include the device.
     new = wrap(handle, backend.spec(dtype, backend.device_of(handle) or device))
     if not hasattr(source, "__dlpack__"):
         protect(new, read_only=bool(source.__cuda_array_interface__["data"][1]))
@@ -170,7 +170,10 @@ def export_array(
     plain = tensor.dtype is not bfloat16
     try:
         capsule = (array if plain else array.view(np.uint16)).__dlpack__(**given)
-    except (BufferError, ValueError) as error:  # read-only memory, for a consumer that does not know the flag
+    except (
+        BufferError,
+        ValueError,
+    ) as error:  # read-only memory, for a consumer without support for the flag
         raise ExportError(f"the tensor cannot be exported with DLPack: {error}") from error
     if plain:
         return capsule

@@ -1,6 +1,6 @@
 """`tt.Tensor(...)`: PyTorch's first constructor, which takes sizes or data.
 
-The factories say what they make; programs that were written before them, and subclasses, call the class.
+The factories have explicit names; older programs, and subclasses, call the class.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def construct(cls: type[Tensor], *args: Any, device: Device | str | int | None =
     Raises
     ------
     TypeError
-        For a number that is no integer, and for other things that are neither sizes nor data.
+        For a number that is not an integer, and for anything that is neither sizes nor data.
     RuntimeError
         For negative sizes.
 

@@ -1,4 +1,4 @@
-"""Methods: putting operators on `Tensor`, from the schema, and the members that are no operators.
+"""Methods: puts operators on `Tensor`, from the schema, and members that are not operators.
 
 `Tensor.add` is found through a small descriptor that looks the operator up at first use and then takes its place.
 """
@@ -50,7 +50,7 @@ def _attribute(name: str, doc: str) -> property:
 
 # --- Python's operators ----------------------------------------------------------------------------------------
 
-# What tt's operators take on their other side; for anything else Python asks the other operand.
+# The types that tt's operators accept as other operand; for others Python tries the other operand's method.
 _OPERANDS = (TensorBase, int, float, complex, np.number, np.bool_)
 
 # Arrays of NumPy become tensors: Python would compare them by identity, and NumPy's operators would return arrays.
@@ -109,7 +109,7 @@ def _inplace(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _as_tensor(other: Any, like: Any) -> Any:
-    """Return a number as a zero-dimensional tensor beside another tensor."""
+    """Return a number as a zero-dimensional tensor, as an operand with another tensor."""
     if isinstance(other, TensorBase) or overrides(type(other)):
         return other
     return ops.scalar_tensor(

@@ -79,7 +79,7 @@ def _is_sequence(value: Any) -> bool:
     if isinstance(value, str | bytes | np.generic | dict | set | frozenset):
         return False
     if isinstance(value, TensorBase):
-        # A tensor of one element stands for its number, whatever its shape.
+        # A tensor of one element counts as its number, whatever its shape.
         return False
     return isinstance(value, Sequence) or (
         hasattr(value, "__getitem__") and hasattr(value, "__len__") and not hasattr(value, "keys")
@@ -142,7 +142,7 @@ def _check_leaf(leaf: Any, dim: int) -> None:
     raise DataTypeError(f"no dtype follows from an object of type {type(leaf).__name__}")
 
 
-# --- leaves that are no Python numbers ---------------------------------------------------------------------------
+# --- leaves that are not Python numbers ---------------------------------------------------------------------------
 
 
 def _plain(leaf: Any) -> Any:

@@ -42,7 +42,7 @@ class Parameter(Tensor, metaclass=_ParameterKind):
     Raises
     ------
     TypeError
-        When `data` is no tensor.
+        If `data` is not a tensor.
     RuntimeError
         When gradients are required of a dtype that has none.
 
@@ -54,8 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterKind):
     tensor([1., 2.], requires_grad=True)
     """
 
-    # As in PyTorch: what is computed with parameters are plain tensors.
-    __tt_function__ = disabled_tt_function_impl  # type: ignore[assignment]  # in the place of a class method
+    # As in PyTorch, results of computations with parameters are plain tensors.
+    __tt_function__ = disabled_tt_function_impl  # type: ignore[assignment]  # instead of a class method
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
         """Make the parameter; see the class."""

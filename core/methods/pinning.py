@@ -18,7 +18,8 @@ __all__ = ["PINNING_MEMBERS"]
 
 
 def _pinning_backend(device: Any) -> Any:
-    """Return the backend whose device copies page-locked memory: that of the accelerator by default."""
+    """Return the backend whose device copies page-locked memory: by default the accelerator's."""
+
     found = current_accelerator(check_available=True) if device is None else to_device(device)
     return None if found is None else REGISTRY.backend(found.type)
 
@@ -29,12 +30,12 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     Parameters
     ----------
     device : Device or str, optional
-        The accelerator; by default that of this machine.
+        The accelerator; by default this machine's.
 
     Raises
     ------
     DeviceError
-        When the tensor is not on the CPU, or there is no accelerator with such memory.
+        If the tensor is not on the CPU, or there is no accelerator with such memory.
     """
     if self.device.type != "cpu" or self.layout.name != "strided":
         raise DeviceError(
@@ -73,7 +74,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 
 def record_stream(self: Tensor, stream: Any) -> None:
-    """Keep the tensor's memory, when the tensor is gone, until a stream has done what it was given by then.
+    """Keep the memory of a deleted tensor until a stream has finished its work up to then.
 
     Needed for a tensor that was made on one stream and is used on another: its memory belongs to the first, which
     might use it again too early.
@@ -88,7 +89,7 @@ def record_stream(self: Tensor, stream: Any) -> None:
     DeviceError
         When the stream is one of another device type.
     TypeError
-        When it is no stream.
+        If it is not a stream.
     """
     if not hasattr(stream, "native"):  # streams are a layer above
         raise TypeError(f"record_stream(): argument 'stream' must be a Stream, not {type(stream).__name__}")

@@ -1,7 +1,7 @@
 """Printing: tensors as PyTorch prints them.
 
-The digits come from `format_array`, a pure function over a NumPy array; `format_tensor` adds what else is worth
-knowing (device, dtype, shape, gradient) and leaves out what is the default.
+The digits come from `format_array`, a pure function over a NumPy array; `format_tensor` adds further
+facts (device, dtype, shape, gradient) unless they are the default.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors are printed; what is None stays as it is, except for `sci_mode`.
+    """Set how tensors are printed; options that are None keep their value, except `sci_mode`.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def format_array(array: np.ndarray[Any, Any], indent: int = 0, options: PrintOpt
     array : numpy.ndarray
         Of any dtype that tt has, of any shape.
     indent : int
-        How many characters stand before it on the first line.
+        The number of characters before it on the first line.
     options : PrintOptions
         Those in force by default.
 
@@ -332,7 +332,7 @@ def format_tensor(tensor: Tensor, contents: str | None = None) -> str:
     tensor : Tensor
         On any device, in any layout, in any layer.
     contents : str, optional
-        What to show in the place of the values.
+        A text to show instead of the values.
 
     Examples
     --------
@@ -373,7 +373,8 @@ def _parameter() -> type[Tensor]:
 
 
 def gradient_suffixes(tensor: Tensor) -> list[str]:
-    """Return what the autograd plugin knows of the tensor; nothing where there is no such plugin."""
+    """Return the autograd plugin's facts about the tensor; none without the plugin."""
+
     if not requires_gradient(tensor):
         return []
     node = getattr(tensor, "grad_fn", None)
@@ -413,7 +414,8 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
 
 
 def _format_parts(parts: dict[str, Tensor], indent: int, hidden: bool) -> str:
-    """Return the strided tensors that a tensor of another layout is made of, each with its name."""
+    """Return the strided components of a tensor of another layout, each with its name."""
+
     lines = []
     for name, part in parts.items():
         head = f"{name}=tensor("

@@ -1,7 +1,7 @@
 """Reading: the values of a tensor on the host, for printing, `item`, `tolist` and `numpy`.
 
-A handle is only read where no layer could know better: what a layer holds is asked of the operators, which the layer
-sees (a functionalised view gathers its elements anew, a tensor inside a transform refuses).
+A handle is only read if no layer applies to the tensor; otherwise the values are computed by operators, which the layer
+handles (a functionalised view gathers its elements, a tensor inside a transform refuses).
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def layers_of(tensor: Tensor) -> list[Layer]:
 
 
 def detached(tensor: TensorBase) -> Tensor:
-    """Return a tensor over the same memory that autograd does not know."""
+    """Return a tensor over the same memory, unknown to autograd."""
+
     found: Tensor = ops.detach(tensor)
     return found
 
@@ -58,13 +59,13 @@ def bare(tensor: Tensor) -> Tensor:
 def handle_of(tensor: TensorBase) -> Any:
     """Return the native array of a tensor, as a kernel of its backend gets it; both share the memory.
 
-    For those who write kernels, layouts and backends. What is written into the array, autograd and the version of the
-    tensor do not see.
+    For authors of kernels, layouts and backends. Autograd and the version counter do not notice writes into the
+    array.
 
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For objects that are not tensors.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def handle_of(tensor: TensorBase) -> Any:
 def requires_gradient(tensor: Tensor) -> bool:
     """Return whether autograd records operations on the tensor.
 
-    A tensor that no layer holds does not: nothing is asked, and no plugin is activated.
+    It is False for tensors without a layer; no plugin is activated for these.
     """
     held = tensor._keys & KEYS.mask("layer") & ~tensor._spec.keys
     return bool(held) and bool(getattr(tensor, "requires_grad", False))
@@ -102,7 +103,7 @@ def host_array(tensor: Tensor, what: str = "tolist") -> np.ndarray[Any, Any]:
     tensor : Tensor
         Strided.
     what : str
-        What is asked for, for the message of an error.
+        The name of the operation, for error messages.
 
     Raises
     ------

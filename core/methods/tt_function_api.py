@@ -1,4 +1,4 @@
-"""`tt.overrides`: what the author of a tensor-like class or of a function mode uses, as in `torch.overrides`."""
+"""`tt.overrides`: tools for authors of tensor-like classes and function modes, as in `torch.overrides`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def prepare_subclass(kind: type[Tensor]) -> None:
 
 
 class SeenMember:
-    """Stands on a subclass of `Tensor` for a member of it that is no operator: its use goes through `__tt_function__`.
+    """Wraps a member that is not an operator on a subclass of `Tensor`: its use goes through `__tt_function__`.
 
     Plain tensors do not have it, so that theirs cost nothing more.
     """
@@ -144,7 +144,7 @@ def _member_names() -> list[str]:
     from tt.core.schema.snapshot import methods, properties
 
     start()
-    # What is neither an operator nor the core's is a plugin's.
+    # Members that are neither operators nor the core's belong to plugins.
     own = {*MEMBERS, *methods(), *properties(), *DUNDERS}
     brought = [name for name in vars(Tensor) if name not in own and not name.startswith("_")]
     return [name for name in dict.fromkeys((*_PROPERTIES, *MEMBERS, *brought)) if name not in _UNSEEN]
@@ -177,7 +177,7 @@ def _keeps_class(function: Any) -> bool:
 
 def _convert(result: Any, kind: type[Tensor]) -> Any:
     if isinstance(result, Tensor):
-        # What a class with __tt_dispatch__ returns is what it means.
+        # Results of a class with __tt_dispatch__ are returned unchanged.
         if kind is Tensor or isinstance(result, kind) or kind._class_keys & PYTHON:
             return result
         return result.as_subclass(kind)
@@ -192,11 +192,11 @@ def _convert(result: Any, kind: type[Tensor]) -> Any:
 
 
 class TTFunctionMode(Mode):
-    """Sees what the user calls in a `with` block, before autograd: override `__tt_function__`.
+    """Intercepts the user's calls in a `with` block, before autograd: override `__tt_function__`.
 
     A mode is off inside its own handler, so `func(*args, **kwargs)` there goes to the next mode further out, then to
     the classes of the arguments, then to the operator.  Where a mode returns NotImplemented, the classes of the
-    arguments are asked.
+    arguments are tried.
 
     Examples
     --------
@@ -306,16 +306,16 @@ def handle_tt_function(
     Parameters
     ----------
     public_api : callable
-        The function, as users know it.
+        The public function.
     relevant_args : iterable
-        The arguments whose classes are asked.
+        The arguments whose classes are tried.
     args, kwargs
         All arguments.
 
     Raises
     ------
     TypeError
-        When all that were asked returned NotImplemented, or nobody was.
+        If all of them returned NotImplemented, or there were none.
 
     Examples
     --------
@@ -344,7 +344,7 @@ def wrap_tt_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any]
     Parameters
     ----------
     dispatcher : callable
-        Takes the function's arguments and returns those whose classes are asked.
+        Takes the function's arguments and returns those whose classes are tried.
 
     Examples
     --------
@@ -504,7 +504,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 
 def resolve_name(f: Callable[..., Any]) -> str | None:
-    """Return the name under which users find a function; None for what is not tt's.
+    """Return the name under which users find a function; None for functions that are not tt's.
 
     Examples
     --------

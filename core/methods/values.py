@@ -213,7 +213,7 @@ def _cuda_array_interface(self: Tensor) -> dict[str, Any]:
         "shape": tuple(self.shape),
         "strides": None if plain else tuple(stride * size for stride in backend.strides(self._handle)),
         "data": (backend.data_ptr(self._handle) if self.numel() else 0, False),
-        # Whoever reads the memory waits for this stream; 1 stands for the default one, whose address is 0.
+        # Readers of the memory wait for this stream; 1 means the default one, whose address is 0.
         "stream": int(backend.current_stream(self.device).ptr) or 1,
         "version": 3,
     }
@@ -269,7 +269,7 @@ def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
         return import_module("tt.array_api")
     except ModuleNotFoundError:
         raise NotImplementedError(
-            "this version of tt has no namespace of the array API standard; its functions are those of PyTorch"
+            "this version of tt has no array API namespace; its functions are PyTorch's"
         ) from None
 
 

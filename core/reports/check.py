@@ -52,7 +52,7 @@ class Problem:
     source : str
         The text of that line.
     hint : str
-        What to do, where that is known.
+        A remedy, if one is known.
     """
 
     check: str
@@ -85,7 +85,7 @@ def check_files(files: Iterable[str]) -> list[Problem]:
 
 
 def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
-    """Check the schema, every registration, and that some backends serve what the schema promises.
+    """Check the schema, every registration, and that some backends implement what the schema promises.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def check_all(backends: Iterable[Place] | None = None) -> list[Problem]:
     """
     broken = check_own_schema()
     if broken:
-        return broken  # nothing else can be told without the operators
+        return broken  # nothing else can be checked without the operators
     known = places()
     if backends is None:
         backends = [place for place in known if place == Place("cpu")]
@@ -119,7 +119,7 @@ def is_concern_of(op: str, backends: Iterable[Place]) -> bool:
 
 
 def _brought_by(backends: Iterable[Place]) -> Callable[[Provider], bool]:
-    """Return what tells whether something is of the packages that bring some backends, or of the program."""
+    """Return a predicate: does something come from the packages of some backends, or from the program?"""
     sources = [REGISTRY.backend_sources.get((place.device, place.layout)) for place in backends]
     owners = {source.distribution for source in sources if source is not None}
     return lambda source: source.is_program or source.distribution in owners
@@ -133,7 +133,7 @@ def check_backends(backends: Iterable[Place], ops: Collection[str] | None = None
     backends : iterable of Place
         The backends.
     ops : collection of str, optional
-        Only these operators, whoever brought them.
+        Only these operators, from any provider.
     """
     broken = check_own_schema()
     if broken:
@@ -190,7 +190,7 @@ def check_own_schema(path: str | None = None) -> list[Problem]:
 
 
 def check_core_size(definitions: list[OpDefinition]) -> Iterator[Problem]:
-    """Find a core set that is too large to ask of a backend's author."""
+    """Find a core set that is too large for a backend's author."""
     count = sum(definition.core for definition in definitions)
     if count > MAX_CORE:
         yield Problem(
@@ -249,7 +249,9 @@ def check_unknown_operators(theirs: Callable[[Provider], bool] = _anybody) -> It
             for registration in registrations:
                 if not theirs(registration.source):
                     continue
-                if registration.eligibility().refusal:  # its namespace is another plugin's, or nobody's yet
+                if (
+                    registration.eligibility().refusal
+                ):  # its namespace belongs to another plugin, or to none yet
                     continue
                 error = UnknownNameError("operator", name, known)
                 yield Problem(
@@ -302,7 +304,7 @@ def check_composite_signature(definition: OpDefinition) -> Iterator[Problem]:
 
 
 def check_served(definition: OpDefinition) -> Iterator[Problem]:
-    """Find operators of plugins that nobody serves anywhere; tt's own are asked of each backend."""
+    """Find plugins' operators without any implementation; tt's own are checked for each backend."""
     if definition.signature.namespace == "tt":
         return
     served = REGISTRY.kernels.get(definition.name) or REGISTRY.composite(definition.name)
@@ -311,7 +313,7 @@ def check_served(definition: OpDefinition) -> Iterator[Problem]:
 
 
 def check_layers(definitions: list[OpDefinition]) -> Iterator[Problem]:
-    """Find what the layers say of their tables: formulas that are missing or do not fit, for instance."""
+    """Find problems that the layers report for their tables: formulas that are missing or do not fit, for instance."""
     for name, layer in REGISTRY.layers.items():
         for operator, message in layer.check(definitions):
             yield Problem(f"layer {name}", operator, message)
@@ -330,12 +332,12 @@ PER_OPERATOR: Final[tuple[Callable[[OpDefinition], Iterator[Problem]], ...]] = (
 
 
 def promises_nothing(definition: OpDefinition) -> bool:
-    """Return whether an operator was defined in Python and says nothing of dtypes: it has those of its kernels."""
+    """Return whether an operator was defined in Python without dtypes: then it has its kernels' dtypes."""
     return not definition.location[0] and definition.dtypes == "all"
 
 
 def check_backend(place: Place) -> list[Problem]:
-    """Find what a backend lacks: operators, core kernels, and dtypes that the schema promises."""
+    """Find the gaps of a backend: operators, core kernels, and dtypes that the schema promises."""
     backend: Any = REGISTRY.backend(place.device, place.layout)
     problems = []
     for definition in REGISTRY.definitions():

@@ -161,7 +161,7 @@ def rules(group: list[OpDefinition]) -> str:
 
 
 def properties(definition: OpDefinition) -> dict[str, str]:
-    """Return what the schema says of an overload."""
+    """Return the schema's facts about an overload."""
 
     def code(words: Iterable[str]) -> str:
         return ", ".join(f"`{word}`" for word in words)

@@ -25,7 +25,7 @@ def each(op: str, value: Any, count: int, name: str) -> tuple[Any, ...]:
 
 
 def dims_of(op: str) -> int:
-    """Return the number of spatial dimensions, which the name of the operator tells."""
+    """Return the number of spatial dimensions, from the name of the operator."""
     return int(next(c for c in op if c.isdigit()))
 
 
@@ -176,7 +176,7 @@ def conv_weight(
     *,
     op: str,
 ) -> Shape:
-    """The size of the filters, which the caller knows."""
+    """The size of the filters, passed by the caller."""
     if input.ndim != grad.ndim:
         raise ShapeError(f"{op}(): input has {input.ndim} dimensions, its gradient {grad.ndim}")
     count = len(weight_size) - 2
@@ -195,7 +195,7 @@ def conv_weight(
     for dim, (size, width, step, gap, pad) in enumerate(
         zip(sizes, weight_size[2:], steps, gaps, pads, strict=True)
     ):
-        # Fewer windows than fit are what the gradient of a transposed convolution has.
+        # The gradient of a transposed convolution may have fewer windows than fit.
         if windows[dim] and step * (windows[dim] - 1) + gap * (width - 1) >= size + 2 * pad:
             raise ShapeError(
                 f"{op}(): the gradient {list(grad.shape)} has more windows than fit into the padded input "
@@ -250,8 +250,8 @@ def col2im(
     widths, blocks = blocks_of(op, sizes, kernel_size, dilation, padding, stride)
     if input.shape[-2] % prod(widths):
         raise ShapeError(
-            f"{op}(): dimension {input.ndim - 2} of the input has size {input.shape[-2]}, which is no multiple of the "
-            f"{prod(widths)} elements of a window of kernel_size={list(widths)}"
+            f"{op}(): dimension {input.ndim - 2} of the input has size {input.shape[-2]}, which is not a multiple of "
+            f"the {prod(widths)} elements of a window of kernel_size={list(widths)}"
         )
     if min(blocks) < 1 or prod(blocks) != input.shape[-1]:
         raise ShapeError(

@@ -31,7 +31,7 @@ def empty(size: Sequence[int], memory_format: Any = None, *, op: str) -> Result:
     if name in ORDERS:
         return Result(shape, ordered_strides(op, shape, name))
     if name == "preserve_format":
-        raise ShapeError(f"{op}(): there is no tensor whose order preserve_format could keep")
+        raise ShapeError(f"{op}(): preserve_format needs a tensor whose memory order it can keep")
     return Result(shape)
 
 

@@ -71,7 +71,7 @@ def qr(self: Described, /, some: bool = True, mode: str | None = None, *, op: st
 
 @rule("factor_and_info")
 def factor_and_info(self: Described, /, *, op: str) -> tuple[Shape, Shape]:
-    """A square factor, and a number that says what is wrong."""
+    """A square factor, and an error code."""
     batch, order = expect_square(op, self)
     return (*batch, order, order), batch
 
@@ -112,7 +112,7 @@ def eigh(self: Described, /, UPLO: str, *, op: str) -> tuple[Shape, Shape]:
 
 @rule("lu_factor_ex")
 def lu_factor_ex(self: Described, /, *, op: str) -> tuple[Result, Result, Result]:
-    """L and U in one matrix, the pivots, and a number that says what is wrong."""
+    """L and U in one matrix, the pivots, and an error code."""
     batch, m, n = expect_matrix(op, self)
     return Result((*batch, m, n)), Result((*batch, min(m, n)), dtype=int32), Result(batch, dtype=int32)
 
@@ -121,7 +121,7 @@ def lu_factor_ex(self: Described, /, *, op: str) -> tuple[Result, Result, Result
 def lu_unpack(
     LU_data: Described, LU_pivots: Described, unpack_data: bool, unpack_pivots: bool, *, op: str
 ) -> tuple[Shape, Shape, Shape]:
-    """P, L and U; what is not asked for is empty."""
+    """P, L and U; unrequested results are empty."""
     batch, m, n = expect_matrix(op, LU_data)
     k = min(m, n)
     if unpack_pivots and LU_pivots.dtype is not int32:
@@ -213,7 +213,7 @@ def solve_triangular(A: Described, B: Described, /, left: bool = True, *, op: st
 def lstsq(
     A: Described, B: Described, driver: str | None = None, *, op: str
 ) -> tuple[Shape, Shape, Shape, Shape]:  # fmt: skip
-    """Solution, residuals, rank and singular values; the driver says which of them are not empty."""
+    """Solution, residuals, rank and singular values; the driver determines which of them are not empty."""
     batch, m, n = expect_matrix(op, A)
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise ValueRangeError(

@@ -1,6 +1,6 @@
 """Sizes and strides: what every shape rule needs.
 
-Strides count elements, sizes are plain tuples.  The functions say what PyTorch says to the same mistake.
+Strides count elements, sizes are plain tuples.  The functions raise the same errors as PyTorch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Shape = tuple[int, ...]
 
 
 class Described(Protocol):
-    """What a shape rule may know of a tensor."""
+    """A tensor as shape rules see it."""
 
     @property
     def shape(self) -> Shape:
@@ -150,7 +150,7 @@ def check_size(op: str, size: Any) -> Shape:
 
 
 def infer_size(op: str, size: Sequence[int], numel: int) -> Shape:
-    """Return the size of a view, its single -1 replaced by what is left.
+    """Return the size of a view, its single -1 replaced by the remaining size.
 
     Raises
     ------
@@ -163,12 +163,12 @@ def infer_size(op: str, size: Sequence[int], numel: int) -> Shape:
         raise ShapeError(f"{op}(): the shape {wanted} leaves several sizes open; only one may be -1")
     for value in wanted:
         if value < -1:
-            raise ShapeError(f"{op}(): {value} in the shape {wanted} is no size")
+            raise ShapeError(f"{op}(): {value} in the shape {wanted} is not a size")
     known = prod(value for value in wanted if value != -1)
     fits = known == numel if not free else known != 0 and numel % known == 0
     if free and known == 0 and numel == 0:
         raise ShapeError(
-            f"{op}(): the shape {wanted} of a tensor without elements leaves open what -1 stands for\n"
+            f"{op}(): the shape {wanted} of a tensor without elements does not determine the size for -1\n"
             f"  try: write the size"
         )
     if not fits:
@@ -198,7 +198,7 @@ def common_shape(*shapes: Sequence[int] | int) -> Size:
     Parameters
     ----------
     *shapes : sequence of int, or int
-        A number stands for a shape of one dimension.
+        A number means a shape of one dimension.
 
     Raises
     ------
@@ -320,7 +320,7 @@ def dense_strides(shape: Shape, operands: Sequence[Described], *, scalars: bool 
 
 
 def _order(shape: Shape, table: Sequence[Shape]) -> list[int]:
-    """Return the dimensions from the fastest to the slowest, by an insertion sort that lets ties stand."""
+    """Return the dimensions from the fastest to the slowest, by a stable insertion sort."""
 
     def comes_after(one: int, other: int) -> int:
         for strides in table:

@@ -79,7 +79,7 @@ def take_along_dim(self: Described, indices: Described, dim: int | None = None, 
     if dim is None:
         return (prod(indices.shape),)
     if not self.ndim:
-        raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has 0 dimensions")
+        raise IndexValueError(f"{op}(): dimension {dim} does not exist: the tensor has 0 dimensions")
     if indices.dtype is not int64:
         raise DtypeError(f"{op}(): indices must have dtype int64, but have {indices.dtype}")
     if self.ndim != indices.ndim:
@@ -343,8 +343,8 @@ def embedding_dense_backward(
     """The rows of a matrix to which gradients are added."""
     if tuple(grad_output.shape[:-1]) != tuple(indices.shape) or grad_output.ndim != indices.ndim + 1:
         raise ShapeError(
-            f"{op}(): the gradient has the shape {list(grad_output.shape)}, and each of the indices of shape "
-            f"{list(indices.shape)} asks for a row"
+            f"{op}(): the gradient has the shape {list(grad_output.shape)}, and each index of shape "
+            f"{list(indices.shape)} needs a row"
         )
     if indices.dtype.name not in ("int32", "int64"):
         raise DtypeError(f"{op}(): indices have the dtype int32 or int64, not {indices.dtype}")

@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 
 
 def chosen_reduction(op: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """Return which reduction a loss is asked for: by its name, or by the two bools that came before it."""
+    """Return the requested reduction of a loss: by its name, or by PyTorch's two older bools."""
     if size_average is not None or reduce is not None:
         if reduce is not None and not reduce:
             return "none"
@@ -90,7 +90,7 @@ def nll_loss(
     return reduced(op, expected, reduction, size_average, reduce)
 
 
-# --- what the losses are made of -------------------------------------------------------------------------------
+# --- parts of losses -------------------------------------------------------------------------------
 
 KINDS: Final = (
     "square", "absolute", "smooth", "huber", "probability", "logit", "divergence", "log_divergence",
@@ -102,7 +102,7 @@ KINDS: Final = (
 def elementwise_loss(input: Described, target: Described, kind: str, reduction: str, *, op: str) -> Shape:
     """A number for each element, their mean or their sum."""
     if kind not in KINDS:
-        raise ValueRangeError(f"{op}(): {kind!r} is no kind of loss; there are {', '.join(KINDS)}")
+        raise ValueRangeError(f"{op}(): {kind!r} is not a kind of loss; there are {', '.join(KINDS)}")
     return same_shape_loss(input, target, reduction=reduction, op=op)
 
 

@@ -16,7 +16,7 @@ rule = RuleTable()
 def vector_norm(
     self: Described, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, op: str
 ) -> tuple[int, ...]:
-    """One norm for each vector; those of negative order and of inf have none for no elements."""
+    """One norm for each vector; norms of negative order and of inf are undefined for no elements."""
     op = op.lstrip("_")
     if isinstance(ord, complex):
         raise DtypeError(f"{op}(): the order of a norm must be a real number, got {ord}")

@@ -18,14 +18,14 @@ Shape = tuple[int, ...]
 
 
 def check_parameters(op: str, input: Any, *parameters: Any) -> None:
-    """Raise unless parameters are of the dtype of the input or, beside halves, float32."""
+    """Raise unless parameters have the dtype of the input or, for half types, float32."""
     for parameter in parameters:
         if parameter is not None and parameter.dtype not in (
             input.dtype,
             float32 if input.dtype.itemsize == 2 else input.dtype,
         ):
             raise DtypeError(
-                f"{op}(): the parameters of an input of {input.dtype} must be of the same dtype or, beside half "
+                f"{op}(): the parameters of an input of {input.dtype} must be of the same dtype or, with half "
                 f"precision, of float32; found {parameter.dtype}"
             )
 

@@ -78,7 +78,7 @@ def avg_pool(
     *,
     op: str,
 ) -> Shape:
-    """The mean in each window; the operator's name tells the number of spatial dimensions."""
+    """The mean in each window; the operator's name gives the number of spatial dimensions."""
     lead, sizes = channels_of(op, input, dims_of(op))
     if divisor_override == 0:
         raise ShapeError(f"{op}(): divisor_override must not be zero")
@@ -127,7 +127,7 @@ def adaptive_pool_with_indices(input: Described, output_size: Any, *, op: str) -
 
 @rule("unpool")
 def unpool(values: Described, indices: Described, size: Shape, dims: int, *, op: str) -> Shape:
-    """The size that the caller knows."""
+    """The size passed by the caller."""
     if tuple(values.shape) != tuple(indices.shape) or (
         tuple(values.shape[:-dims]) != tuple(size[:-dims]) or values.ndim != len(size)
     ):
@@ -149,7 +149,7 @@ def avg_unpool(
     *,
     op: str,
 ) -> Shape:
-    """The size that the caller knows, whose windows grad has."""
+    """The size passed by the caller; grad has its windows."""
     lead, sizes = channels_of(op, grad, len(size))
     if divisor_override == 0:
         raise ShapeError(f"{op}(): divisor_override must not be zero")
@@ -163,7 +163,7 @@ def avg_unpool(
 
 @rule("adaptive_avg_unpool")
 def adaptive_avg_unpool(grad: Described, size: Shape, *, op: str) -> Shape:
-    """The size that the caller knows."""
+    """The size passed by the caller."""
     lead, _ = channels_of(op, grad, len(size))
     if min(size) < 1:
         raise ShapeError(f"{op}(): the input of which this is the gradient is empty: {list(size)}")

@@ -79,7 +79,7 @@ def expect_real(op: str, std: Described) -> None:
 
 @rule("native_dropout")
 def native_dropout(input: Described, p: float, *, op: str) -> tuple[Shape, Shape]:
-    """What is left of a tensor, and where."""
+    """The remaining part of a tensor, and its position."""
     if not 0 <= p <= 1:
         raise ValueRangeError(f"the dropout probability p is between 0 and 1, not {p}")
     return input.shape, input.shape

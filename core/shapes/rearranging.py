@@ -40,7 +40,7 @@ def roll(self: Described, shifts: Any, dims: Any = (), *, op: str) -> Shape:
             )
         for dim in dim_list:
             if not self.ndim:
-                raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has none")
+                raise IndexValueError(f"{op}(): dimension {dim} does not exist: the tensor has none")
             wrap_dim(op, dim, self.ndim)
     return self.shape
 
@@ -93,7 +93,7 @@ def constant_pad_nd(self: Described, pad: Sequence[int], *, op: str) -> Shape:
 
 @rule("repeat_interleave_counts")
 def repeat_interleave_counts(repeats: Described, output_size: int | None = None, *, op: str) -> Shape:
-    """Each place of a vector of counts as often as it says."""
+    """Each index of a vector of counts, repeated by its count."""
     if repeats.dtype not in (int32, int64):
         raise UnsupportedError(f"{op}(): repeats must have the dtype int32 or int64, not {repeats.dtype}")
     if repeats.ndim != 1:

@@ -1,6 +1,6 @@
 """Shape rules: what one is, and the table of all of them.
 
-A rule is a function of an operator's arguments that says what the results look like, or raises the error that
+A rule is a function of an operator's arguments that returns descriptions of the results, or raises the error that
 PyTorch would.  It sees tensors as objects with `shape`, `strides`, `offset`, `ndim` and `dtype`, never their data.
 Operators name their rule in ops.yaml (`meta: broadcast`, or `meta: module:function`).
 
@@ -9,8 +9,8 @@ Note [The parameters of a rule]
 A rule lists what it needs, and several operators share it:
 
 - parameters before a `/` take the leading arguments of the operator, whatever their names;
-- `*tensors` takes all tensor arguments, lists among them flattened, None left out; a Python number that stands in
-  the place of a tensor stays;
+- `*tensors` takes all tensor arguments, lists among them flattened, None omitted; a Python number given instead of a
+  tensor is kept;
 - all other parameters take the argument of their name; one with a default may be absent from the schema;
 - `op` takes the operator's name, for messages.
 """
@@ -41,9 +41,9 @@ class Result:
     shape : tuple of int
         Its shape.
     strides : tuple of int or None
-        In elements; None stands for row-major.
+        In elements; None means row-major.
     offset : int or None
-        Of the first element in the memory, for views; None stands for fresh memory.
+        Of the first element in the memory, for views; None means fresh memory.
     dtype : dtype or None
         Where it does not follow from the operator's promotion.
     """
@@ -162,7 +162,7 @@ def flatten(values: Any) -> Iterator[Any]:
 
 
 def normalise(outcome: Any) -> Outcome:
-    """Return what a rule returned with every shape tuple as a `Result`."""
+    """Return a rule's results with every shape tuple as a `Result`."""
     if isinstance(outcome, Result):
         return outcome
     if isinstance(outcome, list):

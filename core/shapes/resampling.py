@@ -36,7 +36,7 @@ def _refuse_empty(op: str, size: int, places: Described) -> None:
 def spread_taps(
     self: Described, places: Described, weights: Described, dim: int, size: int, *, op: str
 ) -> Shape:
-    """The size that the caller knows along a dimension."""
+    """The size passed by the caller along a dimension."""
     shape = weighted_taps(self, places, weights, dim, op=op)
     if shape != tuple(self.shape):
         raise ShapeError(f"{op}(): self has the shape {list(self.shape)}, but places {list(places.shape)}")

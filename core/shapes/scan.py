@@ -26,7 +26,7 @@ def scan(self: Described, /, dim: int, *, op: str) -> Shape:
 
 @rule("scan_with_indices")
 def scan_with_indices(self: Described, /, dim: int, *, op: str) -> tuple[Result, Result]:
-    """Accumulate along a dimension and tell where the values were found (cummax, cummin)."""
+    """Accumulate along a dimension and return the indices of the values (cummax, cummin)."""
     wrap_dim(op, dim, self.ndim)
     return Result(self.shape), Result(self.shape, dtype=int64)
 
@@ -48,7 +48,7 @@ def diff(
                 f"{list(self.shape)}, {name} {list(tensor.shape)}"
             )
     if not n:
-        return self.shape  # as it is, whatever would be joined to it
+        return self.shape  # unchanged, whatever would be joined to it
     size = self.shape[index] + sum(t.shape[index] for t in (prepend, append) if t is not None)
     shape = list(self.shape)
     shape[index] = max(size - n, 0)

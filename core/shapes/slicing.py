@@ -27,7 +27,7 @@ def select(self: Described, dim: int, index: int, *, op: str) -> Result:
     size = self.shape[at]
     if not -size <= index < size:
         raise IndexValueError(
-            f"{op}(): there is no index {index} in dimension {at} of a tensor of shape {list(self.shape)}"
+            f"{op}(): index {index} is out of range in dimension {at} of a tensor of shape {list(self.shape)}"
         )
     offset = self.offset + (index % size) * self.strides[at]
     return view(
@@ -163,7 +163,7 @@ def required_extent(shape: Sequence[int], strides: Sequence[int], offset: int) -
 def unbind(self: Described, dim: int = 0, *, op: str) -> list[Result]:
     """All slices of a dimension."""
     if not self.ndim:
-        raise IndexValueError(f"{op}(): there is no dimension {dim}: the tensor has none")
+        raise IndexValueError(f"{op}(): dimension {dim} does not exist: the tensor has none")
     at = wrap_dim(op, dim, self.ndim)
     return [select(self, at, index, op=op) for index in range(self.shape[at])]
 

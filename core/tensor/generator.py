@@ -71,18 +71,18 @@ class Generator:
     @property
     def device(self) -> Device:
         """The device whose tensors the generator fills."""
-        # Made when asked for: the default generator exists before any plugin has declared its devices.
+        # Made on demand: the default generator exists before any plugin has declared its devices.
         if self._device is None:
             self._device = Device(self._type)
         return self._device
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start anew from a seed.
+        """Restart from a seed.
 
         Parameters
         ----------
         seed : int
-            From -2**63 to 2**64 - 1; a negative one stands for 2**64 + seed.
+            From -2**63 to 2**64 - 1; a negative one means 2**64 + seed.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Start anew from a seed of the operating system, and return it."""
+        """Restart from a seed of the operating system, and return it."""
         seed = secrets.randbits(53)
         self.manual_seed(seed)
         return seed
@@ -268,7 +268,7 @@ def reserve(generator: Generator | None, count: int, device_type: str = "cpu") -
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generators of all devices anew from a seed; return that of the CPU.
+    """Restart the default generators of all devices from a seed; return the CPU's.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generators of all devices anew from a seed of the operating system, and return it."""
+    """Restart the default generators of all devices from a seed of the operating system, and return it."""
     found = secrets.randbits(53)
     manual_seed(found)
     return found

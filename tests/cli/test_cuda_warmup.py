@@ -118,8 +118,8 @@ def known(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arch", "problem"),
     [
-        ("hopper", f"'hopper' is no architecture of CUDA; NVRTC 12.9 compiles for {KNOWN}"),
-        ("", f"'' is no architecture of CUDA; NVRTC 12.9 compiles for {KNOWN}"),
+        ("hopper", f"'hopper' is not a CUDA architecture; NVRTC 12.9 compiles for {KNOWN}"),
+        ("", f"'' is not a CUDA architecture; NVRTC 12.9 compiles for {KNOWN}"),
         ("sm_20", f"NVRTC 12.9 does not compile for sm_20; it compiles for {KNOWN}"),
     ],
 )

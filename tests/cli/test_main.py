@@ -19,7 +19,7 @@ from tt.core.host import host
 Run = Callable[..., Any]
 
 COMMANDS = {
-    "env": "Print what a bug report needs",
+    "env": "Print information for a bug report",
     "demo": "Train a classifier of handwritten digits",
     "ops": "The operators: what there is, who serves it",
     "plugins": "The plugins that bring devices, layouts, layers and operators.",

@@ -44,7 +44,7 @@ def test_a_package_with_an_operator_is_written_and_the_next_steps_are_said(
           cd tt-my-ns                # the package
           pip install -e '.[test]'   # installs it; edits take effect at once
           pytest                     # its tests, which pass as it is
-          tt ops show my_ns::square  # what tt knows of the operator
+          tt ops show my_ns::square  # the operator as tt sees it
     """)
     assert [p.name for p in here.iterdir()] == ["tt-my-ns"]
     assert files(here / "tt-my-ns") == [line.strip() for line in ran.out.split("\n\n")[0].splitlines()[1:]]
@@ -73,7 +73,7 @@ def test_a_package_with_a_backend_is_written_and_the_next_steps_are_said(
           pytest -k first_call                 # the first call: tt.add(x, x) on my_dev
           pytest                               # its tests, which pass as it is
           tt ops list --backend my_dev         # how each operator is served
-          tt ops check --backend my_dev --run  # what is missing or wrong: every operator against the reference
+          tt ops check --backend my_dev --run  # missing operators and wrong results, against the reference
     """)
     assert files(here / "tt-my-dev-backend") == [
         line.strip() for line in ran.out.split("\n\n")[0].splitlines()[1:]
@@ -123,7 +123,7 @@ def test_the_author_is_written_as_packages_want_it(
     ("words", "reason"),
     [
         (["op", "twice"], "an operator of your own has a namespace: twice::twice"),
-        (["op", "tt::twice"], "the namespace 'tt' is that of tt's own operators"),
+        (["op", "tt::twice"], "the namespace 'tt' belongs to tt's own operators"),
         (["op", "sparse::twice"], "the plugin 'sparse' (tt-tensor 0.1.0) brings the namespace"),
         (["op", "cpu::twice"], "the plugin 'cpu' (tt-tensor 0.1.0) has the name"),
         (["op", "add::twice"], "tt.ops.add is an operator"),

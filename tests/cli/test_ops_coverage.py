@@ -143,7 +143,7 @@ def test_every_backend_but_meta_has_a_column(run: Run) -> None:
         (("--ops", "softmx"), "no operator is named 'softmx'; did you mean 'softmax' or "),
         (("--namespace", "nowhere"), "unknown namespace 'nowhere'"),
         (("--dtype", "float31"), "float31"),
-        (("--markdown", "--json"), "--markdown and --json exclude each other: ask for one"),
+        (("--markdown", "--json"), "--markdown and --json exclude each other: choose one"),
         (("page.md",), "FILE (page.md) is where --markdown writes to: add --markdown, or take --html FILE"),
     ],
 )
@@ -166,7 +166,7 @@ def test_a_file_of_another_kind_is_kept(run: Run, tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path, option: str) -> None:
     ran = run("ops", "coverage", "--ops", "exp", option, str(tmp_path / "no" / "page"))
     assert (ran.out, ran.code) == ("", 2)
-    assert f"there is no folder {tmp_path / 'no'}; make it first" in ran.err
+    assert f"the folder {tmp_path / 'no'} does not exist; create it first" in ran.err
 
 
 def test_a_folder_is_no_file(run: Run, tmp_path: Path) -> None:

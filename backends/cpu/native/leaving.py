@@ -1,4 +1,4 @@
-"""How native kernels call those of NumPy for what they leave to them."""
+"""Native kernels call NumPy's for inputs that they leave to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["quietly"]
 
 
 def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel without NumPy's warnings: the dispatcher silences those of its own kernels, and no native ones.
+    """Return a kernel without NumPy's warnings: the dispatcher silences only those of NumPy kernels.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class Levels(NamedTuple):
 
 
 def examine(package: Path = PACKAGE) -> NativeStatus:
-    """Compare the record of the build with what is there now.
+    """Compare the build record with the current files.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def examine(package: Path = PACKAGE) -> NativeStatus:
 
 
 def _up_to(level: str) -> tuple[str, ...]:
-    """Return a level and those below it; only the lowest for a level that this version does not know."""
+    """Return a level and the lower ones; only the lowest for an unknown level."""
     return LEVELS[: LEVELS.index(level) + 1] if level in LEVELS else LEVELS[:1]
 
 
@@ -132,7 +132,7 @@ def choose(asked: str, processor: tuple[str, ...], compiled: tuple[str, ...]) ->
     Raises
     ------
     ConfigurationError
-        When the level that was asked for cannot be used.
+        If the requested level cannot be used.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _refuse(asked: str, problem: str, *facts: str, hint: str) -> NoReturn:
 
 
 def levels() -> Levels:
-    """Return which instruction sets native kernels can run with here, whatever TT_ISA says.
+    """Return which instruction sets native kernels can run with here, independent of TT_ISA.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def levels() -> Levels:
 
 
 def chosen_modules(modules: tuple[str, ...], level: str) -> dict[str, str]:
-    """Map each family to its extension for a level: that of the highest level which is not above it.
+    """Map each family to its extension for a level: the one of the highest level that is not above it.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""CUDA C++ to machine code: the compiler, its cache on disk, extensions and what is compiled ahead."""
+"""CUDA C++ to machine code: the compiler, its cache on disk, extensions and warm-up."""

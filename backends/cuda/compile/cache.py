@@ -2,10 +2,10 @@
 
 Note [The cache of compiled kernels]
 ------------------------------------
-A file for each kernel and architecture, named by a digest of all that decides what the compiler makes: the texts, the
-options, the kernel's name, the architecture and the version of NVRTC.  It begins with the digest of its content; what
-was cut off or damaged is compiled again and replaced.  Files appear by renaming, so that whoever reads sees all of a
-file or none, and writers need no lock: two that compile the same kernel write the same, and the last one wins.  Where
+A file for each kernel and architecture, named by a digest of everything that affects the result: the sources, the
+options, the kernel's name, the architecture and the version of NVRTC.  It begins with the digest of its content, so
+truncated or damaged files are compiled again and replaced.  Files are renamed into place, so readers see a whole file
+or none, and writers need no lock: two that compile the same kernel write the same, and the last one wins.  Where
 the folder cannot be written to, kernels are compiled in each process.
 """
 
@@ -83,7 +83,7 @@ def cached_kernel(kernel: ProgramKernel, arch: str, folder: Path | None = None) 
 
 
 def read_kernel(path: Path, name: str) -> Compiled | None:
-    """Return what a file holds, or None if it is not there or is not whole."""
+    """Return the content of a file, or None if it is missing or incomplete."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -99,7 +99,7 @@ def read_kernel(path: Path, name: str) -> Compiled | None:
 
 
 def write_kernel(path: Path, name: str, compiled: Compiled) -> None:
-    """Write a compiled kernel so that nobody reads half of it.
+    """Write a compiled kernel so that no reader sees half of it.
 
     Raises
     ------

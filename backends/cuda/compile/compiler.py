@@ -37,7 +37,7 @@ _INSTALL: Final = "pip install nvidia-cuda-nvrtc-cu12 (of the major version of y
 
 @dataclass(frozen=True)
 class CudaSource:
-    """A text of CUDA C++ and what it includes.
+    """A CUDA C++ source and its includes.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Compiled:
     names : mapping
         Expression that names a kernel, as in `softmax_forward<float, 256>` -> its name in the code.
     log : str
-        What the compiler had to say.
+        The compiler's output.
     """
 
     code: bytes
@@ -133,7 +133,7 @@ def nvrtc_version() -> tuple[int, int]:
 def usable_arch(arch: str) -> tuple[str, str]:
     """Return the option that compiles for an architecture, and the kind of code that it gives.
 
-    A GPU newer than NVRTC gets PTX of the newest architecture that NVRTC knows; its driver compiles that.
+    A GPU newer than NVRTC gets PTX of NVRTC's newest architecture; its driver compiles that.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def usable_arch(arch: str) -> tuple[str, str]:
     known = sorted(int(number) for number in nvrtc().getSupportedArchs())
     if match is None:
         raise errors.ValueRangeError(
-            f"{arch!r} is no architecture of CUDA; NVRTC {'.'.join(map(str, nvrtc_version()))} compiles for "
+            f"{arch!r} is not a CUDA architecture; NVRTC {'.'.join(map(str, nvrtc_version()))} compiles for "
             + ", ".join(f"sm_{number}" for number in known)
         )
     number = int(match[1])
@@ -188,9 +188,9 @@ def compile_source(source: CudaSource, names: Sequence[str], arch: str) -> Compi
     CompileError
         When the text does not compile, with the lines that the compiler complains of.
     DeviceError
-        When there is no compiler.
+        If there is no compiler.
     ValueRangeError
-        When it does not know the architecture.
+        If it does not support the architecture.
     """
     binding = nvrtc()
     option, kind = usable_arch(arch)

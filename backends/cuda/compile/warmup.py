@@ -1,7 +1,7 @@
 """Compiles the kernels that users run most before they are needed: `tt cuda warmup`.
 
-Which kernels an operator launches is known to its table alone, so the operators are called: on handles without memory,
-with an engine that notes what it should launch.  Nothing of a GPU is needed for that.
+Only an operator's table determines which kernels it launches, so the operators are called: on handles without memory,
+with an engine that records the launches.  This needs no GPU.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DTYPES: Final = ("float32", "bfloat16", "float16")
 
 ROWS, COLUMNS = 256, 1024
 
-# --- operators: what they are called with ----------------------------------------------------------------------
+# --- operators and their arguments ----------------------------------------------------------------------
 # x and y have the dtype and 256 rows of 1024; `row` is one, `column` a number for each row, `turned` a transposed y,
 # `pair` a list of both.  `rows` and `places` are int64: a number for each row, and for each element.  `images` has 8 of
-# 16 channels, for each of which `channel` has a number; `heads` is what attention reads, `logsumexp` what it notes.
+# 16 channels, for each of which `channel` has a number; `heads` is attention's input, `logsumexp` its second result.
 
 ONE: Final = (
     "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "neg", "abs", "square", "reciprocal", "relu",
@@ -118,10 +118,10 @@ class _Nothing:
         return int(owner.size)
 
     def address(self, owner: Any) -> int:
-        return 1 << 20  # as those of the pool, a multiple of 512
+        return 1 << 20  # like the pool's, a multiple of 512
 
     def array(self, *description: Any) -> Any:
-        raise errors.DeviceError("there is no memory here")
+        raise errors.DeviceError("handles of the warm-up have no memory")
 
     def describe(self, array: Any) -> tuple[Any, int]:
         return _Block(array.nbytes), 0
@@ -153,7 +153,7 @@ class _Notes:
 
 
 class _Library:
-    """Has what kernels ask of CuPy before they launch: arrays of the host go nowhere."""
+    """Provides the CuPy functions that kernels call before they launch; host arrays are not copied."""
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         return value
@@ -218,7 +218,7 @@ def _calls(backend: CudaBackend, native: Any) -> Iterator[tuple[str, tuple[Any, 
 
 
 def _call(kernels: list[Any], op: str, args: tuple[Any, ...], numbers: dict[str, Any]) -> None:
-    """Call the kernel of an operator that takes what is given."""
+    """Call the kernel of an operator that takes the given arguments."""
     for kernel in kernels:
         takes = kernel.takes or tuple(
             kernel.function.__code__.co_varnames[: kernel.function.__code__.co_argcount]
@@ -287,7 +287,7 @@ def compile_all(
     archs : sequence of str
         For which architectures.
     told : callable
-        Gets what became of each as soon as it is known.
+        Called with the outcome of each kernel.
     folder : Path, optional
         Where they are kept, instead of `cache_folder()`.
     workers : int, optional
@@ -296,7 +296,7 @@ def compile_all(
     Raises
     ------
     DeviceError, ValueRangeError
-        When there is no compiler, or it does not know an architecture.
+        If there is no compiler, or it does not support an architecture.
     ConfigurationError
         When a kernel cannot be kept: the others are not compiled then.
     """

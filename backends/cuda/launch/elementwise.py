@@ -1,8 +1,8 @@
 """How kernels of `pointwise.cuh` are launched: which kind of layout serves, and with what.
 
-Dimensions are collapsed where all operands allow it; then the operands lie flat in one order, in rows (a bias, a
-column, one number beside a matrix), or anyhow.  What follows from dtypes, sizes and strides is a plan, made once for
-each combination and kept.
+Dimensions are collapsed where all operands allow it; then the operands are flat in one order, in rows (a bias, a
+column, one number with a matrix), or arbitrary.  Everything derived from dtypes, sizes and strides is a plan, cached
+for each combination.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 POINTWISE: Final = Program("pointwise.cuh")
 
 MAX_DIMS: Final = 8
-"""The most dimensions that a kernel takes; it is that of `common.cuh`."""
+"""The most dimensions that a kernel takes; the same as in `common.cuh`."""
 
 _NUMBER: Final = struct.Struct("ddq")
 _NO_NUMBERS: Final = bytes(3 * _NUMBER.size)
@@ -46,14 +46,14 @@ Strides = tuple[int, ...]
 
 
 class Layout(NamedTuple):
-    """Sizes, and for each operand strides in elements; the first is what is written."""
+    """Sizes, and for each operand strides in elements; the first is the result."""
 
     sizes: tuple[int, ...]
     strides: tuple[Strides, ...]
 
 
 class ElementwisePlan(NamedTuple):
-    """What a launch takes beside the operands and numbers."""
+    """The arguments of a launch besides operands and numbers."""
 
     kernel: ProgramKernel
     grid: tuple[int, ...]
@@ -87,7 +87,7 @@ def fits_int32(layout: Layout) -> bool:
 
 
 def strided(layout: Layout, operands: int) -> bytes:
-    """Return a layout as the struct `Strided<operands>` of `common.cuh`; what is missing has the strides 0."""
+    """Return a layout as the struct `Strided<operands>` of `common.cuh`; missing dimensions have the strides 0."""
     room = MAX_DIMS - len(layout.sizes)
     rows = [layout.sizes, *layout.strides, *[()] * (operands - len(layout.strides))]
     flat = [value for row in rows for value in (*row, *[0] * (MAX_DIMS if not row else room))]
@@ -208,7 +208,7 @@ def run(
     operands : sequence of StridedHandle
         One to three.
     dtype : numpy.dtype
-        That of the result.
+        The dtype of the result.
     numbers : sequence, optional
         Up to three Python numbers for the functor.
     out : StridedHandle, optional
@@ -229,9 +229,7 @@ def run(
         out = _result(backend, shape, strides, dtype)
     else:
         if out.shape != shape:
-            raise errors.ShapeError(
-                f"the result has the shape {shape}, and what it is written into {out.shape}"
-            )
+            raise errors.ShapeError(f"the result has the shape {shape}, and its target {out.shape}")
         operands = [_apart(backend, operand, out) for operand in operands]
         strides = [h.strides if h.shape == shape else _spread(h, shape) for h in operands]
     if 0 in shape:
@@ -295,7 +293,7 @@ def _result(
 
 
 def _with_ones(shape: tuple[int, ...], own: Strides) -> list[int]:
-    """Return the order of dimensions by strides, where those of one element stay where they are."""
+    """Return the order of dimensions by strides; dimensions of size 1 keep their places."""
     real = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: -abs(own[d]))
     places = iter(real)
     return [d if shape[d] == 1 else next(places) for d in range(len(shape))]

@@ -22,7 +22,7 @@ _STATIC_SHARED: Final = 48 * 1024
 """The most bytes of shared memory that a kernel gets without asking."""
 
 _MAX_DYNAMIC_SHARED_SIZE: Final = 8
-"""The driver's number of the attribute with which a kernel asks for more."""
+"""The driver's number of the attribute with which a kernel requests more."""
 
 
 class Engine(Protocol):

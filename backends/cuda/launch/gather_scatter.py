@@ -1,7 +1,7 @@
 """Layouts of kernels that read and write at places: packed for sources/indexing.cuh, once for each layout.
 
-A layout says how the elements of two arrays and of some index arrays belong together.  Dimensions that lie one behind
-the other are joined, and rows without gaps are moved in units of up to 16 bytes.
+A layout describes how the elements of two arrays and of some index arrays correspond.  Dimensions that are contiguous
+to each other are joined, and rows without gaps are moved in units of up to 16 bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Shape = Sequence[int]
 
 
 class Indexed(NamedTuple):
-    """An index array: its strides in the dimensions of the call, and what it chooses from.
+    """An index array: its strides in the dimensions of the call, and the indexed dimension.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class GatherScatterPlan:
     layout : bytes
         The struct `Places`.
     unit, integer : str
-        The types of what is moved, and of arithmetic with places.
+        The types of the moved units, and of index arithmetic.
     grid : tuple of int
         How many blocks.
     """
@@ -91,7 +91,7 @@ def broadcast_strides(shape: Shape, strides: Shape, target: Shape) -> tuple[int,
     Raises
     ------
     ValueError
-        When it does not broadcast to the shape; the shape rule says so.
+        If it does not broadcast to the shape; the shape rule explains it.
     """
     missing = len(target) - len(shape)
     if missing < 0:
@@ -132,7 +132,7 @@ def make_plan(
     itemsize : int
         Bytes of an element.
     alignment : int
-        What the addresses of both arrays are multiples of, if larger units may be moved.
+        The common alignment of both addresses, if larger units may be moved.
     what : int
         The number under which faults are noted.
     wraps : bool

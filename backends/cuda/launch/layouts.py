@@ -1,4 +1,4 @@
-"""What launches of all families ask about memory: dimensions that can be joined, order, dtypes, and how many blocks."""
+"""Memory layouts for launches of all families: joinable dimensions, order, dtypes, and the number of blocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def grid_of(count: int, threads: int = THREADS) -> tuple[int, ...]:
 
 @cache
 def name_of(dtype: np.dtype[Any]) -> str:
-    """Return the name of a dtype; NumPy puts it together anew each time, which takes longer than a launch."""
+    """Return the name of a dtype; NumPy builds it each time, which takes longer than a launch."""
     name: str = np.dtype(dtype).name
     return name
 

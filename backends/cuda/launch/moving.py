@@ -35,7 +35,7 @@ Shape = tuple[int, ...]
 
 
 def is_wide(index: StridedHandle) -> bool:
-    """Return whether an index holds int64; the shape rule explains the TypeError of what is neither this nor int32."""
+    """Return whether an index holds int64; the shape rule explains the TypeError for other dtypes than int32."""
     if index.dtype.kind != "i" or index.dtype.itemsize < 4:
         raise TypeError("an index of another dtype")
     return index.dtype.itemsize == 8
@@ -48,9 +48,9 @@ def along_dim(handle: StridedHandle, axis: int, index: StridedHandle, strides: S
 
 
 def slices_of(handle: StridedHandle, axis: int, index: StridedHandle) -> tuple[Shape, Shape, Indexed]:
-    """Return the shape of the slices that a vector chooses, the strides beside the index, and the index."""
+    """Return the shape of the slices that a vector chooses, the strides around the index, and the index."""
     if index.ndim > 1:
-        raise ValueError("an index that is no vector, which the shape rule refuses")
+        raise ValueError("an index that is not a vector, which the shape rule refuses")
     count = index.shape[0] if index.ndim else 1
     stride = index.strides[0] if index.ndim else 0
     shape, strides = (handle.shape, handle.strides) if handle.ndim else ((1,), (1,))

@@ -7,7 +7,7 @@ Note [How arguments are passed]
 -------------------------------
 All arguments of a launch are packed into one buffer, laid out as C lays out a struct of them, which the driver takes as
 it is.  Types follow from the values: a handle is a pointer to its first element, None a null pointer, a Python int a
-`long long`, a float a `double`, a bool a `bool`, a NumPy scalar what it is, and bytes a struct whose alignment is 8.
+`long long`, a float a `double`, a bool a `bool`, a NumPy scalar its own type, and bytes a struct with alignment 8.
 The host engine of the tests compares this with the parameters that the kernel really has.
 """
 
@@ -50,9 +50,9 @@ class Program:
     file : str
         The name of a file in `folder`.
     options : sequence of str
-        Options of the compiler beside the usual ones.
+        Compiler options in addition to the usual ones.
     folder : Path
-        Where the file is, and what it includes.
+        The folder of the file and its includes.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Program:
 
     @cached_property
     def source(self) -> CudaSource:
-        """The text and what it includes, read at first use."""
+        """The source and its includes, read at first use."""
         text = self._read(self.file)
         headers: dict[str, str] = {}
         pending = _INCLUDE.findall(text)

@@ -2,8 +2,8 @@
 
 Note [Walks of reductions]
 --------------------------
-What is kept and what is combined are brought to at most two dimensions each; a tensor for which that fails is copied
-first.  A plan then says which of three kernels serves: a group of lanes for a short line, a block for a long one (cut
+Kept and combined dimensions are reduced to at most two each; a tensor for which that fails is copied
+first.  A plan then chooses one of three kernels: a group of lanes for a short line, a block for a long one (split
 into parts where there are fewer lines than the GPU has room for), or, where neighbours in memory belong to different
 lines, 32 columns side by side.  Plans depend on nothing but the layout, so results do not depend on the GPU or on
 timing.
@@ -57,7 +57,7 @@ _MANY: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What launches are made of.
+    """The parts of a launch.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Tuning:
     blocks: int = 1056
 
 
-# --- what is known of handles ----------------------------------------------------------------------------------
+# --- facts about handles ----------------------------------------------------------------------------------
 
 
 @cache
@@ -145,7 +145,7 @@ class ReductionPlan:
     Attributes
     ----------
     kernel : str
-        The kernel and its arguments, in which `{}` stands for the operation.
+        The kernel and its arguments, in which `{}` is the operation.
     grid : int
         The blocks; 0 where there are no results.
     walk : bytes
@@ -293,11 +293,11 @@ class Walker:
         results : sequence
             The dtypes of the two results, None for one that is not wanted.
         extra : StridedHandle, optional
-            What the operation takes for each line.
+            The arguments of the operation for each line.
         fact : float
-            What it takes for all.
+            The arguments for all lines.
         ordered : bool
-            Whether it asks for the places of elements.
+            Whether it needs the indices of elements.
         """
         backend, first = self.backend, inputs[0]
         plan = self._planned(inputs, dims, keepdim, ordered)

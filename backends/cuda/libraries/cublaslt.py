@@ -2,10 +2,10 @@
 
 Note [Rows and columns]
 -----------------------
-cuBLASLt sees matrices column by column.  A row-major matrix is the transpose of a column-major one in the same memory,
-so `out = one @ two` with a row-major result is asked for as `out.T = two.T @ one.T`: the factors change places, a
+cuBLASLt treats matrices as column-major.  A row-major matrix is the transpose of a column-major one in the same memory,
+so `out = one @ two` with a row-major result is computed as `out.T = two.T @ one.T`: the factors change places, a
 row-major factor is passed as it lies, and one whose columns are contiguous as transposed.  A bias with one number for
-each column of the result is then one number for each row that the library sees, which is what its epilogue adds.
+each column of the result is then one number for each row in the library's view, as its epilogue expects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["DTYPES", "CublasLt", "Factor", "factor_of", "problem"]
 
 WORKSPACE: Final = 32 << 20
-"""The most bytes that a product may use beside its operands; Hopper's best kernels ask for so many."""
+"""The most bytes that a product may use besides its operands; Hopper's best kernels need as many."""
 
 INSTALL: Final = "pip install 'tt-tensor[cuda12-libraries]' (or cuda13-libraries, as your CuPy)"
 
@@ -237,7 +237,7 @@ class CublasLt:
     # --- plans -------------------------------------------------------------------------------------------------
 
     def _plan(self, key: Any, bias: StridedHandle | None) -> MatmulPlan:
-        """Describe a product and ask the library how it would compute it."""
+        """Describe a product and request the library's algorithm for it."""
         device, name, m, n, k, batch, first, second, third, _, activation, aligned, tf32 = key
         lt = self.bindings
         memory, compute, scale = DTYPES[name]

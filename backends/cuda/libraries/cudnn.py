@@ -64,7 +64,7 @@ class GraphPlan:
 
 
 class Cudnn:
-    """Graphs of cuDNN by what they were made for.
+    """Graphs of cuDNN by the calls they were made for.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Cudnn:
         Parameters
         ----------
         key : hashable
-            What the graph depends on.
+            The key of the graph.
         make : callable
             Describes it, given the module and an empty graph, whose tensors get the uids of `pointers`.
         dtype : str
@@ -233,7 +233,7 @@ class Cudnn:
         return min(float(cuda.get_elapsed_time(start, end)) for start, end in events)
 
     def refusals(self) -> dict[Hashable, str]:
-        """Return what cuDNN was asked for and does not serve, with the reasons."""
+        """Return the calls that cuDNN refused, with the reasons."""
         return {key: plan.refusal for key, plan in self.plans.items() if plan.graph is None}
 
 

@@ -1,6 +1,6 @@
 """CuPy as a namespace of the array API standard that is imported when one of its functions is called.
 
-Kernels are built, and their coverage is listed, without CuPy: the names of the standard are known here, and each is
+Kernels are built, and their coverage is listed, without CuPy: the names of the standard are listed here, and each is
 bound to CuPy's function at its first call.  CuPy follows NumPy's older names in places; `SPELLINGS` and the functions
 below translate.
 """
@@ -89,7 +89,7 @@ class LazyNamespace:
         function: Callable[..., Any] = getattr(library, SPELLINGS.get(name, name)) if found is None else found
         return function
 
-    # --- what the library spells differently -------------------------------------------------------------------
+    # --- functions with other names in the library -------------------------------------------------------------------
 
     def asarray(self, value: Any, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a value as an array."""
@@ -115,18 +115,18 @@ class LazyNamespace:
         return x.swapaxes(-1, -2)
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
-        """Choose elements; CuPy would give those of bfloat16 in float32."""
+        """Choose elements; CuPy would return bfloat16 ones in float32."""
         chosen = self._load().where(condition, x, y)
         both = [np.dtype(v.dtype) for v in (x, y) if hasattr(v, "dtype")]
-        # Widened and narrowed again, every number is what it was.
+        # Widening and narrowing again changes no number.
         return chosen.astype(_BFLOAT16) if both and all(dtype == _BFLOAT16 for dtype in both) else chosen
 
     def tril(self, x: Any, /, *, k: int = 0) -> Any:
-        """Return the lower triangles; CuPy's function is made of its `where`."""
+        """Return the lower triangles; CuPy's function uses its `where`."""
         return self._load().tril(x, k=k).astype(x.dtype, copy=False)
 
     def triu(self, x: Any, /, *, k: int = 0) -> Any:
-        """Return the upper triangles; CuPy's function is made of its `where`."""
+        """Return the upper triangles; CuPy's function uses its `where`."""
         return self._load().triu(x, k=k).astype(x.dtype, copy=False)
 
     def remainder(self, x: Any, y: Any) -> Any:
@@ -166,8 +166,8 @@ class _LazyLinalg:
 
     Note [Errors of solvers]
     ------------------------
-    CuPy ignores what cuSOLVER tells of a matrix that is singular or not positive-definite, unless it is asked to look:
-    the result is rubbish then, and not even NaN.  Looking waits for the device, as PyTorch's functions do for the same
+    By default CuPy ignores cuSOLVER's report of a matrix that is singular or not positive-definite:
+    the result is then meaningless, and not even NaN.  Checking waits for the device, as in PyTorch, for the same
     reason.
     """
 

@@ -1,4 +1,4 @@
-"""What the doors to the libraries share: plans that are kept, and memory in which a library works."""
+"""Shared by the library interfaces: cached plans, and workspace memory."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MOST: Final = 4096
 
 
 class Plans(Generic[Plan]):
-    """Plans by what they were made for, the one that was used longest ago dropped first.
+    """A cache of plans, which drops the least recently used one first.
 
     Parameters
     ----------
     close : callable, optional
-        Gives back what a dropped plan holds.
+        Frees the resources of a dropped plan.
     most : int
         How many are kept.
     """
@@ -71,14 +71,14 @@ def place_of(backend: CudaBackend) -> tuple[int, int]:
 
 
 class _OfGraph(NamedTuple):
-    """A workspace among what a graph keeps."""
+    """A workspace that a graph keeps."""
 
     place: tuple[int, int]
     owner: Any
 
 
 class Workspaces:
-    """Memory in which a library works, one piece for each device and stream, which grows when more is asked.
+    """Workspace memory for a library, one piece for each device and stream, which grows on demand.
 
     Work on one stream is done in order, so that calls on it can share their piece.
 
@@ -101,12 +101,12 @@ class Workspaces:
             return memory.address(self._of_graph(captured, place, nbytes))
         owner = self._owners.get(place)
         if owner is None or memory.nbytes(owner) < nbytes:
-            # What is given back here may still be in use: the pool gives it to later work of the same stream only.
+            # Memory freed here may still be in use: the pool reuses it only for later work of the same stream.
             owner = self._owners[place] = memory.allocate(nbytes)
         return memory.address(owner)
 
     def _of_graph(self, kept: list[Any], place: tuple[int, int], nbytes: int) -> Any:
-        """Return memory that a graph keeps: its replays may run beside other work of the stream that was captured."""
+        """Return memory that a graph keeps: its replays may run concurrently with other work of the captured stream."""
         for item in kept:
             if (
                 type(item) is _OfGraph

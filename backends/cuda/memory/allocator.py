@@ -2,17 +2,17 @@
 
 Note [One allocator for all]
 ----------------------------
-CuPy's functions make the memory of their results themselves, so counting what tt allocates would miss most of it.
-This allocator therefore becomes CuPy's own (`cupy.cuda.set_allocator`) when CuPy is first used.  It has a pool of its
-own over a function that asks the device, so that both levels are counted: what is handed out, and what the pool
+CuPy's functions allocate their results themselves, so counting only tt's allocations would miss most of it.
+This allocator therefore becomes CuPy's own (`cupy.cuda.set_allocator`) when CuPy is first used.  It has its own pool
+over a function that allocates from the device, so both levels are counted: allocated memory, and memory that the pool
 holds.  A program that gave CuPy another allocator before keeps that one, below ours.
 
 Note [Memory that several streams use]
 --------------------------------------
-A block that is freed goes back to the arena of the stream on which it was allocated, and the next allocation there may
-have it at once: the stream's order makes that safe.  `record_stream` names further streams.  When such a block dies,
-an event is recorded on each, and the block is kept until all are reached; allocations look at what is kept, and an
-allocation that finds no memory waits for it.
+A freed block returns to the arena of the stream on which it was allocated, and the next allocation there may reuse it
+at once: the stream's order makes that safe.  `record_stream` adds further streams.  When such a block is freed, an
+event is recorded on each, and the block is kept until all are reached; allocations check the kept blocks, and an
+allocation that finds no memory waits for them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Allocation:
     ptr : int
         The address.
     size : int
-        The bytes that were asked for.
+        The requested bytes.
     device : int
         The index of the device.
     stream : int
@@ -78,8 +78,8 @@ class Allocator:
     cupy : module
         CuPy.
     source : object, optional
-        What `change_current_allocator` chose: `alloc(size, device, stream)` and `free(ptr, size, device, stream)` are
-        called for every allocation, and there is no pool.
+        The allocator of `change_current_allocator`: `alloc(size, device, stream)` and
+        `free(ptr, size, device, stream)` are called for every allocation, and there is no pool.
     """
 
     def __init__(self, cupy: Any, source: Any = None) -> None:
@@ -112,11 +112,11 @@ class Allocator:
         return found
 
     def new_pool(self, private: bool = False) -> Any:
-        """Return a pool of CuPy over the device; a private one never gives up what a graph may still use."""
+        """Return a pool of CuPy over the device; a private one never frees memory that a graph may still use."""
         grow = self._grow_privately if private else self._grow
         return self.cupy.cuda.MemoryPool(self.cupy.cuda.PythonFunctionAllocator(grow, self._shrink).malloc)
 
-    # --- what the pool takes from the device ---------------------------------------------------------------------
+    # --- memory of the pool from the device ---------------------------------------------------------------------
 
     def _grow(self, size: int, device: int) -> int:
         ptr = int(self.cupy.cuda.runtime.malloc(size))
@@ -264,7 +264,7 @@ class Allocator:
             self._collecting.release()
 
     def empty_cache(self) -> None:
-        """Give the memory back to the devices that the pool holds and nobody uses."""
+        """Return the pool's unused memory to the devices."""
         if self._waiting:
             self.collect()
         if self.pool is not None:

@@ -15,7 +15,7 @@ __all__ = ["CupyMemory", "cupy"]
 
 @lru_cache(maxsize=1)
 def cupy() -> ModuleType:
-    """Return CuPy; only the first call asks whether CUDA can be used.
+    """Return CuPy; only the first call checks whether CUDA can be used.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class CupyMemory:
         module = self._module or self.library()
         cuda = module.cuda
         if type(owner) is Allocation:
-            # Made anew each time: were it kept, it and the allocation would keep each other alive.
+            # Created each time, because a stored one and the allocation would keep each other alive.
             owner = cuda.UnownedMemory(owner.ptr, owner.size, owner, owner.device)
         pointer = cuda.MemoryPointer(owner, byte_offset)
         return module.ndarray(shape, dtype=dtype, memptr=pointer, strides=byte_strides)

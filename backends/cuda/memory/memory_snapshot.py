@@ -79,7 +79,7 @@ def _snapshot(device: Place = None) -> dict[str, Any]:
     Parameters
     ----------
     device : Device, str or int, optional
-        By default all of them; of the others there are no segments and no events.
+        By default all of them; the others have no segments and no events.
     """
     ledgers = _ledgers()
     wanted = range(len(ledgers)) if device is None else [place(device).index or 0]
@@ -109,7 +109,7 @@ def memory_picture(snapshot: dict[str, Any] | None = None, device: Place = None)
     """Return a picture of a device's allocations over time, the text of an SVG.
 
     Each allocation is a bar from the event that made it to the event that freed it, as high as its size, on top of
-    those that were there before; the line above is what the pool held.
+    the earlier ones; the line above is the memory held by the pool.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ def memory_picture(snapshot: dict[str, Any] | None = None, device: Place = None)
 
 
 Bar = tuple[int, int, int, int, str]
-"""First and last event, lower edge and size in bytes, and what it is."""
+"""First and last event, lower edge and size in bytes, and a description."""
 
 
 def _bars(events: list[dict[str, Any]]) -> tuple[list[Bar], list[tuple[int, int]], int]:
-    """Return the bars, what the pool held after each event that changed it, and the largest height."""
+    """Return the bars, the pool's memory after each event that changed it, and the largest height."""
     bars: list[Bar] = []
     live: dict[int, tuple[int, int, str]] = {}
     order: list[int] = []
@@ -207,5 +207,7 @@ def _drawn(name: str, bars: list[Bar], held: list[tuple[int, int]], highest: int
             f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{errors.format_bytes(value)}</text>'
         )
         lines.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-    lines.append(f'<text x="{_LEFT}" y="{bottom + 24}">{steps} events; dashed: what the pool holds</text>')
+    lines.append(
+        f'<text x="{_LEFT}" y="{bottom + 24}">{steps} events; dashed: memory held by the pool</text>'
+    )
     return "\n".join([*lines, "</svg>", ""])

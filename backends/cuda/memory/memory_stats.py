@@ -1,6 +1,6 @@
 """The account of a device's memory: what was allocated and freed, the largest numbers, and what lies where.
 
-Nothing here knows CuPy: the allocator says what happens, and the ledger counts.
+Independent of CuPy: the allocator reports events, and the ledger counts them.
 
 Note [Updates that nothing interrupts]
 --------------------------------------
@@ -59,11 +59,11 @@ class Block(NamedTuple):
     Attributes
     ----------
     size, requested : int
-        Bytes, as the pool rounds them and as they were asked for.
+        Bytes, as rounded by the pool and as requested.
     stream : int
         The stream on which it was allocated.
     frames : list of dict
-        Where the program asked for it, if that is recorded.
+        The call stack of the allocation, if it was recorded.
     """
 
     size: int
@@ -110,7 +110,7 @@ def stack_frames() -> list[dict[str, Any]]:
 
 
 _Facts = tuple[int, int, int, list[dict[str, Any]]]
-"""The fields of a `Block`, which is made of them when it is asked for."""
+"""The fields of a `Block`, which is created from them on demand."""
 
 _UNRECORDED: Final[list[dict[str, Any]]] = []
 """The frames of what happens while nothing is recorded."""
@@ -135,8 +135,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self.lock = fork_safe_lock()
-        # What is handed out: how many blocks, their bytes as the pool rounds them, and as they were asked for.  Plain
-        # numbers, since this is counted at every allocation; what was freed is what the sum has more than the number.
+        # Allocations: the number of blocks, their bytes as rounded by the pool, and as requested.  Plain numbers, since
+        # this is counted at every allocation; freed memory is the difference between the sum and the current number.
         self.count = self.count_peak = self.count_sum = 0
         self.bytes = self.bytes_peak = self.bytes_sum = 0
         self.requested = self.requested_peak = self.requested_sum = 0
@@ -171,7 +171,7 @@ class Ledger:
                 self.bytes_peak = total
             if asked > self.requested_peak:
                 self.requested_peak = asked
-            # The largest numbers of what is active differ from these only while blocks wait.
+            # The peaks of active memory differ from these only while blocks wait.
             if self.waiting_bytes:
                 self.active_peak = max(self.active_peak, count + len(self.waiting))
                 self.active_bytes_peak = max(self.active_bytes_peak, total + self.waiting_bytes)
@@ -232,7 +232,7 @@ class Ledger:
                 "oom", free, size, stream, stack_frames() if self.history.stacks else _UNRECORDED
             )
 
-    # --- what is asked -----------------------------------------------------------------------------------------
+    # --- queries -----------------------------------------------------------------------------------------
 
     def _numbers(self) -> dict[str, Numbers]:
         """Return the statistics since the beginning."""
@@ -270,7 +270,7 @@ class Ledger:
         }  # fmt: skip
 
     def reset_peaks(self) -> None:
-        """Let the largest numbers begin with what is there now."""
+        """Reset the peaks to the current values."""
         with self.lock:
             self.count_peak, self.bytes_peak, self.requested_peak = self.count, self.bytes, self.requested
             self.active_peak = self.count + len(self.waiting)

@@ -1,4 +1,4 @@
-"""Allocators of one's own in the place of CuPy's pool."""
+"""Custom allocators that replace CuPy's pool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CUDAPluggableAllocator", "change_current_allocator", "get_allocator_
 class CUDAPluggableAllocator:
     """Functions that allocate and free the memory of CUDA devices, from a shared library.
 
-    They are called for every allocation, for there is no pool above them; the account of memory is kept as always.
+    They are called for every allocation, because there is no pool above them; statistics are kept as usual.
 
     Parameters
     ----------

@@ -2,10 +2,10 @@
 
 Note [Copies that go on]
 ------------------------
-A copy from or to page-locked memory of the host goes on after the call that asked for it (`non_blocking=True`).  Until
-it is done, nobody may write to or give back the memory at either end, whatever happens to the tensors: `Transfers`
-keeps both until an event behind the copy is reached.  What the host reads before it waits for the stream is
-undefined, as in PyTorch.  A copy from ordinary memory has read it all when the call returns, so it never waits.
+A copy from or to page-locked host memory is asynchronous (`non_blocking=True`).  Until it is done, the memory at both
+ends must not be written or freed, whatever happens to the tensors: `Transfers` keeps both until an event after the copy
+is reached.  Values that the host reads before it waits for the stream are undefined, as in PyTorch.  A copy from
+ordinary memory has read its source when the call returns, so it never waits.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Transfers:
     # --- other devices -------------------------------------------------------------------------------------------
 
     def peer(self, handle: StridedHandle, index: int) -> StridedHandle:
-        """Return a copy on another device: behind the work of both current streams, and before what they get next."""
+        """Return a copy on another device: after the work of both current streams, and before their next work."""
         backend, cuda = self.backend, self.backend.library().cuda
         home = backend.index_of(handle)
         self._introduce(home, index)

@@ -1,1 +1,1 @@
-"""What a process does with CUDA devices besides computing: streams, graphs, waiting, switches."""
+"""CUDA features of the process besides computing: streams, graphs, synchronisation, settings."""

@@ -1,4 +1,4 @@
-"""Whether CUDA devices can be used here, and why not; asks the driver directly and never imports CuPy."""
+"""Whether CUDA devices can be used here, and why not; queries the driver directly and never imports CuPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OLDEST: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What the NVIDIA driver says of itself.
+    """The NVIDIA driver's report.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Driver:
 
 @lru_cache(maxsize=1)
 def find_driver() -> Driver:
-    """Ask the NVIDIA driver, once in a process."""
+    """Query the NVIDIA driver, once in a process."""
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
@@ -92,11 +92,11 @@ def diagnose(driver: Driver, packages: tuple[str, ...], version: str = "") -> st
     Parameters
     ----------
     driver : Driver
-        What the driver says of itself.
+        The driver's report.
     packages : tuple of str
         The names of the CuPy packages that are installed.
     version : str
-        Of the package, if there is one and it is known.
+        The version of the package, if there is one and it is known.
 
     Examples
     --------

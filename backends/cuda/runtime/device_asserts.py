@@ -127,7 +127,7 @@ class Failures:
         self._words = words
 
     def launched(self) -> None:
-        """Say that a kernel was launched that may note a fault; raises at once where it has run already."""
+        """Register the launch of a kernel that may record a fault; raise at once if it has already run."""
         if self._backend.engine.synchronous:
             self.raise_first(at_once=True)
         elif self.blocking:
@@ -139,7 +139,7 @@ class Failures:
         Raises
         ------
         IndexValueError, ShapeError, ValueRangeError, DivisionByZeroError
-            What the operator raises on other devices.
+            The error that the operator raises on other devices.
         """
         words = self._words
         if words is None or not words[0]:

@@ -2,11 +2,11 @@
 
 Note [Random numbers of a graph]
 --------------------------------
-What a launch is given is fixed when it is captured, so kernels of a graph read seed and offset in memory of the graph,
-which each replay writes before the graph is launched; what they are given counts from there.  A replay takes as many
-numbers of the generator as the captured calls would have taken outside of a graph.  So a replay draws the numbers that
-the program would draw there, the same ones after the same seed, and others the next time.  The capture itself draws
-none: the generator stands afterwards where it stood before.
+The arguments of a captured launch are fixed, so kernels of a graph read seed and offset from memory of the graph, which
+each replay writes before the launch; their own offsets count from there.  A replay advances the generator by as much as
+the captured calls would outside a graph.  So a replay draws the numbers that the program would draw there: the same
+after the same seed, and others the next time.  The capture itself draws none: the generator is reset to its earlier
+state afterwards.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class CapturedNumbers:
 
     def __init__(self, backend: CudaBackend, stream: Any, generators: Sequence[Generator] = ()) -> None:
         self._backend, self._stream = backend, stream
-        # Not of the graph's pool: what the graph frees before it first draws would be written to after a replay has
-        # written the state.  The memory is free when the stream has come this far.
+        # Not from the graph's pool: memory that the graph frees before it first draws would be overwritten after a
+        # replay has written the state.  The memory is free when the stream has reached this point.
         self._states: StridedHandle | None = backend.empty((2 * _ROOM,), np.dtype(np.uint64))
         self._ready: Any = backend.library().cuda.Event(disable_timing=True)
         self._ready.record(stream)
@@ -110,13 +110,13 @@ class CapturedNumbers:
         return 0, relative, source.address
 
     def taken(self, generator: Generator | None) -> tuple[int, int]:
-        """Return where a generator stands, and how many counters captured kernels took of it."""
+        """Return a generator's offset, and how many counters captured kernels took from it."""
         drawn = self._backend.generator() if generator is None else generator
         source = self._sources.get(drawn)
         return drawn.get_offset(), 0 if source is None else source.own
 
     def end(self) -> None:
-        """Let the generators stand where they stood before the capture.
+        """Reset the generators to their state before the capture.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class CapturedNumbers:
     # --- replay ------------------------------------------------------------------------------------------------
 
     def advance(self) -> None:
-        """Take of each generator what a replay draws, and write its state for the work that comes next."""
+        """Advance each generator by the counters of a replay, and write its state for the replayed work."""
         from tt.backends.cuda.random import RANDOM
 
         if self._states is None:

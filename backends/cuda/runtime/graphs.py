@@ -2,9 +2,9 @@
 
 Note [What a capture allows]
 ----------------------------
-While a stream captures, nothing runs: a host that waits for the device, or asks it for a number, asks for what does
-not exist yet, and CUDA refuses.  CuPy's calls of cuBLAS, cuRAND, cuSOLVER and cuSPARSE refuse too, because these
-libraries allocate memory of their own.  Random numbers that are not drawn by kernels of tt are refused here: each
+While a stream captures, no kernel runs: a host that waits for the device, or reads a number from it, needs a value that
+does not exist yet, and CUDA refuses.  CuPy's calls of cuBLAS, cuRAND, cuSOLVER and cuSPARSE refuse too, because these
+libraries allocate their own memory.  Random numbers that are not drawn by kernels of tt are refused here: each
 replay would draw the same (see Note [Random numbers of a graph]).  The first such call ends the capture with an error
 that names the operator.
 
@@ -64,7 +64,7 @@ def is_current_stream_capturing() -> bool:
 
 
 class _Capturing(Mode):
-    """Explains what a capture refuses, with the name of the operator."""
+    """Explains refusals of a capture, with the name of the operator."""
 
     def __init__(self, numbers: CapturedNumbers) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class _Capturing(Mode):
         try:
             return caller.dispatch(args)
         except Exception as error:
-            # Libraries and CUDA say it in words of their own, also where a kernel explains what they raise.
+            # Libraries and CUDA have their own messages, also where a kernel explains their errors.
             if isinstance(error, errors.DeviceError) or "captur" not in str(error).lower():
                 raise
             raise errors.DeviceError(
@@ -216,12 +216,12 @@ class CUDAGraph:
         self._graph = graph
 
     def register_generator_state(self, generator: Any) -> None:
-        """Say that the graph draws from a generator; one that is not named is noted when it is first used.
+        """Register a generator from which the graph draws; others are registered at their first use.
 
         Raises
         ------
         ArgumentError
-            When it is no generator of CUDA.
+            If it is not a CUDA generator.
         """
         if not isinstance(generator, Generator) or generator.device.type != "cuda":
             raise errors.ArgumentError(
@@ -234,7 +234,7 @@ class CUDAGraph:
     # --- replay ------------------------------------------------------------------------------------------------
 
     def replay(self) -> None:
-        """Give the captured work to the current stream, after what it draws of the generators."""
+        """Submit the captured work to the current stream, after advancing the generators."""
         graph, found = self._captured("replay"), backend()
         assert self._numbers is not None  # with a graph there are numbers
         self._numbers.advance()
@@ -279,7 +279,7 @@ class graph:  # noqa: N801 - PyTorch's name
     Parameters
     ----------
     cuda_graph : CUDAGraph
-        What it is captured in.
+        The graph that captures it.
     pool : GraphPool, optional
         See `CUDAGraph.capture_begin`.
     stream : Stream, optional
@@ -321,7 +321,7 @@ class graph:  # noqa: N801 - PyTorch's name
             if error is None:
                 self.cuda_graph.capture_end()
             else:
-                # What went wrong inside is what the user needs to hear, not that the capture was broken by it.
+                # The user needs the error from inside, not that it broke the capture.
                 with contextlib.suppress(errors.DeviceError):
                     self.cuda_graph.capture_end()
                 self.cuda_graph.reset()
@@ -355,7 +355,7 @@ def make_graphed_callables(
     Raises
     ------
     ArgumentError
-        When an argument is no CUDA tensor.
+        If an argument is not a CUDA tensor.
     DeviceError
         When a function does what cannot be captured.
     """

@@ -69,7 +69,7 @@ def place(device: Device | str | int | None = None) -> Device:
 
 
 def set_sync_debug_mode(debug_mode: int | str) -> None:
-    """Say what happens when an operation makes the host wait for the device.
+    """Set the effect of operations that make the host wait for the device.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def caching_allocator_delete(mem_ptr: int) -> None:
     """
     if backend().lent.pop(mem_ptr, None) is None:
         raise errors.ValueRangeError(
-            f"caching_allocator_delete(): {mem_ptr:#x} is no address that caching_allocator_alloc returned"
+            f"caching_allocator_delete(): {mem_ptr:#x} is not an address that caching_allocator_alloc returned"
         )
 
 

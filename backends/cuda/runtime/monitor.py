@@ -1,4 +1,4 @@
-"""What NVIDIA's management library tells of a GPU: how busy, warm and fast it is, and who uses its memory.
+"""GPU statistics from NVIDIA's management library: utilization, temperature, clocks, and processes.
 
 The library is reached through `pynvml`, which the package `nvidia-ml-py` brings.
 """
@@ -24,7 +24,7 @@ def _library(asked: str) -> Any:
         found = import_module("pynvml")
     except ModuleNotFoundError as error:
         raise errors.DeviceError(
-            f"{asked}(): pynvml is not installed, through which NVIDIA's management library is asked\n"
+            f"{asked}(): pynvml is not installed, which gives access to NVIDIA's management library\n"
             "  try: pip install nvidia-ml-py"
         ) from error
     try:
@@ -47,7 +47,7 @@ def _ask(asked: str, device: Device | str | int | None, question: Callable[[Any,
     try:
         return question(library, _handle(library, index))
     except library.NVMLError as error:
-        raise errors.DeviceError(f"{asked}(): NVIDIA's management library has no answer: {error}") from error
+        raise errors.DeviceError(f"{asked}(): NVIDIA's management library failed: {error}") from error
 
 
 def _handle(library: Any, index: int) -> Any:

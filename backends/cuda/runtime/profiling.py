@@ -1,4 +1,4 @@
-"""Which part of a program NVIDIA's profilers record, where they were told to wait for it."""
+"""Starts and stops NVIDIA's profilers, where they record on demand."""
 
 from __future__ import annotations
 

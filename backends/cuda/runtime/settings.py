@@ -20,7 +20,7 @@ class Settings:
     Attributes
     ----------
     names : tuple of str
-        What they are called.
+        Their names.
     """
 
     names: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Settings:
         Raises
         ------
         UnknownNameError, ArgumentError
-            When there is no such switch, or a value is no bool; nothing is changed then.
+            If a switch does not exist or a value is not a bool; then nothing is changed.
 
         Examples
         --------

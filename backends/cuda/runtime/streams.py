@@ -1,4 +1,4 @@
-"""Streams and events of CuPy as the device interface asks for them."""
+"""CuPy's streams and events for the device interface."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Hidden synchronisation: the places where the host waits for the device, and who hears of them.
 
-The backend says `will_wait` before it waits.  Kernels whose result's shape depends on values wait inside CuPy, so their
-adapters say it for them (`tt.backends.cuda.kernels`).
+The backend calls `will_wait` before it waits.  Kernels whose result's shape depends on values wait inside CuPy, so
+their adapters call it for them (`tt.backends.cuda.kernels`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tt.core.library import errors
 __all__ = ["MODES", "SyncDebug"]
 
 MODES = ("default", "warn", "error")
-"""What `set_sync_debug_mode` takes, beside 0, 1 and 2."""
+"""The arguments of `set_sync_debug_mode`, besides 0, 1 and 2."""
 
 
 class SyncDebug:
@@ -47,7 +47,7 @@ class SyncDebug:
 
 
 def _outside() -> int:
-    """Return how many calls up the program stands that is not tt's."""
+    """Return how many frames up the first caller outside tt is."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame):
         level, frame = level + 1, frame.f_back

@@ -1,6 +1,6 @@
 """The matrix as one HTML page that needs no network: filters, search and sorting in plain JavaScript.
 
-Every cell says in words what its colour means, and opens to tell the dtypes and who brought what; without JavaScript
+Every cell states the meaning of its colour in words, and opens to show dtypes and providers; without JavaScript
 the page is the whole table.
 """
 

@@ -48,7 +48,7 @@ class Row:
     definition : OpDefinition
         The operator.
     family : str
-        What it is grouped under.
+        Its family.
     cells : tuple of Coverage
         In the order of the matrix's places.
     """
@@ -83,7 +83,7 @@ class Matrix:
     rows : tuple of Row
         The operators.
     dtype : str
-        The dtype that was asked about, or nothing.
+        The requested dtype, or an empty text.
     """
 
     places: tuple[Place, ...]
@@ -161,7 +161,7 @@ def matrix(
     ops : sequence of str
         Only operators whose name, with or without overload, one of these patterns with `*` wildcards matches.
     namespace : str
-        Only the operators of a namespace: tt, or that of a plugin.
+        Only the operators of a namespace: tt, or a plugin's.
     dtype : dtype or str, optional
         Only operators that promise this dtype, and how arguments of it are served.
     missing : bool

@@ -1,4 +1,4 @@
-"""What the HTML page looks like, and what it does."""
+"""Style and script of the HTML page."""
 
 from __future__ import annotations
 
@@ -158,4 +158,4 @@ SCRIPT: Final = """
   filter();
 })();
 """
-"""The program of the page; `ORDER` stands for the ways of being served, the best first."""
+"""The program of the page; `ORDER` is replaced by the ways of implementation, the best first."""

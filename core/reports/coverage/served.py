@@ -153,7 +153,7 @@ def parse_place(text: str) -> Place:
 
 
 def brought_by(plugin: str, definition: OpDefinition) -> list[str]:
-    """Return what a plugin brings for an operator: "definition", "kernel cpu", "composite"."""
+    """Return a plugin's contributions to an operator: "definition", "kernel cpu", "composite"."""
     found = ["definition"] if REGISTRY.definition_source(definition.name).plugin == plugin else []
     kernels = REGISTRY.kernels.get(definition.name, ())
     found += dict.fromkeys(f"kernel {r.where}" for r in kernels if r.source.plugin == plugin)
@@ -178,7 +178,7 @@ def kernel_dtypes(registration: Registration, definition: OpDefinition) -> set[s
 
 
 def computed_by(kernel: Kernel) -> str:
-    """Return what computes in a kernel, in words, from what it declares.
+    """Return the library that computes in a kernel, in words, from its declarations.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def _holds(backend: Backend, dtype: Dtype) -> bool:
         backend.native_dtype(dtype)
     except (DtypeError, KeyError):
         return False
-    except Exception:  # without its driver, what a backend brings is known all the same
+    except Exception:  # a backend's coverage is known even without its driver
         return True
     return True
 

@@ -164,7 +164,7 @@ def test_a_second_derivative_flows_through_all_three_products() -> None:
             "must be below the larger of stride",
         ),
         (lambda x, w: F.unfold(x, 9), "does not fit into an image"),
-        (lambda x, w: F.fold(x[:, 0], 4, 3), "is no multiple of the 9 elements"),
+        (lambda x, w: F.fold(x[:, 0], 4, 3), "is not a multiple of the 9 elements"),
     ],
 )
 def test_an_error_says_what_was_asked_and_what_was_found(call: object, message: str) -> None:

@@ -69,7 +69,7 @@ def test_what_no_signature_can_express_is_refused():
 
     for function, message in [
         (bare, "parameter 'x' has no annotation"),
-        (strange, "parameter 'x' has the annotation set, which is nothing"),
+        (strange, "parameter 'x' has the annotation set, which a signature cannot"),
         (variadic, "an operator has no variadic parameter"),
         (without_result, "the result needs an annotation"),
     ]:
@@ -82,7 +82,7 @@ def test_what_no_signature_can_express_is_refused():
     [
         ("twice", "has the form 'namespace::name'"),
         ("a::b c", "has the form 'namespace::name'"),
-        ("tt::twice", "the namespace 'tt' is that of tt's own operators"),
+        ("tt::twice", "the namespace 'tt' belongs to tt's own operators"),
     ],
 )
 def test_a_name_needs_a_namespace_of_its_own(name, message):

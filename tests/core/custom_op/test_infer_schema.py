@@ -158,10 +158,10 @@ def test_any_default_parses_back(text, number, table):
 @pytest.mark.parametrize(
     ("annotation", "reason"),
     [
-        (set, "set, which is nothing that a signature knows"),
-        (Any, "which is nothing that a signature knows"),
-        (list, "which does not say of what: write list[int]"),
-        (dict, "which does not say of what: write dict[int]"),
+        (set, "set, which a signature cannot express"),
+        (Any, "which a signature cannot express"),
+        (list, "without an element type: write list[int]"),
+        (dict, "without an element type: write dict[int]"),
         (list[list[int]], "a list of lists"),
         (dict[str, tt.Tensor], "a dict of tensors"),
         (dict[float, int], "a dict whose keys are neither str nor int"),
@@ -218,9 +218,9 @@ def test_results(annotation, expected):
 @pytest.mark.parametrize(
     ("annotation", "reason"),
     [
-        (tt.Tensor | None, "a result is always there"),
+        (tt.Tensor | None, "a result cannot be missing"),
         (dict[str, int], "which is neither a tensor, a list of tensors, a number nor a string"),
-        (set, "which is nothing that a signature knows"),
+        (set, "which a signature cannot express"),
         (tt.Tensor | float, "which is neither a tensor"),
     ],
 )

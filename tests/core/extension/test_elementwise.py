@@ -251,7 +251,7 @@ def test_a_c_plus_plus_exception_becomes_an_error(both_callers):
     assert module.checked(tt.ones(2)).tolist() == [1.0, 1.0]
     with pytest.raises(tt.errors.ValueRangeError, match=r"throwing::checked\(\): negative"):
         module.checked(-tt.ones(2))
-    with pytest.raises(tt.errors.ValueRangeError, match="a C\\+\\+ exception that is no std::exception"):
+    with pytest.raises(tt.errors.ValueRangeError, match="a C\\+\\+ exception that is not a std::exception"):
         module.strange(-tt.ones(2))
 
 

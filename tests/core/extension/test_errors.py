@@ -101,7 +101,7 @@ def test_a_function_that_no_source_declares_is_named_with_the_nearest():
 
 def test_source_written_for_pytorch_is_told_what_there_is_instead():
     error = failing("broken", "torch::Tensor f(torch::Tensor x) { return x.sin(); }", functions="f")
-    assert str(error).endswith("try: tt_tensor * of <tt/extension.h> in the place of PyTorch's Tensor")
+    assert str(error).endswith("try: tt_tensor * of <tt/extension.h> instead of PyTorch's Tensor")
 
 
 def test_sources_without_functions():

@@ -204,7 +204,7 @@ tt_tensor *other(const tt_tensor *x) { return tt_empty(TT_INT64, x->ndim, x->sha
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("nothing", "returned NULL in the place of a tensor"),
+        ("nothing", "returned NULL instead of a tensor"),
         ("itself", "returned a tensor that tt_empty did not make"),
         ("strange", "."),
     ],

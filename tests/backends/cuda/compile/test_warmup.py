@@ -62,6 +62,6 @@ def test_what_does_not_compile_does_not_stop_the_rest(nvrtc, tmp_path):
 
 @pytest.mark.cupy
 def test_an_unknown_architecture_is_refused_before_anything_is_compiled(nvrtc, tmp_path):
-    with pytest.raises(ValueRangeError, match="'hopper' is no architecture of CUDA"):
+    with pytest.raises(ValueRangeError, match="'hopper' is not a CUDA architecture"):
         compile_all(common_kernels(["float32"])[:1], ["sm_80", "hopper"], folder=tmp_path / "k")
     assert not (tmp_path / "k").exists()

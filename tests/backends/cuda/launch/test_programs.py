@@ -188,7 +188,7 @@ def test_a_gpu_newer_than_nvrtc_gets_ptx(nvrtc, program):
     found = nvrtc.compile_source(program(COPY).source, ["duplicate<int8>"], "sm_999")
     assert b".entry " + found.names["duplicate<int8>"].encode() in found.code
     with pytest.raises(
-        ValueRangeError, match=r"'volta' is no architecture of CUDA; NVRTC .* compiles for sm_"
+        ValueRangeError, match=r"'volta' is not a CUDA architecture; NVRTC .* compiles for sm_"
     ):
         nvrtc.usable_arch("volta")
     with pytest.raises(ValueRangeError, match="does not compile for sm_10; it compiles for sm_"):

@@ -231,10 +231,10 @@ def test_an_argument_that_is_returned_becomes_another_tensor(x: Any) -> None:
 def test_views_that_a_function_made_are_not_changed_in_place(x: Any) -> None:
     y = x * 1
     z = Identity.apply(y)
-    with pytest.raises(tt.errors.InplaceError, match="inside of a Function"):
+    with pytest.raises(tt.errors.InplaceError, match="inside a Function"):
         z.add_(1)
     y.add_(1)
-    with pytest.raises(tt.errors.InplaceError, match="inside of a Function"):
+    with pytest.raises(tt.errors.InplaceError, match="inside a Function"):
         z.sum().backward()
 
 
@@ -259,7 +259,7 @@ def returning(value: Any) -> type[Function]:
     [
         ((None,), "must return 2 gradients"),
         ((None, None, tt.ones(2)), "must return 2 gradients"),
-        ((tt.ones(2), tt.ones(1)), "argument 1, which is no tensor"),
+        ((tt.ones(2), tt.ones(1)), "argument 1, which is not a tensor"),
         ((tt.ones(3), None), "does not fit"),
         ((1.0, None), "is a tensor or None"),
     ],

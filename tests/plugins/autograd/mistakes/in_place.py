@@ -252,7 +252,7 @@ MISTAKES: list[tuple[str, str, str | None]] = [
             v = a[0]
         v.add_(1)
         """,
-        "a view is about to be changed in place: it was made under inference_mode, and nobody can",
+        "a view is about to be changed in place: it was made under inference_mode, so it is undefined",
     ),
     (
         "inference inplace on normal leaf",

@@ -170,7 +170,7 @@ def test_an_operator_without_rule_runs_once_for_each_example_and_is_counted() ->
             ValueError,
             "in_dims has 2 for a tensor of 1 dimensions",
         ),
-        (lambda: vmap(lambda a, b: a)(tt.ones(2), 3), ValueError, "no tensor but int"),
+        (lambda: vmap(lambda a, b: a)(tt.ones(2), 3), ValueError, "not a tensor but int"),
         (
             lambda: vmap(lambda a, b: a)(tt.ones(2), tt.ones(3)),
             ValueError,
