@@ -20,7 +20,7 @@ __all__ = ["Network", "Settings", "Training", "accuracy", "fit", "train"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a training run depends on, besides the data."""
+    """The settings of a training run, besides the data."""
 
     seed: int = 0
     epochs: int = 12
@@ -35,7 +35,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What came of a training run: the share of held-out digits told right, the last loss, and the time it took."""
+    """The result of a training run: the accuracy on held-out digits, the last loss, and the time."""
 
     settings: Settings
     accuracy: float
@@ -54,7 +54,7 @@ class Network:
         self.weight3, self.bias3 = parameters(10, second * 4 * 4)
 
     def parameters(self) -> list[tt.Tensor]:
-        """Return what is trained."""
+        """Return the trained tensors."""
         return [self.weight1, self.bias1, self.weight2, self.bias2, self.weight3, self.bias3]
 
     def __call__(self, images: tt.Tensor, *, training: bool = False) -> tt.Tensor:
@@ -89,7 +89,7 @@ class MomentumSGD:
 
 
 def accuracy(network: Network, digits: Digits) -> float:
-    """Return the share of the digits that the network tells right."""
+    """Return the accuracy of the network."""
     with tt.no_grad():
         predicted = network(digits.images).max(1).indices
         return float((predicted == digits.labels).sum().item() / len(digits))

@@ -51,7 +51,7 @@ def karate_club() -> Graph:
 
 
 def digits(neighbours: int = 5, known_of_each: int = 5, seed: int = 0) -> Graph:
-    """Return 1,797 digits, each connected with those that look most like it; of each class a few are known.
+    """Return 1,797 digits, each connected with those that look most like it; the class of a few digits is known.
 
     Parameters
     ----------

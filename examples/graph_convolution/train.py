@@ -15,7 +15,7 @@ __all__ = ["Network", "Result", "Settings", "train"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a training run depends on, besides the graph."""
+    """The settings of a training run, besides the graph."""
 
     seed: int = 0
     layout: str = "sparse_csr"
@@ -27,7 +27,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The share of the other nodes whose class was told right, the last loss, all scores, and the time it took."""
+    """The accuracy on the other nodes, the last loss, all scores, and the time."""
 
     accuracy: float
     loss: float

@@ -1,1 +1,1 @@
-"""A tensor that writes down what is done with it, and a mode that writes down what everything does."""
+"""A tensor that logs its operators, and a mode that logs all operators."""

@@ -1,6 +1,6 @@
 """LoggingTensor and LoggingMode: a transcript of the operators that reach the kernels.
 
-Each tensor has a number; a line of the transcript says which tensor came of which operator and of which others.
+Each tensor has a number; a line of the transcript shows a result, its operator and its arguments.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def _type(tensor: tt.Tensor) -> str:
 
 
 class LoggingTensor(tt.Tensor):
-    """A tensor around another one: every operator on it is written down, those of a backward pass, too.
+    """A tensor around another one: every operator on it is logged, also in a backward pass.
 
     Attributes
     ----------
     elem : Tensor
-        What it is computed with.
+        The wrapped tensor.
     transcript : Transcript
         Shared by all tensors that come of one another.
 
@@ -122,12 +122,12 @@ class LoggingTensor(tt.Tensor):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Compute with what is inside, wrap the results and write the call down."""
+        """Compute with the inner tensors, wrap the results and log the call."""
         kwargs = kwargs or {}
         first = next(t for t in tt.utils._pytree.tree_leaves((args, kwargs)) if isinstance(t, cls))
         plain = tree_map_only(cls, lambda t: t.elem, (args, kwargs))
         found = func(*plain[0], **plain[1])
-        if func.name.endswith("_"):  # in place: what is inside has changed
+        if func.name.endswith("_"):  # in place: the inner tensor has changed
             result = args[0]
         else:
             result = tree_map_only(tt.Tensor, lambda t: cls(t, first.transcript), found)
@@ -136,7 +136,7 @@ class LoggingTensor(tt.Tensor):
 
 
 class LoggingMode(TTDispatchMode):
-    """Writes down every operator that reaches the kernels in a `with` block, whatever tensors it is called with.
+    """Logs every operator that reaches the kernels in a `with` block, for any tensors.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The digits network with weights in float32 and in int8: how many digits it tells right, its memory, its speed."""
+"""The digits network with weights in float32 and in int8: accuracy, memory, speed."""
 
 from __future__ import annotations
 

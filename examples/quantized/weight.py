@@ -1,7 +1,7 @@
 """Int8Weight: a weight that shows a floating point dtype and keeps int8 numbers.
 
-The idea is that of torchao: quantisation is a class of tensors, not a class of layers.  A network whose weights are
-replaced goes on calling `F.linear` and `F.conv2d`, and the class answers.
+As in torchao, quantisation is a class of tensors, not a class of layers.  A network whose weights are
+replaced still calls `F.linear` and `F.conv2d`, and the class handles them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Int8Weight(tt.Tensor):
         return cls(numbers, scale)
 
     def dequantize(self) -> tt.Tensor:
-        """Return the floating point tensor that the weight stands for."""
+        """Return the dequantised weight."""
         return self.numbers.to(self.scale.dtype) * _beside(self.scale, self.numbers.ndim)
 
     @property
@@ -176,7 +176,7 @@ def _clone(weight: Int8Weight, **options: Any) -> Int8Weight:
 
 @_operator(tt.ops._to_copy)
 def _to_copy(weight: Int8Weight, *, dtype: Any = None, device: Any = None, **options: Any) -> tt.Tensor:
-    """Move both parts; another floating point dtype is that of the scale, any other that of the whole tensor."""
+    """Move both parts; a floating point dtype applies to the scale, any other to the dequantised tensor."""
     if dtype is not None and not dtype.is_floating_point:
         return weight.dequantize().to(device=device, dtype=dtype)
     device = weight.device if device is None else device
@@ -205,7 +205,7 @@ def quantize_(network: Any, chosen: Callable[[str, tt.Tensor], bool] | None = No
     network : object
         Its attributes that are floating point tensors of two dims or more are its weights.
     chosen : callable, optional
-        Takes the name and the tensor of a weight, and tells whether to replace it; by default all are.
+        Takes the name and the tensor of a weight, and returns whether to replace it; by default all are.
 
     Examples
     --------

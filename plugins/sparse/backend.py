@@ -1,4 +1,4 @@
-"""The backend of a sparse layout: its tensors are made of the strided arrays of the same device."""
+"""The backend of a sparse layout: its tensors consist of strided arrays of the same device."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["SparseBackend", "dtype_of_array"]
 
 
 def dtype_of_array(array: Any) -> dtype:
-    """Return the dtype of a native array: arrays of all devices tell a dtype of NumPy, or of tt."""
+    """Return the dtype of a native array: arrays of all devices have a NumPy dtype, or one of tt."""
     found = array.dtype
     return found if isinstance(found, dtype) else from_numpy_dtype(np.dtype(found))
 
@@ -70,7 +70,7 @@ class SparseBackend(Backend):
         return 1 if self.device_type in ("cpu", "meta") else self.arrays.device_count()
 
     def place(self, device: Device) -> Device:
-        """Return the device that a user means, as the arrays know it."""
+        """Return the user's device as the arrays represent it."""
         return self.arrays.place(device)
 
     def require_available(self) -> None:
@@ -166,7 +166,7 @@ class SparseBackend(Backend):
         copied = self.clone(source)
         target.assign(copied.with_values(self.arrays.cast(copied.values, self.dtype_of(target))))
 
-    # --- what they are made of -----------------------------------------------------------------------------------
+    # --- components -----------------------------------------------------------------------------------
 
     def parts(self, handle: Any) -> Mapping[str, Any]:
         """Return the components by name."""
@@ -179,7 +179,7 @@ class SparseBackend(Backend):
         return {**found, "coalesced": handle.coalesced} if isinstance(handle, CooHandle) else found
 
     def assemble(self, parts: Mapping[str, Any], shape: Sequence[int], facts: Mapping[str, Any]) -> Any:
-        """Return the handle that is made of these components."""
+        """Return the handle with these components."""
         return self.handle_type(*parts.values(), shape, **facts)
 
     def filled(self, handle: Any) -> Any:
@@ -208,7 +208,7 @@ class SparseBackend(Backend):
         )
 
     def data_ptr(self, handle: Any) -> int:
-        """Refuse: there is no one memory."""
+        """Refuse, because a sparse tensor has several memories."""
         raise errors.LayoutError(
             f"a tensor of the layout tt.{self.layout} has no data pointer of its own, its components have\n"
             "  try: x.values().data_ptr()"

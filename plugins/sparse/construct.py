@@ -44,24 +44,24 @@ def sparse_coo_tensor(
     size : sequence of int, optional
         By default the smallest that holds all coordinates.
     dtype : dtype, optional
-        By default that of the values.
+        By default the values' dtype.
     device : Device or str, optional
-        By default that of the values.
+        By default the values' device.
     requires_grad : bool
         Whether autograd shall record operations on the tensor.
     check_invariants : bool, optional
-        Whether every coordinate is looked at; None: as `tt.sparse.check_sparse_tensor_invariants` says.
+        Whether every coordinate is checked; None: by `tt.sparse.check_sparse_tensor_invariants`.
     is_coalesced : bool, optional
-        Says that the coordinates are unique and in row-major order.
+        Whether the coordinates are unique and in row-major order.
 
     Raises
     ------
     ShapeError
         When the shapes of coordinates, values and size do not fit together.
     IndexValueError
-        When a coordinate lies outside of the size; the message says where.
+        If a coordinate is out of range; the message says where.
     LayoutError
-        When `is_coalesced` says what is not so.
+        If `is_coalesced` is wrong.
 
     Examples
     --------
@@ -152,24 +152,24 @@ def sparse_compressed_tensor(
     size : sequence of int, optional
         By default the smallest that holds all elements.
     dtype : dtype, optional
-        By default that of the values.
+        By default the values' dtype.
     layout : layout
         Which of the layouts.
     device : Device or str, optional
-        By default that of the values.
+        By default the values' device.
     requires_grad : bool
         Whether autograd shall record operations on the tensor.
     check_invariants : bool, optional
-        Whether every index is looked at; None: as `tt.sparse.check_sparse_tensor_invariants` says.
+        Whether every index is checked; None: by `tt.sparse.check_sparse_tensor_invariants`.
 
     Raises
     ------
     LayoutError
-        When no compressed layout is asked for.
+        If the layout is not a compressed one.
     DtypeError, ShapeError
         When the components do not fit together.
     IndexValueError
-        When an index is out of range or out of order; the message says where.
+        If an index is out of range or out of order; the message says where.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def _compressed(
 
 
 def _as_indices(places: Tensor) -> Tensor:
-    # An empty list has no integers to tell that it is one of integers.
+    # An empty list would become a float tensor.
     return (
         places
         if places.numel()

@@ -1,4 +1,4 @@
-"""Conversions between the layouts: what may be asked, checked once for all devices."""
+"""Conversions between the layouts: arguments, checked once for all devices."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Conversion(NamedTuple):
 def check_conversion(
     self: Any, layout: str, sparse_dim: int | None, blocksize: Sequence[int] | None, dense_dim: int | None
 ) -> Conversion:
-    """Return what is asked with defaults filled in.
+    """Return the request with defaults filled in.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def check_conversion(
         return _to_coo(self, source, sparse_dim, dense_dim)
     if sparse_dim is not None and sparse_dim != 2:
         raise errors.ShapeError(
-            f"{what}: a compressed layout has 2 sparse dimensions, but {sparse_dim} are asked for"
+            f"{what}: a compressed layout has 2 sparse dimensions, but {sparse_dim} are requested"
         )
     dense_dim = _dense_dim_of_compressed(self, what, source, dense_dim)
     blocks = _blocksize(self, what, source, layout, blocksize, dense_dim)

@@ -30,7 +30,7 @@ def from_scipy(array: Any, *, requires_grad: bool = False, check_invariants: boo
     requires_grad : bool
         Whether autograd shall record operations on the tensor.
     check_invariants : bool, optional
-        Whether every index is looked at; None: as `tt.sparse.check_sparse_tensor_invariants` says.
+        Whether every index is checked; None: by `tt.sparse.check_sparse_tensor_invariants`.
 
     Raises
     ------

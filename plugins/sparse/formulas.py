@@ -2,8 +2,8 @@
 
 Note [Gradients of sparse tensors]
 ----------------------------------
-What a sparse tensor does not store is no variable: its gradient has elements where it stores some.  The operators of
-this plugin give such gradients.  Those that are everybody's and have a formula for dense tensors use it, in which case
+Elements that a sparse tensor does not store are not variables: its gradient has the same pattern.  The operators of
+this plugin give such gradients.  General operators with a formula for dense tensors use it, in which case
 the gradient of a sparse tensor may be dense (`mm`, `sum`): so it is in PyTorch, which has `sparse.mm` and `sparse.sum`
 for the others.
 """
@@ -34,7 +34,7 @@ class SparseFormulas:
         self.formulas: dict[str, dict[str, Gradient]] = {}
 
     def of(self, op: str, /, **gradients: Gradient) -> None:
-        """Add the formulas of an operator; the parameter names say what they take."""
+        """Add the formulas of an operator; the parameter names name their values."""
         self.formulas[op] = gradients
 
 
@@ -52,7 +52,7 @@ class PartsOfSparse:
 @cache
 def _alone() -> dict[str, Callable[..., Any]]:
     found = {**kernels_of_one(), **kernels_of_reductions()}
-    # The gradient of a linear operator is its formula, whatever the layout.
+    # The gradient of a linear operator is its formula, in any layout.
     structure = {**PIECES, **{op: by_numbers(op) for op in STRUCTURE}}
     return structure | {op: function for op, (function, _) in found.items() if op not in LINEAR}
 
@@ -64,7 +64,7 @@ def _beside_dense() -> dict[str, Callable[..., Any]]:
 
 
 def _divided_by_number(self: Any, other: Any) -> Any:
-    """Divide what a compressed tensor stores, so that the gradient of the number is a sum of strided elements."""
+    """Divide the elements of a compressed tensor, so that the gradient of the number is a sum of strided elements."""
     if is_strided(self) or other.ndim or self.layout.name == "sparse_coo":
         return NotImplemented
     return on_values(ops.div, self, other)
@@ -115,7 +115,7 @@ def masked(g: Any, self: Any) -> Any:
 
 
 def to_dense_self(g: Any, self: Any, masked_grad: bool | None) -> Any:
-    """g, in the layout of self; everywhere if no mask is asked for."""
+    """g, in the layout of self; everywhere if no mask is requested."""
     if masked_grad is False and self.layout.name == "sparse_coo":
         return ops.sparse.to_layout(dense(g), "sparse_coo", sparse_dim=handle_of(self).sparse_dim)
     return dense(g) if masked_grad is False else masked(g, self)
@@ -149,7 +149,7 @@ def spread_self(g: Any, self: Any, like: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def softmax_self(g: Any, result: Any, dim: int, logarithm: bool) -> Any:
-    """The gradient of softmax is y (g - sum(g y)), that of its logarithm g - exp(y) sum(g)."""
+    """The gradient of softmax is y (g - sum(g y)), of its logarithm g - exp(y) sum(g)."""
     g = masked(g, result)
     if not logarithm:
         return result * (g - ops.sparse.fiber_sum(g * result, dim))

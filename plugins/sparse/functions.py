@@ -27,7 +27,7 @@ __all__ = [
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
     """Multiply two matrices at least one of which may be sparse.
 
-    Unlike that of `tt.mm`, the gradient of a sparse matrix is sparse: it has elements where the matrix stores some.
+    Unlike in `tt.mm`, the gradient of a sparse matrix is sparse: it has the pattern of the matrix.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def sampled_addmm(
     pattern = ops.sparse.coalesce(input) if input.layout.name == "sparse_coo" else input
     found = ops.sparse.sampled_mm(pattern, mat1, mat2)
     handle: Any = handle_of(found)
-    if handle.known and (alpha != 1 or beta != 0):  # of a meta tensor only size and layout are known
+    if handle.known and (alpha != 1 or beta != 0):  # for a meta tensor only size and layout are known
         values = ops.sparse.values(found) if alpha == 1 else ops.sparse.values(found) * alpha
         if beta != 0:
             own = ops.sparse.values(pattern)
@@ -204,7 +204,7 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     other : Tensor
         A dense vector or matrix.
     left : bool
-        Whether the matrix stands on the left.
+        Whether the matrix is on the left.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def sum(input: Tensor, dim: int | Sequence[int] | None = None, dtype: dtype | No
 
 
 def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None) -> Tensor:
-    """Normalise a sparse tensor along a dimension; what is not stored counts as minus infinity.
+    """Normalise a sparse tensor along a dimension; elements that are not stored count as minus infinity.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""The handles of the sparse layouts: what a tensor is made of, and the shape of the whole.
+"""The handles of the sparse layouts: the components of a tensor, and its shape.
 
-The components are native arrays of the device's strided tensors, on the CPU NumPy arrays.  Handles hold them and know
-what follows from their shapes; the algorithms are in `cpu/`, `cuda/` and `structure/`.
+The components are native arrays of the device's strided tensors, on the CPU NumPy arrays.  Handles hold them and facts
+that follow from their shapes; the algorithms are in `cpu/`, `cuda/` and `structure/`.
 
-Note [What is not known without data]
--------------------------------------
-The components of a meta tensor are meta handles.  How many elements its result stores may depend on data that is not
-there: then the handle is not `known`, its components are empty, and asking for the number is refused.
+Note [Handles without data]
+---------------------------
+The components of a meta tensor are meta handles.  The number of elements of a result may depend on data that does not
+exist: then the handle is not `known`, its components are empty, and reading the number is refused.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class SparseHandle:
-    """What the handles of all sparse layouts have in common.
+    """The base class of the handles of all sparse layouts.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class SparseHandle:
     shape : tuple of int
         Of the whole tensor.
     known : bool
-        Whether the number of stored elements is known; see Note [What is not known without data].
+        Whether the number of stored elements is known; see Note [Handles without data].
     """
 
     __slots__ = ("known", "ndim", "shape", "values")
@@ -102,8 +102,8 @@ class SparseHandle:
 class CooHandle(SparseHandle):
     """A tensor by the coordinates of its elements.
 
-    The first `sparse_dim` dimensions are sparse, the others dense.  A coordinate that occurs several times stands
-    for the sum of its values, unless the handle is coalesced: then coordinates are unique and in row-major order.
+    The first `sparse_dim` dimensions are sparse, the others dense.  The value at a coordinate that occurs several times
+    is the sum of its values, unless the handle is coalesced: then coordinates are unique and in row-major order.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ class CooHandle(SparseHandle):
 class CompressedHandle(SparseHandle):
     """A matrix, or a batch of matrices, by compressed rows or columns.
 
-    Shapes are (*batch, rows, columns, *dense).  Of each matrix, `compressed` says where each row (or column, or row or
-    column of blocks) begins in `plain`, which has the indices along the other dimension.
+    Shapes are (*batch, rows, columns, *dense).  For each matrix, `compressed` has the positions where each row (or
+    column, or row or column of blocks) begins in `plain`, which has the indices along the other dimension.
 
     Parameters
     ----------

@@ -54,11 +54,11 @@ def _expect_coalesced(self: Tensor, member: str) -> None:
     if not handle_of(self).coalesced:
         raise errors.LayoutError(
             f"{member} of a sparse tensor is defined once it is coalesced; call coalesce() first\n"
-            f"  try: x.coalesce().{member}(), or x._{member}() for what is stored"
+            f"  try: x.coalesce().{member}(), or x._{member}() for the stored elements"
         )
 
 
-# --- what it is ----------------------------------------------------------------------------------------------------
+# --- kind ----------------------------------------------------------------------------------------------------
 
 
 def is_coalesced(self: Tensor) -> bool:
@@ -309,7 +309,7 @@ def to_sparse(
     """
     name = "sparse_coo" if layout is None else str(getattr(layout, "name", layout)).removeprefix("tt.")
     if name == "strided":
-        raise errors.LayoutError("to_sparse(): tt.strided is no sparse layout\n  try: x.to_dense()")
+        raise errors.LayoutError("to_sparse(): tt.strided is not a sparse layout\n  try: x.to_dense()")
     if layout is not None and sparse_dim is not None:
         raise errors.ArgumentError("to_sparse", "takes sparse_dim or layout, not both")
     if name == self.layout.name and sparse_dim is None and dense_dim is None and blocksize is None:

@@ -1,8 +1,8 @@
-"""Sparse tensors without data: what is known of conversions and of elements that depend on data.
+"""Sparse tensors without data: conversions, and elements that depend on data.
 
 Note [Kernels without data]
 ---------------------------
-What a kernel of a device returns is known without data: the size and the dtype by the operator's shape rule, the layout
+The result of a kernel is determined without data: the size and the dtype by the operator's shape rule, the layout
 by the table of the kernel.  So `mirrored` makes the tables of the meta device from those of the CPU.  The number of
 elements stays unknown, save where an operator keeps the pattern.
 """
@@ -35,7 +35,7 @@ def _empty(shape: tuple[int, ...], dtype: Any) -> MetaHandle:
 
 
 def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Any) -> SparseHandle:
-    """Return the handle of a tensor that stores nobody knows how many elements."""
+    """Return the handle of a tensor with an unknown number of stored elements."""
     int64, kind = to_dtype("int64"), HANDLES[wanted.layout]
     dense = shape[len(shape) - wanted.dense_dim :]
     if kind is CooHandle:
@@ -56,7 +56,7 @@ def unknown(wanted: Conversion, shape: tuple[int, ...], dtype: Any) -> SparseHan
 
 
 def convert(handle: Any, wanted: Conversion) -> Any:
-    """Return what is known of a converted handle."""
+    """Return the known facts of a converted handle."""
     if isinstance(handle, SparseHandle) and handle.layout == wanted.layout and wanted.blocksize is None:
         return handle
     dtype = handle.dtype if isinstance(handle, MetaHandle) else handle.values.dtype
@@ -70,18 +70,18 @@ def convert(handle: Any, wanted: Conversion) -> Any:
 
 
 def values_at(self: Tensor, mask: Tensor) -> Tensor:
-    """Return what is known of the elements where a sparse tensor stores some."""
+    """Return meta values for the elements at the pattern of a sparse tensor."""
     return component(_empty(tuple(handle_of(mask).values.shape), self.dtype), self.device)
 
 
 OVER_TENSORS: Final = {"sparse::values_at": values_at}
-"""Kernels that know more than the shape rule."""
+"""Kernels with more information than the shape rule."""
 
 
 def mirrored(tables: Iterable[KernelTable]) -> list[KernelTable]:
     """Return tables for the meta device; see Note [Kernels without data].
 
-    Kernels that get tensors are left out: what these call knows the device.
+    Kernels that get tensors are left out: the operators that they call handle the device.
     """
     found = []
     for table in tables:
@@ -133,7 +133,7 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _laid_out(result: MetaHandle, layout: str, sparse: list[SparseHandle], keeps: bool) -> Any:
-    """Return what a rule says of a result in a layout."""
+    """Return a rule's result in a layout."""
     if layout == "strided" or not isinstance(result, MetaHandle):
         return result
     first: Any = sparse[0] if sparse else None

@@ -1,4 +1,4 @@
-"""The plugin `sparse`: what it brings, and how it registers.  Light: imports no kernels."""
+"""The plugin `sparse`: its manifest and registration.  Light: imports no kernels."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def tt_register(registry: PluginRegistry) -> None:
         *structure_tables("meta", meta.convert),
     ):
         registry.add(table)
-    # Without the plugin that differentiates there is nobody to take them.
+    # Without the autograd plugin formulas cannot be registered.
     with suppress(errors.PluginError, errors.PluginFailedError, errors.PluginMissingError):
         registry.add(formulas)
         registry.add(parts)

@@ -14,12 +14,12 @@ __all__ = [
 
 
 def same(self: Any) -> tuple[int, ...]:
-    """The shape of self, whatever the layout."""
+    """The shape of self, in any layout."""
     return tuple(self.shape)
 
 
 def sized(size: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that is asked for."""
+    """The requested shape."""
     return tuple(size)
 
 
@@ -47,7 +47,7 @@ def summed(self: Any, dim: int | Sequence[int] | None, keepdim: bool) -> tuple[i
 
 
 def reduced_product(self: Any, mat2: Any, reduce: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape of the product, and that of the numbers of elements, if the reduction chooses some."""
+    """The shape of the product, and of the element indices, if the reduction chooses some."""
     shape = (self.shape[0], mat2.shape[1])
     return shape, shape if reduce in ("amax", "amin") else (0,)
 

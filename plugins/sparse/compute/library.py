@@ -1,4 +1,4 @@
-"""What kernels ask of an array library: NumPy with scipy.sparse on the CPU, CuPy with cupyx.scipy.sparse on CUDA."""
+"""The array library of kernels: NumPy with scipy.sparse on the CPU, CuPy with cupyx.scipy.sparse on CUDA."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class ArrayLibrary:
     # --- arrays --------------------------------------------------------------------------------------------------
 
     def repeat(self, array: Any, counts: Any) -> Any:
-        """Return each element as often as its count says."""
+        """Return each element repeated by its count."""
         raise NotImplementedError
 
     def repeat_rows(self, array: Any, counts: Any) -> Any:
-        """Return each row as often as its count says."""
+        """Return each row repeated by its count."""
         return array[self.repeat(self.xp.arange(len(array)), counts)]
 
     def add_at(self, target: Any, index: Any, values: Any) -> None:

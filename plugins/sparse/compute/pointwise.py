@@ -2,8 +2,8 @@
 
 Note [Operators on the stored elements]
 ---------------------------------------
-A function that maps zero to zero changes only what is stored.  So its kernel for every sparse layout and device is its
-operator on the tensor of the values, whatever serves that.  Written over tensors, it is also how the function is
+A function that maps zero to zero changes only stored elements.  So its kernel for every sparse layout and device is the
+same operator on the tensor of the values.  Written over tensors, it is also how the function is
 differentiated: by its parts, `sparse::values` and `sparse::with_values`, so that the gradient of a sparse tensor is
 sparse with the same pattern.
 """
@@ -40,7 +40,7 @@ ZERO_PRESERVING: Final[tuple[str, ...]] = (
     "silu", "sin", "sinh", "softshrink", "softsign", "special_erfinv", "sqrt", "square", "tan", "tanh", "tanhshrink",
     "trunc",
 )  # fmt: skip
-"""Functions of one tensor that map zero to zero, whatever their other arguments are."""
+"""Functions of one tensor that map zero to zero for all values of their other arguments."""
 
 COMPARISONS: Final = {
     "eq": operator.eq, "ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt, "ne": operator.ne,
@@ -57,9 +57,7 @@ def _stored(self: Tensor, linear: bool) -> Tensor:
 def on_values(function: Callable[..., Tensor], self: Tensor, *rest: Any, linear: bool = False) -> Tensor:
     """Return a sparse tensor with a function of its values; see Note [Operators on the stored elements]."""
     stored = _stored(self, linear)
-    if not handle_of(
-        stored
-    ).known:  # no data, and nobody knows how much: the dtype is all that there is to find out
+    if not handle_of(stored).known:  # no data, of unknown size: only the dtype can be determined
         values = function(component(handle_of(stored).values, stored.device), *rest)
         return as_tensor_of(handle_of(stored).with_values(handle_of(values)), stored.device)
     return ops.sparse.with_values(stored, function(ops.sparse.values(stored), *rest))
@@ -127,7 +125,7 @@ def _times(self: Any, other: Any) -> Tensor:
 
 
 def with_dense(self: Tensor, other: Tensor) -> Tensor:
-    """Multiply what is stored by the elements of a dense tensor at the same places."""
+    """Multiply stored elements by the elements of a dense tensor at the same positions."""
     sparse, dense = (other, self) if self.layout.name == "strided" else (self, other)
     if dense.ndim == 0:
         return on_values(ops.mul, sparse, dense, linear=True)

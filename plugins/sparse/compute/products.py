@@ -3,7 +3,7 @@
 Note [Products of batches]
 --------------------------
 A batch of sparse matrices is one matrix with the matrices along its diagonal.  Its product with a batch of dense
-matrices, stacked upon each other, is the stacked products: one call of the library, whatever the number of matrices.
+matrices, stacked upon each other, is the stacked products: one library call for any number of matrices.
 """
 
 from __future__ import annotations

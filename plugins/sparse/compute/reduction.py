@@ -89,7 +89,7 @@ def _flat(handle: Any) -> Any:
 
 
 def softmax(lib: ArrayLibrary, self: Any, dim: int, logarithm: bool) -> Any:
-    """Normalise along a dimension what is stored; what is not counts as minus infinity."""
+    """Normalise stored elements along a dimension; others count as minus infinity."""
     xp = lib.xp
     handle = canonical(lib, self)
     dim = _one_dim(dim, handle.ndim)
@@ -116,7 +116,7 @@ def softmax(lib: ArrayLibrary, self: Any, dim: int, logarithm: bool) -> Any:
 
 
 def fiber_sum(lib: ArrayLibrary, self: Any, dim: int) -> Any:
-    """Put in the place of each element the sum of those along a dimension; the pattern stays."""
+    """Replace each element by the sum of the elements along a dimension; the pattern is kept."""
     xp = lib.xp
     handle = canonical(lib, self)
     dim = _one_dim(dim, handle.ndim)
@@ -167,7 +167,7 @@ def _one_dim(dim: int, ndim: int) -> int:
 
 
 def sum_matrix(lib: ArrayLibrary, self: Any, dim: Sequence[int] | None, keepdim: bool) -> Any:
-    """Add the rows, the columns or all of a CSR matrix; what is added along stays as a dimension of size one."""
+    """Add the rows, the columns or all of a CSR matrix; the summed dimension is kept with size one."""
     xp, dims = lib.xp, normal_dims(dim, 2)
     if not keepdim:
         raise errors.LayoutError("sum(): a CSR matrix stays a matrix\n  try: keepdim=True")

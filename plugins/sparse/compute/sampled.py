@@ -50,7 +50,7 @@ def sampled_mm(lib: ArrayLibrary, self: Any, mat1: Any, mat2: Any) -> Any:
 def mm_reduce(lib: ArrayLibrary, self: Any, mat2: Any, reduce: str) -> tuple[Any, Any]:
     """Multiply a matrix by a dense one and reduce the products of each row by "sum", "mean", "amax" or "amin".
 
-    Rows without elements give zeros.  The second result says which stored element gave an extreme, -1 for none.
+    Rows without elements give zeros.  The second result is the index of the extreme among the stored elements, or -1.
     """
     xp = lib.xp
     if reduce not in REDUCTIONS:

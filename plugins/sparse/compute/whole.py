@@ -55,7 +55,7 @@ def vector_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Ten
     """Return the norm of all elements."""
     if len(normal_dims(dim, x.ndim)) != x.ndim:
         raise errors.LayoutError(
-            "linalg_vector_norm(): the norm of a sparse tensor is that of all its elements, so dim cannot name some\n"
+            "linalg_vector_norm(): the norm of a sparse tensor covers all its elements, so dim cannot select some\n"
             "  try: x.to_dense()"
         )
     values = ops.reshape(ops.sparse.values(_once(x)), (-1,))

@@ -148,7 +148,7 @@ def unflatten(handle: Any, shape: Sequence[int], batch_ndim: int) -> Any:
     shape : sequence of int
         Of the whole.
     batch_ndim : int
-        How many of its dimensions are those of the batch.
+        The number of its batch dimensions.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def other_order(handle: Any, kind: type[CompressedHandle]) -> Any:
     scalars = handle.values.ndim == 1 and handle.dtype.char in SCIPY_DTYPES
     data = handle.values if scalars else np.arange(handle.nnz, dtype=np.int64)
     plain, compressed = handle.plain, handle.compressed
-    if max(major, minor, handle.nnz) < 2**31 - 1:  # SciPy would cast what it returns
+    if max(major, minor, handle.nnz) < 2**31 - 1:  # SciPy would cast its results
         plain, compressed = plain.astype(np.int32, copy=False), compressed.astype(np.int32, copy=False)
     turned = bare_array(scipy.sparse.csr_array, (major, minor), data, plain, compressed).tocsc()
     values = turned.data if scalars else handle.values[turned.data]

@@ -28,7 +28,7 @@ class CpuLibrary(ArrayLibrary):
     sp = scipy.sparse
 
     def repeat(self, array: Any, counts: Any) -> Any:
-        """Return each element as often as its count says."""
+        """Return each element repeated by its count."""
         return np.repeat(array, counts)
 
     def add_at(self, target: Any, index: Any, values: Any) -> None:

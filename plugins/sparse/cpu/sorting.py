@@ -37,7 +37,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 SCIPY_DTYPES: Final = frozenset("?bBhHiIlLqQfdFD")
-"""The characters of the dtypes that SciPy's routines know."""
+"""The characters of the dtypes that SciPy's routines support."""
 LONG: Final = 64
 """How many elements a row has on average where counting them is faster than comparing them."""
 
@@ -106,7 +106,7 @@ def _unravelled(keys: Array, handle: CooHandle) -> Array:
 
 
 def counts_soon(handle: CooHandle) -> bool:
-    """Return whether the coordinates are those of a matrix that counting sorts faster than comparing."""
+    """Return whether the coordinates belong to a matrix that counting sorts faster than comparing."""
     return handle.sparse_dim == 2 and handle.nnz > 1000 and sum(handle.shape[:2]) <= 8 * handle.nnz
 
 
@@ -148,7 +148,7 @@ def rows_of_coordinates(handle: CooHandle) -> CsrHandle:
 
 
 def _counted_rows(handle: CooHandle, index: Any) -> Any:
-    """Return coordinates as rows of SciPy, which sorts each row and sums what is equal."""
+    """Return coordinates as rows of SciPy, which sorts each row and sums equal ones."""
     made = scipy.sparse.coo_array(handle.shape, dtype=handle.dtype)
     made.coords, made.data = tuple(handle.indices.astype(index)), handle.values
     made.has_canonical_format = False
@@ -156,7 +156,7 @@ def _counted_rows(handle: CooHandle, index: Any) -> Any:
 
 
 def bare_array(kind: Any, shape: tuple[int, ...], data: Array, indices: Array, indptr: Array) -> Any:
-    """Return an array of SciPy made of these arrays: its constructor would copy and look through them."""
+    """Return a SciPy array over these arrays: its constructor would copy and check them."""
     made = kind(shape, dtype=data.dtype)
     made.data, made.indices, made.indptr = data, indices, indptr
     return made

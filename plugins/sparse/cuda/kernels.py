@@ -1,4 +1,4 @@
-"""Kernels of sparse tensors on CUDA: those of the CPU, over CuPy."""
+"""Kernels of sparse tensors on CUDA: the CPU's, over CuPy."""
 
 from __future__ import annotations
 

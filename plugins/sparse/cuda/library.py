@@ -23,7 +23,7 @@ MATRIX_DTYPES = "?fdFD"
 """The characters of the dtypes of cupyx.scipy.sparse."""
 
 ATOMIC_DTYPES = "iIefdFDLQ"
-"""Those of the dtypes of CuPy's `add.at`."""
+"""The dtypes of CuPy's `add.at`."""
 
 
 @fork_safe_properties
@@ -55,7 +55,7 @@ class CudaLibrary(ArrayLibrary):
     # --- arrays --------------------------------------------------------------------------------------------------
 
     def repeat(self, array: Any, counts: Any) -> Any:
-        """Return each element as often as its count says: CuPy repeats by numbers of the host only."""
+        """Return each element repeated by its count: CuPy only accepts counts on the host."""
         if not len(array):
             return array
         ends = self.xp.cumsum(counts)
@@ -172,7 +172,7 @@ class CudaLibrary(ArrayLibrary):
 
 
 def _with_parts(handle: Any, parts: Sequence[Any]) -> Any:
-    """Return a handle made of other arrays."""
+    """Return a handle over other arrays."""
     if isinstance(handle, CooHandle):
         return CooHandle(parts[0], parts[1], handle.shape, handle.coalesced, handle.known)
     if len(parts) != 3:

@@ -64,7 +64,7 @@ def _back(found: Tensor, like: Tensor) -> Tensor:
     blocks = handle.blocksize if handle.blocked else None
     if blocks and (found.shape[0] % blocks[0] or found.shape[1] % blocks[1]):
         raise errors.LayoutError(
-            f"a result of size {list(found.shape)} is not made of blocks of {list(blocks)}\n  try: x.to_sparse()"
+            f"a result of size {list(found.shape)} does not consist of blocks of {list(blocks)}\n  try: x.to_sparse()"
         )
     return ops.sparse.to_layout(found, handle.layout, None, blocks)
 
@@ -110,9 +110,7 @@ def permute(self: Tensor, dims: Sequence[int]) -> Tensor:
 def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     handle = handle_of(self)
     first, second = wrap_dim("transpose", dim0, self.ndim), wrap_dim("transpose", dim1, self.ndim)
-    if (
-        self.ndim == 2 and first != second and not handle.blocked
-    ):  # the same components are those of the transpose
+    if self.ndim == 2 and first != second and not handle.blocked:  # the transpose has the same components
         kind, shape = HANDLES[TURNED[handle.layout]], handle.shape[::-1]
         return as_tensor_of(
             kind(handle.compressed, handle.plain, handle.values, shape, handle.known), self.device
@@ -295,7 +293,9 @@ def resize_(self: Tensor, size: Sequence[int]) -> Tensor:
         )
     unit = handle.blocksize[axis - batch]
     if size[axis] % unit or size[other] % handle.blocksize[other - batch]:
-        raise errors.ShapeError(f"{what}: {list(size)} is not made of blocks of {list(handle.blocksize)}")
+        raise errors.ShapeError(
+            f"{what}: {list(size)} does not consist of blocks of {list(handle.blocksize)}"
+        )
     compressed, plain, values = components(self)
     before, after = compressed.shape[-1] - 1, size[axis] // unit
     if after >= before:

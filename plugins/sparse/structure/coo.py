@@ -293,7 +293,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if not has_data(self):
         return _unknown(self, shape, sparse)
     _refuse_outside(wanted, size)
-    # The elements of each place in order, and where those of each place begin.
+    # The elements of each position in order, and where each position begins.
     row = indices[at]
     order = None if at == 0 and handle_of(self).coalesced else ops.argsort(row, stable=True)
     ordered = row if order is None else ops.index_select(row, 0, order)

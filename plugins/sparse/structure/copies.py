@@ -65,7 +65,7 @@ def copy_(self: Tensor, src: Tensor) -> Tensor:
 
 
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Fill what is stored, in a compressed layout."""
+    """Fill the stored elements, in a compressed layout."""
     ops.fill_(component(handle_of(self).values, self.device), value)
     return self
 

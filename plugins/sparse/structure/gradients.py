@@ -1,10 +1,10 @@
-"""Gradients of structural operators: what they do to the elements of a sparse tensor, as operators of its values.
+"""Gradients of structural operators: their effect on the elements of a sparse tensor, as operators of its values.
 
 Note [Numbered elements]
 ------------------------
-A structural operator moves elements, leaves some out, repeats some, and puts zeros beside them.  Where each goes is
-seen by applying it to a tensor with the same pattern whose elements are numbered from 1: each element of the result
-tells its number, and 0 is a zero.  So the result has the values `[0, *values][numbers]`, which autograd differentiates.
+A structural operator moves elements, drops some, repeats some, and adds zeros.  To find where each goes, the operator
+is applied to a tensor with the same pattern whose elements are numbered from 1: each element of the result is a
+number, and 0 is a zero.  So the result has the values `[0, *values][numbers]`, which autograd differentiates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["PIECES", "STRUCTURE", "STRUCTURE_BESIDE_DENSE", "by_numbers"]
 STRUCTURE: Final = ("cat", "flip", "reshape", "select", "slice", "squeeze", "squeeze.dim")
 """Operators of sparse tensors that are differentiated in this way."""
 STRUCTURE_BESIDE_DENSE: Final = ("index", "index_select")
-"""The same, beside strided indices."""
+"""The same, with strided indices."""
 
 
 def _split(self: Any, split_size: int, dim: int) -> list[Any]:

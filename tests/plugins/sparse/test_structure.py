@@ -123,7 +123,7 @@ def test_rows_are_resized_as_in_pytorch():
         ours("sparse_csr").resize_((4, 3))
     assert ours("sparse_csr").resize_((2, 4)).to_dense().tolist() == MATRIX[:2]
     assert ours("sparse_bsc").resize_((4, 6)).to_dense()[:, :4].tolist() == MATRIX
-    with pytest.raises(ShapeError, match="is not made of blocks"):
+    with pytest.raises(ShapeError, match="does not consist of blocks"):
         ours("sparse_bsr").resize_((5, 4))
 
 
@@ -185,7 +185,7 @@ def test_structure_is_that_of_dense_tensors(layout, name):
     except LayoutError as error:
         assert layout in ("sparse_bsr", "sparse_bsc")
         assert name in UNBLOCKED
-        assert "is not made of blocks of [2, 2]" in str(error)
+        assert "does not consist of blocks of [2, 2]" in str(error)
         assert "try: x.to_sparse()" in str(error)
         return
     assert found.layout is not tt.strided

@@ -13,7 +13,7 @@ class TorchBackend(ArrayApiBackend):
     def __init__(self):
         super().__init__(namespace, "torchcpu", torch.device("cpu"), mutable=True, has_views=True)
 
-    # --- to and from the host: NumPy has no bfloat16 that PyTorch knows ---
+    # --- to and from the host: NumPy has no bfloat16 that PyTorch supports ---
 
     def from_numpy(self, array, device=None):
         if not array.size:  # NumPy's strides of such an array are zeros
