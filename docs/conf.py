@@ -24,7 +24,7 @@ html_copy_source = False
 html_additional_pages = {"index": "redirect.html"}
 templates_path = ["site"]
 nitpicky = True
-# Sphinx's warning for what a page quotes in a language of its own is no mistake of the page.
+# Pages may quote code in languages that Sphinx cannot highlight.
 suppress_warnings = ["misc.highlighting_failure"]
 
 LINK = re.compile(r"\[([^\]\n]*)\]\(([\w./-]+?)(#[\w-]+)?\)")
@@ -39,9 +39,9 @@ INDEXES = {
 def fit(app: Any, name: str, source: list[str]) -> None:
     """Adapt a page to the site.
 
-    A page that lists others gets them as its contents.  A link that leads out of the site, to a folder or to a page
-    that is not part of it, stays as text.  The pages of operators are found through their index and the search: in the
-    contents beside every page they would be too many.
+    A page that lists others gets them as its contents.  A link to a folder or to a page outside the site
+    becomes text.  The pages of operators are found through their index and the search: there are too
+    many of them for the contents.
     """
     folder = (ROOT / name).parent
 
@@ -63,5 +63,5 @@ def fit(app: Any, name: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """Connect what is defined here."""
+    """Connect the handlers of this module."""
     app.connect("source-read", fit)

@@ -58,7 +58,7 @@ class Unit:
     language : str
         c or c++.
     text : str
-        What is compiled.
+        The source to compile.
     folder : str
         Where `#include "..."` looks first; "" for a source without a file.
     """

@@ -44,7 +44,7 @@ def make_caller(entry: int, specification: Specification) -> Callable[..., Any]:
     entry : int
         The address of the entry.
     specification : Specification
-        What it takes.
+        The parameters of the entry.
     """
     native, _ = load_native()
     if native is None:

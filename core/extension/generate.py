@@ -26,7 +26,7 @@ class Instance:
     Attributes
     ----------
     function : Function
-        What is called.
+        The function to call.
     dtype : str
         The template argument; "" if the function is not a template.
     symbol : str

@@ -58,7 +58,7 @@ class Specification:
     name : str
         As error messages name it.
     parameters : tuple of Passed
-        What it takes.
+        Its parameters.
     result : str
         Of a function over tensors: tensor, number or none.
     result_dtype : str
@@ -86,7 +86,7 @@ class Specification:
         Raises
         ------
         ArgumentError, DtypeError, BroadcastError, ValueRangeError
-            What is wrong.
+            A description of the error.
         """
         if len(args) != len(self.taken):
             raise ArgumentError(

@@ -92,9 +92,9 @@ class Function:
     name : str
         Its name.
     result : CType
-        What it returns.
+        Its result.
     parameters : tuple of Parameter
-        What it takes.
+        Its parameters.
     template : str
         The name of its template parameter, or "".
     file, line, column : str, int, int

@@ -46,7 +46,7 @@ class Problem:
     subject : str
         The operator, plugin or file that it is about.
     message : str
-        What is wrong.
+        A description of the problem.
     file, line, column : str, int, int
         Where, for a mistake in a file; otherwise empty and 0.
     source : str

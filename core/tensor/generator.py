@@ -142,7 +142,7 @@ class Generator:
         Raises
         ------
         TypeError
-            When the state is no tensor of uint8 on the CPU.
+            If the state is not a uint8 tensor on the CPU.
         RuntimeError
             When it does not have 16 elements.
         """

@@ -111,8 +111,8 @@ def test_a_wrong_name_exits_with_2_and_names_the_nearest(
 
 # --- who computes ----------------------------------------------------------------------------------------------
 
-EQUAL = "Tells whether two tensors have the same shape and the same elements."
-ALLCLOSE = "Tells whether self and other differ nowhere by more than atol + rtol * abs(other)."
+EQUAL = "Returns whether two tensors have the same shape and the same elements."
+ALLCLOSE = "Returns whether self and other differ nowhere by more than atol + rtol * abs(other)."
 ITEM = "Returns the only element of a tensor as a Python number."
 
 

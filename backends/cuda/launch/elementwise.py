@@ -108,9 +108,9 @@ def plan_of(
     functor : str
         Its name.
     out : StridedHandle
-        What is written.
+        The written array.
     operands : sequence of StridedHandle
-        What is read.
+        The read arrays.
     strides : sequence of tuple
         The strides of the operands, broadcast.
     aligned : bool

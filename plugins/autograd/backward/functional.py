@@ -97,7 +97,7 @@ def backward(
     Parameters
     ----------
     tensors : Tensor or sequence of Tensor
-        What is differentiated.
+        The differentiated tensors.
     grad_tensors : Tensor or sequence of (Tensor or None), optional
         The "vector" of the vector-Jacobian product, one for each tensor; may be left out for scalars.
     retain_graph : bool, optional

@@ -122,7 +122,7 @@ def run_dual(
     level : DualLevel
         The level whose tangents count.
     operator : Operator
-        What is called.
+        The called operator.
     form : str
         functional or inplace.
     formula : Formula or None

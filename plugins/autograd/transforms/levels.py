@@ -119,7 +119,7 @@ def refuse_in_transforms(function: str, instead: str) -> None:
     Parameters
     ----------
     function : str
-        What is called.
+        The called function.
     instead : str
         What to do.
     """
