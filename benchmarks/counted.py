@@ -1,6 +1,6 @@
 """What `benchmarks.instructions` runs under callgrind: each case so many times, and then twice as many times.
 
-A call of `os.getppid` divides the run into parts: callgrind is told to write its counters before that function.  tt,
+A call of `os.getppid` divides the run into parts: callgrind writes its counters before that function.  tt,
 NumPy and Python never call it themselves, it does nothing, and it needs no module compiled for the purpose.
 """
 
@@ -26,7 +26,7 @@ WARM_UP = 200
 
 
 def main(words: list[str]) -> None:
-    """Run LIBRARY COUNT CASE...; the parts of a case lie between calls of the divider."""
+    """Run LIBRARY COUNT CASE...; the parts of a case are between calls of the divider."""
     library, count, *cases = words
     divide = getattr(os, DIVIDER)
     for name in cases:

@@ -67,7 +67,7 @@ def commit() -> str:
 
 
 def processor() -> str:
-    """Return the name of the processor, as far as the platform tells it."""
+    """Return the name of the processor, as far as the platform reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():

@@ -50,8 +50,8 @@ Note [The tolerance of instruction counts]
 ------------------------------------------
 Runs of one build from one folder differ by less than 0.1 %; from two folders, whose paths change which dictionaries
 collide, the views differed by 1.3 % and the others by 0.5 %.  The rest of the tolerance is for variations that the
-conditions do not include: another release of the C compiler, or of Python's and NumPy's bug fixes.  A relevant change is
-above it: an attribute that is looked up through a dictionary costs about 100 instructions, 3 % of an addition.
+conditions do not include: another release of the C compiler, or of Python's and NumPy's bug fixes.  A relevant change
+is above it: an attribute that is looked up through a dictionary costs about 100 instructions, 3 % of an addition.
 """
 
 EXECUTABLE = "valgrind"

@@ -22,7 +22,7 @@ NAMES = {"torch": "PyTorch", "numpy": "NumPy", "jax": "JAX", "autograd": "autogr
 
 
 def digest(report: dict[str, Any]) -> str:
-    """Return what tells one report from another; a picture carries that of the report it shows."""
+    """Return an identifier of a report; a picture carries the one of its report."""
     return hashlib.sha256(json.dumps(report, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -1,6 +1,6 @@
 """How Sphinx builds the documentation: `make docs`.
 
-The pages are Markdown that reads well where it lies; what only the site needs is added here.
+The pages are Markdown that reads well as source; additions for the site are made here.
 """
 
 from __future__ import annotations

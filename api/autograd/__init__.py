@@ -1,4 +1,4 @@
-"""Differentiation: `backward`, `grad`, functions with gradients of their own, modes, checks of gradients."""
+"""Differentiation: `backward`, `grad`, functions with custom gradients, modes, checks of gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations with a gradient of their own: `Function` and what belongs to it."""
+"""Operations with a custom gradient: `Function` and what belongs to it."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def duplicate(array: Array) -> Array:
 
 
 def extent(owner: Array) -> int:
-    """Return how many bytes lie between the start of an owner's first element and the end of its last one.
+    """Return how many bytes are between the start of an owner's first element and the end of its last one.
 
     Memory of another library may have gaps, or elements that repeat.
     """
@@ -200,7 +200,7 @@ class CpuBackend(ArrayApiBackend):
         return tuple(stride // size for stride in handle.strides)
 
     def is_row_major(self, handle: Array) -> bool:
-        """Return whether the elements lie in row-major order, with nothing between them."""
+        """Return whether the elements are in row-major order, with nothing between them."""
         return handle.flags.c_contiguous
 
     def offset(self, handle: Array) -> int:

@@ -35,7 +35,7 @@ def in_range(index: Array, size: int) -> bool:
 def held(index: Array) -> Array:
     """Return a copy of an index or mask.
 
-    NumPy checks places and then reads them again, while they may lie in the memory that it writes to, or another thread
+    NumPy checks places and then reads them again, while they may be in the memory that it writes to, or another thread
     may write to them. Of masks it expects bytes that are 0 or 1.
     """
     return np.asarray(index.view(np.uint8) != 0) if index.dtype == np.bool_ else index.copy()

@@ -34,7 +34,7 @@ cpu.kernel("neg", np.negative, dtypes="number")
 @cpu.kernel("neg", form="inplace", dtypes="number")
 def neg_in_place(self: Any) -> None:
     # NumPy 2.4 takes operand and output for contiguous where both have gaps and the operand's stride is of as many
-    # elements as an element has bytes, so the result goes through memory of its own.
+    # elements as an element has bytes, so the result goes through its own memory.
     if self.flags.forc:
         np.negative(self, out=self)
     else:

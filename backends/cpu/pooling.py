@@ -68,7 +68,7 @@ class Geometry:
 
 
 def grid(parts: Sequence[Array], combine: Any) -> Array:
-    """Return one-dimensional arrays combined, each along a dimension of its own."""
+    """Return one-dimensional arrays combined, each along its own dimension."""
     shaped = (part.reshape(-1, *(1,) * (len(parts) - i - 1)) for i, part in enumerate(parts))
     return reduce(combine, shaped)
 

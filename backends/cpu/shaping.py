@@ -118,7 +118,7 @@ def as_strided(self: Array, size: Sequence[int], stride: Sequence[int], storage_
 
 
 def _row_major(owner: Array) -> Array:
-    """Return an owner with its dimensions in the order in which they lie in memory."""
+    """Return an owner with its dimensions in the order in which they are in memory."""
     if owner.flags.c_contiguous:
         return owner
     return owner.transpose(sorted(range(owner.ndim), key=lambda d: -owner.strides[d]))

@@ -141,7 +141,7 @@ def set_num_interop_threads(count: int) -> None:
 
 def set_blas_threads(count: int) -> None:
     """Set the number of threads of the BLAS: by threadpoolctl where it is installed, else of each OpenBLAS."""
-    for path in scipy_blas():  # loaded when SciPy first computes: it would begin with a number of its own
+    for path in scipy_blas():  # loaded when SciPy first computes: it would begin with its own number
         ctypes.CDLL(str(path))
     if importlib.util.find_spec("threadpoolctl") is not None:
         from threadpoolctl import threadpool_limits

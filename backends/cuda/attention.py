@@ -46,7 +46,7 @@ def wide_type(handle: StridedHandle) -> np.dtype[Any]:
 
 
 class Found(NamedTuple):
-    """What attention has returned: the result, and the logarithms of the sums, which lie in order."""
+    """What attention has returned: the result, and the logarithms of the sums, which are in order."""
 
     output: StridedHandle
     sums: StridedHandle
@@ -100,7 +100,7 @@ class OwnKernels:
         return AttentionCall(self.in_four(q), self.in_four(k), self.in_four(v), mask, causal, float(scale))
 
     def found(self, output: StridedHandle, sums: StridedHandle) -> Found:
-        """Return results in four dimensions, and the numbers of each query, which lie in order, in three."""
+        """Return results in four dimensions, and the numbers of each query, which are in order, in three."""
         rows = sums.shape[-1]
         heads = prod(sums.shape[1:-1]) if sums.ndim == 3 else prod(sums.shape[:-1])
         batch = sums.shape[0] if sums.ndim == 3 else 1

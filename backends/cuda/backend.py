@@ -301,7 +301,7 @@ class CudaBackend(Backend):
         copies.copy_into(self, target, source)
 
     def clone(self, handle: StridedHandle) -> StridedHandle:
-        """Return a copy in memory of its own, in row-major order."""
+        """Return a copy in its own memory, in row-major order."""
         return copies.in_rows(self, handle)
 
     # --- to and from the host and other devices ------------------------------------------------------------------
@@ -356,7 +356,7 @@ class CudaBackend(Backend):
         return self.transfers.pinned(tuple(shape), dtype)
 
     def is_pinned(self, address: int) -> bool:
-        """Return whether an address of the host lies in page-locked memory."""
+        """Return whether an address of the host is in page-locked memory."""
         return self.is_initialized() and not self.available() and self.transfers.is_pinned(address)
 
     def to_dlpack(self, handle: StridedHandle, **options: Any) -> Any:

@@ -135,7 +135,7 @@ class OwnKernels:
         self.backend = backend
 
     def dense(self, handle: StridedHandle | None) -> StridedHandle | None:
-        """Return a handle whose elements lie in row-major order."""
+        """Return a handle whose elements are in row-major order."""
         return None if handle is None else contiguous(self.backend, handle)
 
     def product(
@@ -269,7 +269,7 @@ class CudnnKernels(OverCudnn, OwnKernels):
 
 
 def channels_last(handle: StridedHandle) -> bool:
-    """Return whether the elements lie without gaps with the channels innermost."""
+    """Return whether the elements are without gaps with the channels innermost."""
     if handle.ndim < 4 or handle.is_contiguous:
         return False
     expected = 1

@@ -23,12 +23,12 @@ _MAX_GRID: Final = (1 << 16) - 1
 
 
 def duplicate(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
-    """Return a copy in memory of its own, whose dimensions have the same order."""
+    """Return a copy in its own memory, whose dimensions have the same order."""
     return run(backend, "Copy", [handle], handle.dtype)
 
 
 def in_rows(backend: CudaBackend, handle: StridedHandle) -> StridedHandle:
-    """Return a copy in memory of its own, in row-major order."""
+    """Return a copy in its own memory, in row-major order."""
     made = backend.empty(handle.shape, handle.dtype)
     copy_into(backend, made, handle)
     return made

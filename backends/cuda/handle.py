@@ -98,7 +98,7 @@ class StridedHandle:
         itemsize = array.dtype.itemsize
         if byte_offset % itemsize or any(stride % itemsize for stride in array.strides):
             raise errors.ValueRangeError("the elements of the array do not lie at multiples of their size")
-        # NumPy and CuPy give arrays without elements strides of their own.
+        # NumPy and CuPy give arrays without elements their own strides.
         strides = (
             contiguous_strides(array.shape)
             if 0 in array.shape
@@ -134,7 +134,7 @@ class StridedHandle:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements are in row-major order without gaps."""
         wanted = contiguous_strides(self.shape)
         pairs = zip(self.shape, self.strides, wanted, strict=True)
         return 0 in self.shape or all(size == 1 or found == want for size, found, want in pairs)
@@ -155,7 +155,7 @@ class StridedHandle:
         Raises
         ------
         ValueRangeError
-            When it would reach outside of the memory.
+            When it would reach outside the memory.
         """
         offset = self.offset if offset is None else offset
         return StridedHandle(self.memory, self.owner, shape, strides, offset, self.dtype)

@@ -1,6 +1,6 @@
 """Kernels of CUDA that take steps of optimizers: one launch for all tensors of a dtype, without waiting for the device.
 
-The addresses and chunks of a list of parameters lie in the device's memory, and stay there from step to step as long as
+The addresses and chunks of a list of parameters are in the device's memory, and stay there from step to step as long as
 the tensors keep their memory.
 """
 
@@ -100,7 +100,7 @@ class Stepper:
         numbers : sequence of float
             Weight decay, and up to three more.
         rate, grad_scale, found_inf : number, handle or None
-            Read by the kernel where they lie on the device.
+            Read by the kernel where they are on the device.
         flags : tuple of bool
             Whether to maximize, and two more.
         """

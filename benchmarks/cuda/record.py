@@ -74,7 +74,7 @@ def read(file: Path = FILE) -> dict[str, Verified]:
 def write(gpu: str, version: str, file: Path = FILE, folder: Path = SOURCES) -> dict[str, Verified]:
     """Record that all sources, as they are, ran on a GPU today.
 
-    The file is replaced as a whole: whoever reads it finds the old record or the new one.
+    The file is replaced as a whole: readers find the old record or the new one.
     """
     today = datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%d")
     found = {name: Verified(digest, gpu, today, version) for name, digest in digests(folder).items()}

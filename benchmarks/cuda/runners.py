@@ -31,7 +31,7 @@ WARM = 3
 
 
 class Clock(Protocol):
-    """Tells how long the device worked on some calls, and how long the program took to ask for them."""
+    """Measures how long the device worked on some calls, and how long the program took to submit them."""
 
     def time(self, call: Callable[[], Any], count: int) -> tuple[float, float]:
         """Return the seconds of the device and those of submitting, for all calls together."""

@@ -32,7 +32,7 @@ class Windows:
     Attributes
     ----------
     places : Tensor
-        Int64 of shape (windows, elements): where each element of a window lies.  Elements outside of the input are
+        Int64 of shape (windows, elements): where each element of a window lies.  Elements outside the input are
         replaced by the first one inside.
     inside : Tensor or None
         Which elements were not replaced; None if none was.

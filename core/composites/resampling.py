@@ -78,7 +78,7 @@ class Taps:
 
 
 def _scale(size: int, new: int, factor: float | None, align_corners: bool) -> float:
-    """Return how far apart the new elements lie in the old ones."""
+    """Return how far apart the new elements are in the old ones."""
     if align_corners:
         return (size - 1) / (new - 1) if new > 1 else 0.0
     return 1 / factor if factor is not None and factor > 0 else size / new

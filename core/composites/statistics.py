@@ -163,7 +163,7 @@ def _ranks(ordered: Any, q: Any, *, skip: bool) -> Any:
 
 
 def _arrange(found: Any, self: Any, q: Any, dim: Any, place: int, keepdim: bool) -> Any:
-    """Return quantiles that lie in the last dimension with this dimension first, and the reduced one in its place."""
+    """Return quantiles that are in the last dimension with this dimension first, and the reduced one in its place."""
     if q.ndim:
         found = ops.contiguous(ops.permute(found, (found.ndim - 1, *range(found.ndim - 1))))
     whole = dim is None or not self.ndim

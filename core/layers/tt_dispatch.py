@@ -1,4 +1,4 @@
-"""`__tt_dispatch__`: classes and modes that answer operators below autograd, and tensors without data of their own.
+"""`__tt_dispatch__`: classes and modes that answer operators below autograd, and wrapper tensors without data.
 
 This is the protocol of PyTorch's `__torch_dispatch__`.  One layer, "python", is between autograd and the kernels.
 Tensors whose class has `__tt_dispatch__` carry its key bit, and a `TTDispatchMode` adds the bit to the keys of every

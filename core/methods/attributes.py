@@ -151,7 +151,7 @@ def _nbytes(self: Tensor) -> int:
 
 
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Return whether the elements lie in memory without gaps, in row-major order.
+    """Return whether the elements are in memory without gaps, in row-major order.
 
     Parameters
     ----------

@@ -183,7 +183,7 @@ def _pack(self: Tensor) -> tuple[Any, ...]:
         handle, storage = self._handle, self._storage
         offset = _byte_offset(handle, storage.owner) if handle.size else 0
         return "place", storage, self.dtype, tuple(self.shape), tuple(handle.strides), offset
-    # The order of the dimensions in memory is part of the tensor, but what lies between its elements is not.
+    # The order of the dimensions in memory is part of the tensor, but what is between its elements is not.
     shape, strides = tuple(self.shape), self.stride()
     kept = strides if is_non_overlapping_and_dense(shape, strides) else None
     return "array", np.array(host_array(self, "pickle")), str(self.device), kept
@@ -196,7 +196,7 @@ def _unpack(kind: type[Kind], form: str, *parts: Any) -> Kind:
     if form == "array":
         array, device, *more = parts
         check_array(array, "pickled array")
-        if not array.flags.writeable:  # of buffers outside of the pickle
+        if not array.flags.writeable:  # of buffers outside the pickle
             array = array.copy()
         values = from_array(array, Device(device))
         if more and more[0] is not None and more[0] != values.stride():

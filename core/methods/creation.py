@@ -100,7 +100,7 @@ def tensor(
     device : Device or str, optional
         By default the device of the data, or the default device.
     requires_grad : bool
-        Whether autograd shall record operations on the tensor.
+        Whether autograd records operations on the tensor.
     pin_memory : bool
         Whether the tensor, on the CPU, shall be in page-locked memory; see `Tensor.pin_memory`.
 
@@ -235,9 +235,9 @@ def frombuffer(
     count : int
         How many elements to take; a negative number takes all.
     offset : int
-        How many bytes to skip. The memory is copied, not shared, where no element of the dtype can lie there.
+        How many bytes to skip. The memory is copied, not shared, where no element of the dtype can be there.
     requires_grad : bool
-        Whether autograd shall record operations on the tensor.
+        Whether autograd records operations on the tensor.
 
     Raises
     ------

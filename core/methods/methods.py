@@ -54,7 +54,7 @@ def _attribute(name: str, doc: str) -> property:
 _OPERANDS = (TensorBase, int, float, complex, np.number, np.bool_)
 
 # Arrays of NumPy become tensors: Python would compare them by identity, and NumPy's operators would return arrays.
-# Their subclasses, as masked arrays, have rules of their own.
+# Their subclasses, as masked arrays, have their own rules.
 _ARRAYS = frozenset((np.ndarray, np.memmap))
 
 

@@ -37,7 +37,7 @@ class Parameter(Tensor, metaclass=_ParameterKind):
         The values; the parameter shares their memory, but not their history.  Without it the parameter is empty.
         Of a subclass of `Tensor`, the parameter is of that class, and `isinstance(p, Parameter)` is true nevertheless.
     requires_grad : bool
-        Whether autograd shall record operations on it.
+        Whether autograd records operations on it.
 
     Raises
     ------

@@ -119,7 +119,7 @@ def is_concern_of(op: str, backends: Iterable[Place]) -> bool:
 
 
 def _brought_by(backends: Iterable[Place]) -> Callable[[Provider], bool]:
-    """Return a predicate: does something come from the packages of some backends, or from the program?"""
+    """Return a predicate for registrations from the packages of some backends, or from the program."""
     sources = [REGISTRY.backend_sources.get((place.device, place.layout)) for place in backends]
     owners = {source.distribution for source in sources if source is not None}
     return lambda source: source.is_program or source.distribution in owners

@@ -107,7 +107,7 @@ def upper_triangle_indices(row: int, col: int, offset: int = 0, *, op: str) -> S
 
 
 def triangle_size(op: str, row: int, col: int, offset: int) -> int:
-    """Return how many places lie on and below a diagonal."""
+    """Return how many places are on and below a diagonal."""
     for name, value in (("row", row), ("col", col)):
         if value < 0:
             raise ShapeError(f"{op}(): {name} must be zero or more, got {value}")

@@ -246,7 +246,7 @@ def _broadcast_two(op: str, left: Shape, right: Shape) -> Shape:
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether the elements lie in row-major order without gaps."""
+    """Return whether the elements are in row-major order without gaps."""
     if 0 in shape:
         return True
     step = 1
@@ -259,7 +259,7 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether a tensor of four dimensions lies in the order N, H, W, C."""
+    """Return whether a tensor of four dimensions is in the order N, H, W, C."""
     if len(shape) != 4:
         return False
     step = 1

@@ -37,7 +37,7 @@ def windows_in(size: int, width: int, step: int, pad: int, gap: int, ceil_mode: 
     """Return how many windows a dimension has; with ceil_mode, also the last that it does not fill."""
     span = size + 2 * pad - gap * (width - 1) - 1 + (step - 1 if ceil_mode else 0)
     out = span // step + 1
-    # The last window must start inside of the input or of the padding before it.
+    # The last window must start inside the input or the padding before it.
     return out - 1 if ceil_mode and (out - 1) * step >= size + pad else out
 
 

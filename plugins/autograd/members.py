@@ -1,4 +1,4 @@
-"""What autograd adds to tensors: `requires_grad`, `grad`, `backward` and their kin."""
+"""What autograd adds to tensors: `requires_grad`, `grad`, `backward` and similar members."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     GradientError
         When the dtype has no gradients, or when the tensor is not a leaf and `requires_grad` is False.
     UnsupportedError
-        Inside of a function that `tt.func` transforms.
+        Inside a function that `tt.func` transforms.
 
     Examples
     --------

@@ -202,7 +202,7 @@ class SparseBackend(Backend):
     # --- memory --------------------------------------------------------------------------------------------------
 
     def strides(self, handle: Any) -> tuple[int, ...]:
-        """Refuse: nothing lies at regular distances."""
+        """Refuse: nothing is at regular distances."""
         raise errors.LayoutError(
             f"a tensor of the layout tt.{self.layout} has no strides\n  try: x.to_dense()"
         )

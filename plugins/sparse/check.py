@@ -121,7 +121,7 @@ def check_coo(
     ShapeError
         When their shapes do not fit together.
     IndexValueError
-        When a coordinate lies outside of the size.
+        When a coordinate is outside the size.
     LayoutError
         When coordinates that shall be coalesced are not.
     """

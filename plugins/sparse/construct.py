@@ -48,7 +48,7 @@ def sparse_coo_tensor(
     device : Device or str, optional
         By default the values' device.
     requires_grad : bool
-        Whether autograd shall record operations on the tensor.
+        Whether autograd records operations on the tensor.
     check_invariants : bool, optional
         Whether every coordinate is checked; None: by `tt.sparse.check_sparse_tensor_invariants`.
     is_coalesced : bool, optional
@@ -158,7 +158,7 @@ def sparse_compressed_tensor(
     device : Device or str, optional
         By default the values' device.
     requires_grad : bool
-        Whether autograd shall record operations on the tensor.
+        Whether autograd records operations on the tensor.
     check_invariants : bool, optional
         Whether every index is checked; None: by `tt.sparse.check_sparse_tensor_invariants`.
 

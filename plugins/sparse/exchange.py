@@ -28,7 +28,7 @@ def from_scipy(array: Any, *, requires_grad: bool = False, check_invariants: boo
     array : scipy.sparse.sparray or scipy.sparse.spmatrix
         In any format.
     requires_grad : bool
-        Whether autograd shall record operations on the tensor.
+        Whether autograd records operations on the tensor.
     check_invariants : bool, optional
         Whether every index is checked; None: by `tt.sparse.check_sparse_tensor_invariants`.
 

@@ -139,7 +139,7 @@ def plan_of(
 
 
 def _in_rows(layout: Layout, lanes: int) -> bool:
-    """Return whether the result lies densely in rows, and each operand in a row side by side or as one element."""
+    """Return whether the result is densely in rows, and each operand in a row side by side or as one element."""
     sizes, (out, *operands) = layout
     if out != ((sizes[-1], 1) if len(sizes) == 2 else (1,)):
         return False
@@ -274,7 +274,7 @@ def _spread(handle: StridedHandle, shape: tuple[int, ...]) -> Strides:
 def _result(
     backend: CudaBackend, shape: tuple[int, ...], strides: Sequence[Strides], dtype: Any
 ) -> StridedHandle:
-    """Return a new handle whose dimensions lie in the order of the first operand that has all of them."""
+    """Return a new handle whose dimensions are in the order of the first operand that has all of them."""
     rank = len(shape)
     if rank > 1:
         for own in strides:

@@ -187,7 +187,7 @@ def make_plan(
 
 
 def _unit(shape: list[int], rows: list[list[int]], steps: list[int], itemsize: int, alignment: int) -> int:
-    """Return how many bytes are moved at once: more than an element where rows lie without gaps in both arrays."""
+    """Return how many bytes are moved at once: more than an element where rows are without gaps in both arrays."""
     if rows[0][-1] != 1 or rows[1][-1] != 1 or any(row[-1] for row in rows[2:]):
         return itemsize
     for unit in (16, 8, 4, 2):

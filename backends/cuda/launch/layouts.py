@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_BLOCKS", "THREADS", "axis_of", "contiguous", "grid_of", "joined", "name_of", "packed"]
 
 THREADS: Final = 256
-"""How many threads a block has where each thread computes elements of its own."""
+"""How many threads a block has where each thread computes its own elements."""
 
 MOST_BLOCKS: Final = 1 << 16
 """How many such blocks are started at most; their threads go on with the next elements."""

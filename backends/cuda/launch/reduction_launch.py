@@ -123,7 +123,7 @@ def axes(dims: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
 
 
 def collapsed(dims: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return sizes and strides with neighbouring dimensions joined that lie one after the other in memory.
+    """Return sizes and strides with neighbouring dimensions joined that are one after the other in memory.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def _plan(
     lanes : int
         How many neighbouring elements can be loaded at once.
     ordered : bool
-        Whether the places of elements along the line matter; if not, dimensions are taken as they lie in memory.
+        Whether the places of elements along the line matter; if not, dimensions are taken as they are in memory.
     tuning : Tuning
         The size of blocks.
     """

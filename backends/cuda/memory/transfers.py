@@ -87,7 +87,7 @@ class Transfers:
         return np.ndarray(shape, dtype, memory)
 
     def is_pinned(self, address: int) -> bool:
-        """Return whether an address of the host lies in page-locked memory."""
+        """Return whether an address of the host is in page-locked memory."""
         runtime = self.backend.library().cuda.runtime
         return bool(runtime.pointerGetAttributes(address).type == runtime.memoryTypeHost)
 

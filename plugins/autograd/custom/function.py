@@ -285,7 +285,7 @@ def _is_in(value: Any, tensors: Sequence[Any]) -> bool:
 
 
 def _result(ctx: FunctionNode, value: Any, args: tuple[Any, ...], recorded: bool) -> Any:
-    """Return a result as a tensor that can get a history of its own."""
+    """Return a result as a tensor that can get its own history."""
     if _is_in(value, ctx._dirty):
         return value
     if _is_in(value, args) or value._keys & STATE.bit or (recorded and value._root is not None):

@@ -225,7 +225,7 @@ def checkpoint(
     *args, **kwargs
         Its arguments.
     use_reentrant : bool, optional
-        False or None; the other way of PyTorch, a backward pass inside of another, is not offered.
+        False or None; the other way of PyTorch, a backward pass inside another, is not offered.
     context_fn : callable
         Returns two context managers: for the first run, and for the second.
     determinism_check : str

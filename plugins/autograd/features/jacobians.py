@@ -26,7 +26,7 @@ def _tuple_of(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bo
 
 
 def _leaves(inputs: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
-    """Return the inputs as places in a graph of their own."""
+    """Return the inputs as places in their own graph."""
     if create_graph:
         return tuple(v.view_as(v) if v.requires_grad else v.detach().requires_grad_() for v in inputs)
     return tuple(v.detach().requires_grad_() for v in inputs)

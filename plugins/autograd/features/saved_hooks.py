@@ -25,7 +25,7 @@ class saved_tensors_hooks(Block):  # noqa: N801 - PyTorch's name
     Raises
     ------
     RuntimeError
-        Inside of `disable_saved_tensors_hooks`.
+        Inside `disable_saved_tensors_hooks`.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
     Parameters
     ----------
     pin_memory : bool
-        Whether the copies lie in page-locked memory, where the device has such.
+        Whether the copies are in page-locked memory, where the device has such.
     device_type : str
         The device whose tensors may need page-locked memory.
 

@@ -27,7 +27,7 @@ def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int, 
     count = w.ndim - 2
     y = getattr(ops, f"conv{count}d").default(x, w, None, stride, padding, dilation, groups)
     for dim, size in enumerate(tuple(sizes)[-count:], y.ndim - count):
-        # An output_padding beyond the stride gives the transpose more places than have a window of their own.
+        # An output_padding beyond the stride gives the transpose more places than have their own window.
         y = y if y.shape[dim] == size else ops.narrow(y, dim, 0, size)
     return y
 

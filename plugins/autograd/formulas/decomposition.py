@@ -266,7 +266,7 @@ def pinv_A(g: Any, A: Any, P: Any) -> Any:
     """-P^H g P^H + (I - A P) g^H P P^H + P^H P g^H (I - P A), where values below the tolerance count as zero."""
     PH, gH = adjoint(P), adjoint(g)
     found = -ops.matmul(PH, ops.matmul(g, PH))
-    # What lies outside of the range of A and of A^H; one of both is empty for a matrix of full rank.
+    # What is outside the range of A and of A^H; one of both is empty for a matrix of full rank.
     outside = ops.matmul(gH, ops.matmul(P, PH))
     found = found + outside - ops.matmul(A, ops.matmul(P, outside))
     outside = ops.matmul(ops.matmul(PH, P), gH)

@@ -114,7 +114,7 @@ def bigger(g: Any, first: Any, second: Any) -> Any:
 
 
 def clamp_self(g: Any, self: Any, min: Any, max: Any) -> Any:
-    """g where self lies within the bounds, the bounds included."""
+    """g where self is within the bounds, the bounds included."""
     if max is None:
         return ops.where(self >= min, g, 0)
     return ops.where(self <= max if min is None else (self >= min) & (self <= max), g, 0)

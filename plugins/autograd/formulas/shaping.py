@@ -178,7 +178,7 @@ def as_strided_self(
 ) -> Any:  # fmt: skip
     """Add g up in a copy of the storage, then read it with the geometry of self.
 
-    Elements of self that lie at the same place share the gradient evenly, as each of them is one of several names of
+    Elements of self that are at the same place share the gradient evenly, as each of them is one of several names of
     one number.
     """
     start = self_offset if storage_offset is None else storage_offset
@@ -204,7 +204,7 @@ def _extent(size: Sequence[int], stride: Sequence[int], offset: int) -> int:
 
 
 def _overlaps(size: Sequence[int], stride: Sequence[int]) -> bool:
-    """Return whether two positions may lie at one place."""
+    """Return whether two positions may be at one place."""
     reach = 1
     for s, n in sorted((s, n) for s, n in zip(stride, size, strict=True) if n > 1):
         if s < reach:

@@ -3,7 +3,7 @@
 Note [Inference tensors]
 ------------------------
 A tensor made in inference mode carries a key bit.  Outside of the mode its calls meet the layer "inference": in-place
-changes are refused, views of it carry the bit on, everything else goes below.  The layer lies below autograd, whose
+changes are refused, views of it carry the bit on, everything else goes below.  The layer is below autograd, whose
 rules look for the bit when they save a tensor.  In the mode itself the dispatcher's mode marks the results.
 """
 
@@ -158,7 +158,7 @@ class inference_mode(Block):  # noqa: N801 - PyTorch's name
     Parameters
     ----------
     mode : bool
-        False: ordinary recording inside of another `inference_mode`.
+        False: ordinary recording inside another `inference_mode`.
 
     Examples
     --------

@@ -190,7 +190,7 @@ class CopySlices(Node):
 
 
 def copy_with_strides(tensor: Any, strides: tuple[int, ...]) -> Any:
-    """Return a copy whose dims lie in memory in the order of the given strides."""
+    """Return a copy whose dims are in memory in the order of the given strides."""
     order = sorted(range(len(strides)), key=lambda dim: (-strides[dim], dim))
     if order == list(range(len(strides))):
         return ops.clone(tensor).contiguous()

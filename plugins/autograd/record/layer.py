@@ -233,7 +233,7 @@ def refuse_out(entry: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def run_below(entry: CachedCall, args: tuple[Any, ...]) -> Any:
-    """Run what lies below: the results have no history."""
+    """Run what is below: the results have no history."""
     return entry.call_below(args)
 
 

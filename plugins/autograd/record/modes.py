@@ -165,7 +165,7 @@ class no_grad(_Switch[..., Any]):  # noqa: N801 - PyTorch's name
 
 
 class enable_grad(_Switch[..., Any]):  # noqa: N801 - PyTorch's name
-    """Switches recording on again inside of `no_grad`.
+    """Switches recording on again inside `no_grad`.
 
     Examples
     --------

@@ -103,7 +103,7 @@ def with_edge(tensor: TensorBase, node: Node | None, number: int) -> TensorBase:
     if node is None or (tensor._keys & STATE.bit and record.node is node and record.number == number):
         return tensor
     if tensor._keys & STATE.bit and record.node is not None and record.node.sequence > node.sequence:
-        # A clone made by an in-place rule: it has a history of its own that leads to the same place.
+        # A clone made by an in-place rule: it has its own history that leads to the same place.
         return tensor
     fresh = alias(tensor, STATE.bit)
     attach(fresh, node, number)

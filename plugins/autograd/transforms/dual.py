@@ -1,6 +1,6 @@
 """Forward mode: what an operator does to the tangents of its arguments.
 
-Most operators need no formula of their own:
+Most operators need no formula:
 
 - one that is linear in its tensors is applied to the tangents (`LINEAR`, and all views);
 - one that is linear in each of them is applied once for each (`MULTILINEAR`), and the results are added;

@@ -2,7 +2,7 @@
 
 Note [Gradients of tensors with tangents]
 -----------------------------------------
-The graph lies below all wrappers.  A tensor with a tangent is opened into a pair, the passes run from both parts, and
+The graph is below all wrappers.  A tensor with a tangent is opened into a pair, the passes run from both parts, and
 the product rule combines the gradients; see Note [Opening] in `unwrap`.  `backward` adds the value to `.grad` and
 omits the tangent.  Tensors wrapped by `vmap` are refused, because all examples share one graph.
 """

@@ -1,4 +1,4 @@
-"""Forward mode as `tt.autograd.forward_ad`: tensors that carry a tangent inside of a level."""
+"""Forward mode as `tt.autograd.forward_ad`: tensors that carry a tangent inside a level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random operators inside of `vmap`: refused, the same numbers for all examples, or others for each."""
+"""Random operators inside `vmap`: refused, the same numbers for all examples, or others for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives through levels: the graph lies below all wrappers, so tensors are opened before they are differentiated.
+"""Derivatives through levels: the graph is below all wrappers, so tensors are opened before they are differentiated.
 
 Note [Opening]
 --------------

@@ -26,7 +26,7 @@ def check_indices(handle: Any) -> None:
     Raises
     ------
     IndexValueError
-        When a coordinate lies outside of the shape, or rows do not begin and end where elements are.
+        When a coordinate is outside the shape, or rows do not begin and end where elements are.
     """
     if isinstance(handle, CooHandle):
         fine = len(handle.values) == handle.nnz and all(

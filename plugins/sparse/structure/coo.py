@@ -54,7 +54,7 @@ def _sparse_dim(self: Tensor) -> int:
 def _picked(
     self: Tensor, keep: Tensor, rows: Sequence[Tensor], shape: Sequence[int], coalesced: bool | None = None
 ) -> Tensor:
-    """Return the elements at some positions, with index rows of their own."""
+    """Return the elements at some positions, with their own index rows."""
     values = ops.index_select(components(self)[1], 0, keep)
     indices = (
         ops.stack(list(rows)) if rows else ops.zeros((0, keep.shape[0]), dtype=keep.dtype, device=keep.device)
@@ -258,7 +258,7 @@ def slice_(self: Tensor, dim: int, start: int | None, end: int | None, step: int
     if not has_data(self):
         return _unknown(self, shape, sparse)
     row = indices[at]
-    if at == 0 and step == 1 and handle_of(self).coalesced:  # sorted: the elements lie together
+    if at == 0 and step == 1 and handle_of(self).coalesced:  # sorted: the elements are together
         ends = ops.searchsorted(row, as_tensor([first, last], dtype=row.dtype, device=row.device)).tolist()
         part = indices[:, ends[0] : ends[1]]
         rows = [part[0] - first if first else part[0], *(part[d] for d in range(1, sparse))]
@@ -383,7 +383,7 @@ def cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
 
 
 def _padded(values: Sequence[Tensor], dim: int, size: int) -> list[Any]:
-    """Return values that lie one after the other along a dense dimension, each with zeros around it."""
+    """Return values that are one after the other along a dense dimension, each with zeros around it."""
     found, before = [], 0
     for part in values:
         after = size - before - part.shape[dim]

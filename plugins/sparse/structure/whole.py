@@ -64,7 +64,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
     Parameters
     ----------
     diagonals : Tensor
-        Of shape (diagonals, elements); a single diagonal may be a vector.  An element lies in the column that it has in
+        Of shape (diagonals, elements); a single diagonal may be a vector.  An element is in the column that it has in
         its row.
     offsets : Tensor
         Which diagonal each row is: 0 the main one, positive ones above it.

@@ -77,12 +77,12 @@ def view_as_dtype(level: Level, operator: Operator, args: tuple[Any, ...]) -> An
 
 @rule("as_strided_scatter")
 def as_strided_scatter(level: Level, operator: Operator, args: tuple[Any, ...]) -> Any:
-    """Replace the same places of every example, each of which is taken for a memory of its own.
+    """Replace the same places of every example, each of which is treated as separate memory.
 
     Raises
     ------
     UnsupportedError
-        When the elements of an example do not lie in row-major order, so that its memory layout is undefined.
+        When the elements of an example are not in row-major order, so that its memory layout is undefined.
     """
     x, src, size, stride, offset = args
     inside, hidden = hidden_dim_first(x, level)
