@@ -367,7 +367,6 @@ class FakeMode(Mode):
 
     def _make(self, caller: OpOverload, args: tuple[Any, ...]) -> Any:
         """Run a factory on the meta device, and mark the result as being on the requested one."""
-
         at = caller.operator.device_at
         if at < 0:
             return caller.dispatch(args)

@@ -19,7 +19,6 @@ __all__ = ["PINNING_MEMBERS"]
 
 def _pinning_backend(device: Any) -> Any:
     """Return the backend whose device copies page-locked memory: by default the accelerator's."""
-
     found = current_accelerator(check_available=True) if device is None else to_device(device)
     return None if found is None else REGISTRY.backend(found.type)
 

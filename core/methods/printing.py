@@ -374,7 +374,6 @@ def _parameter() -> type[Tensor]:
 
 def gradient_suffixes(tensor: Tensor) -> list[str]:
     """Return the autograd plugin's facts about the tensor; none without the plugin."""
-
     if not requires_gradient(tensor):
         return []
     node = getattr(tensor, "grad_fn", None)
@@ -415,7 +414,6 @@ def _body(tensor: Tensor, indent: int, contents: str | None) -> tuple[str, list[
 
 def _format_parts(parts: dict[str, Tensor], indent: int, hidden: bool) -> str:
     """Return the strided components of a tensor of another layout, each with its name."""
-
     lines = []
     for name, part in parts.items():
         head = f"{name}=tensor("

@@ -44,7 +44,6 @@ def layers_of(tensor: Tensor) -> list[Layer]:
 
 def detached(tensor: TensorBase) -> Tensor:
     """Return a tensor over the same memory, unknown to autograd."""
-
     found: Tensor = ops.detach(tensor)
     return found
 
