@@ -16,6 +16,7 @@ import numpy as np
 
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
+from tt.core.testing.checks.call import on_cpu, tensors_in
 
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
@@ -170,24 +171,8 @@ def cpu_reference(definition: OpDefinition, arguments: Mapping[str, Any]) -> Any
     from tt.core.dispatch.registry.registry import REGISTRY
 
     operator = REGISTRY.operator(definition.name)
-    args = tuple(_to_cpu(arguments[a.name]) for a in definition.signature.arguments)
+    args = tuple(on_cpu(arguments[a.name]) for a in definition.signature.arguments)
     result = operator.caller().execute(args)
     if operator.mutates:
-        result = [
-            tensor
-            for position in operator.mutates
-            for tensor in (args[position] if isinstance(args[position], (list, tuple)) else [args[position]])
-            if tensor is not None
-        ]
+        result = list(tensors_in([args[position] for position in operator.mutates]))
     return as_array(result)
-
-
-def _to_cpu(value: Any) -> Any:
-    from tt.core.types.device import Device
-
-    if isinstance(value, TensorBase):
-        moved: Any = value
-        return moved.to("cpu")
-    if isinstance(value, (list, tuple)):
-        return type(value)(_to_cpu(item) for item in value)
-    return Device("cpu") if isinstance(value, Device) else value

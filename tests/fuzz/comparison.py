@@ -18,9 +18,9 @@ import numpy as np
 import tt
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.shapes import joining, rearranging, shaping, slicing
+from tt.core.testing.checks.call import UNDEFINED
+from tt.core.testing.checks.values import COMPARABLE
 from tt.core.testing.compare import tolerances
-from tt.core.testing.conformance.case import UNDEFINED
-from tt.core.testing.conformance.values import COMPARABLE
 from tt.core.testing.opcheck.call import bind
 from tt.core.testing.references import as_array
 

@@ -5,24 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from tt.core.testing.conformance.calls import check_inputs, check_runs
-from tt.core.testing.conformance.case import Case
-from tt.core.testing.conformance.derived import check_dim, check_empty, check_layout
-from tt.core.testing.conformance.extremes import check_extreme, check_many
-from tt.core.testing.conformance.forms import check_inplace, check_method, check_out
-from tt.core.testing.conformance.gradients import check_gradient
-from tt.core.testing.conformance.identity import check_identity
+from tt.core.testing.checks.aliasing import check_alias, check_view
+from tt.core.testing.checks.case import Case
+from tt.core.testing.checks.derivatives import check_gradient
+from tt.core.testing.checks.determinism import check_repeat, check_seed
+from tt.core.testing.checks.extremes import check_extreme, check_many
+from tt.core.testing.checks.fake import check_meta
+from tt.core.testing.checks.forms import check_inplace, check_method, check_out, check_resize
+from tt.core.testing.checks.identity import check_identity
+from tt.core.testing.checks.mutation import Snapshot, check_inputs
+from tt.core.testing.checks.placement import check_device
+from tt.core.testing.checks.sizes import check_dim, check_empty
+from tt.core.testing.checks.strides import check_layout
+from tt.core.testing.checks.training import check_training
+from tt.core.testing.checks.values import check_composite, check_values
 from tt.core.testing.conformance.laws import check_laws
-from tt.core.testing.conformance.memory import check_alias, check_view
-from tt.core.testing.conformance.metadata import check_meta
-from tt.core.testing.conformance.placement import check_device
-from tt.core.testing.conformance.repeats import check_repeat
-from tt.core.testing.conformance.resizing import check_resize
-from tt.core.testing.conformance.seeds import check_seed
-from tt.core.testing.conformance.training import check_training
-from tt.core.testing.conformance.values import check_composite, check_values
 
 __all__ = ["CHECKS"]
+
+
+def check_runs(case: Case) -> Iterator[str]:
+    """Call the operator, or meet the error that the sample names."""
+    error = case.sample.error
+    if error is None:
+        case.before = Snapshot(case.given)
+        case.result = case.run()
+        return
+    names = " or ".join(kind.__name__ for kind in (error if isinstance(error, tuple) else (error,)))
+    try:
+        result = case.run()
+    except error:
+        return
+    except Exception as other:
+        yield f"{type(other).__name__} instead of {names}: {other}"
+    else:
+        yield f"{names} was expected, and the result was {result!r}"
+
 
 CHECKS: Final[dict[str, Callable[[Case], Iterator[str]]]] = {
     "runs": check_runs,

@@ -15,24 +15,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tt.core.errors import DataDependentError, NoKernelError, TTError
-from tt.core.tensor.base import TensorBase
+from tt.core.errors import NoKernelError, TTError
+from tt.core.testing.checks.call import UNDEFINED, dense, map_tensors, tensors_in
+from tt.core.testing.checks.case import Case
+from tt.core.testing.checks.fake import check_meta
+from tt.core.testing.checks.mutation import Snapshot, check_inputs
+from tt.core.testing.checks.values import differences
 from tt.core.testing.compare import tolerances
-from tt.core.testing.conformance.case import UNDEFINED, tensors_in, to_meta
-from tt.core.testing.conformance.report import Failure, Report
-from tt.core.testing.references import as_array
-from tt.core.testing.samples import Sample, samples
-from tt.core.testing.snippets import snippet
-from tt.core.types.dtype import dtype as Dtype
+from tt.core.testing.conformance.report import Report
+from tt.core.testing.conformance.reproduce import failure
+from tt.core.testing.references import as_array, widened
+from tt.core.testing.samples import samples
 from tt.core.types.dtype import to_dtype
 
 if TYPE_CHECKING:
-    from tt.core.dispatch.call.operator import Operator
     from tt.core.reports.coverage import Place
     from tt.core.tensor.backend import Backend
     from tt.core.testing.conformance.run import Target
@@ -41,44 +43,6 @@ __all__ = ["LAYOUT_CHECKS", "check_layout", "is_served"]
 
 FREE: Final = frozenset({"fill", "ones_like", "full_like", "new_ones", "new_full", "resize"})
 """Operators whose results may have zeros where nothing is stored, or that keep memory where a layout keeps places."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A sample with some of its arguments laid out anew.
-
-    Attributes
-    ----------
-    operator, dtype, sample : Operator, str, Sample
-        The call with strided tensors.
-    args : tuple
-        The arguments of the call.
-    which : tuple of str
-        The names of the arguments that are laid out.
-    """
-
-    operator: Operator
-    dtype: str
-    sample: Sample
-    args: tuple[Any, ...]
-    which: tuple[str, ...]
-
-    def run(self, args: Sequence[Any]) -> Any:
-        """Call the operator; on a copy, where it has nothing but an in-place form."""
-        if "inplace_only" in self.operator.definition.tags:
-            return self.operator.caller("inplace")(args[0].clone(), *args[1:], **self.sample.kwargs)
-        return self.operator.caller()(*args, **self.sample.kwargs)
-
-    def failure(self, place: Place, check: str, message: str) -> Failure:
-        """Return a failed check."""
-        definition = self.operator.definition
-        form = "inplace" if "inplace_only" in definition.tags else "functional"
-        laid_out = f"# with {', '.join(self.which)} in the layout {place.layout}\n"
-        try:
-            code = laid_out + snippet(definition, form, self.sample.args, self.sample.kwargs)
-        except Exception as error:  # what reads the arguments may be just what is wrong
-            code = f"# the arguments cannot be read: {type(error).__name__}: {error}"
-        return Failure(self.operator.name, str(place), self.dtype, self.sample.name, check, message, code)
 
 
 def is_served(op: str, place: Place) -> bool:
@@ -107,43 +71,49 @@ def check_layout(
     from tt.core.dispatch.registry.registry import REGISTRY
 
     report = Report()
-    operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     backend = REGISTRY.backend(place.device, place.layout)
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for call in _calls(operator, dtype, place, backend, seed, most):
-            before = [(tensor, _dense(tensor).tobytes(), tensor._version) for tensor in tensors_in(call.args)]
+        for case, shown, names in _cases(target, place, backend, seed, most):
+            note = f"# with {', '.join(names)} in the layout {place.layout}\n"
+            failed = partial(failure, shown, note=note, place=place)
+            case.before = Snapshot(case.given)
             try:
-                result = call.run(call.args)
+                case.result = case.run()
             except NoKernelError as error:
-                if error.args and f"{operator.name}(" in str(error).splitlines()[0]:
-                    continue
-                report.failures.append(call.failure(place, "runs", f"{type(error).__name__}: {error}"))
+                if not (error.args and f"{target.op}(" in str(error).splitlines()[0]):
+                    report.failures.append(failed("runs", f"{type(error).__name__}: {error}"))
                 continue
             except TTError:
                 report.checks["refuses"] += 1
                 continue
             except Exception as error:
-                report.failures.append(call.failure(place, "runs", f"{type(error).__name__}: {error}"))
+                report.failures.append(failed("runs", f"{type(error).__name__}: {error}"))
                 continue
             report.samples += 1
             report.checks["runs"] += 1
             for name, check in LAYOUT_CHECKS.items():
                 if checks is None or name in checks:
-                    found = list(_inputs(before) if name == "inputs" else check(call, result))
                     report.checks[name] += 1
-                    report.failures += [call.failure(place, name, message) for message in found]
+                    try:
+                        found = list(check(case))
+                    except Exception as error:
+                        found = [f"{type(error).__name__}: {error}"]
+                    report.failures += [failed(name, message) for message in found]
     return report
 
 
 # --- calls -------------------------------------------------------------------------------------------------------
 
 
-def _calls(
-    operator: Operator, dtype: Dtype, place: Place, backend: Backend, seed: int, most: int | None
-) -> Iterator[_Call]:
+def _cases(
+    target: Target, place: Place, backend: Backend, seed: int, most: int | None
+) -> Iterator[tuple[Case, Case, tuple[str, ...]]]:
+    """Yield samples with some arguments laid out anew, the samples as they are, and the names of these arguments."""
     from tt.core.dispatch.registry.registry import REGISTRY
 
+    operator, dtype = REGISTRY.operator(target.op), to_dtype(target.dtype)
     used = 0
     for sample in samples(operator.definition, place.device, dtype, seed):
         if most is not None and used >= most:
@@ -155,30 +125,25 @@ def _calls(
         sets = [grouped, *([i] for i in grouped)] if len(grouped) > 1 else [grouped] if grouped else []
         laid_out = False
         for positions in sets:
+            lay_out = partial(map_tensors, function=partial(_laid_out, backend=backend))
             try:
-                args = tuple(
-                    _laid_out(value, backend) if i in positions else value
-                    for i, value in enumerate(sample.args)
-                )
+                args = tuple(lay_out(v) if i in positions else v for i, v in enumerate(sample.args))
             except TTError:  # a layout need not have every shape and dtype
                 continue
             layouts = tuple(sorted({tensor.layout.name for tensor in tensors_in(args)}))
             if REGISTRY.kernels_of(operator.name, place.device, layouts):
-                names = tuple(operator.arguments[i].name for i in positions)
                 laid_out = True
-                yield _Call(operator, dtype.name, sample, args, names)
+                shown = Case(operator, place.device, dtype, sample, None)
+                names = tuple(operator.arguments[i].name for i in positions)
+                yield replace(shown, sample=replace(sample, args=args)), shown, names
         used += laid_out
 
 
-def _laid_out(value: Any, backend: Backend) -> Any:
+def _laid_out(tensor: Any, backend: Backend) -> Any:
     from tt.core.tensor.tensor import wrap
 
-    if isinstance(value, TensorBase):
-        array = np.where(_third(value.shape), 0, as_array(value)).astype(value.dtype.numpy)
-        return wrap(backend.from_numpy(array), backend.spec(value.dtype))
-    if isinstance(value, list | tuple):
-        return type(value)(_laid_out(item, backend) for item in value)
-    return value
+    array = np.where(_third(tensor.shape), 0, as_array(tensor)).astype(tensor.dtype.numpy)
+    return wrap(backend.from_numpy(array), backend.spec(tensor.dtype))
 
 
 def _third(shape: Sequence[int]) -> np.ndarray[Any, Any]:
@@ -189,99 +154,36 @@ def _third(shape: Sequence[int]) -> np.ndarray[Any, Any]:
 
 def _is_finite(args: Sequence[Any]) -> bool:
     """Tell whether no argument is infinite or no number: zero times that is not what a sparse layout stores."""
-    with np.errstate(all="ignore"):
-        return all(bool(np.isfinite(_wide(tensor)).all()) for tensor in tensors_in(args))
-
-
-def _wide(tensor: Any) -> np.ndarray[Any, Any]:
-    array = as_array(tensor)
-    half = array.dtype.itemsize == 2 and array.dtype.kind not in "iu"
-    found: np.ndarray[Any, Any] = array.astype(np.float32) if half else array
-    return found
-
-
-def _dense(tensor: Any) -> np.ndarray[Any, Any]:
-    """Return the elements of a tensor of any layout."""
-    found: np.ndarray[Any, Any] = tensor._spec.backend.to_numpy(tensor._handle)
-    return found
-
-
-def _strided(value: Any) -> Any:
-    """Return the same argument with strided tensors."""
-    from tt.core.dispatch.resolve.fallback import strided_tensor
-
-    if isinstance(value, TensorBase):
-        return value if value.layout.name == "strided" else strided_tensor(value)
-    if isinstance(value, list | tuple):
-        return type(value)(_strided(item) for item in value)
-    return value
+    return all(bool(np.isfinite(widened(as_array(tensor))).all()) for tensor in tensors_in(args))
 
 
 # --- checks ------------------------------------------------------------------------------------------------------
 
 
-def _inputs(before: Sequence[tuple[Any, bytes, int]]) -> Iterator[str]:
-    for tensor, values, version in before:
-        if _dense(tensor).tobytes() != values:
-            yield "the call changed the values of an argument"
-        if tensor._version != version:
-            yield f"the call bumped an argument's version from {version} to {tensor._version}"
-
-
-def _values(call: _Call, result: Any) -> Iterator[str]:
-    definition = call.operator.definition
-    if definition.name in UNDEFINED | FREE or "random" in definition.tags:
+def _values(case: Case) -> Iterator[str]:
+    """Compare with the call on strided tensors, as far as its result is finite."""
+    if case.random or case.definition.name in UNDEFINED | FREE:
         return
-    expected = call.run(_strided(call.args))
-    found_tensors, expected_tensors = list(tensors_in([result])), list(tensors_in([expected]))
-    if len(found_tensors) != len(expected_tensors):
-        yield f"{len(found_tensors)} results instead of {len(expected_tensors)}"
-        return
-    if not found_tensors and result != expected:
-        yield f"{result!r} instead of {expected!r}"
-    for found, wanted in zip(found_tensors, expected_tensors, strict=True):
-        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
-            yield f"{found.dtype} of shape {list(found.shape)} instead of {wanted.dtype} of {list(wanted.shape)}"
+    expected = replace(case, sample=replace(case.sample, args=map_tensors(case.sample.args, dense))).run()
+    results, wanted = list(tensors_in(case.result)), list(tensors_in(expected))
+    if len(results) != len(wanted):
+        yield f"{len(results)} results instead of {len(wanted)}"
+    elif not results and case.result != expected:
+        yield f"{case.result!r} instead of {expected!r}"
+    for one, other in zip(results, wanted, strict=False):
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            yield f"{one.dtype} of shape {list(one.shape)} instead of {other.dtype} of {list(other.shape)}"
             continue
-        one, two = (np.asarray(_dense(t)) for t in (found, wanted))
-        rtol, atol = tolerances(found.dtype)
-        with np.errstate(all="ignore"):
-            if one.dtype.kind not in "biu":
-                kind = np.complex128 if one.dtype.kind == "c" else np.float64
-                one, two = one.astype(kind), two.astype(kind)
-                good = np.isclose(one, two, rtol=8 * rtol, atol=64 * atol) | ~np.isfinite(two)
-            else:
-                good = one == two
-        if not good.all():
-            at = tuple(int(i) for i in np.argwhere(~good)[0])
-            yield f"{int((~good).sum())} of {good.size} values differ, at {list(at)} {one[at]} instead of {two[at]}"
+        # What is infinite or no number there is not looked at.
+        found, array = dense(one), as_array(other)
+        kept = np.where(np.isfinite(widened(array)), array, as_array(found)).astype(array.dtype)
+        rtol, atol = tolerances(one.dtype)
+        yield from differences(found, kept, tolerance=(8 * rtol, 64 * atol))
 
 
-def _meta(call: _Call, result: Any) -> Iterator[str]:
-    from tt.core.dispatch.resolve.mixed_devices import transfer
-    from tt.core.types.device import Device
-
-    def without(value: Any) -> Any:
-        if isinstance(value, TensorBase):
-            return to_meta(value) if value.layout.name == "strided" else transfer(value, Device("meta"))
-        return type(value)(map(without, value)) if isinstance(value, list | tuple) else value
-
-    try:
-        made = call.run(tuple(map(without, call.args)))
-    except DataDependentError:
-        return
-    except Exception as error:
-        yield f"without data: {type(error).__name__}: {error}"
-        return
-    for found, known in zip(tensors_in([result]), tensors_in([made]), strict=True):
-        one, two = ((t.layout, tuple(t.shape), t.dtype) for t in (found, known))
-        if one != two:
-            yield f"without data, the result is {two[2]} of shape {list(two[1])} in {two[0]}, not {one}"
-
-
-LAYOUT_CHECKS: Final[dict[str, Callable[..., Iterator[str]]]] = {
+LAYOUT_CHECKS: Final[dict[str, Callable[[Case], Iterator[str]]]] = {
     "values": _values,
-    "inputs": lambda call, result: iter(()),
-    "meta": _meta,
+    "inputs": check_inputs,
+    "meta": check_meta,
 }
 """Name of a check -> what makes it; "runs" is made always."""

@@ -6,12 +6,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tt.core.tensor.base import TensorBase
+from tt.core.testing.conformance.report import Failure
 from tt.core.testing.snippets import code_of, snippet
 
 if TYPE_CHECKING:
-    from tt.core.testing.conformance.case import Case
+    from tt.core.testing.checks.case import Case
 
-__all__ = ["reproduce"]
+__all__ = ["failure", "reproduce"]
+
+
+def failure(case: Case, check: str, message: str, note: str = "", place: object = None) -> Failure:
+    """Return a failed check, with a note before the code that repeats it."""
+    try:
+        code = note + reproduce(case, check)
+    except Exception as error:  # what reads the arguments may be just what is wrong
+        code = f"# the arguments cannot be read: {type(error).__name__}: {error}".replace("\n", "\n# ")
+    return Failure(
+        case.operator.name, str(place or case.device), case.dtype.name, case.sample.name, check, message, code
+    )
 
 
 def reproduce(case: Case, check: str) -> str:

@@ -9,9 +9,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError
-from tt.core.testing.conformance.case import SKIPPED, Case
+from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.testing.conformance.checks import CHECKS
 from tt.core.testing.conformance.report import Failure, Report
+from tt.core.testing.conformance.reproduce import failure
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import samples
 from tt.core.testing.samples.base import has_dtype
@@ -207,7 +208,7 @@ def _check_case(case: Case, checks: Sequence[str], report: Report) -> bool:
             if case.sample.error is not None:
                 return True
             if name != "runs":
-                report.failures.append(case.failure(name, f"{type(error).__name__}: {error}"))
+                report.failures.append(failure(case, name, f"{type(error).__name__}: {error}"))
                 continue
             report.missing.append((case.operator.name, case.dtype.name))
             return False
@@ -216,7 +217,7 @@ def _check_case(case: Case, checks: Sequence[str], report: Report) -> bool:
         if made == [SKIPPED]:
             continue
         report.checks[name] += 1
-        report.failures += [case.failure(name, message) for message in made]
+        report.failures += [failure(case, name, message) for message in made]
         if name == "runs" and (made or case.sample.error is not None):
             return True
     return True

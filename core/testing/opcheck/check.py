@@ -7,24 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tt.core.errors import ArgumentError, OpCheckError, UnknownNameError, ValueRangeError
-from tt.core.testing.opcheck.aliasing import probe_aliasing
-from tt.core.testing.opcheck.call import CheckedCall, bind, in_words, tensors_in
-from tt.core.testing.opcheck.contract import never_changed, probe_schema, probe_unchanged
-from tt.core.testing.opcheck.fakes import probe_fake
-from tt.core.testing.opcheck.gradients import probe_gradients, probe_registration
-from tt.core.testing.opcheck.log import Log, Probe, same_seed
-from tt.core.testing.opcheck.places import (
-    devices_of,
-    dtypes_of,
-    probe_device,
-    probe_dtype,
-    probe_empty,
-    probe_layout,
-)
+from tt.core.testing.checks.aliasing import probe_aliasing
+from tt.core.testing.checks.call import CheckedCall, in_words, tensors_in
+from tt.core.testing.checks.determinism import probe_determinism, same_seed
+from tt.core.testing.checks.dtypes import dtypes, probe_dtype
+from tt.core.testing.checks.fake import probe_fake
+from tt.core.testing.checks.gradients import probe_gradients, probe_registration
+from tt.core.testing.checks.log import Finding, Log, Probe
+from tt.core.testing.checks.mutation import never_changed, probe_schema, probe_unchanged
+from tt.core.testing.checks.placement import devices, probe_device
+from tt.core.testing.checks.sizes import empties, probe_empty, sizes
+from tt.core.testing.checks.strides import layouts, probe_layout
+from tt.core.testing.checks.vmap import probe_vmap
+from tt.core.testing.opcheck.call import bind
 from tt.core.testing.opcheck.repeat import repeat, smallest
-from tt.core.testing.opcheck.repeated import probe_determinism, probe_vmap
-from tt.core.testing.opcheck.report import Finding, OpCheckFailure, OpCheckReport
-from tt.core.testing.opcheck.variants import converted, empties, layouts, sizes
+from tt.core.testing.opcheck.report import OpCheckFailure, OpCheckReport
 
 __all__ = ["TESTS", "opcheck"]
 
@@ -37,42 +34,21 @@ def _given(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
     yield call
 
 
-def _layouts(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
-    yield from layouts(call)
-
-
-def _sizes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
-    yield from sizes(call)
-
-
-def _empties(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
-    yield from empties(call)
-
-
-def _dtypes(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
-    for dtype in dtypes_of(call):
-        yield converted(call, dtype)
-
-
-def _devices(call: CheckedCall, log: Log) -> Iterator[CheckedCall]:
-    yield from devices_of(call, log)
-
-
 TESTS: Final[dict[str, tuple[Part, ...]]] = {
     "test_schema": (
-        (_given, probe_schema), (_layouts, probe_schema), (_empties, probe_schema), (_dtypes, probe_schema),
+        (_given, probe_schema), (layouts, probe_schema), (empties, probe_schema), (dtypes, probe_schema),
     ),
-    "test_aliasing": ((_given, probe_aliasing), (_layouts, probe_aliasing), (_empties, probe_aliasing)),
+    "test_aliasing": ((_given, probe_aliasing), (layouts, probe_aliasing), (empties, probe_aliasing)),
     "test_faketensor": (
-        (_given, probe_fake), (_sizes, probe_fake), (_empties, probe_fake), (_layouts, probe_fake),
-        (_dtypes, probe_fake),
+        (_given, probe_fake), (sizes, probe_fake), (empties, probe_fake), (layouts, probe_fake),
+        (dtypes, probe_fake),
     ),
     "test_autograd_registration": ((_given, probe_registration),),
     "test_gradients": ((_given, probe_gradients),),
     "test_vmap": ((_given, probe_vmap),),
     "test_determinism": ((_given, probe_determinism),),
-    "test_layouts": ((_layouts, probe_layout), (_empties, probe_empty)),
-    "test_devices": ((_given, probe_dtype), (_dtypes, probe_dtype), (_devices, probe_device)),
+    "test_layouts": ((layouts, probe_layout), (empties, probe_empty)),
+    "test_devices": ((_given, probe_dtype), (dtypes, probe_dtype), (devices, probe_device)),
 }  # fmt: skip
 """The tests by name, in the order in which they are made."""
 
@@ -119,27 +95,40 @@ def opcheck(
     >>> tt.library.opcheck(tt.ops.exp, (tt.tensor([0.5, 1.0]),))["test_gradients"]
     'SUCCESS'
     """
+    from tt.core.layers.fake import is_fake
+
     if (rtol is None) != (atol is None):
         raise ValueRangeError("opcheck(): rtol and atol must both be given or both be left out")
-    chosen = _chosen(test_utils)
+    chosen = (
+        list(TESTS)
+        if test_utils is None
+        else [test_utils]
+        if isinstance(test_utils, str)
+        else list(test_utils)
+    )
+    for name in chosen:
+        if name not in TESTS:
+            raise UnknownNameError("test of opcheck", str(name), TESTS)
     call = bind(op, args, kwargs)
-    if any(t.device.type == "meta" or not _has_data(t) for t in tensors_in(call.args)):
+    if any(t.device.type == "meta" or is_fake(t) for t in tensors_in(call.args)):
         raise ArgumentError("opcheck", "the arguments must have data", hint="give tensors on device='cpu'")
     report = OpCheckReport(str(call.signature))
     log = Log(rtol=rtol, atol=atol)
     with warnings.catch_warnings(), same_seed(call):
         # The operator may warn whoever calls it; here it is called with arguments that nobody chose.
         warnings.simplefilter("ignore")
-        fails = _calling(call, log)
+        fails = list(_calling(call, log))
         for name in chosen:
-            found = [fails] if fails is not None else list(_make(name, call, log, report))
+            found = fails or list(_make(name, call, log, report))
             log.reported |= {(finding.fault, finding.argument) for finding in found}
             failures = [_failure(name, finding, also, log) for finding, also in _grouped(found)]
             report.failures += failures
             report[name] = (
-                OpCheckError(call.operator.name, failures, _text(failures)) if failures else "SUCCESS"
+                OpCheckError(call.operator.name, failures, "\n".join(map(str, failures)))
+                if failures
+                else "SUCCESS"
             )
-            if fails is not None:
+            if fails:
                 break
     report.calls = log.calls
     if report.failures and raise_exception:
@@ -147,39 +136,12 @@ def opcheck(
     return report
 
 
-def _has_data(tensor: Any) -> bool:
-    from tt.core.layers.fake import is_fake
-
-    return not is_fake(tensor)
-
-
-def _chosen(test_utils: str | Sequence[str] | None) -> list[str]:
-    if test_utils is None:
-        return list(TESTS)
-    names = [test_utils] if isinstance(test_utils, str) else list(test_utils)
-    for name in names:
-        if name not in TESTS:
-            raise UnknownNameError("test of opcheck", str(name), TESTS)
-    return names
-
-
-def _text(failures: Sequence[OpCheckFailure]) -> str:
-    return "\n".join(map(str, failures))
-
-
-def _call_again(call: CheckedCall, log: Log) -> Iterator[Finding]:
-    finding = _calling(call, log)
-    if finding is not None:
-        yield finding
-
-
-def _calling(call: CheckedCall, log: Log) -> Finding | None:
+def _calling(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make the call as it was given: what fails here fails everywhere."""
     try:
         log.result(call)
     except Exception as error:  # whatever the author's kernel raises is what is to be reported
-        return Finding("call_fails", f"{type(error).__name__}: {error}", call)
-    return None
+        yield Finding("call_fails", f"{type(error).__name__}: {error}", call)
 
 
 def _make(name: str, call: CheckedCall, log: Log, report: OpCheckReport) -> Iterator[Finding]:
@@ -189,7 +151,7 @@ def _make(name: str, call: CheckedCall, log: Log, report: OpCheckReport) -> Iter
         try:
             variants = list(calls(call, log))
         except Exception as error:  # the operators that make them may be missing on a device
-            log.note(f"{calls.__name__.strip('_')} cannot be made: {in_words(error)}")
+            log.note(f"{calls.__name__} cannot be made: {in_words(error)}")
             continue
         for variant in variants:
             try:
@@ -216,7 +178,7 @@ def _grouped(findings: Sequence[Finding]) -> Iterator[tuple[Finding, tuple[str, 
 
 
 def _failure(test: str, finding: Finding, also: tuple[str, ...], log: Log) -> OpCheckFailure:
-    probes = [_call_again] if finding.fault == "call_fails" else [probe for _, probe in TESTS[test]]
+    probes = [_calling] if finding.fault == "call_fails" else [probe for _, probe in TESTS[test]]
     if finding.fault == "empty_fails":
         probes = [probe_empty]
     elif finding.fault == "never_mutated":
@@ -229,4 +191,4 @@ def _failure(test: str, finding: Finding, also: tuple[str, ...], log: Log) -> Op
     on = finding.call.on
     finding = smallest(finding, look)
     snippet = repeat(finding.call, finding.how)
-    return OpCheckFailure(test, finding.fault, finding.message, on, also, snippet, finding.hint)
+    return OpCheckFailure(test, finding.fault, finding.message, on, also, snippet, finding.argument)

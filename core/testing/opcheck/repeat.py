@@ -9,9 +9,9 @@ from typing import Any
 
 from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.opcheck.call import CheckedCall, tensors_in
-from tt.core.testing.opcheck.report import Finding
-from tt.core.testing.opcheck.variants import resized
+from tt.core.testing.checks.call import CheckedCall, tensors_in
+from tt.core.testing.checks.log import Finding
+from tt.core.testing.checks.sizes import resized
 from tt.core.testing.snippets import code_of
 
 __all__ = ["repeat", "smallest"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tt.core.testing.opcheck.call import CheckedCall
-
-__all__ = ["FAULTS", "Finding", "OpCheckFailure", "OpCheckReport"]
+__all__ = ["FAULTS", "OpCheckFailure", "OpCheckReport"]
 
 FAULTS: Final[dict[str, str]] = {
     # --- test_schema ---
@@ -81,37 +79,6 @@ SHOWN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that one run of one test found.
-
-    Attributes
-    ----------
-    fault : str
-        A key of `FAULTS`.
-    message : str
-        What is wrong.
-    call : CheckedCall
-        On which call.
-    how : str
-        How to repeat it: see `repeat.repeat`.
-    argument : str
-        The argument that it is about, for the advice.
-    """
-
-    fault: str
-    message: str
-    call: CheckedCall
-    how: str = "call"
-    argument: str = ""
-
-    @property
-    def hint(self) -> str:
-        """What to do about it."""
-        argument = self.argument.partition("[")[0] or "x"
-        return FAULTS[self.fault].replace("{argument}", argument)
-
-
-@dataclass(frozen=True, slots=True)
 class OpCheckFailure:
     """Something that opcheck found wrong.
 
@@ -129,8 +96,8 @@ class OpCheckFailure:
         On which others, too.
     snippet : str
         Code that repeats it, with arguments as small as opcheck could make them.
-    hint : str
-        What to do.
+    argument : str
+        The argument that it is about.
     """
 
     test: str
@@ -139,7 +106,12 @@ class OpCheckFailure:
     on: str
     also: tuple[str, ...]
     snippet: str
-    hint: str
+    argument: str = ""
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return FAULTS[self.fault].replace("{argument}", self.argument.partition("[")[0] or "x")
 
     def __str__(self) -> str:
         shown = [*self.also[:SHOWN], *([f"{len(self.also) - SHOWN} more"] if len(self.also) > SHOWN else [])]

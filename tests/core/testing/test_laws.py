@@ -11,8 +11,8 @@ import tt
 from tt.core.dispatch.registry.registry import REGISTRY, Provider
 from tt.core.library import KernelTable
 from tt.core.schema.model import KINDS, RESULTS, TAGS, VARIANTS
+from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance import CHECKS, check_conformance
-from tt.core.testing.conformance.case import Case
 from tt.core.testing.conformance.laws import LAWS, check_laws, laws_of
 from tt.core.testing.samples import Sample
 

@@ -10,8 +10,8 @@ import tt
 from tests.core.testing.test_opcheck_faults import FAULTY, Made, X
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.classes import dtype_names
+from tt.core.testing.checks.call import tensors_in
 from tt.core.testing.opcheck import FAULTS, TESTS, OpCheckReport
-from tt.core.testing.opcheck.call import tensors_in
 from tt.core.testing.samples import samples
 from tt.library import custom_op, opcheck
 

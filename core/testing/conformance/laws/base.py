@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tt.core.testing.conformance.case import Case
+from tt.core.testing.checks.case import Case
 
 __all__ = ["Law", "refused"]
 

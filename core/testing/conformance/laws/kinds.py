@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, tensors_in
-from tt.core.testing.conformance.differences import differences
+from tt.core.testing.checks.call import UNDEFINED, tensors_in
+from tt.core.testing.checks.case import SKIPPED, Case
+from tt.core.testing.checks.values import differences
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.testing.references import as_array
 

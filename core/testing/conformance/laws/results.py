@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.conformance.case import Case, tensors_in
+from tt.core.testing.checks.call import tensors_in
+from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.types.dtype import bool_, float32, int64, uint8
 from tt.core.types.dtype import dtype as Dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tt.core.testing.conformance.case import SKIPPED, Case
+from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.testing.conformance.laws.kinds import KIND_LAWS
 from tt.core.testing.conformance.laws.results import RESULT_LAWS

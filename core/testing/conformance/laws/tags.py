@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
-from tt.core.testing.conformance.differences import differences
+from tt.core.testing.checks.call import tensors_in
+from tt.core.testing.checks.case import SKIPPED, Case, copy_of
+from tt.core.testing.checks.values import differences
 from tt.core.testing.conformance.laws.base import Law, refused
 from tt.core.testing.references import as_array
 from tt.core.testing.samples.base import has_dtype

@@ -7,8 +7,9 @@ from functools import reduce
 from typing import Any, Final
 
 from tt.core.tensor.tensor import Tensor
-from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case
-from tt.core.testing.conformance.differences import differences
+from tt.core.testing.checks.call import UNDEFINED
+from tt.core.testing.checks.case import SKIPPED, Case
+from tt.core.testing.checks.values import differences
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.testing.references import as_array
 

@@ -8,8 +8,8 @@ import pytest
 
 import tt
 from tt.core.dispatch.call import entry as entries
+from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance import check_conformance
-from tt.core.testing.conformance.case import Case
 
 
 def failures(*ops: str, device: str = "cpu", dtypes: tuple[str, ...] = ("float32",)) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 
 import tt
 from tt.core.dispatch.call import entry as entries
+from tt.core.testing.checks.training import train
 from tt.core.testing.conformance import check_conformance
-from tt.core.testing.conformance.training import train
 
 
 def failures(device: str) -> list[str]:

@@ -22,8 +22,8 @@ from tt.core.dispatch.registry.tables import taken_names
 from tt.core.library import CachedCall, KernelTable, OpDefinition, Tensor, TensorBase
 from tt.core.reports.coverage import compute_dtype, kernel_dtypes
 from tt.core.schema.classes import dtype_names
+from tt.core.testing.checks.call import tensors_in
 from tt.core.testing.conformance import Failure, Report
-from tt.core.testing.conformance.case import tensors_in
 from tt.core.testing.conformance.run import Target as Unit
 from tt.core.testing.conformance.run import check_target, chosen_checks
 from tt.core.types.dtype import to_dtype

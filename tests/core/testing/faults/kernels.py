@@ -436,9 +436,9 @@ KERNELS = (
               "threshold_backward": "NumPy's own promotion gives the same",
           }),
     # --- memory ---
-    Fault("changes its first argument", ("inputs",), "changed an argument", mutates(0),
+    Fault("changes its first argument", ("inputs",), "changed argument", mutates(0),
           all_of(takes_tensors, functional)),
-    Fault("changes its second argument", ("inputs",), "changed an argument", mutates(1), all_of(takes_two, functional)),
+    Fault("changes its second argument", ("inputs",), "changed argument", mutates(1), all_of(takes_two, functional)),
     Fault("reuses its memory for every result", ("repeat",), "memory of the first result", reuses_buffer, computes),
     Fault("copies where a view is due", ("view",), "does not change the argument", on_all(np.copy), kind("view")),
     # --- calls ---

@@ -17,7 +17,7 @@ from tests.core.testing.faults.kernels import (
 )
 from tt.core.library import OpDefinition, TensorBase, wrap
 from tt.core.schema.model import MISSING
-from tt.core.testing.conformance.case import tensors_in
+from tt.core.testing.checks.call import tensors_in
 from tt.core.testing.references import as_array
 
 __all__ = ["RULES", "options_of"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.testing.conformance.case import SKIPPED, Case
+from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.types.dtype import float32
 
 __all__ = ["check_training", "train"]
@@ -30,7 +30,7 @@ def check_training(case: Case) -> Iterator[str]:
     if case.definition.name != IN_THE_NAME_OF or not case.last or case.dtype is not float32:
         yield SKIPPED
         return
-    if device.partition(":")[0] == "meta" or not hasattr(tt.Tensor, "requires_grad"):
+    if case.device_type == "meta" or not hasattr(tt.Tensor, "requires_grad"):
         yield SKIPPED
         return
     losses, parameters = train(device)

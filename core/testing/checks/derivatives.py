@@ -10,15 +10,18 @@ device of the call, and where those to both sides do not agree (at a kink or a j
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from tt.core.tensor.base import TensorBase
+from tt.core.testing.checks.call import map_tensors, on_cpu, tensors_in
+from tt.core.testing.checks.case import SKIPPED, Case, copy_of
+from tt.core.testing.checks.dtypes import doubled
 from tt.core.testing.compare import tolerances
-from tt.core.testing.conformance.case import SKIPPED, Case, copy_of, tensors_in
 from tt.core.testing.references import as_array
 from tt.core.types.dtype import complex128, finfo, float64
+from tt.core.types.dtype import dtype as Dtype
 
 __all__ = ["check_gradient"]
 
@@ -82,7 +85,7 @@ def check_gradient(case: Case) -> Iterator[str]:
                 f"{list(gradient.shape)} on {gradient.device}"
             )
             return
-    if str(case.device).partition(":")[0] != "cpu":
+    if case.device_type != "cpu":
         yield from _compare_with_cpu(case, names, points, weights, gradients)
     else:
         yield from _compare_with_differences(case, names, points, weights, gradients, outputs)
@@ -120,12 +123,7 @@ def _floats(value: Any) -> list[Any]:
 def _filled(case: Case, names: list[str], tensors: list[Any]) -> dict[str, Any]:
     """Return the arguments with other tensors in the place of those that are differentiated."""
     remaining = iter(tensors)
-
-    def fill(value: Any) -> Any:
-        if isinstance(value, TensorBase):
-            return next(remaining) if _floats(value) else value
-        return type(value)(map(fill, value)) if isinstance(value, list | tuple) and _floats(value) else value
-
+    fill = partial(map_tensors, function=lambda t: next(remaining) if _floats(t) else t)
     return {name: fill(value) if name in names else value for name, value in case.bound.items()}
 
 
@@ -152,7 +150,7 @@ def _compare_with_cpu(
     case: Case, names: list[str], points: list[Any], weights: list[Any], gradients: list[Any]
 ) -> Iterator[str]:
     leaves = [t.detach().to("cpu").clone().requires_grad_() for t in points]
-    bound = {name: _to_cpu(value) for name, value in _filled(case, names, leaves).items()}
+    bound = {name: on_cpu(value) for name, value in _filled(case, names, leaves).items()}
     outputs = [t for t in tensors_in(case.run_bound(bound)) if t.requires_grad]
     if [tuple(t.shape) for t in outputs] != [w.shape for w in weights]:
         yield f"{len(weights)} results have a gradient, on the CPU {len(outputs)}"
@@ -169,17 +167,6 @@ def _compare_with_cpu(
             close = np.isclose(found, wanted, rtol=10 * rtol, atol=allowed, equal_nan=True)
             if not np.all(close):
                 yield f"the gradient of tensor {number} is {found.tolist()}, on the CPU {wanted.tolist()}"
-
-
-def _to_cpu(value: Any) -> Any:
-    from tt.core.types.device import Device
-
-    if isinstance(value, TensorBase):
-        moved: Any = value
-        return value if value.device.type == "cpu" else moved.to("cpu")
-    if isinstance(value, list | tuple):
-        return type(value)(_to_cpu(item) for item in value)
-    return Device("cpu") if isinstance(value, Device) else value
 
 
 # --- differences -------------------------------------------------------------------------------------------------
@@ -300,15 +287,6 @@ def _weighted(
 
 def _doubled(value: Any) -> Any:
     """Return the other tensors in double precision, too, so that all promote to it."""
-    from tt.core.types.dtype import dtype as Dtype
-
     if isinstance(value, Dtype):
-        return complex128 if value.is_complex else float64 if value.is_floating_point else value
-    if isinstance(value, TensorBase):
-        moved: Any = value
-        if value.dtype.is_complex:
-            return moved.to(complex128)
-        return moved.to(float64) if value.dtype.is_floating_point else value
-    if isinstance(value, list | tuple) and any(isinstance(item, TensorBase) for item in value):
-        return type(value)(_doubled(item) for item in value)
-    return value
+        return doubled(value) if value.is_complex or value.is_floating_point else value
+    return map_tensors(value, lambda t: t.to(doubled(t.dtype)) if _floats(t) else t)

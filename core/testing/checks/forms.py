@@ -6,31 +6,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, copy_of, tensors_in
-from tt.core.testing.conformance.differences import differences
+from tt.core.testing.checks.call import UNDEFINED, tensors_in
+from tt.core.testing.checks.case import SKIPPED, Case, copy_of, fits
+from tt.core.testing.checks.values import differences
 from tt.core.testing.references import as_array
-from tt.core.types.promotion import can_cast
 
-__all__ = ["check_inplace", "check_method", "check_out"]
+__all__ = ["check_inplace", "check_method", "check_out", "check_resize"]
 
 
 def check_inplace(case: Case) -> Iterator[str]:
     """Compare the in-place form with the functional one."""
-    if not case.definition.has_inplace or case.inplace_only or case.random:
-        yield SKIPPED
-        return
     args = case.sample.args
-    if not isinstance(args[0], TensorBase):
+    public = case.definition.has_inplace and not case.inplace_only and not case.random
+    if not (public and isinstance(args[0], TensorBase)):
         yield SKIPPED
         return
     expected = case.call((copy_of(args[0]), *args[1:]))
     target = copy_of(args[0])
     version = target._version
     view = case.definition.kind == "view"
-    exact = "exact_target" in case.definition.tags and expected.dtype is not target.dtype
-    castable = can_cast(expected.dtype, target.dtype) and not exact
-    fits = view or (expected.shape == target.shape and castable)
-    if not fits:
+    if not fits(case, expected, target):
         try:
             case.call((target, *args[1:]), "inplace")
         except RuntimeError:
@@ -49,14 +44,14 @@ def check_inplace(case: Case) -> Iterator[str]:
 
 def check_out(case: Case) -> Iterator[str]:
     """Compare the out= form with the functional one."""
-    if not case.definition.has_out or case.random or case.definition.name in UNDEFINED or case.inplace_only:
+    if not (case.definition.has_out and case.determined):
         yield SKIPPED
         return
     results = list(tensors_in(case.result))
     outs = [copy_of(t) for t in results]
     for out in outs:
         out.fill_(0)
-    returned = case.call(case.sample.args, out=outs[0] if len(outs) == 1 else tuple(outs))
+    returned = case.into(outs)
     for out, back in zip(outs, tensors_in(returned), strict=True):
         if back is not out:
             yield "the out= form does not return its target"
@@ -64,17 +59,30 @@ def check_out(case: Case) -> Iterator[str]:
         yield from differences(out, as_array(result))
 
 
+def check_resize(case: Case) -> Iterator[str]:
+    """Give tensors without elements as out=, and look for the result in them."""
+    import tt
+
+    results = list(tensors_in(case.result))
+    if not (case.definition.has_out and case.determined and any(t.numel() for t in results)):
+        yield SKIPPED
+        return
+    outs = [tt.empty(0, dtype=t.dtype, device=t.device) for t in results]
+    case.into(outs)
+    for out, result in zip(outs, results, strict=True):
+        if out.shape != result.shape:
+            yield f"out= was not resized: it has the shape {list(out.shape)} instead of {list(result.shape)}"
+        else:
+            yield from differences(out, as_array(result))
+
+
 def check_method(case: Case) -> Iterator[str]:
     """Compare the method, or the attribute, with the function."""
     definition = case.definition
     args = case.sample.args
     attribute = definition.has_property
-    if (
-        not (definition.has_method or attribute)
-        or case.random
-        or not args
-        or not isinstance(args[0], TensorBase)
-    ):
+    public = (definition.has_method or attribute) and not case.random
+    if not (public and args and isinstance(args[0], TensorBase)):
         yield SKIPPED
         return
     found: Any = getattr(args[0], definition.signature.name)

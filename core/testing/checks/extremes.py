@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tt.core.testing.conformance.case import SKIPPED, Case, tensors_in
-from tt.core.testing.conformance.derived import determined, mapped, reference_of, takes
-from tt.core.testing.conformance.differences import differences
+from tt.core.testing.checks.call import map_tensors, tensors_in
+from tt.core.testing.checks.case import SKIPPED, Case
+from tt.core.testing.checks.values import differences, reference_of, takes
 from tt.core.testing.references import as_array, cpu_reference, numpy_reference
 
 __all__ = ["check_extreme", "check_many"]
@@ -28,9 +28,9 @@ EXTREMES: Final = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, -1
 def check_extreme(case: Case) -> Iterator[str]:
     """Compare with the reference at NaN, infinities, zeros of both signs, and the largest and smallest integers."""
     kinds = ("signed", "unsigned", "floating")
-    on_cpu = str(case.device).partition(":")[0] == "cpu"
+    on_cpu = case.device_type == "cpu"
     usable = (
-        determined(case)
+        case.determined
         and case.definition.kind in ("pointwise", "reduction")
         and any(t.numel() > 1 and t.dtype.kind in kinds for t in case.tensors)
         and (case.dtype.is_floating_point or case.definition.kind == "pointwise")
@@ -90,7 +90,7 @@ def _paired(case: Case, extremes: Sequence[Any]) -> dict[str, Any]:
             values = np.array(chosen[number // 2 :] + chosen[: number // 2], tensor.dtype.numpy)
         return tt.tensor(values, device=tensor.device)
 
-    return {key: mapped(value, filled) for key, value in case.bound.items()}
+    return {key: map_tensors(value, filled) for key, value in case.bound.items()}
 
 
 def _spoiled(case: Case) -> Iterator[dict[str, Any]]:
@@ -109,7 +109,7 @@ def _spoiled(case: Case) -> Iterator[dict[str, Any]]:
                 values[np.unravel_index(place, values.shape)] = extreme
             return tt.tensor(values, device=tensor.device)
 
-        yield {key: mapped(value, filled) for key, value in case.bound.items()}
+        yield {key: map_tensors(value, filled) for key, value in case.bound.items()}
 
 
 def _signs_of_zero(result: Any, expected: Any) -> Iterator[str]:
@@ -137,7 +137,7 @@ def check_many(case: Case) -> Iterator[str]:
     """Compare reductions of many elements in half precision, where adding up in half precision goes astray."""
     tensors = case.tensors
     usable = (
-        determined(case)
+        case.determined
         and case.definition.name not in _MATCHED
         and case.dtype.is_floating_point
         and case.dtype.itemsize == 2
@@ -148,14 +148,14 @@ def check_many(case: Case) -> Iterator[str]:
     if not takes(case, "many", usable):
         yield SKIPPED
         return
-    bound = {key: mapped(value, _repeated) for key, value in case.bound.items()}
+    bound = {key: map_tensors(value, _repeated) for key, value in case.bound.items()}
     try:
         result = case.run_bound(bound)
     except Exception:  # longer arguments do not fit together
         yield SKIPPED
         return
     # Results in float32 differ by the order of additions; what this looks for shows in half precision, too.
-    result = mapped(result, lambda t: t.to(case.dtype) if t.dtype.is_floating_point else t)
+    result = map_tensors(result, lambda t: t.to(case.dtype) if t.dtype.is_floating_point else t)
     for reference in (numpy_reference, cpu_reference):
         expected = reference(case.definition, bound)
         if expected is not NotImplemented:

@@ -11,15 +11,24 @@ from typing import Any
 import numpy as np
 
 from tt.core.errors import DataDependentError, GradcheckError, GradientError, TTError
+from tt.core.testing.checks.call import (
+    CheckedCall,
+    copied,
+    is_strided,
+    main_dtype,
+    plain,
+    tensors_in,
+    unserved,
+    values,
+)
+from tt.core.testing.checks.determinism import same_seed
+from tt.core.testing.checks.dtypes import converted, doubled
+from tt.core.testing.checks.log import Finding, Log
+from tt.core.testing.checks.mutation import changed_unsaid, declared
+from tt.core.testing.checks.ties import distinct
+from tt.core.testing.checks.values import unlike
 from tt.core.testing.gradcheck import gradcheck, gradgradcheck
-from tt.core.testing.opcheck.call import CheckedCall, tensors_in, unserved
-from tt.core.testing.opcheck.contract import changed_unsaid, declared
-from tt.core.testing.opcheck.log import Log, same_seed, unlike
-from tt.core.testing.opcheck.memory import copied, is_strided, plain, values
-from tt.core.testing.opcheck.report import Finding
-from tt.core.testing.opcheck.ties import distinct
-from tt.core.testing.opcheck.variants import converted, main_dtype
-from tt.core.types.dtype import to_dtype
+from tt.core.types.dtype import float64
 
 __all__ = ["probe_gradients", "probe_registration"]
 
@@ -57,7 +66,7 @@ def _applies(call: CheckedCall, log: Log) -> bool:
         return False
     try:
         first = next(t for t in tensors_in(call.args))
-        plain(first).clone().to(to_dtype("float64")).requires_grad_()
+        plain(first).clone().to(float64).requires_grad_()
     except (AttributeError, TTError) as error:
         log.note(f"tensors have no gradients here: {str(error).splitlines()[0]}")
         return False
@@ -143,8 +152,7 @@ def probe_gradients(call: CheckedCall, log: Log) -> Iterator[Finding]:
     if not _applies(call, log):
         return
     main = main_dtype(call)
-    double = to_dtype("complex128" if main is not None and main.is_complex else "float64")
-    call = converted(call, double)
+    call = converted(call, doubled(main))
     if sum(t.numel() for t in tensors_in(call.args)) > TOO_LARGE:
         log.note("the arguments have too many elements for finite differences")
         return

@@ -8,10 +8,9 @@ from typing import Any
 
 from tt.core.tensor.base import TensorBase
 from tt.core.tensor.tensor import Tensor
-from tt.core.testing.conformance.case import SKIPPED, UNDEFINED, Case, copy_of
-from tt.core.testing.conformance.differences import differences
+from tt.core.testing.checks.case import SKIPPED, Case, copy_of, fits
+from tt.core.testing.checks.values import differences
 from tt.core.testing.references import as_array
-from tt.core.types.promotion import can_cast
 
 __all__ = ["check_identity"]
 
@@ -37,9 +36,7 @@ def check_identity(case: Case) -> Iterator[str]:
     ):
         yield SKIPPED
         return
-    expected = None
-    if not (case.random or case.inplace_only or name in UNDEFINED):
-        expected = as_array(case.call((copy_of(args[0]), *args[1:])))
+    expected = as_array(case.call((copy_of(args[0]), *args[1:]))) if case.determined else None
     for kind, make in _kinds(case).items():
         for mode, enter in _modes().items():
             yield from _changed(case, make(args[0]), enter, f"{kind} under {mode}", mode != "grad", expected)
@@ -47,13 +44,9 @@ def check_identity(case: Case) -> Iterator[str]:
 
 def _fits(case: Case) -> bool:
     """Tell whether the in-place form can hold its result."""
-    if case.inplace_only or case.definition.kind == "view":
-        return True
     target: Any = case.sample.args[0]
-    result: Any = case.call((copy_of(target), *case.sample.args[1:]))
-    exact = "exact_target" in case.definition.tags and result.dtype is not target.dtype
-    fits: bool = result.shape == target.shape and can_cast(result.dtype, target.dtype) and not exact
-    return fits
+    whatever = case.inplace_only or case.definition.kind == "view"
+    return whatever or fits(case, case.call((copy_of(target), *case.sample.args[1:])), target)
 
 
 def _kinds(case: Case) -> dict[str, Callable[[Any], Any]]:

@@ -1,4 +1,4 @@
-"""The tests that repeat a call: over a batch of examples, and with the same arguments."""
+"""The check of vmap: over a batch of examples, a call gives what a loop over them gives."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from functools import partial
 from typing import Any
 
 from tt.core.errors import DataDependentError, HiddenValuesError, PluginError, TTError, UnsupportedError
-from tt.core.tensor.base import TensorBase
-from tt.core.testing.opcheck.call import CheckedCall, in_words, map_tensors, tensors_in, undefined
-from tt.core.testing.opcheck.contract import declared
-from tt.core.testing.opcheck.log import Log, same_seed, unlike
-from tt.core.testing.opcheck.memory import copied, is_strided, plain
-from tt.core.testing.opcheck.report import Finding
-from tt.core.testing.opcheck.ties import only_ties
-from tt.core.testing.opcheck.variants import flipped
+from tt.core.testing.checks.call import (
+    CheckedCall,
+    copied,
+    in_words,
+    is_strided,
+    plain,
+    tensors_in,
+    undefined,
+)
+from tt.core.testing.checks.log import Finding, Log
+from tt.core.testing.checks.mutation import declared
+from tt.core.testing.checks.ties import judged
+from tt.core.testing.checks.values import unlike
 
-__all__ = ["probe_determinism", "probe_vmap"]
-
-# --- vmap ------------------------------------------------------------------------------------------------------
+__all__ = ["probe_vmap"]
 
 
 def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
@@ -61,11 +64,9 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
         def pair(other: CheckedCall, mapped: Any = mapped, places: Sequence[int] = places) -> tuple[Any, Any]:
             return mapped(other), _loop(other, [plain(t) for t in tensors_in(other.args)], places, log)
 
-        if text and only_ties(call, pair, log):
-            log.note("vmap and a loop differ only in which of equal values they chose")
-            return
         if text:
-            yield Finding("vmap_wrong", f"over {words}: {text}", call, "vmap")
+            note = "vmap and a loop differ only in which of equal values they chose"
+            yield from judged(Finding("vmap_wrong", f"over {words}: {text}", call, "vmap"), pair, log, note)
             return
 
 
@@ -113,7 +114,7 @@ def _targets(call: CheckedCall) -> set[int]:
 def _batch(tensor: Any, dim: int) -> Any:
     from tt.core.dispatch.registry.registry import ops
 
-    return ops.stack([tensor, flipped(tensor)], dim)
+    return ops.stack([tensor, _flipped(tensor)], dim)
 
 
 def _loop(call: CheckedCall, tensors: list[Any], places: Sequence[int], log: Log) -> list[Any] | None:
@@ -123,7 +124,7 @@ def _loop(call: CheckedCall, tensors: list[Any], places: Sequence[int], log: Log
     function = _function(call, _targets(call), log)
     rows = []
     for example in (0, 1):
-        chosen = [flipped(t) if example and i in places else t for i, t in enumerate(tensors)]
+        chosen = [_flipped(t) if example and i in places else t for i, t in enumerate(tensors)]
         try:
             rows.append(list(tensors_in(function(*copied(chosen)))))
         except Exception as error:  # the flipped values need not be what the operator takes
@@ -135,49 +136,9 @@ def _loop(call: CheckedCall, tensors: list[Any], places: Sequence[int], log: Log
     return [ops.stack([plain(a), plain(b)]) for a, b in zip(*rows, strict=True)]
 
 
-# --- determinism -----------------------------------------------------------------------------------------------
+def _flipped(tensor: Any) -> Any:
+    """Return a tensor with the same values in the opposite order."""
+    from tt.core.dispatch.registry.registry import ops
 
-TIMES = 3
-
-
-def probe_determinism(call: CheckedCall, log: Log) -> Iterator[Finding]:
-    """Make the same call several times, and compare the results bit by bit."""
-    from tt.core.tensor.generator import get_rng_state
-
-    if undefined(call):
-        log.note("the values are undefined")
-        return
-    random = "random" in call.tags
-    first: Any = None
-    for number in range(TIMES):
-        with same_seed(call):
-            before = get_rng_state()
-            copy = log.copy(call)
-            result = _kept(log.run(copy), copy)
-            drawn = bool(unlike(get_rng_state(), before, 0.0, 0.0))
-        if drawn and not random:
-            yield Finding(
-                "untagged_random", "the call draws from tt's generator, and has no tag that says so", call
-            )
-            return
-        if number == 0:
-            first = result
-            continue
-        text = unlike(result, first, 0.0, 0.0)
-        if text:
-            fault = "seed_ignored" if random else "nondeterministic"
-            again = "the same seed gave other numbers" if random else "the same call gave another result"
-            yield Finding(fault, f"{again}: {text}", call, "twice")
-            return
-
-
-def _kept(result: Any, call: CheckedCall) -> list[Any]:
-    """Return copies of a result and of the arguments that were changed."""
-    changed = declared(call)
-    kept = [result, [value for a, value in call.named() if a.name in changed]]
-    copies: list[Any] = map_tensors(kept, lambda t: plain(t).clone())
-    return [_flat(copies[0]), _flat(copies[1])]
-
-
-def _flat(value: Any) -> Any:
-    return value if isinstance(value, TensorBase) or not isinstance(value, list | tuple) else list(value)
+    base = plain(tensor)
+    return ops.flip(base, list(range(base.ndim))) if is_strided(base) else base.clone()

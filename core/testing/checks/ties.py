@@ -11,15 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from tt.core.testing.opcheck.call import CheckedCall, tensors_in
-from tt.core.testing.opcheck.log import Log, unlike
-from tt.core.testing.opcheck.memory import Array, copied, plain, values
-from tt.core.testing.opcheck.variants import main_dtype
+from tt.core.testing.checks.call import Array, CheckedCall, copied, main_dtype, plain, tensors_in, values
+from tt.core.testing.checks.determinism import same_seed
+from tt.core.testing.checks.log import Finding, Log
+from tt.core.testing.checks.mutation import declared
+from tt.core.testing.checks.values import unlike
 
-__all__ = ["distinct", "only_ties"]
+__all__ = ["distinct", "judged", "outcome"]
 
 Pair = Callable[[CheckedCall], tuple[Any, Any]]
 """Makes a call in the two ways that are compared."""
+
+
+def outcome(call: CheckedCall, log: Log) -> list[Any]:
+    """Return what a call gives and what it leaves in the arguments that it changes."""
+    copy = log.copy(call)
+    with same_seed(call):
+        result = log.run(copy)
+    changed = declared(call)
+    return [result, [value for a, value in copy.named() if a.name in changed]]
 
 
 def distinct(call: CheckedCall) -> CheckedCall | None:
@@ -34,7 +44,7 @@ def distinct(call: CheckedCall) -> CheckedCall | None:
     return _with_values(call, np.split(apart, np.cumsum([a.size for a in arrays])[:-1]))
 
 
-def only_ties(call: CheckedCall, pair: Pair, log: Log) -> bool:
+def _only_ties(call: CheckedCall, pair: Pair, log: Log) -> bool:
     """Tell whether two runs of a call differ only in which of several equal values they chose.
 
     Parameters
@@ -61,6 +71,16 @@ def only_ties(call: CheckedCall, pair: Pair, log: Log) -> bool:
         if not differ:
             return True
     return False
+
+
+def judged(finding: Finding, pair: Pair, log: Log, note: str = "") -> Iterator[Finding]:
+    """Yield a finding, unless the two ways to make its call differ only in ties, which is noted."""
+    if _only_ties(finding.call, pair, log):
+        log.note(
+            note or f"{finding.call.on}: other results, which differ only in which of equal values they chose"
+        )
+    else:
+        yield finding
 
 
 def _differing(call: CheckedCall, pair: Pair, log: Log) -> set[int] | None:

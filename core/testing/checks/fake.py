@@ -1,18 +1,17 @@
-"""The test of fake tensors: a call without data gives what the call with data gives, but for the data."""
+"""The checks of fake tensors: a call without data gives what the call with data gives, but for the data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from tt.core.errors import DataDependentError, MissingFakeError
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.opcheck.call import CheckedCall, tensors_in
-from tt.core.testing.opcheck.log import Log
-from tt.core.testing.opcheck.memory import is_strided, plain
-from tt.core.testing.opcheck.report import Finding
+from tt.core.testing.checks.call import CheckedCall, is_strided, plain, tensors_in, to_meta
+from tt.core.testing.checks.case import Case
+from tt.core.testing.checks.log import Finding, Log
 
-__all__ = ["probe_fake"]
+__all__ = ["check_meta", "differences_without_data", "probe_fake"]
 
 
 def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
@@ -51,21 +50,16 @@ def probe_fake(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
 
 def _without_data(call: CheckedCall, how: str) -> CheckedCall:
-    from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.layers.fake import to_fake
-    from tt.core.meta import describe
-    from tt.core.tensor.tensor import wrap
     from tt.core.types.device import Device
 
     if how == "fake":
         return call.map(lambda t: to_fake(plain(t)))
-    spec = REGISTRY.backend("meta").spec
-    made = call.map(lambda t: wrap(describe(plain(t)), spec(t.dtype)))
-    args = list(made.args)
-    at = made.operator.device_at
+    args = list(to_meta(call.args))
+    at = call.operator.device_at
     if at >= 0 and (args[at] is not None or not list(tensors_in(args))):
         args[at] = Device("meta")
-    return CheckedCall(made.caller, tuple(args), made.on)
+    return CheckedCall(call.caller, tuple(args), call.on)
 
 
 def _run(call: CheckedCall, how: str, log: Log) -> Any:
@@ -84,31 +78,37 @@ def _compare(call: CheckedCall, real: Any, found: Any, how: str) -> Iterator[Fin
             "fake_result", f"without data {_words(found)} came back, and with data {_words(real)}", call, how
         )
         return
-    exact = call.definition.kind == "view" or all(t.is_contiguous() for t in tensors_in(call.args))
+    exact = has_exact_strides(call)
     for index, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         where = "the result" if len(ours) == 1 else f"result {index}"
-        if tuple(one.shape) != tuple(other.shape):
-            yield Finding(
-                "fake_shape", f"{where} has shape {list(other.shape)} without data, {list(one.shape)} with", call, how
-            )  # fmt: skip
-            continue
-        if one.dtype is not other.dtype:
-            yield Finding(
-                "fake_dtype", f"{where} has {other.dtype} without data, {one.dtype} with", call, how
-            )
+        for fault, what, seen, expected in differences_without_data(one, other, exact):
+            message = f"{where} has {what}{expected} without data, {seen} with"
+            yield Finding(fault, message, call, how)
         if how == "fake" and str(one.device) != str(other.device):
-            yield Finding(
-                "fake_result", f"{where} is on {other.device} without data, on {one.device} with", call, how
-            )
-        # The promise of meta tensors: exact strides for views and for arguments that are contiguous.
-        if not exact or not is_strided(one) or not one._spec.backend.has_views or not one.numel():
-            continue
-        if tuple(one.stride()) != tuple(other.stride()):
-            yield Finding(
-                "fake_strides",
-                f"{where} has strides {list(other.stride())} without data, {list(one.stride())} with",
-                call, how,
-            )  # fmt: skip
+            message = f"{where} is on {other.device} without data, on {one.device} with"
+            yield Finding("fake_result", message, call, how)
+
+
+def has_exact_strides(call: CheckedCall) -> bool:
+    """Tell whether meta tensors promise exact strides: for views, and for arguments that are contiguous."""
+    return call.definition.kind == "view" or all(
+        is_strided(t) and t.is_contiguous() for t in tensors_in(call.args)
+    )
+
+
+def differences_without_data(real: Any, fake: Any, exact: bool) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield how a result differs from that without data: the fault, a word for it, what is real and what is fake."""
+    if tuple(real.shape) != tuple(fake.shape):
+        yield "fake_shape", "shape ", list(real.shape), list(fake.shape)
+        return
+    if real.dtype is not fake.dtype:
+        yield "fake_dtype", "", real.dtype, fake.dtype
+    if real.layout is not fake.layout:
+        yield "fake_result", "", real.layout, fake.layout
+    elif not (exact and is_strided(real) and real._spec.backend.has_views and real.numel()):
+        return
+    elif tuple(real.stride()) != tuple(fake.stride()):
+        yield "fake_strides", "strides ", list(real.stride()), list(fake.stride())
 
 
 def _same_kind(real: Any, found: Any) -> bool:
@@ -138,3 +138,38 @@ def _sharing(call: CheckedCall, fake_call: CheckedCall, found: Any, how: str) ->
                     "fake_aliases", f"without data, the result is argument '{name}' itself", call, how, name
                 )
                 return
+
+
+# --- on samples ------------------------------------------------------------------------------------------------
+
+_SOMETIMES_DEPENDENT: Final = frozenset(
+    {"one_hot", "repeat_interleave.Tensor", "repeat_interleave.self_Tensor"}
+)
+"""Whose shape depends on data unless a number that says it is given."""
+
+
+def check_meta(case: Case) -> Iterator[str]:
+    """Compare shape, dtype and strides with those of the same call without data."""
+    from tt.core.meta import depends_on_data
+
+    strided = all(map(is_strided, case.tensors))  # other layouts may read values to say what is stored
+    dependent = depends_on_data(case.definition)
+    masked = any(t.dtype.name in ("bool", "uint8") for t in case.tensors)
+    try:
+        args = _without_data(case.given, "meta").args
+        fake = list(tensors_in(case.run_bound(dict(zip(case.bound, args, strict=True)))))
+    except DataDependentError as error:
+        if strided and not dependent and not masked and case.definition.name not in _SOMETIMES_DEPENDENT:
+            yield f"the call is refused without data: {error}"
+        return
+    if strided and dependent:
+        yield "the result depends on data, and the call succeeded without"
+        return
+    real = list(tensors_in(case.result))
+    if len(real) != len(fake):
+        yield f"{len(real)} results instead of {len(fake)}"
+        return
+    exact = has_exact_strides(case.given)
+    for one, other in zip(real, fake, strict=True):
+        for _, what, seen, expected in differences_without_data(one, other, exact):
+            yield f"{what}{seen} instead of {expected}"

@@ -1,0 +1,207 @@
+"""The checks of what a call changes: the arguments that the schema declares, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tt.core.testing.checks.call import Array, CheckedCall, is_strided, tensors_in, values, whole
+from tt.core.testing.checks.case import Case
+from tt.core.testing.checks.log import Finding, Log
+from tt.core.testing.checks.results import wrong_results
+
+__all__ = [
+    "Snapshot",
+    "changed_unsaid",
+    "check_inputs",
+    "declared",
+    "never_changed",
+    "probe_schema",
+    "probe_unchanged",
+]
+
+# --- what is different after a call ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a call did to one tensor of its arguments.
+
+    Attributes
+    ----------
+    name : str
+        Of the argument: "x", "xs[1]".
+    kind : str
+        "values", "outside" (its memory beside its elements), "metadata", "version" or "list".
+    text : str
+        In words.
+    """
+
+    name: str
+    kind: str
+    text: str
+
+
+class Snapshot:
+    """What the tensors of a call were before it."""
+
+    def __init__(self, call: CheckedCall) -> None:
+        self.call = call
+        self.names = [name for _, name, _ in call.tensors()]
+        self.tensors = list(tensors_in(call.args))
+        self.lists = [(a.name, v, [id(i) for i in v]) for a, v in call.named() if isinstance(v, list)]
+        self.before = [_State.of(t) for t in self.tensors]
+
+    def changes(self) -> Iterator[Change]:
+        """Yield what is different now."""
+        for name, tensor, before in zip(self.names, self.tensors, self.before, strict=True):
+            after = _State.of(tensor)
+            if before.metadata != after.metadata:
+                yield Change(name, "metadata", f"{before.metadata} became {after.metadata}")
+                continue
+            if before.values.tobytes() != after.values.tobytes():
+                yield Change(name, "values", f"{_short(before.values)} became {_short(after.values)}")
+            if before.beside.tobytes() != after.beside.tobytes():
+                yield Change(name, "outside", f"{_short(before.beside)} became {_short(after.beside)}")
+            if before.version != after.version:
+                yield Change(name, "version", f"from {before.version} to {after.version}")
+        for name, value, known in self.lists:
+            if [id(item) for item in value] != known:
+                yield Change(name, "list", f"it had {len(known)} elements, and has {len(value)}")
+
+
+def _short(array: Array) -> str:
+    """Return the values of an array in a few words."""
+    if array.size <= 12:
+        return str(array.tolist())
+    return f"{array.size} values beginning with {array.reshape(-1)[:4].tolist()}"
+
+
+@dataclass(frozen=True)
+class _State:
+    values: Array
+    beside: Array
+    version: int
+    metadata: str
+
+    @staticmethod
+    def of(tensor: Any) -> _State:
+        grad = ", requires_grad" if getattr(tensor, "requires_grad", False) else ""
+        text = f"{tensor.dtype} {list(tensor.shape)} on {tensor.device}{grad}"
+        if is_strided(tensor):
+            text += f", strides {list(tensor.stride())}, offset {tensor.storage_offset()}"
+        return _State(values(tensor), beside(tensor), tensor._version, text)
+
+
+def beside(tensor: Any) -> Array:
+    """Return what is in the memory of a tensor besides its elements."""
+    memory = whole(tensor)
+    if memory is tensor or memory.numel() == tensor.numel() or not tensor.numel():
+        return np.zeros(0)
+    places: Any = np.full(tuple(tensor.shape), tensor.storage_offset())
+    for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        places = places + (np.arange(size) * stride).reshape((-1,) + (1,) * (tensor.ndim - dim - 1))
+    return np.delete(values(memory), np.unique(places))
+
+
+# --- what the schema declares ----------------------------------------------------------------------------------
+
+
+def probe_schema(call: CheckedCall, log: Log) -> Iterator[Finding]:
+    """Make a call, and compare what it returned and what it changed with the schema."""
+    copy = log.copy(call, requires_grad=True)
+    before = Snapshot(copy)
+    result = log.run(copy)
+    yield from _changes(call, before, declared(call), log)
+    yield from wrong_results(call, result)
+
+
+# --- what changed ----------------------------------------------------------------------------------------------
+
+
+def declared(call: CheckedCall) -> set[str]:
+    """Return the arguments that the schema says are changed."""
+    return {a.name for a, _ in call.named() if a.alias is not None and a.alias.write}
+
+
+def _through_target(call: CheckedCall, change: Change, targets: set[str], memory: set[int]) -> bool:
+    """Tell whether an argument changed because it shares the memory of one that is declared to change."""
+    if change.kind == "metadata" or change.name.partition("[")[0] in targets:
+        return False
+    tensor = next((t for _, name, t in call.tensors() if name == change.name), None)
+    return tensor is not None and tensor.untyped_storage().data_ptr() in memory - {0}
+
+
+_SAID: Final = {
+    "mutated_input": "the call changed argument '{name}', which the schema does not declare: {text}",
+    "version_not_bumped": "the call changed argument '{name}', and its version stayed",
+    "mutated_outside": "the call changed the memory beside the elements of argument '{name}': {text}",
+    "mutated_list": "the call changed the list '{name}': {text}",
+    "changed_metadata": "the call changed what argument '{name}' is: {text}",
+    "bumped_version": "the call bumped the version of argument '{name}' {text}, and its values stayed",
+}
+_UNSAID: Final = ("mutated_input", "mutated_list", "changed_metadata", "bumped_version")
+
+
+def _changes(call: CheckedCall, before: Snapshot, targets: set[str], log: Log) -> Iterator[Finding]:
+    """Yield what a call changed although it is not among the targets, and targets that it changed unseen."""
+    memory = {t.untyped_storage().data_ptr() for a, _, t in before.call.tensors() if a.name in targets}
+    changes = [c for c in before.changes() if not _through_target(before.call, c, targets, memory)]
+    kinds = {(change.name, change.kind) for change in changes}
+    # A write to no elements bumps the version as well: with elements it is found as what it is.
+    without_elements = {name for _, name, t in before.call.tensors() if not t.numel()}
+    metadata = call.definition.kind == "view" or "metadata_inplace" in call.tags
+    for change in changes:
+        argument, kind = change.name.partition("[")[0], change.kind
+        fault = {"outside": "mutated_outside", "list": "mutated_list"}.get(kind, "")
+        if argument in targets and (kind == "values" or (kind == "metadata" and metadata)):
+            log.changed.add(argument)
+            if kind == "values" and (change.name, "version") not in kinds:
+                fault = "version_not_bumped"
+        elif kind == "values":
+            fault = "mutated_input"
+        elif kind == "metadata":
+            fault = "changed_metadata"
+        elif kind == "version" and argument not in targets and change.name not in without_elements:
+            fault = "" if (change.name, "values") in kinds else "bumped_version"
+        if fault:
+            message = _SAID[fault].format(name=change.name, text=change.text)
+            yield Finding(fault, message, call, "show", change.name)
+
+
+def check_inputs(case: Case) -> Iterator[str]:
+    """Compare the arguments with what they were before the call, which got copies of what it may change."""
+    for finding in _changes(case.given, case.before, set(), Log()):
+        yield finding.message
+
+
+def changed_unsaid(call: CheckedCall, log: Log) -> Finding | None:
+    """Return what a call changes that the schema does not declare: what comes of it is not the gradient's fault."""
+    copy = log.copy(call, requires_grad=False)
+    before = Snapshot(copy)
+    try:
+        log.run(copy)
+    except Exception:  # whoever looks at the results makes the call again, and reports it
+        return None
+    return next((f for f in _changes(call, before, declared(call), log) if f.fault in _UNSAID), None)
+
+
+def probe_unchanged(call: CheckedCall, log: Log) -> Iterator[Finding]:
+    """Make a call, and yield the declared targets that it has not changed."""
+    list(probe_schema(call, log))
+    yield from never_changed(call, log)
+
+
+def never_changed(call: CheckedCall, log: Log) -> Iterator[Finding]:
+    """Yield the declared targets with elements that no call has changed."""
+    for name in sorted(declared(call) - log.changed):
+        value = next(v for a, v in call.named() if a.name == name)
+        if any(t.numel() for t in tensors_in(value)):
+            yield Finding(
+                "never_mutated",
+                f"the schema declares that argument '{name}' is changed, and no call has changed it",
+                call, "show", name,
+            )  # fmt: skip
