@@ -104,7 +104,9 @@ def is_strided(tensor: Any) -> bool:
 
 def dense(tensor: Any) -> Any:
     """Return a tensor with the same values that is strided and has no history."""
-    return plain(tensor) if is_strided(tensor) else plain(tensor).to_dense()
+    from tt.core.dispatch.resolve.fallback import strided_tensor
+
+    return plain(tensor) if is_strided(tensor) else strided_tensor(plain(tensor))
 
 
 def values(tensor: Any) -> Array:
