@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tt.core.schema.model import MISSING
 from tt.core.tensor.base import TensorBase
+from tt.core.testing.checks.call import CheckedCall, tensors_in
 from tt.core.testing.references import as_array
+from tt.core.types.device import Device
 
 if TYPE_CHECKING:
     from tt.core.schema.model import OpDefinition
 
-__all__ = ["snippet"]
+__all__ = ["code_of", "repeat", "snippet"]
 
 
 def code_of(value: Any) -> str:
@@ -35,7 +39,7 @@ def code_of(value: Any) -> str:
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     if isinstance(value, float):
         return repr(value) if value - value == 0 else f"float({str(value)!r})"
-    if type(value).__name__ == "Device":
+    if isinstance(value, Device):
         return repr(str(value))
     return repr(value)
 
@@ -90,5 +94,87 @@ def snippet(definition: OpDefinition, form: str, args: Sequence[Any], kwargs: Ma
     named = [f"{name}={code_of(value)}" for name, value in kwargs.items()]
     if form == "inplace":
         return f"import tt\n{given[0]}.{definition.signature.name}_({', '.join([*given[1:], *named])})"
-    path = definition.name.replace("::", ".")
-    return f"import tt\ntt.ops.{path}({', '.join([*given, *named])})"
+    return f"import tt\ntt.ops.{_path(definition)}({', '.join([*given, *named])})"
+
+
+def repeat(call: CheckedCall, how: str) -> str:
+    """Return code that repeats a call, with its tensors in variables.
+
+    Parameters
+    ----------
+    call : CheckedCall
+        What to repeat.
+    how : str
+        "call"; "show", which also prints the arguments afterwards; "fake"; "meta"; "twice"; "seed"; "composite";
+        "method"; "out"; "vmap"; "backward"; "gradient", which goes back from all results; "gradcheck" or
+        "gradgradcheck".
+    """
+    names: list[str] = []
+    lines: list[str] = []
+    written: list[str] = []
+    for place, (argument, value) in enumerate(call.named()):
+        default = argument.default
+        same = type(value) is type(default) and not isinstance(value, TensorBase) and value == default
+        if default is not MISSING and same:
+            continue
+        keyword = f"{argument.name}=" if argument.keyword_only or len(written) < place else ""
+        if any(True for _ in tensors_in(value)):
+            lines.append(f"{argument.name} = {_made(value, how)}")
+            names += [argument.name] if isinstance(value, TensorBase) else []
+            written.append(keyword + argument.name if argument.type.base != "any" else f"*{argument.name}")
+        elif argument.type.base == "any" and "variadic" in call.tags:
+            written += map(code_of, value)
+        else:
+            written.append(
+                keyword + ("'meta'" if how == "meta" and isinstance(value, Device) else code_of(value))
+            )
+    definition, given = call.definition, ", ".join(names)
+    line = f"tt.ops.{_path(definition, call.caller.form)}({', '.join(written)})"
+    function = f"lambda {given}: {line}" if names else f"lambda: {line}"
+    method = definition.signature.name + ("" if definition.has_property else f"({', '.join(written[1:])})")
+    several = len(definition.signature.returns) > 1
+    outs = "tuple(t.clone().fill_(0) for t in result)" if several else "result.clone().fill_(0)"
+    recipes = {
+        "show": [line, f"print({given})"],
+        "fake": ["with tt.fake_mode():", f"    {line}"],
+        "twice": [line, line],
+        "seed": [text for seed in (7, 7, 8) for text in (f"tt.manual_seed({seed})", f"print({line})")],
+        "composite": [f"print({line})", 'with tt.mask_kernels("@non-core"):', f"    print({line})"],
+        "method": [f"print({(written or [''])[0]}.{method})", f"print({line})"],
+        "out": [
+            f"result = {line}", f"out = {outs}", f"{line[:-1]}{', ' if written else ''}out=out)", "print(result, out)"
+        ],
+        "backward": [f"y = {line}", "y.sum().backward()"],
+        "gradient": [
+            f"result = {line}", "for t in result if isinstance(result, (list, tuple)) else [result]:",
+            "    if t.requires_grad:", "        t.backward(tt.ones_like(t), retain_graph=True)",
+            f"print([t.grad for t in ({''.join(f'{n}, ' for n in names)})])",
+        ],
+        "vmap": [f"tt.func.vmap({function})({', '.join(f'tt.stack([{n}, {n}])' for n in names)})"],
+        "gradcheck": [f"tt.autograd.gradcheck({function}, ({given},))"],
+        "gradgradcheck": [f"tt.autograd.gradgradcheck({function}, ({given},))"],
+    }  # fmt: skip
+    return "\n".join(["import tt", *lines, *recipes.get(how, [line])])
+
+
+def _made(value: Any, how: str) -> str:
+    """Return the code of an argument with tensors; they have no data, or require gradients, where that is repeated."""
+    if not isinstance(value, TensorBase):
+        code, each = code_of(value), "t.to('meta') if isinstance(t, tt.Tensor) else t"
+        return f"[{each} for t in {code}]" if how == "meta" else code
+    floating = value.dtype.is_floating_point or value.dtype.is_complex
+    wanted = how in ("backward", "gradcheck", "gradgradcheck") and getattr(value, "requires_grad", False)
+    grad = ".requires_grad_()" if wanted or (how == "gradient" and floating) else ""
+    place = ".to('meta')" if how == "meta" else ""
+    return f"{code_of(value)}{place}{grad}"
+
+
+def _path(definition: OpDefinition, form: str = "functional") -> str:
+    """Return where an operator is below `tt.ops`; of one with a single overload, the overload has no name there."""
+    from tt.core.dispatch.registry.registry import ops
+
+    name = definition.signature
+    path = name.name if name.namespace == "tt" else f"{name.namespace}.{name.name}"
+    path += "_" if form == "inplace" else ""
+    found = reduce(getattr, path.split("."), ops)
+    return f"{path}.{name.overload}" if name.overload and hasattr(found, name.overload) else path

@@ -24,7 +24,7 @@ class Finding:
     call : CheckedCall
         On which call.
     how : str
-        How to repeat it: see `opcheck.repeat.repeat`.
+        How to repeat it: see `snippets.repeat`.
     argument : str
         The argument that it is about, for the advice.
     """

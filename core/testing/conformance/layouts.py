@@ -28,8 +28,7 @@ from tt.core.testing.checks.fake import check_meta
 from tt.core.testing.checks.mutation import Snapshot, check_inputs
 from tt.core.testing.checks.values import differences
 from tt.core.testing.compare import tolerances
-from tt.core.testing.conformance.report import Report
-from tt.core.testing.conformance.reproduce import failure
+from tt.core.testing.conformance.report import Report, failure
 from tt.core.testing.references import as_array, widened
 from tt.core.testing.samples import samples
 from tt.core.types.dtype import to_dtype

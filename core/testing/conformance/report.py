@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Final
 
-__all__ = ["Failure", "Report"]
+from tt.core.testing.checks.call import CheckedCall
+from tt.core.testing.checks.case import Case
+from tt.core.testing.snippets import repeat, snippet
+
+__all__ = ["Failure", "Report", "failure", "reproduce"]
+
+HOW: Final = {
+    "inplace": "call", "out": "out", "method": "method", "inputs": "show", "seed": "seed", "composite": "composite",
+    "meta": "meta", "gradient": "gradient",
+}  # fmt: skip
+"""How code repeats what a check found; without one, it is the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +73,23 @@ class Report:
         self.missing += other.missing
         self.checks += other.checks
         self.samples += other.samples
+
+
+def failure(case: Case, check: str, message: str, note: str = "", place: object = None) -> Failure:
+    """Return a failed check, with a note before the code that repeats it."""
+    try:
+        code = note + reproduce(case, check)
+    except Exception as error:  # what reads the arguments may be just what is wrong
+        code = f"# the arguments cannot be read: {type(error).__name__}: {error}".replace("\n", "\n# ")
+    return Failure(
+        case.operator.name, str(place or case.device), case.dtype.name, case.sample.name, check, message, code
+    )
+
+
+def reproduce(case: Case, check: str) -> str:
+    """Return a program that shows what a check found wrong."""
+    form = "inplace" if case.inplace_only else "functional"
+    if check not in HOW or case.sample.error is not None or case.inplace_only:
+        return snippet(case.definition, form, case.sample.args, case.sample.kwargs)
+    form = "inplace" if check == "inplace" else "functional"
+    return repeat(CheckedCall(case.operator.caller(form), case.given.args), HOW[check])

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tt.core.errors import NoKernelError, PluginMissingError, UnknownNameError
 from tt.core.testing.checks.case import SKIPPED, Case
 from tt.core.testing.conformance.checks import CHECKS
-from tt.core.testing.conformance.report import Failure, Report
-from tt.core.testing.conformance.reproduce import failure
+from tt.core.testing.conformance.report import Failure, Report, failure
 from tt.core.testing.references import Reference
 from tt.core.testing.samples import samples
 from tt.core.testing.samples.base import has_dtype

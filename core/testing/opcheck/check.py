@@ -20,8 +20,9 @@ from tt.core.testing.checks.sizes import empties, probe_empty, sizes
 from tt.core.testing.checks.strides import layouts, probe_layout
 from tt.core.testing.checks.vmap import probe_vmap
 from tt.core.testing.opcheck.call import bind
-from tt.core.testing.opcheck.repeat import repeat, smallest
 from tt.core.testing.opcheck.report import OpCheckFailure, OpCheckReport
+from tt.core.testing.opcheck.shrink import smallest
+from tt.core.testing.snippets import repeat
 
 __all__ = ["TESTS", "opcheck"]
 

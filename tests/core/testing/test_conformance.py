@@ -14,7 +14,7 @@ from tt.core.library import CompositeTable, KernelTable
 from tt.core.schema.classes import dtype_names
 from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance import CHECKS, check_conformance, check_target, targets
-from tt.core.testing.conformance.reproduce import reproduce
+from tt.core.testing.conformance.report import reproduce
 from tt.core.testing.conformance.run import QUICK
 from tt.core.testing.samples import samples
 from tt.core.testing.snippets import snippet

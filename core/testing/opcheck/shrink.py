@@ -1,4 +1,4 @@
-"""Code that repeats a call in which something was found, and the smallest call in which it still is."""
+"""The smallest call in which a finding is still there."""
 
 from __future__ import annotations
 
@@ -12,88 +12,11 @@ from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import CheckedCall, tensors_in
 from tt.core.testing.checks.log import Finding
 from tt.core.testing.checks.sizes import resized
-from tt.core.testing.snippets import code_of
 
-__all__ = ["repeat", "smallest"]
-
-# --- code ------------------------------------------------------------------------------------------------------
-
-
-def repeat(call: CheckedCall, how: str) -> str:
-    """Return code that repeats a call.
-
-    Parameters
-    ----------
-    call : CheckedCall
-        What to repeat.
-    how : str
-        "call"; "show", which also prints the arguments afterwards; "fake"; "meta"; "twice"; "vmap"; "backward";
-        "gradcheck" or "gradgradcheck".
-    """
-    gradients = how in ("backward", "gradcheck", "gradgradcheck")
-    names: list[str] = []
-    lines: list[str] = []
-    written: list[str] = []
-    for argument, value in _given(call):
-        keyword = (
-            f"{argument.name}=" if argument.keyword_only or len(written) < _place(call, argument) else ""
-        )
-        if isinstance(value, TensorBase):
-            grad = ".requires_grad_()" if gradients and getattr(value, "requires_grad", False) else ""
-            place = ".to('meta')" if how == "meta" else ""
-            lines.append(f"{argument.name} = {code_of(value)}{place}{grad}")
-            names.append(argument.name)
-            written.append(keyword + argument.name)
-        elif isinstance(value, list | tuple) and any(True for _ in tensors_in(value)):
-            lines.append(f"{argument.name} = {code_of(value)}")
-            written.append(keyword + argument.name)
-        else:
-            written.append(keyword + code_of(value))
-    line = f"tt.ops.{_path(call)}({', '.join(written)})"
-    function = f"lambda {', '.join(names)}: {line}" if names else f"lambda: {line}"
-    more = {
-        "show": [line, f"print({', '.join(names)})"],
-        "fake": ["with tt.fake_mode():", f"    {line}"],
-        "twice": [line, line],
-        "backward": [f"y = {line}", "y.sum().backward()"],
-        "vmap": [f"tt.func.vmap({function})({', '.join(f'tt.stack([{n}, {n}])' for n in names)})"],
-        "gradcheck": [f"tt.autograd.gradcheck({function}, ({', '.join(names)},))"],
-        "gradgradcheck": [f"tt.autograd.gradgradcheck({function}, ({', '.join(names)},))"],
-    }
-    return "\n".join(["import tt", *lines, *more.get(how, [line])])
-
-
-def _path(call: CheckedCall) -> str:
-    name = call.definition.signature
-    path = name.name if name.namespace == "tt" else f"{name.namespace}.{name.name}"
-    if call.caller.form == "inplace":
-        path += "_"
-    return f"{path}.{name.overload}" if name.overload else path
-
-
-def _given(call: CheckedCall) -> Iterator[tuple[Any, Any]]:
-    """Yield the arguments that are not at their defaults."""
-    for argument, value in call.named():
-        default = argument.default
-        if (
-            default is MISSING
-            or isinstance(value, TensorBase)
-            or type(value) is not type(default)
-            or value != default
-        ):
-            yield argument, value
-
-
-def _place(call: CheckedCall, argument: Any) -> int:
-    return next(i for i, a in enumerate(call.signature.arguments) if a.name == argument.name)
-
-
-# --- small calls -----------------------------------------------------------------------------------------------
+__all__ = ["smallest"]
 
 TRIES = 40
 """How many smaller calls are tried for a finding."""
-
-
 GIST = 80
 """How many characters of the message of an exception must stay."""
 
