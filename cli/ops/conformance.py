@@ -134,12 +134,9 @@ def junit(found: Found, known: Baseline | None) -> str:
 
 def families(outcomes: list[Outcome]) -> dict[str, list[Outcome]]:
     """Return the outcomes by family."""
-    from tt.core.testing.conformance.outcomes import family
+    from tt.core.testing.conformance.outcomes import families
 
-    found: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        found.setdefault(family(outcome.target.op), []).append(outcome)
-    return found
+    return families(outcomes)
 
 
 def print_outcomes(name: str, outcomes: list[Outcome], comparison: Comparison | None, ran: bool) -> None:

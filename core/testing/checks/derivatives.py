@@ -18,10 +18,13 @@ import numpy as np
 from tt.core.testing.checks.call import map_tensors, on_cpu, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case, copy_of
 from tt.core.testing.checks.dtypes import doubled
+from tt.core.testing.checks.values import differences
 from tt.core.testing.compare import tolerances
+from tt.core.testing.gradcheck.arrays import random_array, to_array
+from tt.core.testing.gradcheck.problem import GradcheckProblem
 from tt.core.testing.references import as_array
-from tt.core.types.dtype import complex128, finfo, float64
 from tt.core.types.dtype import dtype as Dtype
+from tt.core.types.dtype import finfo
 
 __all__ = ["check_gradient"]
 
@@ -74,7 +77,7 @@ def check_gradient(case: Case) -> Iterator[str]:
         yield SKIPPED
         return
     random = np.random.default_rng(0)
-    weights = [_direction(random, tuple(t.shape), t.dtype) for t in outputs]
+    weights = [random_array(random, tuple(t.shape), t.dtype.is_complex) for t in outputs]
     gradients = _backward(outputs, leaves, weights)
     for leaf, gradient in zip(leaves, gradients, strict=True):
         if gradient is not None and (gradient.shape, gradient.dtype, gradient.device) != (
@@ -127,13 +130,6 @@ def _filled(case: Case, names: list[str], tensors: list[Any]) -> dict[str, Any]:
     return {name: fill(value) if name in names else value for name, value in case.bound.items()}
 
 
-def _direction(random: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    found = random.standard_normal(shape)
-    if dtype.is_complex:
-        found = found + 1j * random.standard_normal(shape)
-    return np.asarray(found)
-
-
 def _backward(outputs: list[Any], leaves: list[Any], weights: list[Any]) -> list[Any]:
     import tt
 
@@ -161,12 +157,11 @@ def _compare_with_cpu(
             yield f"tensor {number} has {'no' if one is None else 'a'} gradient, unlike on the CPU"
         elif one is not None:
             rtol, atol = tolerances(one.dtype)
-            found, wanted = as_array(one), as_array(other)
+            wanted = as_array(other)
             scale = float(np.max(np.abs(wanted), initial=1.0, where=np.isfinite(wanted)))
-            allowed = min(10 * (rtol + atol) * scale, float(np.finfo(np.float64).max))
-            close = np.isclose(found, wanted, rtol=10 * rtol, atol=allowed, equal_nan=True)
-            if not np.all(close):
-                yield f"the gradient of tensor {number} is {found.tolist()}, on the CPU {wanted.tolist()}"
+            allowed = 10 * rtol, min(10 * (rtol + atol) * scale, float(np.finfo(np.float64).max))
+            for message in differences(one, wanted, tolerance=allowed):
+                yield f"the gradient of tensor {number} is not that of the CPU: {message}"
 
 
 # --- differences -------------------------------------------------------------------------------------------------
@@ -180,22 +175,30 @@ def _compare_with_differences(
     gradients: list[Any],
     outputs: list[Any],
 ) -> Iterator[str]:
-    random = np.random.default_rng(1)
     arrays = [_wide(as_array(t)) for t in points]
-    if not all(np.isfinite(a).all() for a in arrays):
-        return
-    directions = [_direction(random, a.shape, t.dtype) for a, t in zip(arrays, points, strict=True)]
-    places = [
-        i for i, t in enumerate(tensors_in(case.result)) if t.dtype.is_floating_point or t.dtype.is_complex
-    ]
-    if len(places) != len(outputs):
+    places = [i for i, t in enumerate(tensors_in(case.result)) if _floats(t)]
+    if not all(np.isfinite(a).all() for a in arrays) or len(places) != len(outputs):
         return  # some results do not depend on what is differentiated
+    random = np.random.default_rng(1)
+    directions = [
+        random_array(random, a.shape, t.dtype.is_complex) for a, t in zip(arrays, points, strict=True)
+    ]
+    problem = _in_double(case, names, arrays)
 
     def at(step: float) -> float | None:
-        moved = [a + step * d for a, d in zip(arrays, directions, strict=True)]
-        if step and any((m == a).any() for m, a in zip(moved, arrays, strict=True)):
+        """Return the weighted sum of the results at a step along the directions; None where there is none."""
+        moved = {i: a + step * d for i, (a, d) in enumerate(zip(arrays, directions, strict=True))}
+        if step and any((m == a).any() for m, a in zip(moved.values(), arrays, strict=True)):
             return None  # the step is lost beside large numbers
-        return _weighted(case, names, moved, places, weights)
+        try:
+            found = problem.evaluate(moved)
+        except (RuntimeError, ValueError):
+            return None  # at the edge of what the operator takes, or a part that lacks the precision
+        if [(a.shape, a.dtype.itemsize // (1 + np.iscomplexobj(a))) for a in found] != [
+            (w.shape, 8) for w in weights
+        ]:
+            return None
+        return sum(float(np.vdot(w, a).real) for w, a in zip(weights, found, strict=True))
 
     values = [at(step) for step in (-STEP, 0.0, STEP)]
     if any(v is None or not np.isfinite(v) for v in values):
@@ -208,9 +211,8 @@ def _compare_with_differences(
         found = sum(float(np.vdot(g, d).real) for g, d in pairs)
         size = sum(float(np.abs(g * d).sum()) for g, d in pairs)
     noise = 1e-9 * abs(middle) / STEP  # what the difference of two large numbers loses
-    allowed = (
-        1e-4 * max(1.0, abs(numerical)) + noise + (_rounding(points) * size if np.isfinite(size) else 0.0)
-    )
+    coarse = 1e-4 * max(1.0, abs(numerical)) + noise
+    allowed = coarse + (_rounding(points) * size if np.isfinite(size) else 0.0)
     if abs(slopes[0] - slopes[1]) > allowed or not np.isfinite(numerical):
         return
     if abs(found - numerical) <= allowed:
@@ -218,9 +220,12 @@ def _compare_with_differences(
     if _rounding(points) and abs(found - numerical) <= 1e-2 * max(1.0, size):
         # Next to a singular point (a group of nearly equal numbers) single precision loses more than usual: then the
         # same formula in double precision has to agree.
-        precise = _in_double(case, names, arrays, directions, places, weights)
-        if precise is not None and abs(precise - numerical) <= 1e-4 * max(1.0, abs(numerical)) + noise:
-            return
+        results, leaves = problem.record()
+        if all(t.requires_grad for t in results):
+            precise = problem.gradients(results, leaves, weights)
+            known = [(to_array(g), directions[i]) for i, g in precise.items() if g is not None]
+            if abs(sum(float(np.vdot(g, d).real) for g, d in known) - numerical) <= coarse:
+                return
     # A branch point looks smooth to steps of one length.
     wider = [at(step) for step in (-10 * STEP, 10 * STEP)]
     if wider[0] is not None and wider[1] is not None:
@@ -230,29 +235,15 @@ def _compare_with_differences(
         yield f"the derivative along a direction is {found:.6g}, by differences {numerical:.6g}"
 
 
-def _in_double(
-    case: Case,
-    names: list[str],
-    arrays: list[Any],
-    directions: list[Any],
-    places: list[int],
-    weights: list[Any],
-) -> float | None:
-    """Return the derivative that the backward pass gives in double precision; None where there is none."""
+def _in_double(case: Case, names: list[str], arrays: list[Any]) -> GradcheckProblem:
+    """Return the operator in double precision as a function of what is differentiated, at the given point."""
     import tt
 
-    leaves = [tt.tensor(a).requires_grad_() for a in arrays]
-    bound = {name: _doubled(value) for name, value in _filled(case, names, leaves).items()}
-    results = list(tensors_in(case.run_bound(bound)))
-    outputs = [results[i] for i in places]
-    if not all(t.requires_grad for t in outputs):
-        return None
-    gradients = _backward(outputs, leaves, weights)
-    return sum(
-        float(np.vdot(_wide(as_array(g)), d).real)
-        for g, d in zip(gradients, directions, strict=True)
-        if g is not None
-    )
+    def function(*tensors: Any) -> list[Any]:
+        bound = {name: _doubled(value) for name, value in _filled(case, names, [*tensors]).items()}
+        return list(tensors_in(case.run_bound(bound)))
+
+    return GradcheckProblem(function, [tt.tensor(a).requires_grad_() for a in arrays], STEP, masked=False)
 
 
 def _rounding(points: list[Any]) -> float:
@@ -263,26 +254,6 @@ def _rounding(points: list[Any]) -> float:
 
 def _wide(array: Any) -> Any:
     return np.asarray(array, np.complex128 if np.iscomplexobj(array) else np.float64)
-
-
-def _weighted(
-    case: Case, names: list[str], arrays: list[Any], places: list[int], weights: list[Any]
-) -> float | None:
-    """Return the weighted sum of the results at a point, in double precision; None where the call is refused."""
-    import tt
-
-    tensors = [tt.tensor(a) for a in arrays]
-    bound = {name: _doubled(value) for name, value in _filled(case, names, tensors).items()}
-    try:
-        results = list(tensors_in(case.run_bound(bound)))
-    except (RuntimeError, ValueError):
-        return None  # at the edge of what the operator takes, or a part that lacks the precision
-    chosen = [results[i] for i in places]
-    if any(t.dtype not in (float64, complex128) for t in chosen):
-        return None
-    if [tuple(t.shape) for t in chosen] != [w.shape for w in weights]:
-        return None
-    return sum(float(np.vdot(w, as_array(t)).real) for w, t in zip(weights, chosen, strict=True))
 
 
 def _doubled(value: Any) -> Any:

@@ -73,16 +73,20 @@ def _applies(call: CheckedCall, log: Log) -> bool:
     return True
 
 
-def _recorded(call: CheckedCall, log: Log) -> tuple[CheckedCall, list[Any], Any]:
-    """Return a copy of the call whose arguments require gradients, these arguments, and the result."""
+def _with_gradients(call: CheckedCall) -> CheckedCall:
+    """Return a copy of the call whose arguments require gradients."""
     wanted = {*_candidates(call)}
     copies = [t.detach() for t in tensors_in(copied(call.args))]
-    for place in wanted:
-        copies[place] = copies[place].requires_grad_()
-    ready = call.with_tensors(copies)
+    return call.with_tensors([c.requires_grad_() if i in wanted else c for i, c in enumerate(copies)])
+
+
+def _recorded(call: CheckedCall, log: Log) -> tuple[CheckedCall, list[Any], list[Any]]:
+    """Return a copy of the call whose arguments require gradients, these arguments, and the results."""
+    ready = _with_gradients(call)
+    leaves = [t for t in tensors_in(ready.args) if t.requires_grad]
     with same_seed(call):
         result = log.run(ready)
-    return ready, [copies[i] for i in sorted(wanted)], result
+    return ready, leaves, [t for t in tensors_in(result) if _wide(t)]
 
 
 # --- registration ----------------------------------------------------------------------------------------------
@@ -96,8 +100,7 @@ def probe_registration(call: CheckedCall, log: Log) -> Iterator[Finding]:
     if unsaid is not None:
         yield from _only_once(unsaid, log)
         return
-    _, _, result = _recorded(call, log)
-    results = [t for t in tensors_in(result) if _wide(t) and t.numel()]
+    results = [t for t in _recorded(call, log)[2] if t.numel()]
     if not results:
         log.note("no result is a floating-point tensor with elements")
         return
@@ -116,13 +119,6 @@ def probe_registration(call: CheckedCall, log: Log) -> Iterator[Finding]:
             "non-differentiable, and its result has no history: gradients are lost without a word",
             ready, "backward",
         )  # fmt: skip
-
-
-def _with_gradients(call: CheckedCall) -> CheckedCall:
-    """Return a copy of the call whose arguments require gradients."""
-    wanted = {*_candidates(call)}
-    copies = [t.detach() for t in tensors_in(copied(call.args))]
-    return call.with_tensors([c.requires_grad_() if i in wanted else c for i, c in enumerate(copies)])
 
 
 def _without_rule(call: CheckedCall) -> str:
@@ -185,13 +181,13 @@ def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Compare the gradients at the arguments of a call."""
     double = main_dtype(call)
     try:
-        ready, leaves, result = _recorded(call, log)
+        ready, leaves, results = _recorded(call, log)
     except TTError as error:
         if not unserved(error):
             raise
         log.note(f"the operator does not serve {double}: {str(error).splitlines()[0]}")
         return
-    results = [t for t in tensors_in(result) if _wide(t) and t.requires_grad]
+    results = [t for t in results if t.requires_grad]
     if not results or _without_rule(ready):
         log.note("no result has a gradient")
         return
@@ -219,10 +215,7 @@ def _compared(call: CheckedCall, log: Log) -> Iterator[Finding]:
 
     inputs = tuple(others[i].clone().requires_grad_() for i in places)
     fast = sum(t.numel() for t in inputs) * max(1, sum(t.numel() for t in results)) > LARGE
-    first = list(_first_order(function, inputs, fast, shown, log))
-    yield from first
-    if not first:
-        yield from _second_order(function, inputs, shown, log)
+    yield from _by_differences(function, inputs, fast, shown, log)
 
 
 def _together(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
@@ -232,19 +225,9 @@ def _together(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
     from tt.core.dispatch.registry.registry import ops
 
     def gradients(chosen: list[Any]) -> list[Any]:
-        for leaf in leaves:
-            leaf.grad = None
-        total: Any = 0
-        for result in chosen:
-            total = ops.sum(ops.mul(result, 0.5)) + total
-        total.backward(retain_graph=True)
-        found = [leaf.grad for leaf in leaves]
-        for leaf in leaves:
-            leaf.grad = None
-        return [
-            ops.zeros_like(plain(leaf)) if g is None else plain(g)
-            for g, leaf in zip(found, leaves, strict=True)
-        ]
+        total = sum((ops.sum(ops.mul(result, 0.5)) for result in chosen), start=0)
+        found = _gradients(leaves, [(total, None)])
+        return [ops.zeros_like(plain(t)) if g is None else g for g, t in zip(found, leaves, strict=True)]
 
     try:
         each = [gradients([result]) for result in results]
@@ -252,47 +235,28 @@ def _together(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Itera
     except Exception:  # a pass that fails is found, and named, by the comparison with finite differences
         return
     for place, found in enumerate(joint):
-        expected = each[0][place]
-        for row in each[1:]:
-            expected = expected + row[place]
-        text = unlike(found, expected, 1e-6, 1e-9)
+        text = unlike(found, sum((row[place] for row in each[1:]), start=each[0][place]), 1e-6, 1e-9)
         if text:
-            yield Finding(
-                "gradient_undefined",
-                f"a backward pass from all results gives another gradient than the sum of one from each: {text}",
-                call, "gradcheck",
-            )  # fmt: skip
+            text = f"a backward pass from all results gives another gradient than the sum of one from each: {text}"
+            yield Finding("gradient_undefined", text, call, "gradcheck")
             return
 
 
-def _first_order(
+def _by_differences(
     function: Callable[..., Any], inputs: tuple[Any, ...], fast: bool, call: CheckedCall, log: Log
 ) -> Iterator[Finding]:
-    rtol = 1e-3 if log.rtol is None else log.rtol
-    atol = 1e-5 if log.atol is None else log.atol
+    """Compare derivatives of the first order with finite differences, and where they agree, those of the second."""
+    given: dict[str, Any] = {} if log.rtol is None else {"rtol": log.rtol, "atol": log.atol}
     try:
-        gradcheck(function, inputs, fast_mode=fast, check_grad_dtypes=True, rtol=rtol, atol=atol)
+        gradcheck(function, inputs, fast_mode=fast, check_grad_dtypes=True, **given)
     except GradcheckError as error:
         yield Finding(_kind(str(error)), str(error), call, "gradcheck")
+        return
     except Exception as error:  # whatever the author's gradient raises is what is to be reported
         yield Finding("gradient_fails", f"{type(error).__name__}: {error}", call, "gradcheck")
-
-
-def _kind(text: str) -> str:
-    if "not deterministic" in text:
-        return "gradient_random"
-    if "undefined gradient" in text:
-        return "gradient_undefined"
-    return "gradient_wrong"
-
-
-def _second_order(
-    function: Callable[..., Any], inputs: tuple[Any, ...], call: CheckedCall, log: Log
-) -> Iterator[Finding]:
-    rtol = 1e-3 if log.rtol is None else log.rtol
-    atol = 1e-4 if log.atol is None else log.atol
+        return
     try:
-        gradgradcheck(function, inputs, fast_mode=True, rtol=rtol, atol=atol)
+        gradgradcheck(function, inputs, fast_mode=True, **{"atol": 1e-4, **given})
     except GradcheckError as error:
         yield Finding("second_gradient_wrong", str(error), call, "gradgradcheck")
     except (GradientError, DataDependentError) as error:
@@ -301,58 +265,63 @@ def _second_order(
         yield Finding("second_gradient_fails", f"{type(error).__name__}: {error}", call, "gradgradcheck")
 
 
+def _kind(text: str) -> str:
+    if "not deterministic" in text:
+        return "gradient_random"
+    return "gradient_undefined" if "undefined gradient" in text else "gradient_wrong"
+
+
 def _backward(call: CheckedCall, leaves: list[Any], results: list[Any]) -> Iterator[Finding]:
-    """Run backward twice from the same results, with the gradient in two places of memory, and watch what changes."""
+    """Run backward twice from each result, with the gradient in two places of memory, and watch what changes."""
+    from tt.core.dispatch.registry.registry import ops
+
     random = np.random.default_rng(0)
     watched = [(f"argument '{name}'", t) for _, name, t in call.tensors()]
     watched += [(f"result {i}", t) for i, t in enumerate(results)]
+    before = [values(t).tobytes() for _, t in watched]
     for number, result in enumerate(results):
-        from tt.core.dispatch.registry.registry import ops
-
         row = random.uniform(0.5, 1.5)
         if result.ndim:  # the same for all elements along the last dim, so that it can be expanded
             small = ops.full_like(plain(result).narrow(-1, 0, min(1, result.shape[-1])), row)
             expanded = small.expand(*result.shape)
         else:
             expanded = ops.full_like(plain(result), row)
-        dense = expanded.contiguous().clone()
-        before = [values(t) for _, t in watched]
         got: list[list[Any]] = []
-        for gradient in (dense, expanded):
-            for leaf in leaves:
-                leaf.grad = None
-            kept = values(gradient)
+        for gradient in (expanded.contiguous().clone(), expanded):
+            kept = values(gradient).tobytes()
             try:
-                result.backward(gradient, retain_graph=True)
+                got.append(_gradients(leaves, [(result, gradient)]))
             except Exception as error:  # whatever the author's gradient raises is what is to be reported
-                if gradient is dense:
-                    yield Finding("gradient_fails", f"{type(error).__name__}: {error}", call, "backward")
+                text = f"{type(error).__name__}: {error}"
+                if gradient is not expanded:
+                    yield Finding("gradient_fails", text, call, "backward")
                 else:
-                    yield Finding(
-                        "gradient_layout",
-                        f"with an expanded gradient, backward raises {type(error).__name__}: {error}",
-                        call, "backward",
-                    )  # fmt: skip
+                    text = f"with an expanded gradient, backward raises {text}"
+                    yield Finding("gradient_layout", text, call, "backward")
                 return
-            got.append([None if leaf.grad is None else plain(leaf.grad).clone() for leaf in leaves])
-            if values(gradient).tobytes() != kept.tobytes():
-                yield Finding(
-                    "gradient_mutates", f"backward changed the gradient that it got for result {number}",
-                    call, "backward",
-                )  # fmt: skip
+            changed = [
+                name for (name, t), old in zip(watched, before, strict=True) if values(t).tobytes() != old
+            ]
+            if values(gradient).tobytes() != kept:
+                changed.insert(0, f"the gradient that it got for result {number}")
+            if changed:
+                yield Finding("gradient_mutates", f"backward changed {changed[0]}", call, "backward")
                 return
-            for (name, tensor), old in zip(watched, before, strict=True):
-                if values(tensor).tobytes() != old.tobytes():
-                    yield Finding("gradient_mutates", f"backward changed {name}", call, "backward")
-                    return
-        for leaf in leaves:
-            leaf.grad = None
         for one, other in zip(*got, strict=True):
             text = "" if one is None or other is None else unlike(other, one, 1e-6, 1e-9)
             if text or (one is None) != (other is None):
-                yield Finding(
-                    "gradient_layout",
-                    f"an expanded gradient of the same values gives another result: {text}",
-                    call, "backward",
-                )  # fmt: skip
+                text = f"an expanded gradient of the same values gives another result: {text}"
+                yield Finding("gradient_layout", text, call, "backward")
                 return
+
+
+def _gradients(leaves: list[Any], starts: list[tuple[Any, Any]]) -> list[Any]:
+    """Return the gradients that backward passes from results give, each with the gradient of that result."""
+    for leaf in leaves:
+        leaf.grad = None
+    for result, gradient in starts:
+        result.backward(gradient, retain_graph=True)
+    found = [None if leaf.grad is None else plain(leaf.grad).clone() for leaf in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    return found

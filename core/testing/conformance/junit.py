@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree
 
-from tt.core.testing.conformance.outcomes import Baseline, Outcome, family
+from tt.core.testing.conformance.outcomes import Baseline, Outcome, families
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -30,10 +30,7 @@ def junit(found: Mapping[str, Sequence[Outcome]], baseline: Baseline | None = No
     """
     root = ElementTree.Element("testsuites", name="tt conformance")
     for backend, results in found.items():
-        families: dict[str, list[Outcome]] = {}
-        for outcome in results:
-            families.setdefault(family(outcome.target.op), []).append(outcome)
-        for name, members in families.items():
+        for name, members in families(results).items():
             suite = ElementTree.SubElement(root, "testsuite", name=f"{backend}.{name}")
             for outcome in members:
                 known = baseline is not None and baseline.is_known(backend, outcome)

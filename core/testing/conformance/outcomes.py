@@ -23,6 +23,7 @@ __all__ = [
     "Comparison",
     "Outcome",
     "dumps",
+    "families",
     "family",
     "outcomes",
     "read_baseline",
@@ -77,6 +78,14 @@ def family(op: str) -> str:
     return family_of(REGISTRY.operator(op).definition)
 
 
+def families(results: Iterable[Outcome]) -> dict[str, list[Outcome]]:
+    """Return outcomes by family."""
+    found: dict[str, list[Outcome]] = {}
+    for outcome in results:
+        found.setdefault(family(outcome.target.op), []).append(outcome)
+    return found
+
+
 def served(place: Place, wanted: Iterable[Target]) -> Iterator[Outcome]:
     """Yield how a backend serves operators, without calling them."""
     from tt.core.dispatch.registry.registry import REGISTRY
@@ -109,7 +118,7 @@ def outcomes(
 # --- baselines ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Comparison:
     """How a run differs from a baseline, in words.
 
@@ -156,7 +165,6 @@ class Baseline:
     def compare(self, backend: str, found: Iterable[Outcome]) -> Comparison:
         """Compare a run with this one; what was not run now is left out."""
         comparison = Comparison()
-        known = 0
         for outcome in found:
             target, before = outcome.target, self.before(backend, outcome.target)
             failed = set(before.get("failed", ()))
@@ -166,7 +174,7 @@ class Baseline:
                 if check not in failed:
                     comparison.regressions.append((target, f"{check} fails" + (" now" if before else "")))
             if not outcome.good and self.is_known(backend, outcome):
-                known += 1
+                comparison.known += 1
             if before.get("missing") and not outcome.missing:
                 comparison.mended.append((target, "is no longer missing"))
             if outcome.report is not None:
@@ -176,34 +184,24 @@ class Baseline:
                     for check in sorted(failed - set(outcome.failed))
                     if check in ran and not outcome.missing
                 )
-            if (
-                before
-                and before["served"] != outcome.served
-                and not outcome.missing
-                and not before.get("missing")
-            ):
+            both = before and not outcome.missing and not before.get("missing")
+            if both and before["served"] != outcome.served:
                 comparison.changed.append((target, f"{before['served']} before, {outcome.served} now"))
-        return Comparison(comparison.regressions, comparison.mended, comparison.changed, known)
+        return comparison
 
 
 def dumps(found: Mapping[str, Sequence[Outcome]]) -> str:
     """Return a run as the text of a baseline: a line for each operator and dtype, so that changes are easy to read."""
-    backends = {}
+    backends = []
     for name, results in found.items():
         operators: dict[str, dict[str, Any]] = {}
         for outcome in results:
-            operators.setdefault(outcome.target.op, {})[outcome.target.dtype] = {
-                "served": outcome.served,
-                "missing": outcome.missing,
-                "failed": list(outcome.failed),
-            }
-        backends[name] = operators
-    lines = ["{", f'"format": "{FORMAT}",', '"backends": {']
-    for index, (name, operators) in enumerate(backends.items()):
-        rows = [f"{json.dumps(op)}: {json.dumps(dtypes)}" for op, dtypes in operators.items()]
-        end = "}," if index < len(backends) - 1 else "}"
-        lines += [f"{json.dumps(name)}: {{", *",\n".join(rows).splitlines(), end]
-    return "\n".join([*lines, "}", "}", ""])
+            facts = {"served": outcome.served, "missing": outcome.missing, "failed": list(outcome.failed)}
+            operators.setdefault(outcome.target.op, {})[outcome.target.dtype] = facts
+        rows = ",\n".join(f"{json.dumps(op)}: {json.dumps(dtypes)}" for op, dtypes in operators.items())
+        backends.append("\n".join([f"{json.dumps(name)}: {{", *rows.splitlines(), "}"]))
+    head = ["{", f'"format": "{FORMAT}",', '"backends": {']
+    return "\n".join([*head, *(",\n".join(backends).splitlines()), "}", "}", ""])
 
 
 def read_baseline(path: str | os.PathLike[str]) -> Baseline:
@@ -223,12 +221,8 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
             raise ValueRangeError(
                 f"{path} is no baseline: {error}\n  write one with: --save-baseline FILE"
             ) from None
-    if (
-        not isinstance(found, dict)
-        or found.get("format") != FORMAT
-        or not isinstance(found.get("backends"), dict)
-    ):
-        what = found.get("format") if isinstance(found, dict) else None
+    what = found.get("format") if isinstance(found, dict) else None
+    if what != FORMAT or not isinstance(found.get("backends"), dict):
         raise ValueRangeError(
             f"{path} is no baseline of this version: its format is {what!r}, not {FORMAT!r}\n"
             "  write one with: --save-baseline FILE"

@@ -17,6 +17,7 @@ __all__ = [
     "floating",
     "from_array",
     "plain",
+    "random_array",
     "tensors",
     "to_array",
 ]
@@ -45,6 +46,12 @@ def components(array: Array) -> Array:
     if np.iscomplexobj(flat):
         return np.stack([flat.real, flat.imag], -1).reshape(-1)
     return flat.astype(np.float64, copy=False)
+
+
+def random_array(random: np.random.Generator, shape: tuple[int, ...], is_complex: bool) -> Array:
+    """Return random real or complex numbers."""
+    found = random.standard_normal(shape)
+    return np.asarray(found + 1j * random.standard_normal(shape) if is_complex else found)
 
 
 def tensors(values: Any) -> list[Any]:

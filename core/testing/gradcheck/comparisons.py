@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from tt.core.errors import GradcheckError
-from tt.core.testing.gradcheck.arrays import Array, close, components, floating, plain, tensors, to_array
+from tt.core.testing.gradcheck.arrays import (
+    Array,
+    close,
+    components,
+    floating,
+    plain,
+    random_array,
+    tensors,
+    to_array,
+)
 from tt.core.testing.gradcheck.problem import GradcheckProblem
 
 __all__ = ["compare", "compare_fast", "compare_forward"]
@@ -18,21 +27,23 @@ def compare(
     problem: GradcheckProblem, outputs: list[Any], leaves: dict[int, Any], rtol: float, atol: float
 ) -> None:
     """Compare whole Jacobians."""
-    analytical = problem.analytical(outputs, leaves)
-    for place in problem.places:
-        for k, numerical in enumerate(problem.numerical(place)):
-            found = analytical[place][k]
-            if not close(found, numerical, rtol, atol):
-                worst = (
-                    float(np.max(np.abs(found - numerical)))
-                    if found.shape == numerical.shape
-                    else float("nan")
-                )
-                raise GradcheckError(
-                    f"Jacobian mismatch for output {k} with respect to input {place},\n"
-                    f"numerical:{numerical}\nanalytical:{found}\n"
-                    f"largest difference: {worst:.3g} (rows: components of the input; columns: of the output)"
-                )
+    for place, found in problem.analytical(outputs, leaves).items():
+        _expect_same(problem, place, found, rtol, atol)
+
+
+def _expect_same(
+    problem: GradcheckProblem, place: int, jacobians: list[Array], rtol: float, atol: float, mode: str = ""
+) -> None:
+    """Compare the Jacobians of all outputs with respect to an input with those by finite differences."""
+    for k, (found, numerical) in enumerate(zip(jacobians, problem.numerical(place), strict=True)):
+        if not close(found, numerical, rtol, atol):
+            same = found.shape == numerical.shape
+            worst = float(np.max(np.abs(found - numerical))) if same else float("nan")
+            raise GradcheckError(
+                f"{mode and mode + ': '}Jacobian mismatch for output {k} with respect to input {place},\n"
+                f"numerical:{numerical}\n{mode or 'analytical'}:{found}\n"
+                f"largest difference: {worst:.3g} (rows: components of the input; columns: of the output)"
+            )
 
 
 def compare_fast(
@@ -42,9 +53,7 @@ def compare_fast(
     rng = np.random.default_rng(0)
 
     def direction(array: Array) -> Array:
-        found: Any = rng.standard_normal(array.shape)
-        if np.iscomplexobj(array):
-            found = found + 1j * rng.standard_normal(array.shape)
+        found = random_array(rng, array.shape, np.iscomplexobj(array))
         result: Array = found / max(float(np.linalg.norm(found)), 1e-30)
         return result
 
@@ -96,15 +105,7 @@ def compare_forward(problem: GradcheckProblem, rtol: float, atol: float) -> None
                         for p in pairs
                     ]
                 )
-        for k, numerical in enumerate(problem.numerical(place)):
-            found = (
-                problem.where[place].spread(np.stack([row[k] for row in rows]))
-                if rows
-                else np.zeros_like(numerical)
-            )
-            if not close(found, numerical, rtol, atol):
-                raise GradcheckError(
-                    f"forward mode: Jacobian mismatch for output {k} with respect to input {place},\n"
-                    f"numerical:{numerical}\nforward mode:{found}\n"
-                    "(rows: components of the input; columns: of the output)"
-                )
+        counts = len(rows[0]) if rows else 0
+        found = [problem.where[place].spread(np.stack([row[k] for row in rows])) for k in range(counts)]
+        found = found or [np.zeros_like(numerical) for numerical in problem.numerical(place)]
+        _expect_same(problem, place, found, rtol, atol, "forward mode")

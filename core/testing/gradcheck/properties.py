@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tt.core.errors import GradcheckError, ValueRangeError
-from tt.core.testing.gradcheck.arrays import close, from_array, to_array
+from tt.core.testing.gradcheck.arrays import close, from_array, random_array, to_array
 from tt.core.testing.gradcheck.problem import GradcheckProblem
 
 __all__ = [
@@ -49,9 +49,7 @@ def check_batched(problem: GradcheckProblem, outputs: list[Any], leaves: dict[in
     for k, output in enumerate(outputs):
         if not output.requires_grad:
             continue
-        vectors = rng.standard_normal((2, *output.shape))
-        if output.dtype.is_complex:
-            vectors = vectors + 1j * rng.standard_normal(vectors.shape)
+        vectors = random_array(rng, (2, *output.shape), output.dtype.is_complex)
         stacked = from_array(vectors.astype(output.dtype.numpy), output)
         options: dict[str, Any] = {"retain_graph": True, "allow_unused": True}
         together = tt.autograd.grad(output, inputs, stacked, is_grads_batched=True, **options)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tt.core.errors import ArgumentError
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.gradcheck.arrays import floating, from_array, tensors
+from tt.core.testing.gradcheck.arrays import floating, from_array, random_array, tensors
 from tt.core.testing.gradcheck.first import gradcheck
 from tt.core.testing.gradcheck.problem import GradcheckProblem
 from tt.core.testing.gradcheck.properties import check_inputs
@@ -129,9 +129,7 @@ def gradgradcheck(
 
 
 def _random_like(output: Any, rng: np.random.Generator, non_contiguous: bool) -> Any:
-    shape = tuple(output.shape)
-    values = rng.standard_normal((*shape, 2) if non_contiguous else shape)
-    if output.dtype.is_complex:
-        values = values + 1j * rng.standard_normal(values.shape)
+    shape = (*output.shape, 2) if non_contiguous else tuple(output.shape)
+    values = random_array(rng, shape, output.dtype.is_complex)
     made = from_array(values.astype(output.dtype.numpy), output)
     return (made[..., 0] if non_contiguous else made).detach().requires_grad_()

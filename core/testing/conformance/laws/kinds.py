@@ -10,6 +10,7 @@ import numpy as np
 from tt.core.tensor.base import TensorBase
 from tt.core.testing.checks.call import UNDEFINED, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case
+from tt.core.testing.checks.results import wrong_results
 from tt.core.testing.checks.values import differences
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.testing.references import as_array
@@ -116,7 +117,7 @@ def composite(case: Case) -> Iterator[str]:
     name = case.definition.name
     if REGISTRY.composite(name) is None:
         yield "there is no composite"
-    for registration in REGISTRY.kernels_of(name, str(case.device).partition(":")[0], ("strided",)):
+    for registration in REGISTRY.kernels_of(name, case.device_type, ("strided",)):
         yield f"a kernel is registered: {registration}"
 
 
@@ -124,15 +125,7 @@ def other(case: Case) -> Iterator[str]:
     """Compare number and types of the results with the signature."""
     if case.operator.mutates:
         return  # the result of the case is what has become of the arguments
-    returns = case.definition.signature.returns
-    results = case.result if len(returns) > 1 else (case.result,)
-    if len(returns) != len(results):
-        yield f"{len(results)} results, the signature names {len(returns)}"
-        return
-    for value, declared in zip(results, returns, strict=True):
-        items = value if declared.type.list and isinstance(value, list | tuple) else [value]
-        if declared.type.base == "Tensor" and not all(isinstance(item, TensorBase) for item in items):
-            yield f"the signature names a tensor ({declared}), and the result is {value!r}"
+    yield from (finding.message for finding in wrong_results(case.given, case.result))
 
 
 KIND_LAWS: Final[dict[str, Law]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tt.core.tensor.base import TensorBase
-from tt.core.testing.checks.call import tensors_in
+from tt.core.testing.checks.call import map_tensors, tensors_in
 from tt.core.testing.checks.case import SKIPPED, Case, copy_of
 from tt.core.testing.checks.values import differences
 from tt.core.testing.conformance.laws.base import Law, refused
@@ -24,7 +24,7 @@ def random(case: Case) -> Iterator[str]:
         return
     from tt.core.tensor.generator import Generator, generator_of
 
-    device = str(case.device).partition(":")[0]
+    device = case.device_type
     default = generator_of(device)
     before = default.get_state().tolist()
     first, second = (
@@ -41,20 +41,15 @@ def nondifferentiable(case: Case) -> Iterator[str]:
     from tt.core.host import host
 
     floats = [t for t in case.tensors if t.dtype.is_floating_point or t.dtype.is_complex]
-    changes = case.inplace_only or bool(
-        case.operator.mutates
-    )  # a result is an argument, which may require one
+    changes = case.inplace_only or case.operator.mutates  # a result is an argument, which may require one
     if not floats or changes or not host.declares("member", "requires_grad_"):
         yield SKIPPED
         return
 
-    def recorded(value: Any) -> Any:
-        if isinstance(value, TensorBase) and any(value is t for t in floats):
-            leaf: Any = value
-            return copy_of(leaf.detach()).requires_grad_()
-        return type(value)(map(recorded, value)) if isinstance(value, list | tuple) else value
+    def recorded(tensor: Any) -> Any:
+        return copy_of(tensor.detach()).requires_grad_() if any(tensor is t for t in floats) else tensor
 
-    result = case.run_bound({name: recorded(value) for name, value in case.bound.items()})
+    result = case.run_bound({name: map_tensors(value, recorded) for name, value in case.bound.items()})
     for tensor in tensors_in(result):
         if tensor.requires_grad:
             yield "the result requires a gradient"
@@ -120,9 +115,7 @@ def exact_out(case: Case) -> Iterator[str]:
         return
     outs = [copy_of(t) for t in results]
     wrong = [t.to(_other_dtype(case, t.dtype)) for t in outs]
-    yield from refused(
-        lambda: _into(case, wrong), f"out= of {wrong[0].dtype} for a result of {outs[0].dtype}"
-    )
+    yield from refused(lambda: case.into(wrong), f"out= of {wrong[0].dtype} for a result of {outs[0].dtype}")
     wanted = results[0].dtype, results[0].shape
     name = next((n for n, v in case.bound.items() if _fits(v, *wanted)), None)
     if name is not None and len(outs) == 1 and "exact_out" in case.definition.tags:
@@ -138,10 +131,6 @@ def _fits(value: Any, dtype: Any, shape: Any) -> bool:
         return False
     tensor: Any = value
     return bool(tensor.ndim and tensor.is_contiguous() and tensor.numel())  # one number may be overwritten
-
-
-def _into(case: Case, outs: list[Any]) -> Any:
-    return case.call(case.sample.args, out=outs[0] if len(outs) == 1 else tuple(outs))
 
 
 def out_decides(case: Case) -> Iterator[str]:
