@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import tt
-from tests.core.testing.test_opcheck_faults import FAULTY, Made, X
+from tests.core.testing.opcheck.faulty import FAULTY
+from tests.core.testing.opcheck.made import Made, X
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.schema.classes import dtype_names
 from tt.core.testing.checks.call import tensors_in
@@ -225,7 +226,7 @@ def test_operators_on_lists_optional_tensors_and_several_results_are_checked():
 
 
 def test_every_fault_is_described():
-    text = (Path(__file__).parents[3] / "docs" / "opcheck.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "docs" / "opcheck.md").read_text(encoding="utf-8")
     assert [fault for fault in FAULTS if f"| `{fault}` |" not in text] == []
     assert [name for name in TESTS if f"| `{name}` |" not in text] == []
 

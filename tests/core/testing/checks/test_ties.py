@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import tt
-from tests.core.testing.test_opcheck_faults import FAULTY, Made, X
+from tests.core.testing.opcheck.faulty import FAULTY
+from tests.core.testing.opcheck.made import Made, X
 from tt.library import opcheck
 
 
