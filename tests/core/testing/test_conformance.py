@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import tt
-from tt.core.dispatch.registry.registry import REGISTRY, Provider
+from tests.core.testing.checks.planted import found_with
+from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import UnknownNameError, UnknownOpError
-from tt.core.library import CompositeTable, KernelTable
 from tt.core.schema.classes import dtype_names
 from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance import CHECKS, check_conformance, check_target, targets
@@ -18,52 +18,8 @@ from tt.core.testing.conformance.report import reproduce
 from tt.core.testing.conformance.run import QUICK
 from tt.core.testing.samples import samples
 from tt.core.testing.snippets import snippet
-from tt.plugins.autograd.formulas.table import Formulas
 
 # --- finding faults ----------------------------------------------------------------------------------------------
-
-
-def found_with(op, kernel, checks=None, **options):
-    """Return the failed checks of an operator while the CPU has another kernel for it."""
-    table = KernelTable(device="cpu")
-    table.kernel(op, kernel, override=True, priority=100, **options)
-    with REGISTRY.add(table, Provider("the test")):
-        return check_conformance("cpu", ops=[op], dtypes=["float32"], checks=checks).failures
-
-
-def test_wrong_values_are_found_with_code_that_repeats_the_call():
-    failures = found_with("neg", lambda self: -self + 1, takes=("self",))
-    assert {f.check for f in failures} >= {"values"}
-    first = next(f for f in failures if f.check == "values")
-    assert "instead of" in first.message
-    namespace: dict[str, object] = {}
-    exec(first.snippet, namespace)
-    assert "tt.ops.neg(" in first.snippet
-
-
-def test_a_changed_argument_is_found():
-    def kernel(self):
-        if self.size:
-            self += 1
-        return -(self - 1)
-
-    failures = found_with("neg", kernel)
-    assert "inputs" in {f.check for f in failures}
-
-
-def test_a_wrong_shape_is_found():
-    failures = found_with("neg", lambda self: -self.reshape(-1), takes=("self",))
-    assert any(f.check == "meta" and "instead of" in f.message for f in failures)
-
-
-def test_a_view_that_copies_is_found():
-    failures = found_with("t", lambda self: self.T.copy(), takes=("self",))
-    assert any(f.check == "view" and "does not change the argument" in f.message for f in failures)
-
-
-def test_wrong_strides_of_a_view_are_found():
-    failures = found_with("t", lambda self: np.ascontiguousarray(self.T), takes=("self",))
-    assert any(f.check == "meta" and "strides" in f.message for f in failures)
 
 
 def test_a_missing_error_is_found():
@@ -88,59 +44,6 @@ def test_a_leaking_warning_is_found():
         return -self
 
     assert {f.check for f in found_with("neg", kernel)} == {"runs"}
-
-
-def test_an_in_place_form_that_differs_is_found():
-    table = KernelTable(device="cpu")
-
-    @table.kernel("neg", form="inplace", override=True, priority=100)
-    def negate(self):
-        self[...] = 7
-
-    with REGISTRY.add(table, Provider("the test")):
-        failures = check_conformance("cpu", ops=["neg"], dtypes=["float32"]).failures
-    assert "inplace" in {f.check for f in failures}
-
-
-def test_a_result_that_is_its_argument_is_found():
-    failures = found_with("relu", lambda self: self, takes=("self",))
-    assert any(f.check == "alias" and "the memory of the argument 'self'" in f.message for f in failures)
-
-
-def test_a_method_that_differs_is_found(monkeypatch):
-    monkeypatch.setattr(tt.Tensor, "neg", lambda self: self + 1)
-    failures = check_conformance("cpu", ops=["neg"], dtypes=["float32"]).failures
-    assert {f.check for f in failures} == {"method"}
-
-
-def test_an_ignored_seed_is_found():
-    failures = found_with("rand", lambda size, generator, dtype: np.full(size, 0.5, np.float32))
-    assert any(f.check == "seed" and "another seed gave the same numbers" in f.message for f in failures)
-
-
-def test_an_inner_call_on_another_device_is_found():
-    table = CompositeTable()
-
-    @table.composite("positive")
-    def positive(self):
-        tt.ones(2, device="meta")
-        return self
-
-    with REGISTRY.add(table, Provider("the test")):
-        failures = check_conformance("cpu", ops=["positive"], dtypes=["float32"]).failures
-    assert {(f.check, f.message) for f in failures} == {
-        ("device", "inside of the call, ones returns a tensor on meta")
-    }
-
-
-def test_a_wrong_gradient_is_found_with_code_that_shows_it():
-    formulas = Formulas()
-    formulas.of("tanhshrink", self=lambda g, self: g * 1.5)
-    with REGISTRY.add(formulas, Provider("the test")):
-        failures = check_conformance("cpu", ops=["tanhshrink"], dtypes=["float32", "complex64"]).failures
-    assert {f.check for f in failures} == {"gradient"}
-    assert {f.dtype for f in failures} == {"float32", "complex64"}
-    exec(failures[0].snippet, {"print": lambda gradients: None})
 
 
 def test_every_recipe_of_a_snippet_runs():

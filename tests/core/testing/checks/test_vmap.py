@@ -1,0 +1,28 @@
+"""vmap gives what a loop over the examples gives."""
+
+from __future__ import annotations
+
+import tt
+from tests.core.testing.checks.planted import faults_of
+from tt.core.testing.checks.call import tensors_in
+
+
+def first_example(x):
+    return x + x if x.reshape(-1)[0].item() > 0 else x * 2 + 1
+
+
+def test_a_right_operator_is_mapped_as_a_loop_does():
+    assert faults_of("test_vmap") == set()
+
+
+def test_a_batching_rule_that_is_wrong_is_named(monkeypatch):
+    vmap = tt.func.vmap
+
+    def wrong(function, in_dims=0):
+        mapped = vmap(function, in_dims=in_dims)
+        return lambda *args: tuple(y + 1 for y in tensors_in(mapped(*args)))
+
+    monkeypatch.setattr(tt.func, "vmap", wrong)
+    assert faults_of("test_vmap") == {"vmap_wrong"}
+    monkeypatch.setattr(tt.func, "vmap", lambda function, in_dims=0: 1 / 0)
+    assert faults_of("test_vmap") == {"vmap_fails"}
