@@ -134,6 +134,9 @@ def check(
     if not any(given.values()):
         report(check_all(), summary, as_json)
         return
+    from tt.core.testing.conformance.junit import junit as as_junit
+    from tt.core.testing.conformance.outcomes import dumps
+
     for path, mark in ((junit, conformance.JUNIT_MARK), (save_baseline, conformance.BASELINE_MARK)):
         if path is not None:
             require_writable(path, mark)
@@ -151,13 +154,13 @@ def check(
             tell=not as_json,
         )
         if junit is not None:
-            write(junit, conformance.junit(found, known))
+            write(junit, as_junit(found, known))
         problems: list[Problem] = []
     else:
         found = conformance.served(places, patterns, dtypes)
         problems = problems_of(places, patterns, found)
     if save_baseline is not None:
-        write(save_baseline, conformance.saved(found))
+        write(save_baseline, dumps(found))
     good = show(found, problems, known, run, as_json)
     if not good:
         raise typer.Exit(1)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tt.core.testing.conformance.run import Target
 
 __all__ = [
-    "BASELINE_MARK", "JUNIT_MARK", "data", "junit", "print_outcomes", "read", "run", "saved", "served",
+    "BASELINE_MARK", "JUNIT_MARK", "data", "print_outcomes", "read", "run", "served",
 ]  # fmt: skip
 
 JUNIT_MARK: Final = "<!-- written by tt ops check -->"
@@ -70,13 +70,13 @@ def run(
     Parameters
     ----------
     places, patterns, dtypes, checks, seed
-        The values of the options.
+        What the options say.
     samples : int, optional
         How many inputs of each operator and dtype; a strided backend's only.
     fail_fast : bool
         Whether to stop after the first operator that is wrong or missing.
     tell : bool
-        Whether to print failures at once, next to the progress; the outcome comes at the end.
+        Whether to say at once what is wrong, beside the progress; the outcome comes at the end.
     """
     from tt.core.dispatch.registry.registry import REGISTRY
     from tt.core.errors import NothingToCheckError
@@ -115,32 +115,13 @@ def read(path: Path) -> Baseline:
         raise typer.BadParameter(str(error)) from None
 
 
-def saved(found: Found) -> str:
-    """Return the text of a baseline."""
-    from tt.core.testing.conformance.outcomes import dumps
-
-    return dumps(found)
-
-
-def junit(found: Found, known: Baseline | None) -> str:
-    """Return the outcome as JUnit XML."""
-    from tt.core.testing.conformance.junit import junit
-
-    return junit(found, known)
-
-
 # --- showing it --------------------------------------------------------------------------------------------------
 
 
-def families(outcomes: list[Outcome]) -> dict[str, list[Outcome]]:
-    """Return the outcomes by family."""
+def print_outcomes(name: str, outcomes: list[Outcome], comparison: Comparison | None, ran: bool) -> None:
+    """Print a table of families, and what is wrong."""
     from tt.core.testing.conformance.outcomes import families
 
-    return families(outcomes)
-
-
-def print_outcomes(name: str, outcomes: list[Outcome], comparison: Comparison | None, ran: bool) -> None:
-    """Print a table of families, and the failures."""
     groups = [*families(outcomes).items(), ("all", outcomes)]
     if ran:
         output.table(RAN, [ran_row(family, members) for family, members in groups])
@@ -176,7 +157,7 @@ def ran_row(family: str, members: list[Outcome]) -> list[str | int]:
 
 
 def print_missing(name: str, outcomes: list[Outcome]) -> None:
-    """Print missing operators, one per line."""
+    """Print what is missing, a line for each operator."""
     from tt.core.reports.coverage import dtypes_in_words
 
     absent: dict[str, list[str]] = {}
@@ -228,6 +209,8 @@ def print_comparison(outcomes: list[Outcome], comparison: Comparison) -> None:
 
 def data(found: Found, comparisons: dict[str, Comparison], ran: bool) -> list[dict[str, Any]]:
     """Return everything about the backends as plain data."""
+    from tt.core.testing.conformance.outcomes import families
+
     return [
         {
             "name": name,

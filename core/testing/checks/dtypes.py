@@ -85,8 +85,8 @@ def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
     except Exception:  # there is nothing to compare with
         return
 
-    def pair(other: CheckedCall) -> tuple[Any, Any]:
-        return outcome(other, log), map_tensors(outcome(converted(other, double), log), lambda t: t.to(main))
+    def precise(other: CheckedCall) -> Any:
+        return map_tensors(outcome(converted(other, double), log), lambda t: t.to(main))
 
     for one, other in zip(tensors_in(found), tensors_in(expected), strict=False):
         if not one.dtype.is_floating_point and not one.dtype.is_complex:
@@ -95,7 +95,7 @@ def probe_dtype(call: CheckedCall, log: Log) -> Iterator[Finding]:
         text = unlike(one, other.to(one.dtype), rtol, atol)
         if text:
             finding = Finding("dtype_wrong", f"not what {double} gives, in {main}: {text}", call)
-            yield from judged(finding, pair, log)
+            yield from judged(finding, lambda c: outcome(c, log), precise, log)
             return
 
 

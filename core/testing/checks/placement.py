@@ -91,12 +91,13 @@ def probe_device(call: CheckedCall, log: Log) -> Iterator[Finding]:
         return
     text = unlike(on_cpu(found), expected, log.rtol, log.atol)
 
-    def pair(other: CheckedCall) -> tuple[Any, Any]:
-        at_home = moved(other, "cpu")
-        return on_cpu(outcome(other, log)), outcome(at_home, log) if at_home else None
+    def at_home(other: CheckedCall) -> Any:
+        home = moved(other, "cpu")
+        return outcome(home, log) if home else None
 
     if text:
-        yield from judged(Finding("device_wrong", f"not what the CPU gives: {text}", call), pair, log)
+        finding = Finding("device_wrong", f"not what the CPU gives: {text}", call)
+        yield from judged(finding, lambda c: on_cpu(outcome(c, log)), at_home, log)
 
 
 # --- where results are -----------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def probe_layout(call: CheckedCall, log: Log) -> Iterator[Finding]:
     text = unlike(found, expected, log.rtol, log.atol)
     if text:
         finding = Finding("layout_wrong", f"not what row-major arguments give: {text}", call)
-        yield from judged(finding, lambda c: (outcome(c, log), outcome(contiguous(c), log)), log)
+        yield from judged(finding, lambda c: outcome(c, log), lambda c: outcome(contiguous(c), log), log)
 
 
 _READ_STRIDES: Final = frozenset({"as_strided_scatter", "view_as"})

@@ -19,8 +19,8 @@ from tt.core.testing.checks.values import unlike
 
 __all__ = ["distinct", "judged", "outcome"]
 
-Pair = Callable[[CheckedCall], tuple[Any, Any]]
-"""Makes a call in the two ways that are compared."""
+Way = Callable[[CheckedCall], Any]
+"""Makes a call in one of the two ways that are compared."""
 
 
 def outcome(call: CheckedCall, log: Log) -> list[Any]:
@@ -44,26 +44,23 @@ def distinct(call: CheckedCall) -> CheckedCall | None:
     return _with_values(call, np.split(apart, np.cumsum([a.size for a in arrays])[:-1]))
 
 
-def _only_ties(call: CheckedCall, pair: Pair, log: Log) -> bool:
-    """Tell whether two runs of a call differ only in which of several equal values they chose.
+def judged(finding: Finding, one: Way, other: Way, log: Log, note: str = "") -> Iterator[Finding]:
+    """Yield a finding, unless the two ways to make its call differ only in ties, which is noted."""
+    text = f"{finding.call.on}: other results, which differ only in which of equal values they chose"
+    if _only_ties(finding.call, one, other, log):
+        log.note(note or text)
+    else:
+        yield finding
 
-    Parameters
-    ----------
-    call : CheckedCall
-        The call whose two runs differ.
-    pair : callable
-        Makes a call in the same two ways.
-    log : Log
-        For tolerances.
-    """
-    differ = _differing(call, pair, log)
-    if differ is None:
-        return False
+
+def _only_ties(call: CheckedCall, one: Way, other: Way, log: Log) -> bool:
+    """Tell whether two ways to make a call differ only in which of several equal values they chose."""
+    differ = _differing(call, one(call), other(call), log)
     if not differ:
-        return True
-    for other in _without_ties(call):
+        return differ is not None
+    for apart in _without_ties(call):
         try:
-            still = _differing(other, pair, log)
+            still = _differing(apart, one(apart), other(apart), log)
         except Exception:  # the operator need not take the other values
             continue
         if still is not None:
@@ -73,19 +70,9 @@ def _only_ties(call: CheckedCall, pair: Pair, log: Log) -> bool:
     return False
 
 
-def judged(finding: Finding, pair: Pair, log: Log, note: str = "") -> Iterator[Finding]:
-    """Yield a finding, unless the two ways to make its call differ only in ties, which is noted."""
-    if _only_ties(finding.call, pair, log):
-        log.note(
-            note or f"{finding.call.on}: other results, which differ only in which of equal values they chose"
-        )
-    else:
-        yield finding
-
-
-def _differing(call: CheckedCall, pair: Pair, log: Log) -> set[int] | None:
+def _differing(call: CheckedCall, result: Any, other_result: Any, log: Log) -> set[int] | None:
     """Return which results differ; None where that is no matter of choice: other shapes, or values from elsewhere."""
-    found, expected = (list(tensors_in(side)) for side in pair(call))
+    found, expected = list(tensors_in(result)), list(tensors_in(other_result))
     if len(found) != len(expected):
         return None
     arrays = _arrays(call)

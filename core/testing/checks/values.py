@@ -136,11 +136,6 @@ def _of(result: Any, values: Any, product: Any) -> list[Any]:
     return [tt.tensor(array) for array in found] if isinstance(result[0], TensorBase) else found
 
 
-def _singular(result: Any) -> Any:
-    """Return the singular values: what becomes of the vectors depends on the other arguments."""
-    return result[1]
-
-
 def _in_order(result: Any) -> Any:
     """Return the eigenvalues of a general matrix, which come in any order, sorted."""
     import tt
@@ -160,8 +155,9 @@ def _where_definite(result: Any) -> Any:
     return [tt.tensor(factor), tt.tensor(code)] if isinstance(result[0], TensorBase) else [factor, code]
 
 
+# Of "svd" the singular values alone: what becomes of the vectors depends on the other arguments.
 COMPARABLE: Final[dict[str, Callable[[Any], Any]]] = {
-    "linalg_svd": _svd, "svd": _singular, "linalg_eigh": _eigh, "linalg_eig": _in_order,
+    "linalg_svd": _svd, "svd": lambda result: result[1], "linalg_eigh": _eigh, "linalg_eig": _in_order,
     "linalg_cholesky_ex": _where_definite, "linalg_eigvals": _in_order, "linalg_qr": _qr, "qr": _qr,
 }  # fmt: skip
 

@@ -47,26 +47,23 @@ def probe_vmap(call: CheckedCall, log: Log) -> Iterator[Finding]:
     if call.definition.kind != "view":  # a view may need the strides that only the first dim leaves
         runs.append(("all tensors along their last dim", everything, -1))
     for words, places, dim in runs:
-        expected = _loop(call, tensors, places, log)
+        looped = partial(_looped, places=places, log=log)
+        mapped = partial(_mapped, vmap=vmap, places=places, dim=dim, log=log)
+        expected = looped(call)
         if expected is None:
             return
-        mapped = partial(_mapped, vmap=vmap, places=places, dim=dim, log=log)
         try:
-            found = mapped(call)
+            text = unlike(mapped(call), expected, log.rtol, log.atol)
         except (HiddenValuesError, DataDependentError, PluginError, UnsupportedError) as error:
             log.note(f"vmap refuses the operator: {str(error).splitlines()[0]}")
             return
         except Exception as error:  # whatever the author's rule raises is what is to be reported
             yield Finding("vmap_fails", f"over {words}: {type(error).__name__}: {error}", call, "vmap")
             return
-        text = unlike(found, expected, log.rtol, log.atol)
-
-        def pair(other: CheckedCall, mapped: Any = mapped, places: Sequence[int] = places) -> tuple[Any, Any]:
-            return mapped(other), _loop(other, [plain(t) for t in tensors_in(other.args)], places, log)
-
         if text:
+            finding = Finding("vmap_wrong", f"over {words}: {text}", call, "vmap")
             note = "vmap and a loop differ only in which of equal values they chose"
-            yield from judged(Finding("vmap_wrong", f"over {words}: {text}", call, "vmap"), pair, log, note)
+            yield from judged(finding, mapped, looped, log, note)
             return
 
 
@@ -87,23 +84,15 @@ def _unmappable(call: CheckedCall, tensors: list[Any]) -> str:
     return ""
 
 
-def _function(call: CheckedCall, targets: set[int], log: Log) -> Callable[..., Any]:
+def _function(call: CheckedCall, log: Log) -> Callable[..., Any]:
     """Return the call as a function of its tensors that also returns those that it changes."""
 
     def function(*tensors: Any) -> Any:
         result = log.run(call.with_tensors(tensors))
         # As it is: the transform must take what the operator returns, named tuples among it.
-        return () if result is None else result, tuple(tensors[i] for i in sorted(targets))
+        return () if result is None else result, tuple(tensors[i] for i in sorted(_targets(call)))
 
     return function
-
-
-def _mapped(call: CheckedCall, *, vmap: Any, places: Sequence[int], dim: int, log: Log) -> list[Any]:
-    """Return what vmap over some of the tensors of a call gives."""
-    tensors = [plain(t) for t in tensors_in(call.args)]
-    batches = [_batch(t, dim) if i in places else t for i, t in enumerate(tensors)]
-    dims = tuple(dim if i in places else None for i in range(len(tensors)))
-    return list(tensors_in(vmap(_function(call, _targets(call), log), in_dims=dims)(*copied(batches))))
 
 
 def _targets(call: CheckedCall) -> set[int]:
@@ -111,22 +100,26 @@ def _targets(call: CheckedCall) -> set[int]:
     return {i for i, (a, _, _) in enumerate(call.tensors()) if a.name in changed}
 
 
-def _batch(tensor: Any, dim: int) -> Any:
+def _mapped(call: CheckedCall, *, vmap: Any, places: Sequence[int], dim: int, log: Log) -> list[Any]:
+    """Return what vmap over some of the tensors of a call gives."""
     from tt.core.dispatch.registry.registry import ops
 
-    return ops.stack([tensor, _flipped(tensor)], dim)
+    tensors = [plain(t) for t in tensors_in(call.args)]
+    batches = [ops.stack([t, _flipped(t)], dim) if i in places else t for i, t in enumerate(tensors)]
+    dims = tuple(dim if i in places else None for i in range(len(tensors)))
+    return list(tensors_in(vmap(_function(call, log), in_dims=dims)(*copied(batches))))
 
 
-def _loop(call: CheckedCall, tensors: list[Any], places: Sequence[int], log: Log) -> list[Any] | None:
+def _looped(call: CheckedCall, *, places: Sequence[int], log: Log) -> list[Any] | None:
     """Return the results for each example, stacked; None where an example is refused."""
     from tt.core.dispatch.registry.registry import ops
 
-    function = _function(call, _targets(call), log)
+    tensors = [plain(t) for t in tensors_in(call.args)]
     rows = []
     for example in (0, 1):
         chosen = [_flipped(t) if example and i in places else t for i, t in enumerate(tensors)]
         try:
-            rows.append(list(tensors_in(function(*copied(chosen)))))
+            rows.append(list(tensors_in(_function(call, log)(*copied(chosen)))))
         except Exception as error:  # the flipped values need not be what the operator takes
             log.note(f"a loop over examples raises {in_words(error)}")
             return None
