@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tt.core.testing.checks.case import Case
+from tt.core.testing.checks.case import SKIPPED, Case
 
 __all__ = ["Law", "refused"]
 
@@ -28,6 +28,18 @@ class Law:
     statement: str
     check: Callable[[Case], Iterator[str]] | str
     every: bool = False
+
+    def broken(self, word: str, case: Case) -> Iterator[str]:
+        """Yield how a case breaks the law that a word stands for."""
+        done = f"law {word}"
+        if isinstance(self.check, str) or (not self.every and case.shared.get(done)):
+            return
+        made = list(self.check(case))
+        if made == [SKIPPED]:
+            return
+        case.shared[done] = True
+        for message in made:
+            yield f"law {word!r}: {message}"
 
 
 def refused(call: Callable[[], Any], what: str) -> Iterator[str]:

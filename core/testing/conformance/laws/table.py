@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tt.core.testing.checks.case import SKIPPED, Case
+from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance.laws.base import Law
 from tt.core.testing.conformance.laws.kinds import KIND_LAWS
 from tt.core.testing.conformance.laws.results import RESULT_LAWS
@@ -44,11 +44,4 @@ def check_laws(case: Case) -> Iterator[str]:
     else:
         words = laws_of(case.definition)
     for word, law in words.items():
-        if isinstance(law.check, str) or (not law.every and case.shared.get(f"law {word}")):
-            continue
-        made = list(law.check(case))
-        if made == [SKIPPED]:
-            continue
-        case.shared[f"law {word}"] = True
-        for message in made:
-            yield f"law {word!r}: {message}"
+        yield from law.broken(word, case)
