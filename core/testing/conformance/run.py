@@ -184,7 +184,8 @@ def check_target(
         report.failures.append(Failure(target.op, device, target.dtype, "(all)", "runs", text, ""))
         return report
     last = max((index for index, sample in enumerate(found) if sample.error is None), default=-1)
-    shared: dict[str, object] = {}
+    # That another seed changes something is asked of all samples together: a part of them may leave no choice.
+    shared: dict[str, object] = {"varied": True} if most is not None and len(found) == most else {}
     for index, sample in enumerate(found):
         case = Case(operator, device, dtype, sample, reference, shared=shared)
         case.last = index == last

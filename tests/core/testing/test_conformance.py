@@ -12,12 +12,8 @@ from tests.core.testing.checks.planted import found_with
 from tt.core.dispatch.registry.registry import REGISTRY
 from tt.core.errors import UnknownNameError, UnknownOpError
 from tt.core.schema.classes import dtype_names
-from tt.core.testing.checks.case import Case
 from tt.core.testing.conformance import CHECKS, check_conformance, check_target, targets
-from tt.core.testing.conformance.report import reproduce
 from tt.core.testing.conformance.run import QUICK
-from tt.core.testing.samples import samples
-from tt.core.testing.snippets import snippet
 
 # --- finding faults ----------------------------------------------------------------------------------------------
 
@@ -46,23 +42,6 @@ def test_a_leaking_warning_is_found():
     assert {f.check for f in found_with("neg", kernel)} == {"runs"}
 
 
-def test_every_recipe_of_a_snippet_runs():
-    for op, dtype in (
-        ("add", tt.float32),
-        ("max.dim", tt.float32),
-        ("transpose", tt.float32),
-        ("rand", tt.float32),
-    ):
-        operator = REGISTRY.operator(op)
-        sample = next(s for s in samples(operator.definition, "cpu", dtype) if s.error is None)
-        case = Case(operator, "cpu", dtype, sample, None)
-        for check in CHECKS:
-            if (op, check) in {("rand", "out"), ("rand", "inplace"), ("max.dim", "inplace"), ("transpose", "out"),
-                               ("rand", "method")}:  # fmt: skip
-                continue  # it has no such form
-            exec(reproduce(case, check), {"print": lambda *values: None})
-
-
 def test_a_word_that_means_nothing_is_refused():
     with pytest.raises(UnknownOpError, match="did you mean 'neg'"):
         check_conformance("cpu", ops=["negg"])
@@ -75,19 +54,6 @@ def test_what_is_not_served_is_reported_as_missing():
         report = check_conformance("cpu", ops=["sin"], dtypes=["float32", "float64"])
     assert report.missing == [("sin", "float32"), ("sin", "float64")]
     assert report.failures == []
-
-
-def test_a_snippet_keeps_the_memory_layout():
-    x = tt.tensor([[1, 2, 3], [4, 5, 6]]).t()[1:]
-    code = snippet(REGISTRY.operator("neg").definition, "functional", (x,), {})
-    namespace: dict[str, object] = {}
-    exec(code.replace("tt.ops.neg(", "result = ("), namespace)
-    copy = namespace["result"]
-    assert (copy.tolist(), copy.stride(), copy.storage_offset()) == (
-        x.tolist(),
-        x.stride(),
-        x.storage_offset(),
-    )
 
 
 def test_single_checks_can_be_chosen():

@@ -9,6 +9,7 @@ import numpy as np
 import tt
 from tests.core.testing.checks.planted import faults_of, found_with
 from tt.core.testing.checks.determinism import same_seed
+from tt.core.testing.conformance import check_target, targets
 from tt.core.testing.opcheck.call import bind
 
 
@@ -49,3 +50,8 @@ def test_a_result_that_is_used_again_is_found():
 def test_an_ignored_seed_is_found():
     failures = found_with("rand", lambda size, generator, dtype: np.full(size, 0.5, np.float32))
     assert any(f.check == "seed" and "another seed gave the same numbers" in f.message for f in failures)
+
+
+def test_few_samples_do_not_say_that_the_seed_is_ignored():
+    (target,) = targets("cpu", ops=["dropout"], dtypes=["float32"])
+    assert check_target(target, "cpu", checks=["runs", "seed"], most=2).failures == []
