@@ -20,13 +20,13 @@ class same_seed:  # noqa: N801 - a context manager used like a function
     """Start the generators from a seed, and let them go on afterwards from where they were."""
 
     def __init__(self, call: CheckedCall, seed: int = 0) -> None:
-        from tt.core.devices.generator import Generator
+        from tt.core.tensor.generator import Generator
 
         self.seed = seed
         self.generators = [value for _, value in call.named() if isinstance(value, Generator)]
 
     def __enter__(self) -> None:
-        from tt.core.devices import generator as random
+        from tt.core.tensor import generator as random
 
         self._state = random.get_rng_state()
         self._states = [g.get_state() for g in self.generators]
@@ -35,7 +35,7 @@ class same_seed:  # noqa: N801 - a context manager used like a function
             generator.manual_seed(self.seed)
 
     def __exit__(self, *exception: object) -> None:
-        from tt.core.devices import generator as random
+        from tt.core.tensor import generator as random
 
         for generator, state in zip(self.generators, self._states, strict=True):
             generator.set_state(state)
@@ -49,7 +49,7 @@ TIMES: Final = 3
 
 def probe_determinism(call: CheckedCall, log: Log) -> Iterator[Finding]:
     """Make the same call several times, and compare the results bit by bit."""
-    from tt.core.devices.generator import get_rng_state
+    from tt.core.tensor.generator import get_rng_state
 
     if undefined(call):
         log.note("the values are undefined")
