@@ -35,13 +35,11 @@ def drawn(call, **options):
     return call(**options).cpu().numpy()
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", DRAWS)
 def test_the_numbers_are_the_same_bit_by_bit(device, name):
     np.testing.assert_array_equal(drawn(DRAWS[name], device=device), drawn(DRAWS[name]))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", ROUNDED)
 def test_normal_numbers_are_the_same_up_to_rounding(device, name):
     np.testing.assert_allclose(
@@ -49,7 +47,6 @@ def test_normal_numbers_are_the_same_up_to_rounding(device, name):
     )
 
 
-@pytest.mark.torch
 def test_each_device_has_a_generator_of_its_own(device):
     tt.manual_seed(1)
     first = tt.rand(3, device=device).tolist()
