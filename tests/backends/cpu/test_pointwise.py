@@ -64,10 +64,8 @@ def test_functions_of_one_argument(same, name, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("name", [name for name in UNARY if name != "bitwise_not"])
 def test_special_values_of_one_argument(same, name, dtype):
-    if name == "bitwise_not":
-        return
     same(lambda m, x: getattr(m, name)(x), torch.tensor(SPECIAL, dtype=getattr(torch, dtype)))
 
 
@@ -80,10 +78,8 @@ def test_functions_of_two_arguments(same, name, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", [name for name in BINARY if "bitwise" not in name])
 def test_special_values_of_two_arguments(same, name, dtype):
-    if "bitwise" in name:
-        return
     kind = getattr(torch, dtype)
     same(
         lambda m, x, y: getattr(m, name)(x, y),

@@ -170,13 +170,18 @@ def test_what_the_operators_refuse_is_refused(host_backend):
         kernel(host_backend, "mul")(x, host_backend.normalise(np.ones(2, np.float32)))
 
 
-@pytest.mark.parametrize("minimum", [None, -1, "tensor"])
-@pytest.mark.parametrize("maximum", [None, 1, "tensor"])
+@pytest.mark.parametrize(
+    ("minimum", "maximum"),
+    [
+        (minimum, maximum)
+        for maximum in (None, 1, "tensor")
+        for minimum in (None, -1, "tensor")
+        if (minimum, maximum) != (None, None)
+    ],
+)
 def test_clamp_takes_numbers_and_tensors(host_backend, minimum, maximum):
     x = values("float32", (50,), 1)
     low, high = (values("float32", (50,), 2) if m == "tensor" else m for m in (minimum, maximum))
-    if low is None and high is None:
-        return
     handles = [host_backend.normalise(v) if isinstance(v, np.ndarray) else v for v in (x, low, high)]
     expected = x
     expected = expected if low is None else np.maximum(expected, low)

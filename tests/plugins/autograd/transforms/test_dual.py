@@ -45,10 +45,18 @@ def outputs_of(call: Call, tensors: list[Any]) -> list[Any]:
     return [t for t in found if t.is_floating_point() or t.is_complex()]
 
 
+def check_adjoints(definition: OpDefinition, dtype: tt.dtype) -> None:
+    """Compare <u, J t> with <J* u, t>, at points where both are numbers, of which there is one at least."""
+    tt.manual_seed(0)
+    moderate = [pair for pair in calls(definition, dtype) if all(is_moderate(t) for t in pair[1].inputs)]
+    if not moderate and definition.kind == "composite" and dtype.is_complex:
+        pytest.skip("a part of the composite takes no complex numbers")
+    assert moderate
+    for name, call in moderate:
+        check_adjoint(call, name)
+
+
 def check_adjoint(call: Call, name: str) -> None:
-    """Compare <u, J t> with <J* u, t>, at points where both are numbers."""
-    if not all(is_moderate(t) for t in call.inputs):
-        return
     tangents = [random_like(t) for t in call.inputs]
     leaves = [t.detach().clone().requires_grad_() for t in call.inputs]
     outputs = outputs_of(call, leaves)
@@ -78,17 +86,13 @@ def check_adjoint(call: Call, name: str) -> None:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("definition", cases(tt.float64))
 def test_tangents_are_the_transpose_of_gradients(definition: OpDefinition) -> None:
-    tt.manual_seed(0)
-    for name, call in calls(definition, tt.float64):
-        check_adjoint(call, name)
+    check_adjoints(definition, tt.float64)
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("definition", cases(tt.complex128))
 def test_tangents_of_complex_numbers_are_the_transpose_of_gradients(definition: OpDefinition) -> None:
-    tt.manual_seed(0)
-    for name, call in calls(definition, tt.complex128):
-        check_adjoint(call, name)
+    check_adjoints(definition, tt.complex128)
 
 
 # --- decompositions, by what does not depend on the choice of vectors ------------------------------------------

@@ -47,15 +47,19 @@ def matrix(layout: str) -> tuple[Any, Any, Any]:
     return x, starts, plain
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("layout", LAYOUTS)
+CASES = [
+    (layout, change, use)
+    for layout in LAYOUTS
+    for change in CHANGES
+    for use in USES
+    if layout != "sparse_coo" or change in ("beyond", "negative")  # coordinates have no starts
+    if (layout, use) != ("sparse_bsc", "to_scipy")  # SciPy has no such arrays
+]
+
+
+@pytest.mark.parametrize(("layout", "change", "use"), CASES)
 def test_changed_indices_are_refused(layout: str, change: str, use: str) -> None:
     x, starts, plain = matrix(layout)
-    if starts is None and change not in ("beyond", "negative"):
-        return
-    if layout == "sparse_bsc" and use == "to_scipy":
-        return  # SciPy has no such arrays
     CHANGES[change](starts, plain)
     with pytest.raises(IndexError, match="an index of a sparse tensor is out of range, or out of order"):
         USES[use](x)
