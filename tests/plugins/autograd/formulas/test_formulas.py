@@ -250,6 +250,7 @@ def loss(lib: Any, outputs: Any) -> Any:
 @pytest.mark.parametrize(("definition", "dtype"), cases(BY_HAND | NOT_IN_TORCH | ROUGH_IN_TORCH))
 def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) -> None:
     torch = pytest.importorskip("torch")
+    compared = 0
     for name, call in calls(definition, dtype):
         if definition.name in ("var", "std", "var_mean", "std_mean") and "dim []" in name:
             continue  # torch forgets the number of elements there; the finite differences above do not
@@ -282,6 +283,9 @@ def test_a_gradient_is_that_of_torch(definition: OpDefinition, dtype: tt.dtype) 
             np.testing.assert_allclose(
                 *np.broadcast_arrays(f_array, e_array), rtol=1e-6, atol=1e-9, err_msg=name
             )
+        compared += 1
+    if not compared:
+        pytest.skip("torch takes none of the calls, or has no gradient for it")
 
 
 # --- the tables ------------------------------------------------------------------------------------------------
