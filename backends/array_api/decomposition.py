@@ -28,6 +28,15 @@ def places(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     return product(*(range(size) for size in shape))
 
 
+def is_about_values(error: Exception) -> bool:
+    """Return whether a library says that a matrix is singular or not positive-definite.
+
+    NumPy, CuPy and PyTorch name the class LinAlgError and derive it from others.  Anything else, such as memory that
+    ran out, says nothing about the matrix.
+    """
+    return any(kind.__name__.lstrip("_") == "LinAlgError" for kind in type(error).__mro__)
+
+
 def add_kernels(builder: KernelBuilder) -> None:
     """Add the kernels of this family."""
     _decompositions(builder)
@@ -109,7 +118,9 @@ def _factor(builder: KernelBuilder, A: Any) -> Any:
     """Return the factors, or None where one does not exist: libraries raise, each a class of its own, or give NaN."""
     try:
         found = builder.xp.linalg.cholesky(A)
-    except Exception:
+    except Exception as error:
+        if not is_about_values(error):
+            raise
         return None
     missing = builder.xp.any(builder.xp.isnan(found)) and not builder.xp.any(builder.xp.isnan(A))
     return None if bool(missing) else found
@@ -181,6 +192,8 @@ def _regular(builder: KernelBuilder, compute: Callable[[], Any], problem: str, *
     try:
         result = compute()
     except Exception as error:
+        if not is_about_values(error):
+            raise
         result, cause = None, f" ({error})"
 
     def finite(values: Any) -> bool:

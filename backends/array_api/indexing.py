@@ -232,13 +232,13 @@ def _full(builder: KernelBuilder) -> None:
         where = places(self, indices)
         while values.ndim > where.ndim and values.shape[0] == 1:
             values = values[0, ...]
-        try:
-            values = xp.broadcast_to(values, tuple(where.shape))
-        except Exception as error:  # each library has its own
+        given, wanted = tuple(values.shape), tuple(where.shape)
+        fits = all(n in (1, size) for n, size in zip(reversed(given), reversed(wanted), strict=False))
+        if len(given) > len(wanted) or not fits:
             raise errors.ShapeError(
-                f"values of shape {list(values.shape)} do not broadcast to the shape {list(where.shape)} that the "
-                f"indices select"
-            ) from error
+                f"values of shape {list(given)} do not broadcast to the shape {list(wanted)} that the indices select"
+            )
+        values = xp.broadcast_to(values, wanted)
         return put_flat(builder, self, where, values, adding(builder, self) if accumulate else None)
 
 

@@ -206,7 +206,7 @@ class CtypesCaller:
         def empty(_: Any, dtype: int, ndim: int, shape: Any) -> int | None:
             try:
                 made.append(_Described(np.empty([shape[dim] for dim in range(ndim)], NUMPY_DTYPES[dtype])))
-            except Exception as error:  # must not cross C; raised when the function has returned
+            except BaseException as error:  # must not cross C; raised when the function has returned
                 errors.append(error)
                 return None
             return made[-1].address

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 import tt
+from tests.backends.array_api.devices import device
 from tests.backends.comparison import run_same, to_tt, torch
-from tt.backends.array_api import ArrayApiBackend
-from tt.core.library import REGISTRY
 
 MISSING = ("float16", "bfloat16", "uint16")
 """Dtypes that array-api-strict lacks, or PyTorch's kernels do."""
@@ -20,13 +19,8 @@ MISSING = ("float16", "bfloat16", "uint16")
 @contextmanager
 def strict_device() -> Iterator[tt.device]:
     """Bring the device as a plugin would."""
-    strict = pytest.importorskip("array_api_strict")
-    tt.zeros(1)  # the plugins are loaded
-    backend = ArrayApiBackend(strict, "strict")
-    handles = [REGISTRY.add_backend(backend), REGISTRY.add(backend.kernels())]
-    yield tt.device("strict")
-    for handle in reversed(handles):
-        handle.remove()
+    with device(pytest.importorskip("array_api_strict"), "strict"):
+        yield tt.device("strict")
 
 
 def has_missing(value: Any) -> bool:
@@ -35,7 +29,7 @@ def has_missing(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and str(value.dtype).removeprefix("torch.") in MISSING
 
 
-def run_same_on(device: tt.device) -> Callable[..., None]:
+def run_same_on(place: tt.device) -> Callable[..., None]:
     """Return `run_same` on the device; without half precision, and without strides.
 
     `counts` says how many programs it compared, and left out because the library lacks the dtype.
@@ -46,7 +40,7 @@ def run_same_on(device: tt.device) -> Callable[..., None]:
     def put(value: Any) -> Any:
         if isinstance(value, list | tuple):
             return type(value)(put(item) for item in value)
-        return to_tt(value).to(device) if isinstance(value, torch.Tensor) else value
+        return to_tt(value).to(place) if isinstance(value, torch.Tensor) else value
 
     def run(
         call: Callable[..., Any], *arguments: Any, strides: bool = False, tolerance: float | None = None
@@ -60,7 +54,7 @@ def run_same_on(device: tt.device) -> Callable[..., None]:
             if library is torch:
                 return call(library, *values)
             try:
-                with device:
+                with place:
                     return call(library, *values)
             except tt.library.errors.DtypeError as error:
                 if "have no dtype" in str(error):

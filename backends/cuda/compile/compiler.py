@@ -87,6 +87,8 @@ def nvrtc() -> Any:
     """
     try:
         from cupy.cuda import nvrtc as binding
+    except MemoryError:
+        raise
     except Exception as error:  # CuPy's import fails in many ways, an ImportError is one
         raise errors.DeviceError(
             f"CUDA kernels cannot be compiled: CuPy cannot be imported: {error}\n  try: pip install 'tt-tensor[cuda12]'"
@@ -94,7 +96,7 @@ def nvrtc() -> Any:
     _load_wheel()
     try:
         binding.getVersion()
-    except Exception as error:
+    except (RuntimeError, OSError, ImportError) as error:  # what CuPy's loader of libraries raises, and CUDA
         first = str(error).strip().splitlines()
         raise errors.DeviceError(
             f"CUDA kernels cannot be compiled: CuPy finds no library of NVRTC: {first[0] if first else error!r}\n"

@@ -63,7 +63,9 @@ def problem() -> str | None:
         return f"nvmath-python, which binds cuBLASLt, is not installed; try: {INSTALL}"
     try:
         import_module("nvmath.bindings.cublasLt").get_version()
-    except Exception as error:  # the loader of the libraries raises its own errors
+    except MemoryError:  # says nothing about the library, and the answer is kept
+        raise
+    except Exception as error:  # the loader of the libraries raises errors of its own
         first = (str(error).strip().splitlines() or [repr(error)])[0]
         return f"cuBLASLt cannot be loaded: {first}"
     return None

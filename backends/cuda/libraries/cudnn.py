@@ -38,6 +38,8 @@ def problem() -> str | None:
         return f"nvidia-cudnn-frontend is not installed; try: {INSTALL}"
     try:
         import_module("cudnn").backend_version()
+    except MemoryError:  # says nothing about the library, and the answer is kept
+        raise
     except Exception as error:  # where the library is not found, the module raises what its loader does
         first = (str(error).strip().splitlines() or [repr(error)])[0]
         return f"cuDNN cannot be loaded: {first}; try: {INSTALL}"
@@ -148,7 +150,7 @@ class Cudnn:
         workspace = self._workspaces.address(place, plan.workspace)
         try:
             plan.graph.execute(dict(pointers), workspace, handle=handle)
-        except Exception as error:  # the module raises bare RuntimeErrors
+        except (RuntimeError, self.module.cudnnGraphNotSupportedError) as error:
             raise errors.DeviceError(f"cuDNN failed: {error}\n  {key}") from error
         return True
 
@@ -184,6 +186,8 @@ class Cudnn:
             return GraphPlan(graph, int(graph.get_workspace_size()))
         except cudnn.cudnnGraphNotSupportedError as error:
             return GraphPlan(None, refusal=str(error) or "not supported")
+        except MemoryError:  # another time the graph can be built, and a refusal is kept
+            raise
         except (
             Exception
         ) as error:  # a fault of the installation, or of the description: slower, but not wrong

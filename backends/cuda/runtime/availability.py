@@ -150,7 +150,9 @@ def import_cupy() -> ModuleType:
         raise errors.DeviceError(f"device 'cuda' is not available: {problem}\n  see: tt plugins list")
     try:
         import cupy
-    except Exception as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # a broken package raises anything, also AttributeError of another NumPy
         what = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         package = f"{installed_cupy()[0]} {cupy_version()}".strip()
         raise errors.DeviceError(

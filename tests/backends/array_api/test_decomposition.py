@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 import pytest
+
+import tt
+from tests.backends.array_api.devices import device
+from tt.errors import LinAlgError
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -71,3 +79,52 @@ def test_what_has_no_factor_is_told(same):
     same(lambda m, a: m.linalg.inv(a * 0), batch)
     same(lambda m, a: m.linalg.solve(a * 0, a), batch)
     same(lambda m, a: m.linalg.inv_ex(a * 0).info, batch)
+
+
+# --- what a library raises ---------------------------------------------------------------------------------------
+
+
+class OtherLinAlgError(RuntimeError):
+    """An error of a library that derives it from RuntimeError, as PyTorch does."""
+
+
+OtherLinAlgError.__name__ = "_LinAlgError"
+
+
+def library_that_raises(error: Exception) -> Any:
+    """Return NumPy, whose decompositions raise an error."""
+
+    def fail(*args: Any, **options: Any) -> Any:
+        raise error
+
+    names = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
+    linalg = SimpleNamespace(**vars(np.linalg) | dict.fromkeys(["cholesky", "inv", "solve"], fail))
+    return SimpleNamespace(**names | {"linalg": linalg})
+
+
+CALLS = {
+    "cholesky": lambda x: tt.linalg.cholesky(x),
+    "cholesky_ex": lambda x: tt.linalg.cholesky_ex(x),
+    "inv": lambda x: tt.linalg.inv(x),
+    "solve": lambda x: tt.linalg.solve(x, x),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("error", [MemoryError("no memory"), TypeError("no such argument")], ids=repr)
+def test_an_error_that_is_not_about_values_comes_through(name, error):
+    with device(library_that_raises(error), "failing"):
+        x = tt.eye(2, device="failing")
+        with pytest.raises(type(error)) as caught:
+            CALLS[name](x)
+    assert not isinstance(caught.value, LinAlgError) and "singular" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError("no"), OtherLinAlgError("no")], ids=repr)
+def test_an_error_about_values_is_one_of_linear_algebra(error):
+    with device(library_that_raises(error), "failing"):
+        x = tt.eye(2, device="failing")
+        for name in ("inv", "solve"):
+            with pytest.raises(LinAlgError, match=r"the input matrix is singular \(no\)"):
+                CALLS[name](x)
+        assert tt.linalg.cholesky_ex(x).info.item() == 1

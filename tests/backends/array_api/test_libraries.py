@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tt
+from tests.backends.array_api.devices import device, strict_flags
 from tt.backends.array_api import ArrayApiBackend
 from tt.backends.array_api.placement import CREATION, PlacedNamespace
 from tt.core.library import REGISTRY
@@ -19,25 +20,6 @@ from tt.core.testing.conformance import check_conformance
 from tt.errors import DtypeError, ValueRangeError
 
 ROOT = Path(__file__).parents[3]
-
-
-@contextlib.contextmanager
-def device(namespace: Any, name: str, devices: Any = None, **options: Any) -> Iterator[ArrayApiBackend]:
-    """Bring a device for a while."""
-    tt.ones(1)  # the plugins are there before the test's own device
-    backend = ArrayApiBackend(namespace, name, devices, **options)
-    with contextlib.ExitStack() as stack:
-        stack.callback(REGISTRY.add_backend(backend).remove)
-        stack.callback(REGISTRY.add(backend.kernels()).remove)
-        yield backend
-
-
-@contextlib.contextmanager
-def strict_flags(**flags: Any) -> Iterator[Any]:
-    """Return array_api_strict with some of its flags set."""
-    strict = pytest.importorskip("array_api_strict")
-    with strict.ArrayAPIStrictFlags(**flags):
-        yield strict
 
 
 # --- whose names are where -------------------------------------------------------------------------------------

@@ -135,8 +135,8 @@ class Graph:
         assert self.steps[-1] == "build_plans" and workspace and handle.stream
         self.module.executed.append((self.calls[0][0], handle.stream))
         self.module.clock += self.module.times[self.selected]
-        if self.module.fails:
-            raise RuntimeError("CUDNN_STATUS_EXECUTION_FAILED")
+        if self.module.fails is not None:
+            raise self.module.fails
         values: dict[int, Any] = {}
 
         def read(tensor: Tensor) -> Any:
@@ -219,7 +219,7 @@ class FakeCudnn:
 
     def __init__(self) -> None:
         self.refuses: dict[str, Exception] | None = None
-        self.fails = False
+        self.fails: Exception | None = None
         self.times: list[float | None] = [1.0]  # how long each plan takes, None where it is not served
         self.clock = 0.0
         self.graphs: list[Graph] = []

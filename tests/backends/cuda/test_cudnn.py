@@ -16,6 +16,7 @@ from tests.backends.cuda.serving import backend_on, contents, served, values
 from tests.backends.cuda.test_attention import check as check_attention
 from tests.backends.cuda.test_convolution import SMALL, TOLERANCE, close, torch, wide
 from tt.backends.cuda import attention, convolution, cudnn
+from tt.backends.cuda.libraries import cublaslt
 from tt.backends.cuda.libraries import cudnn as door
 from tt.backends.cuda.libraries.cudnn import Cudnn
 from tt.core.errors import DeviceError
@@ -214,13 +215,29 @@ def test_a_graph_that_cannot_be_built_warns_and_is_computed_by_own_kernels(libra
 
 def test_a_failure_while_it_computes_is_an_error_of_the_device(library, fake):
     backend, kernels = library
-    fake.fails = True
+    fake.fails = RuntimeError("CUDNN_STATUS_EXECUTION_FAILED")
     with pytest.raises(
         DeviceError, match=r"cuDNN failed: CUDNN_STATUS_EXECUTION_FAILED\n  \('convolution', 'forward'"
     ):
         kernels["conv1d"](
             backend.normalise(values(1, (1, 8, 5))), backend.normalise(values(2, (8, 8, 3))), None, 1, 0, 1, 1
         )
+
+
+@pytest.mark.parametrize("when", ["while it is planned", "while it computes"])
+def test_memory_that_runs_out_is_no_failure_of_cudnn(library, fake, when):
+    backend, kernels = library
+    x, w = (backend.normalise(values(n, size)) for n, size in ((1, (1, 8, 5)), (2, (8, 8, 3))))
+    if when == "while it is planned":
+        fake.refuses = {"conv_fprop": MemoryError("no memory")}
+    else:
+        fake.fails = MemoryError("no memory")
+    with pytest.raises(MemoryError):
+        kernels["conv1d"](x, w, None, 1, 0, 1, 1)
+    fake.refuses, fake.fails = None, None
+    before = len(fake.executed)
+    kernels["conv1d"](x, w, None, 1, 0, 1, 1)
+    assert len(fake.executed) == before + 1  # the graph was not refused for good
 
 
 def test_every_thread_has_a_handle_of_its_own(library, fake):
@@ -303,6 +320,21 @@ def test_the_module_takes_the_graphs_of_attention(host_engine):
     kernels["_attention_backward"](g, q, k, k, None, *found, True, 0.25)
     assert [sorted(found) for found in described.results] == [[4, 5], [7, 8, 9]]
     assert list(described.results[1][8]) == [2, 3, 5, 16]
+
+
+@pytest.mark.parametrize("of", [door, cublaslt], ids=["cudnn", "cublaslt"])
+def test_a_library_that_cannot_be_loaded_is_named_and_memory_that_runs_out_is_not_it(of, monkeypatch):
+    raised: list[Exception] = [RuntimeError("first\nsecond"), OSError("libcudnn.so.9"), MemoryError()]
+
+    def fail(name):
+        raise raised.pop(0)
+
+    monkeypatch.setattr(of, "find_spec", lambda name: name)
+    monkeypatch.setattr(of, "import_module", fail)
+    assert "cannot be loaded: first" in of.problem.__wrapped__().partition(";")[0]
+    assert "cannot be loaded: libcudnn.so.9" in of.problem.__wrapped__()
+    with pytest.raises(MemoryError):
+        of.problem.__wrapped__()
 
 
 def test_the_reason_names_what_to_install(monkeypatch):

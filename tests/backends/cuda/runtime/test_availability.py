@@ -103,6 +103,14 @@ def test_a_cupy_that_cannot_be_imported_is_told_with_its_error(works, monkeypatc
     assert caught.value.__cause__ is not None
 
 
+def test_memory_that_runs_out_while_cupy_is_imported_is_no_broken_cupy(works, monkeypatch, tmp_path):
+    (tmp_path / "cupy.py").write_text("raise MemoryError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    with pytest.raises(MemoryError):
+        availability.import_cupy()
+
+
 def test_the_version_of_the_only_package_is_told(monkeypatch):
     given = {"CuPy-CUDA12x": "13.1", "numpy": "2"}
     found = [SimpleNamespace(metadata={"Name": name}, version=v) for name, v in given.items()]
