@@ -55,6 +55,7 @@ BOTH_FORMS: Final = (
     "tests/core/methods/test_printing.py",
     "tests/core/methods/test_legacy_constructor.py",
     "tests/core/types/test_promotion.py",
+    "tests/core/types/test_state.py",
     "tests/core/layers/test_tt_dispatch.py",
     "tests/core/tensor/test_read_only.py",
     "tests/plugins/autograd",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tt.core.extension import build as building
 from tt.core.extension import caller
 from tt.core.extension.cache import VARIABLE
 from tt.core.extension.compilers import compiler_problem
@@ -40,3 +41,18 @@ def both_callers(request, compiler, monkeypatch):
     elif caller.load_native()[0] is None:
         pytest.skip(f"the caller in C cannot be compiled: {caller.load_native()[1]}")
     return request.param
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """The commands that compilers are called with."""
+    found = []
+    run = building._run
+
+    def noting(command, name, verbose):
+        if name != "_tt_caller":
+            found.append(command)
+        return run(command, name, verbose)
+
+    monkeypatch.setattr(building, "_run", noting)
+    return found

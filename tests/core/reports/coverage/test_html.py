@@ -1,4 +1,4 @@
-"""The matrix as Markdown and as a page of HTML."""
+"""The matrix as a page of HTML: its structure, and its program in a browser."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tt.core.reports.coverage import HOWS, Place, matrix
+from tt.core.reports.coverage import Place, matrix
 from tt.core.reports.coverage.html import html
-from tt.core.reports.coverage.markdown import GENERATED, MEANINGS, markdown
-from tt.core.reports.coverage.page import DARK, LIGHT, SCRIPT, STYLE
+from tt.core.reports.coverage.markdown import MEANINGS
+from tt.core.reports.coverage.page import SCRIPT, STYLE
 
 pytestmark = pytest.mark.exhaustive
 
@@ -46,11 +46,6 @@ class Page(HTMLParser):
     def all(self, tag, **attributes):
         wanted = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
         return [e for e in self.elements if e["tag"] == tag and all(e.get(n) == v for n, v in wanted.items())]
-
-
-@pytest.fixture(scope="module")
-def found():
-    return matrix()
 
 
 @pytest.fixture(scope="module")
@@ -137,35 +132,6 @@ def acme(tmp_path):
         yield matrix([Place("cpu")], namespace="acme")
 
 
-# --- colours -----------------------------------------------------------------------------------------------------
-
-
-def luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, two):
-    light, dark = sorted((luminance(one), luminance(two)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_every_text_is_readable_on_its_ground(colours):
-    pairs = [("text", "ground"), ("faint", "ground"), ("link", "head"), ("text", "head"), ("link", "ground")]
-    pairs += [(f"{name}-text", name) for name in colours if f"{name}-text" in colours]
-    assert len(pairs) == 5 + len(HOWS)
-    for text, ground in pairs:
-        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
-
-
-def test_both_grounds_have_the_same_colours():
-    assert LIGHT.keys() == DARK.keys()
-    used = set(re.findall(r"var\(--([\w-]+)\)", STYLE))
-    assert used <= LIGHT.keys()
-
-
 # --- in a browser ------------------------------------------------------------------------------------------------
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -222,17 +188,3 @@ def test_a_column_sorts_by_how_well_operators_are_served_in_a_browser(browser, f
     rows = [r for r in found.rows if r.definition.core and "int64" in r.promised and r.family == "shaping"]
     ranked = sorted(rows, key=lambda r: list(MEANINGS).index(r.cells[column].how))
     assert names_shown(page) == [r.definition.name for r in ranked]
-
-
-# --- Markdown ----------------------------------------------------------------------------------------------------
-
-
-def test_the_tables_of_markdown_have_a_line_for_each_family_and_operator(found):
-    text = markdown(found)
-    lines = text.splitlines()
-    assert lines[0] == GENERATED
-    assert [line[3:] for line in lines if line.startswith("## ")] == found.families()
-    for row in found.rows:
-        assert sum(line.startswith(f"| {row.definition.name} |") for line in lines) >= 1
-    widths = {line.count("|") for line in lines if line.startswith("|")}
-    assert widths == {len(found.places) + 2, len(found.places) + 3}

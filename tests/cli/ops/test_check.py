@@ -57,7 +57,7 @@ def test_what_a_plugin_registered_is_checked_too(run: Run, tmp_path: Path) -> No
         ran = run("ops", "check")
     finally:
         plugin.remove()
-    assert re.sub(r"\S*test_ops_check:\d+", "MODULE:LINE", ran.out) == (
+    assert re.sub(r"\S*test_check:\d+", "MODULE:LINE", ran.out) == (
         "kernel signature: 1 problem\n"
         "acme::twice: the kernel of acme::twice by tt-acme 1.2 (acme) MODULE:LINE has parameters that the schema "
         "lacks: slf\n"
