@@ -35,7 +35,7 @@ def test_a_package_with_a_backend_is_written_and_the_next_steps_are_said(
           pytest -k first_call                 # the first call: tt.add(x, x) on my_dev
           pytest                               # its tests, which pass as it is
           tt ops list --backend my_dev         # how each operator is served
-          tt ops check --backend my_dev --run  # what is missing or wrong: every operator against the reference
+          tt ops check --backend my_dev --run  # missing operators and wrong results, against the reference
     """)
     assert files(here / "tt-my-dev-backend") == [
         line.strip() for line in ran.out.split("\n\n")[0].splitlines()[1:]

@@ -43,7 +43,7 @@ def test_nothing_is_left_to_fill_in(run: Run, here: Path) -> None:
     ("words", "reason"),
     [
         (["op", "twice"], "an operator of your own has a namespace: twice::twice"),
-        (["op", "tt::twice"], "the namespace 'tt' is that of tt's own operators"),
+        (["op", "tt::twice"], "the namespace 'tt' belongs to tt's own operators"),
         (["op", "sparse::twice"], "the plugin 'sparse' (tt-tensor 0.1.0) brings the namespace"),
         (["op", "cpu::twice"], "the plugin 'cpu' (tt-tensor 0.1.0) has the name"),
         (["op", "add::twice"], "tt.ops.add is an operator"),

@@ -31,7 +31,7 @@ def test_a_package_with_an_operator_is_written_and_the_next_steps_are_said(
           cd tt-my-ns                # the package
           pip install -e '.[test]'   # installs it; edits take effect at once
           pytest                     # its tests, which pass as it is
-          tt ops show my_ns::square  # what tt knows of the operator
+          tt ops show my_ns::square  # the operator as tt sees it
     """)
     assert [p.name for p in here.iterdir()] == ["tt-my-ns"]
     assert files(here / "tt-my-ns") == [line.strip() for line in ran.out.split("\n\n")[0].splitlines()[1:]]

@@ -81,3 +81,12 @@ def packages(tmp_path, monkeypatch):
 
 def states(host: Host) -> dict[str, str]:
     return {plugin.name: plugin.state for plugin in host.plugins()}
+
+
+@pytest.fixture
+def vendor(packages):
+    packages.add_good("vendor", "devices=('npu',)")
+    packages.add(
+        "broken", GOOD.format(name="broken", declares="extends=('npu',)") + "\n        raise OSError('no')"
+    )
+    return packages

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 import tt
 
@@ -59,3 +60,24 @@ def matrix(seed: int, rows: int = 4, columns: int = 6, density: float = 0.5, dty
     if np.issubdtype(dtype, np.integer) or dtype is np.bool_:
         values = rng.integers(1, 4, (rows, columns))
     return np.where(rng.random((rows, columns)) < density, values, 0).astype(dtype)
+
+
+def same(found: Any, expected: Any, **tolerances: Any) -> None:
+    """Compare the content of a tensor of any layout with an array."""
+    np.testing.assert_allclose(numpy_of(found), np.asarray(expected), **tolerances)
+
+
+def same_sums(found: Any, expected: Any, **tolerances: Any) -> None:
+    """Compare results whose sums are rounded in another order."""
+    same(found, expected, **{"atol": 1e-14, **tolerances})
+
+
+def random_pair(seed: int, shape=(5, 7), dtype=np.float64):
+    """Return a sparse tensor with repeated coordinates, and the same as a SciPy matrix."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(0, 20))
+    indices = np.stack([rng.integers(0, size, count) for size in shape])
+    values = rng.integers(-5, 6, count).astype(dtype)
+    return tt.sparse_coo_tensor(indices, values, shape), scipy.sparse.coo_array(
+        (values, tuple(indices)), shape
+    )

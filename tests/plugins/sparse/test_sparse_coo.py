@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tt
+from tests.plugins.sparse.making import random_pair
 from tt.core.errors import (
-    DtypeError,
-    IndexValueError,
     InplaceError,
-    LayoutError,
     NoKernelError,
     ShapeError,
     ValueRangeError,
@@ -24,155 +21,6 @@ from tt.core.errors import (
 
 INDICES, VALUES, SIZE = [[0, 1, 1, 0], [2, 0, 2, 2]], [3.0, 4.0, 5.0, 6.0], (2, 3)
 DENSE = [[0.0, 0.0, 9.0], [4.0, 0.0, 5.0]]
-
-
-@pytest.fixture
-def sparse():
-    return tt.sparse_coo_tensor(INDICES, VALUES, SIZE)
-
-
-def random_pair(seed: int, shape=(5, 7), dtype=np.float64):
-    """Return a sparse tensor with repeated coordinates, and the same as a SciPy matrix."""
-    rng = np.random.default_rng(seed)
-    count = int(rng.integers(0, 20))
-    indices = np.stack([rng.integers(0, size, count) for size in shape])
-    values = rng.integers(-5, 6, count).astype(dtype)
-    return tt.sparse_coo_tensor(indices, values, shape), scipy.sparse.coo_array(
-        (values, tuple(indices)), shape
-    )
-
-
-# --- making ----------------------------------------------------------------------------------------------------
-
-
-def test_a_sparse_tensor_shows_its_layout_shape_and_elements(sparse):
-    assert (sparse.layout, sparse.shape, sparse.dtype, sparse.device.type) == (
-        tt.sparse_coo,
-        SIZE,
-        tt.float32,
-        "cpu",
-    )
-    assert (sparse.is_sparse, sparse._nnz(), sparse.sparse_dim(), sparse.dense_dim()) == (True, 4, 2, 0)
-    assert sparse._indices().tolist() == INDICES
-    assert sparse._values().tolist() == VALUES
-    assert not sparse.is_coalesced()
-    assert sparse.to_dense().tolist() == DENSE
-    assert not tt.zeros(2).is_sparse
-
-
-def test_the_size_is_inferred_from_the_largest_coordinates():
-    assert tt.sparse_coo_tensor(INDICES, VALUES).shape == (2, 3)
-    assert tt.sparse_coo_tensor([[4]], tt.ones(1, 6)).shape == (5, 6)
-
-
-def test_dtype_and_dense_dimensions_are_as_asked_for():
-    made = tt.sparse_coo_tensor([[0, 2]], [[1, 2], [3, 4]], (3, 2), dtype=tt.float64)
-    assert (made.dtype, made.sparse_dim(), made.dense_dim()) == (tt.float64, 1, 1)
-    assert made.to_dense().tolist() == [[1, 2], [0, 0], [3, 4]]
-
-
-def test_a_sparse_tensor_without_elements_is_all_zeros():
-    made = tt.sparse_coo_tensor(tt.zeros(2, 0, dtype=tt.int64), [], (2, 3))
-    assert (made._nnz(), made.is_coalesced(), made.to_dense().tolist()) == (0, True, [[0.0] * 3] * 2)
-
-
-def test_the_tensor_shares_the_memory_of_what_it_was_made_from():
-    values = tt.tensor([1.0, 2.0])
-    made = tt.sparse_coo_tensor([[0, 1]], values, (2,))
-    values.mul_(10)
-    assert made.to_dense().tolist() == [10.0, 20.0]
-    made._values().mul_(10)
-    assert made.to_dense().tolist() == [100.0, 200.0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (
-            ([[0, 3]], [1.0, 2.0], (3,)),
-            IndexValueError,
-            r"for dim 0, size is 3 but found index 3 at indices\[0, 1\]",
-        ),
-        (
-            ([[0, -1]], [1.0, 2.0], (3,)),
-            IndexValueError,
-            r"found negative index -1 for dim 0 at indices\[0, 1\]",
-        ),
-        (([[0, 1]], [1.0], (3,)), ShapeError, "nnz from indices: 2, nnz from values: 1"),
-        (([[0, 1]], [1.0, 2.0], (3, 3)), ShapeError, r"must be sparse_dim \(1\) \+ dense_dim \(0\)"),
-        (
-            ([[0]], [[1.0, 2.0]], (3, 3)),
-            ShapeError,
-            r"values has incorrect size, expected \[1, 3\], got \[1, 2\]",
-        ),
-        (([[0.5, 1.5]], [1.0, 2.0]), DtypeError, "indices must be an int64 tensor"),
-        (([[[0]]], [1.0]), ShapeError, r"indices must have shape \(sparse dimensions, elements\)"),
-    ],
-)
-def test_coordinates_values_and_size_that_do_not_fit_are_refused(arguments, error, message):
-    with pytest.raises(error, match=message):
-        tt.sparse_coo_tensor(*arguments)
-
-
-# --- coalescing and converting ---------------------------------------------------------------------------------
-
-
-def test_coalescing_sums_the_values_of_equal_coordinates_and_sorts(sparse):
-    made = sparse.coalesce()
-    assert made.is_coalesced()
-    assert made.indices().tolist() == [[0, 1, 1], [2, 0, 2]]
-    assert made.values().tolist() == [9.0, 4.0, 5.0]
-    assert made.coalesce() is made
-
-
-def test_indices_and_values_of_an_uncoalesced_tensor_are_refused(sparse):
-    with pytest.raises(LayoutError, match="indices of a sparse tensor is defined once it is coalesced"):
-        sparse.indices()
-    with pytest.raises(LayoutError, match="values of a sparse tensor is defined once"):
-        sparse.values()
-
-
-def test_members_of_sparse_tensors_are_refused_on_dense_ones():
-    for name in ("indices", "coalesce", "is_coalesced"):
-        with pytest.raises(
-            LayoutError,
-            match=rf"{name}\(\) expected a tensor of the layout tt.sparse_coo, but got tt.strided",
-        ):
-            getattr(tt.zeros(2), name)()
-    for name in ("values", "_nnz"):
-        with pytest.raises(
-            LayoutError, match=rf"{name}\(\) expected a tensor of a layout tt.sparse_coo or .*strided"
-        ):
-            getattr(tt.zeros(2), name)()
-
-
-@pytest.mark.parametrize("shape", [(), (4,), (3, 4), (2, 3, 4), (0, 3)])
-@pytest.mark.parametrize("dtype", [tt.float32, tt.int64, tt.bool, tt.complex64, tt.bfloat16])
-def test_dense_to_sparse_and_back_is_the_same(shape, dtype):
-    dense = tt.tensor((np.arange(np.prod(shape, dtype=int)) % 3).reshape(shape)).to(dtype)
-    made = dense.to_sparse()
-    assert (made.layout, made.dtype, made.shape, made.is_coalesced()) == (
-        tt.sparse_coo,
-        dtype,
-        dense.shape,
-        True,
-    )
-    assert made._nnz() == np.count_nonzero(np.arange(np.prod(shape, dtype=int)) % 3)
-    back = made.to_dense()
-    assert (back.layout, back.dtype, back.tolist()) == (tt.strided, dtype, dense.tolist())
-    assert made.to_sparse() is made
-    assert dense.to_dense() is dense
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_coalescing_agrees_with_scipy(seed):
-    ours, theirs = random_pair(seed)
-    theirs.sum_duplicates()
-    made = ours.coalesce()
-    order = np.lexsort((theirs.coords[1], theirs.coords[0]))
-    np.testing.assert_array_equal(made.indices().numpy(), np.stack(theirs.coords)[:, order])
-    np.testing.assert_array_equal(made.values().numpy(), theirs.data[order])
 
 
 # --- arithmetic ------------------------------------------------------------------------------------------------

@@ -1,40 +1,60 @@
-"""Versions of the plugin interface: in the manifest, and in the group of the entry point."""
+"""Which plugins are found, and which of them the environment allows."""
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tt.core.errors import (
+    PluginError,
+    UnknownNameError,
+)
 from tt.core.host.manifest import API_VERSION
 
-from .conftest import GOOD, states
+from .conftest import states
 
 
-@pytest.mark.parametrize("version", ["1", "'1'", "'1.0'", "'1.7'"])
-def test_a_plugin_for_the_same_major_version_loads(packages, version):
-    packages.add_good("one", f"devices=('onedev',), api_version={version}")
-    host = packages.host()
-    assert host.activate("device", "onedev")
-    assert host.plugins()[0].api_version == version.strip("'")
+def test_the_allow_list_blocks_all_others_without_importing_them(packages):
+    packages.add_good("one", "devices=('onedev',)")
+    packages.add_good("two", "devices=('twodev',)")
+    host = packages.host({"TT_PLUGINS": " one ,"})
+    assert states(host) == {"one": "loaded", "two": "blocked"}
+    assert host.plugins()[1].reason == "not listed in TT_PLUGINS"
+    assert "host_test_two_two" not in sys.modules
+    assert not host.declares("device", "twodev")
 
 
-def test_a_plugin_for_a_newer_minor_version_that_fails_names_both_versions(packages):
-    packages.add(
-        "one",
-        GOOD.format(name="one", declares="devices=('onedev',), api_version='1.7'")
-        + "\n        registry.add_what_is_not_there_yet()",
-    )
-    host = packages.host()
-    host.activate_all()
-    (found,) = host.plugins()
-    assert found.state == "failed"
-    assert found.reason.endswith(
-        "\n  it was made for version 1.7 of the plugin interface and this tt offers version 1.0"
-        "\n  try: upgrade tt-tensor"
-    )
+def test_the_deny_list_blocks_what_it_names(packages):
+    packages.add_good("one")
+    packages.add_good("cuda", "devices=('cuda',)")
+    host = packages.host({"TT_DISABLE_PLUGINS": "cuda"})
+    assert states(host) == {"cuda": "blocked", "one": "loaded"}
+    with pytest.raises(
+        PluginError, match=re.escape("(tt-cuda 1.0), which is blocked: listed in TT_DISABLE_PLUGINS")
+    ):
+        host.require("device", "cuda")
+
+
+def test_an_empty_list_blocks_nothing(packages):
+    packages.add_good("one")
+    assert states(packages.host({"TT_PLUGINS": "", "TT_DISABLE_PLUGINS": " "})) == {"one": "loaded"}
+
+
+@pytest.mark.parametrize("variable", ["TT_PLUGINS", "TT_DISABLE_PLUGINS"])
+def test_a_listed_name_that_matches_nothing_is_an_error_every_time(packages, variable):
+    packages.add_good("autograd")
+    host = packages.host({variable: "autograd,autogard"})
+    for _ in range(2):
+        with pytest.raises(UnknownNameError) as caught:
+            host.load()
+        assert str(caught.value) == (
+            "unknown plugin 'autogard'; did you mean 'autograd'?\n  known: autograd\n"
+            f"  it is listed in the environment variable {variable}"
+        )
 
 
 @pytest.mark.parametrize(("group", "upgrade"), [("tt.plugins.v0", "tt-one"), ("tt.plugins.v2", "tt-tensor")])
